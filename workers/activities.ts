@@ -9,7 +9,6 @@ import { createPoolActivities } from '../activities/pool/pool.ts';
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../activities/power/power.ts';
 import { createReplicaSetActivities } from '../activities/replica-sets/replica-sets.ts';
-import { createAwaitActivities } from '../activities/rollout/await-vms.ts';
 import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../activities/watch/watch.ts';
@@ -39,6 +38,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     concurrency,
     stopping,
   };
+  const { updateVms, removeVms } = createUpdateActivities(common);
   const { awaitPower, ...restarts } = createPowerActivities({ ...common, chosenUids: new ChosenUids() });
   const { awaitTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
@@ -61,14 +61,14 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
         burst,
         onPlanFailed: ({ kind, namespace, name: set }) => metrics.failedSetPlans.inc({ namespace, kind, set }),
       }),
-      ...createUpdateActivities(common),
+      removeVms,
       ...createDrainActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...restarts,
       ...machineTypes,
     }),
     waiting: withWaitFailures({
-      ...createAwaitActivities(common),
+      updateVms,
       ...createAwaitRemovalActivities(common),
       awaitPower,
       awaitTransition,

@@ -20,7 +20,10 @@ export interface BatchEnd {
   n: number;
   /** UID of its pool. */
   pool?: string;
+  /** Of those of its VMs that have ended since it last said so. */
   outcomes: UpdateOutcome[];
+  /** Others of its VMs are still to come; absent if it has ended. */
+  goesOn?: boolean;
   /** The resource versions that a later plan must have seen. */
   minVersions: ResourceVersions;
 }
@@ -108,18 +111,21 @@ const updateOutcome = object<UpdateOutcome>({
     Updated: true,
     Failed: true,
     Deferred: true,
+    NotBegun: true,
     RestartRequired: true,
     Gone: true,
     Superseded: true,
   }),
   why: optional(text),
   isOwn: optional(flag),
+  wasDown: optional(flag),
 });
 
 export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({
   n: whole,
   pool: optional(name),
   outcomes: listOf(updateOutcome, MAX_VMS),
+  goesOn: optional(flag),
   minVersions,
 });
 

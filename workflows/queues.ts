@@ -17,14 +17,24 @@ export const watchQueue = (): string => watchQueueOf(workflowInfo().taskQueue);
 
 /**
  * Activities that only wait for VMs. Their task queue is one of its own, so that they take no slots of those that work.
- * `heartbeatTimeout`: how long a wait may be lost with its worker.
+ * They change nothing, so a cancellation need not wait for their end. `heartbeatTimeout`: how long a wait may be lost
+ * with its worker.
  */
 export const waitingActivities = <A = UntypedActivities>(heartbeatTimeout: '10s' | '20s'): ActivityInterfaceFor<A> =>
+  onWaitQueue<A>(heartbeatTimeout, ActivityCancellationType.TRY_CANCEL);
+
+/** Activities that act while they wait: what they have begun is brought to its end if they are cancelled. */
+export const actingActivities = <A = UntypedActivities>(): ActivityInterfaceFor<A> =>
+  onWaitQueue<A>('10s', ActivityCancellationType.WAIT_CANCELLATION_COMPLETED);
+
+const onWaitQueue = <A>(
+  heartbeatTimeout: '10s' | '20s',
+  cancellationType: ActivityCancellationType,
+): ActivityInterfaceFor<A> =>
   proxyActivities<A>({
     taskQueue: waitQueueOf(workflowInfo().taskQueue),
     startToCloseTimeout: '24h',
     heartbeatTimeout,
     retry: WAIT_RETRY,
-    // They change nothing, so a cancellation need not wait for their end.
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    cancellationType,
   });

@@ -53,6 +53,11 @@ export class Changes {
     }
   }
 
+  /** Counts as a change. */
+  poke(): void {
+    this.#changed.resolve();
+  }
+
   stop(): void {
     this.#unsubscribe();
   }

@@ -1,11 +1,12 @@
 import { activityInfo } from '@temporalio/activity';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { isNotDone, KubeError } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { DisruptionClaims } from './places.ts';
 
-/** What is to be disrupted, as the caller has just read it. */
+/** What is to be disrupted, as the caller has seen it last. */
 export interface InPlaceTarget {
   vm: VmView;
   vmi: VmiView | undefined;
@@ -17,6 +18,11 @@ export interface InPlaceTarget {
 export interface Place {
   /** For the options of each write of the act: throws a conflict if it is too late, and the write is not sent. */
   lastCheck: (() => void) | undefined;
+}
+
+/** A place that was claimed, and the pool as it was then. */
+export interface ClaimedPlace extends Place {
+  pool: StoredPool;
 }
 
 /** What an act needs that costs no budget. */
@@ -50,26 +56,26 @@ class PlaceExpired extends KubeError {
 }
 
 /**
- * Acts on the VM within its pool's disruption budget: claims a place for the workflow of this activity, as the VM is
- * now, and gives the place back unless the act was done. Resolves to `NoPlace` if there is none. A place that the same
- * workflow claimed before, even in another attempt, counts as its own. If it got too late to act, a conflict is thrown:
- * the caller looks again, and claims again.
+ * Acts on the VM within its pool's disruption budget: claims a place for the workflow of this activity, as the VM was
+ * seen last, and gives the place back unless the act was done. Resolves to `NoPlace` if there is none. A place that
+ * the same workflow claimed before, even in another attempt, counts as its own. If it got too late to act, a conflict
+ * is thrown: the caller looks again, and claims again.
  */
 export async function actInPlace<T>(
   places: DisruptionClaims,
   key: PoolKey,
   target: InPlaceTarget,
-  act: (place: Place) => Promise<Acted<T>>,
+  act: (place: ClaimedPlace) => Promise<Acted<T>>,
 ): Promise<T | NoPlace> {
   const by = activityInfo().workflowExecution?.workflowId ?? 'nobody';
   const answer = await places.claim(key, { ...target, by });
   if ('whyNot' in answer) return new NoPlace(answer.whyNot);
-  const { place } = answer;
+  const { place, pool } = answer;
   const lastCheck = (): void => {
     if (!place.isFresh()) throw new PlaceExpired();
   };
   try {
-    const { isDone, value } = await act({ lastCheck });
+    const { isDone, value } = await act({ lastCheck, pool });
     if (!isDone) await place.release();
     return value;
   } catch (error) {

@@ -10,10 +10,13 @@ import {
   type Ask,
   type ClaimContext,
 } from '../../decisions/disruption-budget/claims.ts';
+import { later } from '../../decisions/lib/resource-versions.ts';
+import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
@@ -35,7 +38,8 @@ export interface DisruptionClaim {
   release: () => Promise<void>;
 }
 
-export type Answer = { place: DisruptionClaim } | { whyNot: string };
+/** A place, and the pool as it was when the place was claimed. */
+export type Answer = { place: DisruptionClaim; pool: StoredPool } | { whyNot: string };
 
 interface PendingClaim {
   ask: Ask;
@@ -61,6 +65,8 @@ export class DisruptionClaims {
   readonly #cache: ClusterCache;
   readonly #observed = new ObservedClaims();
   readonly #queues = new Map<string, Queue>();
+  /** Pools as this worker has written them, until its cache has them, by UID. */
+  readonly #written = new Map<string, StoredPool>();
   /** A write serves all callers: the end of one caller's activity must not end it for the others. */
   readonly #ofNobody = new AsyncResource('Places');
 
@@ -73,10 +79,17 @@ export class DisruptionClaims {
       if (before !== undefined && before.metadata.uid !== after?.metadata.uid)
         this.#observed.note(before.metadata.uid, undefined);
       if (after !== undefined) this.#observed.note(after.metadata.uid, after.status?.disruptedVMs);
+      this.#forget((after ?? before)!);
     });
   }
 
-  /** Claims a place in the pool's disruption budget for the VM, which the caller has just read. */
+  /** Its cache is as new as what this worker has written, or shows that the pool is gone. */
+  #forget(pool: StoredPool): void {
+    const written = this.#written.get(pool.metadata.uid);
+    if (written !== undefined && !isNewer(written, pool)) this.#written.delete(pool.metadata.uid);
+  }
+
+  /** Claims a place in the pool's disruption budget for the VM, as the caller has seen it last. */
   claim(key: PoolKey, ask: Ask): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
     const queue = this.#queueOf(key);
@@ -119,9 +132,11 @@ export class DisruptionClaims {
   }
 
   #write(key: PoolKey, asks: readonly Ask[], released: readonly DisruptedVm[]): Promise<Answer[]> {
-    const write = async (): Promise<Answer[]> => {
+    const write = async (tries: number): Promise<Answer[]> => {
       const since = performance.now();
-      const pool = await livePool(this.#client, key);
+      // If it is older than the pool is, nothing can be written.
+      const known = tries === 1 ? this.#known(key) : undefined;
+      const pool = known ?? (await livePool(this.#client, key));
       if (pool === undefined) return asks.map(() => ({ whyNot: 'its pool is gone' }));
       const isGone = await this.#goneSurge(pool);
       const active = await this.#active(pool, released);
@@ -133,13 +148,26 @@ export class DisruptionClaims {
       if (!isGranted && released.length === 0) return answers.map(refused);
       const status = { ...(pool.status === undefined ? { replicas: 0 } : {}), disruptedVMs: claims };
       const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status };
-      await this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' });
+      const written = await ignoreStale(
+        this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' }),
+      );
+      if (written === undefined) throw new KubeError(409, 'Conflict', 'the pool has just changed');
+      const now = poolView(written);
+      this.#written.set(key.uid, now);
       this.#observed.note(key.uid, claims);
       return answers.map((why, index) =>
-        why === null ? { place: this.#place(key, claims, asks[index]!, since) } : refused(why),
+        why === null ? { place: this.#place(key, claims, asks[index]!, since), pool: now } : refused(why),
       );
     };
     return retryOnConflict(write, { tries: TRIES, pauseMs: (tries) => Math.random() * TRY_AGAIN_MS * tries });
+  }
+
+  /** The newest that this worker knows of the pool: its cache, or what it has written since. */
+  #known({ namespace, name, uid }: PoolKey): StoredPool | undefined {
+    const cached = this.#cache.pools.get(`${namespace}/${name}`);
+    const written = this.#written.get(uid);
+    if (cached?.metadata.uid !== uid) return undefined;
+    return written !== undefined && isNewer(written, cached) ? written : cached;
   }
 
   /** Returns the claims that still count, as seen in caches that are newer than the claims. */
@@ -211,5 +239,8 @@ export class DisruptionClaims {
     };
   }
 }
+
+const isNewer = ({ metadata: one }: StoredPool, { metadata: other }: StoredPool): boolean =>
+  later(other.resourceVersion, one.resourceVersion) !== other.resourceVersion;
 
 const refused = (why: string | null): Answer => ({ whyNot: why ?? '' });

@@ -4,6 +4,7 @@ import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { recheckMigration } from '../../decisions/vm-update/recheck.ts';
 import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { NoRoom } from '../disruption/wave.ts';
 import { isHeld, Migrations } from '../drain/migrations.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -29,7 +30,7 @@ export class PodMigrator {
   }
 
   /** Returns null if the VM is in progress. Throws transient errors, for the caller to retry. */
-  async take(held: BatchVm): Promise<UpdateOutcome | null> {
+  async take(held: BatchVm): Promise<UpdateOutcome | NoRoom | null> {
     try {
       return await retryOnConflict(() => this.#take(held));
     } catch (error) {
@@ -39,7 +40,7 @@ export class PodMigrator {
     }
   }
 
-  async #take(held: BatchVm): Promise<UpdateOutcome | null> {
+  async #take(held: BatchVm): Promise<UpdateOutcome | NoRoom | null> {
     const { client, cache, key, revision, rollout, startedAt } = this.#in;
     const at = { namespace: key.namespace, name: held.name };
     const signal = cancellationSignal();
@@ -47,7 +48,7 @@ export class PodMigrator {
     const vm = live.vm && cache.vmView(live.vm);
     const vmi = live.vmi && cache.withSurroundings(live.vmi);
     this.#note({ vms: vm?.resourceVersion, vmis: vmi?.resourceVersion });
-    const take = recheckMigration({ held, revision, rollout, startedAt, vm, vmi, pool });
+    const take = recheckMigration({ held, revision, rollout, startedAt, vm, vmi, pool, now: Date.now() });
     if (take.take === 'gone' || pool === undefined || vm === undefined) return { vm: held.name, end: 'Gone' };
     if (take.take === 'later') return deferred(held, take.why);
     if (take.take === 'nothing') return null;
@@ -58,7 +59,7 @@ export class PodMigrator {
     const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: take.vmi, attempt });
     // Another migration gives it another pod as well, and holds up no other VM.
     if (isHeld(begun))
-      return { ...deferred(held, begun.why), ...(begun.reason === 'OtherMigration' ? { isOwn: true } : {}) };
+      return begun.reason === 'NoPlace' ? new NoRoom(begun.why) : { ...deferred(held, begun.why), isOwn: true };
     this.#note(begun);
     return null;
   }

@@ -25,5 +25,8 @@ export class ToldBatches {
   }
 }
 
-/** With the moment: when Temporal is put back, a run may begin another batch of the same number. */
-const keyOf = ({ n, revision, startedAt }: ToldBatch): string => `${n} ${revision} ${startedAt}`;
+/**
+ * With the moment: when Temporal is put back, a run may begin another batch of the same number; and a batch that has
+ * said what became of some of its VMs has fewer.
+ */
+const keyOf = ({ n, revision, startedAt, heardAt }: ToldBatch): string => `${n} ${revision} ${startedAt} ${heardAt}`;

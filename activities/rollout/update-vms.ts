@@ -1,37 +1,25 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
+import { disrupt, NoRoom } from '../disruption/wave.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
+import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { livePool } from '../owners/live-owner.ts';
-import type { PoolKey } from '../owners/types.ts';
 import { recordUpdates } from './events.ts';
 import { PodMigrator } from './migrate-pods.ts';
 import type { Revisions } from './revisions.ts';
+import { UpdateMethod } from './update-method.ts';
+import type { RemoveRequest, Updated, UpdateRequest } from './update-request.ts';
+import { VmFollower } from './vm-follower.ts';
 import { VmUpdater } from './vm-updater.ts';
-
-export interface UpdateRequest {
-  key: PoolKey;
-  revision: string;
-  /** The revision that is rolled out; not `revision` in an undo. */
-  rollout: string;
-  vms: BatchVm[];
-  /** When the batch began, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
-  startedAt: number;
-  minVersions: ResourceVersions;
-}
-
-export interface Updated {
-  /** Outcomes of the VMs that are not waited for. */
-  outcomes: UpdateOutcome[];
-  minVersions: ResourceVersions;
-}
 
 export interface UpdateActivityOptions {
   client: KubeClient;
@@ -40,72 +28,96 @@ export interface UpdateActivityOptions {
   revisions: Revisions;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
+  /** Aborted when the worker is asked to shut down. */
+  stopping: AbortSignal;
 }
 
-export function createUpdateActivities({ client, cache, places, revisions, concurrency }: UpdateActivityOptions) {
+export function createUpdateActivities(options: UpdateActivityOptions) {
+  const { client, cache, revisions, concurrency, stopping } = options;
   return {
     /**
-     * Writes the revision to each of these VMs and restarts those that need it, VM by VM and within the budget. Leaves
-     * alone those that are to be replaced or migrated. Safe to run again at any point: a VM with its new spec carries
-     * the revision, and so does a restarted VMI, so what is done is left alone.
+     * Brings VMs to the revision: writes it to each, restarts or migrates those that need it, and waits until each is
+     * available, can't get there, or is late. Within the budget, and VM by VM: whenever one is back, it takes the next.
+     * Those that are to be replaced are only waited for. Returns earlier if there is something to tell, or no VM can be
+     * taken. Safe to run again at any point: a VM with its new spec carries the revision, and so does a restarted VMI.
      */
     updateVms: (request: UpdateRequest): Promise<Updated> =>
-      begun({ ...request, vms: request.vms.filter(({ act }) => act !== 'replace' && act !== 'migrate') }, VmUpdater),
+      withGracefulCancel((asked) =>
+        withHeartbeat(async () => {
+          const { key, revision, vms, begun } = request;
+          const prepared = await prepare(request);
+          if ('outcomes' in prepared) return { ...prepared, begun: [] };
+          const { pool, updater, migrator, template } = prepared;
+          const expanded = await revisions.expanded(key, revision);
+          const follower = new VmFollower({ ...options, ...request, template, expanded });
+          const keyOf = (name: string): string => `${key.namespace}/${name}`;
+          const changes = new Changes(
+            cache,
+            stopping,
+            ({ kind, namespace, name }) =>
+              namespace === key.namespace && (kind === 'pool' ? name === key.name : follower.vmOf(name) !== undefined),
+          );
+          try {
+            const method = new UpdateMethod({ cache, request, updater, migrator, follower });
+            const done = await disrupt(method, { vms, begun, cache, changes, asked, concurrency, keyOf });
+            await recordUpdates(client, pool, revision, done.outcomes);
+            return {
+              ...done,
+              minVersions: maxVersions(
+                maxVersions(updater.minVersions, migrator.minVersions),
+                cache.versionsOf('vms', 'vmis'),
+              ),
+            };
+          } finally {
+            changes.stop();
+          }
+        }),
+      ),
 
     /**
-     * Begins to migrate those of these VMs whose pods lack something of the revision, VM by VM and within the budget:
-     * each only if its pool still has that done. Safe to run again at any point: the batch names the migration.
+     * Deletes these VMs, which are to be replaced, with their disks, VM by VM and within the budget: each only if its
+     * update still takes that, by the pool and the VM as they are, and not if it is leaving the pool. VMs without an
+     * outcome are gone, or go. A refusal (by a policy, or the owner's protection) holds up no other VM.
      */
-    migrateVms: (request: UpdateRequest): Promise<Updated> =>
-      begun({ ...request, vms: request.vms.filter(({ act }) => act === 'migrate') }, PodMigrator),
-
-    /**
-     * Deletes those of these VMs that are to be replaced, with their disks, VM by VM and within the budget: each only
-     * if its update still takes that, by the pool and the VM as they are, and not if it is leaving the pool. VMs
-     * without an outcome are gone, or go. A refusal (by a policy, or the owner's protection) holds up no other VM.
-     */
-    removeVms: (request: UpdateRequest): Promise<Updated> =>
-      begun({ ...request, vms: request.vms.filter(({ act }) => act === 'replace') }, VmUpdater),
+    removeVms: (request: RemoveRequest): Promise<Pick<Updated, 'outcomes' | 'minVersions'>> =>
+      withHeartbeat(async () => {
+        const prepared = await prepare(request);
+        if ('outcomes' in prepared) return prepared;
+        const { updater, pool } = prepared;
+        const take = async (held: BatchVm): Promise<UpdateOutcome | null> => {
+          const outcome = await updater.take(held, (wait) => wait);
+          return outcome instanceof NoRoom ? { vm: held.name, end: 'Deferred', why: outcome.why } : outcome;
+        };
+        const vms = request.vms.filter(({ act }) => act === 'replace');
+        const outcomes = await forEachConcurrently({ take }, vms, concurrency);
+        await recordUpdates(client, pool, request.revision, outcomes);
+        return { outcomes, minVersions: updater.minVersions };
+      }),
   };
 
-  function begun(
-    { key, revision, rollout, vms, startedAt, minVersions }: UpdateRequest,
-    Updater: typeof VmUpdater | typeof PodMigrator,
-  ): Promise<Updated> {
-    return withHeartbeat(async () => {
-      await cache.catchUp(minVersions);
-      const pool = await livePool(client, key, cancellationSignal());
-      if (pool === undefined) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), minVersions: {} };
-      if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
-      const template = await revisions.find(key, revision);
-      if (template === undefined) {
-        // The template was the pool's only for a moment: no VM has failed because of that.
-        return {
-          outcomes: vms.map(({ name }) => ({
-            vm: name,
-            end: 'Deferred',
-            why: `the template of revision ${revision} is not kept any more`,
-          })),
-          minVersions: {},
-        };
-      }
-      const updater = new Updater({
-        client,
-        cache,
-        places,
-        revisions,
-        key,
-        revision,
-        rollout,
-        template,
-        references: new References(client, cancellationSignal()),
-        startedAt,
-      });
-      const outcomes = await forEachConcurrently(updater, vms, concurrency);
-      await recordUpdates(client, pool, revision, outcomes);
-      return { outcomes, minVersions: updater.minVersions };
-    });
+  /** Finds the template of the revision, and who brings VMs to it; or their outcomes, if there is none. */
+  async function prepare(request: RemoveRequest) {
+    const { key, revision, vms, minVersions } = request;
+    await cache.catchUp(minVersions);
+    const pool = await livePool(client, key, cancellationSignal());
+    if (pool === undefined) return all(vms, { end: 'Gone' });
+    if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
+    const template = await revisions.find(key, revision);
+    // The template was the pool's only for a moment: no VM has failed because of that.
+    const why = `the template of revision ${revision} is not kept any more`;
+    if (template === undefined) return all(vms, { end: 'Deferred', why });
+    const references = new References(client, cancellationSignal());
+    const acting = { ...options, ...request, template, references };
+    return { pool, template, updater: new VmUpdater(acting), migrator: new PodMigrator(acting) };
   }
 }
+
+const all = (
+  vms: readonly BatchVm[],
+  end: Omit<UpdateOutcome, 'vm'>,
+): { outcomes: UpdateOutcome[]; minVersions: ResourceVersions } => ({
+  outcomes: vms.map(({ name }) => ({ vm: name, ...end })),
+  minVersions: {},
+});
 
 export type UpdateActivities = ReturnType<typeof createUpdateActivities>;

@@ -2,7 +2,6 @@ import { cancellationSignal } from '@temporalio/activity';
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { updateRules, withDefaults } from '../../api/pool-defaults.ts';
-import type { Disruption } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -23,13 +22,14 @@ import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import { actInPlace, NO_PLACE, NoPlace, type Acted, type Place } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
-import { refuseDrift, type RightVm } from '../drift/right-vm.ts';
+import { NoRoom, type Aside } from '../disruption/wave.ts';
+import { refuseDrift } from '../drift/right-vm.ts';
 import { lasts } from '../lib/lasts.ts';
-import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { deleteVm } from '../owners/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
+import { VmLook, type Glance, type Look } from './vm-look.ts';
 import { VmTargets, type VmTargetsOptions } from './vm-targets.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 
@@ -43,20 +43,11 @@ export interface VmUpdaterOptions extends VmTargetsOptions {
   startedAt: number;
 }
 
-interface Look {
-  pool: StoredPool | undefined;
-  vm: Stored<VirtualMachine> | undefined;
-  /** Its VMI. */
-  own: VmiView | undefined;
-  /** The VM without its drift, if that is to be set right. */
-  right: RightVm | undefined;
-}
-
-/** What was read of a VM that is there. */
-type Seen = Look & { pool: StoredPool; vm: Stored<VirtualMachine> };
-
 /** Null: the VM is in progress. `again`: it is to be looked at again. */
 type Outcome = UpdateOutcome | 'again' | null;
+
+/** What is to be done to a VM. */
+type ToDo = Extract<Recheck, { take: 'act' }>;
 
 /** Reports whether the VM that is to be replaced is gone already, or goes: only its replacement is left to be made. */
 const isGoing = (key: PoolKey, held: BatchVm, vm: VmView | undefined): boolean =>
@@ -64,12 +55,7 @@ const isGoing = (key: PoolKey, held: BatchVm, vm: VmView | undefined): boolean =
   (vm.uid === held.uid && isOwnedBy(vm, 'VirtualMachinePool', key) && vm.deleting && !vm.removing && !vm.keepsDisks);
 
 /** Returns why more is to be done to the VM than it needs by what there is now; null if it needs that. */
-function whyExcessive(
-  { act }: BatchVm,
-  { restarts }: Extract<Recheck, { take: 'act' }>,
-  need: UpdateNeed,
-  { spec }: StoredPool,
-): string | null {
+function whyExcessive({ act }: BatchVm, { restarts }: ToDo, need: UpdateNeed, { spec }: StoredPool): string | null {
   if (need.need === 'later' || need.need === 'left') return need.why;
   if (need.need === 'nothing') return 'it needs no update any more';
   if (act === 'replace' && need.act !== 'replace') return 'it need not be replaced any more';
@@ -83,10 +69,6 @@ function whyExcessive(
 const whyFailed = ({ act }: BatchVm, { message }: KubeError): string =>
   act === 'replace' ? `it can not be deleted: ${message}` : message;
 
-/** A VMI that runs what its VM has drifted to is of no revision, whatever its label says. */
-const asRun = (vmi: VmiView, right: RightVm | undefined): VmiView =>
-  right?.isVmiOld === true ? { ...vmi, revision: null } : vmi;
-
 const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });
 
 /** Brings the VMs of one batch to their revision. */
@@ -94,6 +76,7 @@ export class VmUpdater {
   readonly #in: VmUpdaterOptions;
   readonly #targets: VmTargets;
   readonly #writer: SpecWriter;
+  readonly #looks: VmLook;
   #vms: string | undefined;
   #vmis: string | undefined;
 
@@ -101,6 +84,7 @@ export class VmUpdater {
     this.#in = options;
     this.#targets = new VmTargets(options);
     this.#writer = new SpecWriter(options.client, options.cache);
+    this.#looks = new VmLook({ ...options, targets: this.#targets });
   }
 
   get minVersions(): ResourceVersions {
@@ -108,15 +92,16 @@ export class VmUpdater {
   }
 
   /**
-   * Returns null if the VM is now in progress, and to be waited for. Throws transient errors, for the caller to retry;
-   * gives the VM back if they last, so that the pool says what they are.
+   * Returns null if the VM is now in progress, and to be waited for. Throws transient errors, for the caller to retry.
+   * Its first look is at this worker's caches: what was right by them is looked at again in its place in the budget.
    */
-  async take(held: BatchVm): Promise<UpdateOutcome | null> {
+  async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoRoom | null> {
     try {
+      let tries = 0;
       return await retryOnConflict(async () => {
-        let outcome = await this.#take(held);
+        let outcome = await this.#take(held, aside, tries++);
         // Meanwhile, the VM may have left its pool, or may have come up and need a place.
-        while (outcome === 'again') outcome = await this.#take(held);
+        while (outcome === 'again') outcome = await this.#take(held, aside, tries++);
         return outcome;
       });
     } catch (error) {
@@ -129,42 +114,55 @@ export class VmUpdater {
     }
   }
 
-  async #take(held: BatchVm): Promise<Outcome> {
-    const { key, places, revision } = this.#in;
-    const { pool, vm, own, right } = await this.#look(held);
-    const view = vm && this.#in.cache.vmView(vm);
-    if (held.act === 'replace' && isGoing(key, held, view)) return null;
-    const vmi = own && asRun(own, right);
-    const take = this.#decide(held, pool, view, vmi, right?.disruption);
-    if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone')
-      return { vm: held.name, end: 'Gone' };
-    if (take.take === 'later') return deferred(held, take.why);
-    if (take.take === 'nothing')
-      return held.act === 'write' || held.act === 'replace' ? { vm: held.name, end: 'Updated' } : null;
-    const need = await this.#targets.needOf(pool, revision, view, own);
-    const later = whyExcessive(held, take, need, pool);
-    if (later !== null) return deferred(held, later);
-    const seen = { pool, vm, own, right };
-    const ofItsOwn = await this.#whyOwnLater(held, take, seen);
-    if (ofItsOwn !== null) return ofItsOwn;
-    const act = (place: Place): Promise<Acted<Outcome>> => this.#act(held, take, seen, place);
-    if (!take.disrupts) return (await act(NO_PLACE)).value;
-    const acted = await actInPlace(places, key, { vm: view, vmi: own }, act);
-    return acted instanceof NoPlace ? deferred(held, acted.whyNot) : acted;
+  async #take(held: BatchVm, aside: Aside, tries: number): Promise<Outcome | NoRoom> {
+    const { key, places } = this.#in;
+    const glance = tries === 0 ? this.#looks.cached(held) : undefined;
+    if (glance !== undefined && this.#disrupts(held, glance)) {
+      const acted = await actInPlace(places, key, { vm: glance.view, vmi: glance.vmi }, async (place) =>
+        this.#actOn(held, await this.#looks.ofPool(held, place.pool), place, aside),
+      );
+      return acted instanceof NoPlace ? new NoRoom(acted.whyNot) : acted;
+    }
+    const look = await this.#looks.live(held);
+    if (look === undefined || !this.#disrupts(held, look))
+      return (await this.#actOn(held, look, NO_PLACE, aside)).value;
+    const acted = await actInPlace(places, key, { vm: look.view, vmi: look.own }, (place) =>
+      this.#actOn(held, { ...look, pool: place.pool }, place, aside),
+    );
+    return acted instanceof NoPlace ? new NoRoom(acted.whyNot) : acted;
+  }
+
+  /** Whether the VM needs a place in the budget. */
+  #disrupts(held: BatchVm, seen: Glance & Partial<Pick<Look, 'right'>>): boolean {
+    const todo = this.#decide(held, seen);
+    return todo.take === 'act' && todo.disrupts;
   }
 
   /** Does to the VM what is to be done, in its place if that costs one. */
-  async #act(
-    held: BatchVm,
-    take: Extract<Recheck, { take: 'act' }>,
-    { pool, vm, own, right }: Seen,
-    place: Place,
-  ): Promise<Acted<Outcome>> {
-    if (held.act === 'replace') return this.#remove(pool, vm, place);
-    const now = take.writes ? await this.#write({ pool, vm, own, right }, place) : vmView(vm);
-    if (take.restarts !== null) return this.#restart(held, now, take.restarts, place);
+  async #actOn(held: BatchVm, look: Look | undefined, place: Place, aside: Aside): Promise<Acted<Outcome>> {
+    const { key, revision } = this.#in;
+    const notDone = (value: Outcome): Acted<Outcome> => ({ isDone: false, value });
+    if (held.act === 'replace' && isGoing(key, held, look?.view)) return notDone(null);
+    if (look === undefined) return notDone({ vm: held.name, end: 'Gone' });
+    const todo = this.#decide(held, look);
+    if (todo.take === 'gone') return notDone({ vm: held.name, end: 'Gone' });
+    if (todo.take === 'later') return notDone(deferred(held, todo.why));
+    if (todo.take === 'nothing')
+      return notDone(held.act === 'write' || held.act === 'replace' ? { vm: held.name, end: 'Updated' } : null);
+    if (todo.disrupts && place === NO_PLACE) return notDone('again');
+    const need = await this.#targets.needOf(look.pool, revision, look.view, look.own);
+    const why = whyExcessive(held, todo, need, look.pool);
+    if (why !== null) return notDone(deferred(held, why));
+    const ofItsOwn = await this.#whyOwnLater(held, todo, look);
+    return ofItsOwn === null ? this.#act(held, todo, look, place, aside) : notDone(ofItsOwn);
+  }
+
+  async #act(held: BatchVm, todo: ToDo, look: Look, place: Place, aside: Aside): Promise<Acted<Outcome>> {
+    if (held.act === 'replace') return this.#remove(look.pool, look.vm, place);
+    const now = todo.writes ? await this.#write(look, place) : vmView(look.vm);
+    if (todo.restarts !== null) return this.#restart(held, { ...look, view: now, vmi: todo.restarts }, place, aside);
     if (held.act !== 'write') return { isDone: false, value: null };
-    const live = liveVmi(own && asRun(own, right));
+    const live = liveVmi(look.vmi);
     if (live !== undefined) await this.#label(live);
     return { isDone: false, value: { vm: held.name, end: 'Updated' } };
   }
@@ -202,8 +200,8 @@ export class VmUpdater {
   /** Returns its outcome if something that concerns this VM alone stands in the way. */
   async #whyOwnLater(
     held: BatchVm,
-    { restarts, writes }: Extract<Recheck, { take: 'act' }>,
-    { pool, vm, right }: Seen,
+    { restarts, writes }: ToDo,
+    { pool, vm, right }: Look,
   ): Promise<UpdateOutcome | null> {
     const replaces = held.act === 'replace';
     const made = await this.#targets.targetOf(pool, vm, right);
@@ -215,46 +213,38 @@ export class VmUpdater {
     return missing === null ? null : { ...deferred(held, missing), isOwn: true };
   }
 
-  /** Reads the pool, the VM and its VMI as they are now, and what is to be set right. */
-  async #look(held: BatchVm): Promise<Look> {
-    const { client, cache, key } = this.#in;
-    const at = { namespace: key.namespace, name: held.name };
-    const signal = cancellationSignal();
-    const [pool, { vm, vmi }] = await Promise.all([livePool(client, key, signal), liveVmWithVmi(client, at, signal)]);
-    const own = vmi && cache.withSurroundings(vmi);
-    const setsRight = held.setsRight === true;
-    const right = setsRight && pool && vm ? await this.#targets.rightVm(pool, vm, own) : undefined;
-    return { pool, vm, own, right };
+  /** Restarts the VMI of a VM that has its new spec. */
+  async #restart(
+    held: BatchVm,
+    { view: vm, vmi: target }: Glance & { vmi: VmiView },
+    place: Place,
+    aside: Aside,
+  ): Promise<Acted<Outcome>> {
+    const { client, cache } = this.#in;
+    let now = { vm, vmi: target };
+    if (!vm.generationObserved) {
+      const isObserved = await aside(waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal()));
+      // KubeVirt would start the next VMI from the previous spec.
+      if (!isObserved) return { isDone: false, value: deferred(held, 'KubeVirt has not observed its new spec') };
+      const seen = this.#looks.cached(held);
+      const todo = seen && this.#decide(held, seen);
+      if (todo?.take !== 'act' || todo.restarts?.uid !== target.uid) return { isDone: true, value: 'again' };
+      now = { vm: seen!.view, vmi: todo.restarts };
+    }
+    this.#note(await restartVm(client, now.vm, now.vmi, place));
+    return { isDone: true, value: null };
   }
 
-  /** Restarts the VMI of a VM that has its new spec. */
-  async #restart(held: BatchVm, vm: VmView, target: VmiView, place: Place): Promise<Acted<Outcome>> {
-    const { client, cache } = this.#in;
-    if (!vm.generationObserved) {
-      const isObserved = await waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal());
-      // KubeVirt would start the next VMI from the previous spec.
-      const why = 'KubeVirt has not observed its new spec';
-      return isObserved ? { isDone: true, value: 'again' } : { isDone: false, value: deferred(held, why) };
-    }
-    this.#note(await restartVm(client, vm, target, place));
-    return { isDone: true, value: null };
+  /** Decides on the pool and the VM as they were seen. */
+  #decide(held: BatchVm, { pool, view, vmi, right }: Glance & Partial<Pick<Look, 'right'>>): Recheck {
+    const { revision, rollout, startedAt } = this.#in;
+    const correction = right?.disruption ?? null;
+    return recheckVm({ held, revision, rollout, startedAt, vm: view, vmi, pool, correction, now: Date.now() });
   }
 
   #note({ vms, vmis }: ResourceVersions): void {
     this.#vms = later(this.#vms, vms);
     this.#vmis = later(this.#vmis, vmis);
-  }
-
-  /** Decides on the pool and the VM as they are now. */
-  #decide(
-    held: BatchVm,
-    pool: StoredPool | undefined,
-    vm: VmView | undefined,
-    vmi: VmiView | undefined,
-    correction: Disruption | null = null,
-  ): Recheck {
-    const { revision, rollout, startedAt } = this.#in;
-    return recheckVm({ held, revision, rollout, startedAt, vm, vmi, pool, correction });
   }
 
   /** The VMI runs drifted content, so its revision label is removed until it has restarted or was updated live. */
@@ -269,7 +259,7 @@ export class VmUpdater {
   }
 
   /** Returns the VM as it is after the write: its run strategy may have changed. */
-  async #write({ pool, vm, own, right }: Seen, { lastCheck }: Place): Promise<VmView> {
+  async #write({ pool, vm, own, right }: Look, { lastCheck }: Place): Promise<VmView> {
     const { client, key, startedAt } = this.#in;
     const { target, merged } = await this.#targets.targetOf(pool, vm, right);
     if (mergePatch(vm, merged) === null) return vmView(vm);

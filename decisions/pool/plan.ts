@@ -1,4 +1,4 @@
-import type { PoolStatus } from '../../api/pool/pool.ts';
+import type { Disruption, PoolStatus } from '../../api/pool/pool.ts';
 import { olderContent, type OlderContent } from '../configuration/older-content.ts';
 import { keptByNumber } from '../disks/kept-claims.ts';
 import { unmarkStep, type ReuseInput } from '../disks/reuse.ts';
@@ -8,7 +8,7 @@ import { drainingMessage } from '../drain/condition.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { podBudgetCondition } from '../drain/pod-budget.ts';
 import { drainOfPool, drainSteps, evacuatingNames } from '../drain/pool-drain.ts';
-import { correctionOf, driftedVms } from '../drift/members.ts';
+import { correctionIn, driftedVms } from '../drift/members.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { isGivenUp, stateFrom } from '../healing/state.ts';
 import { earlier } from '../lib/times.ts';
@@ -22,12 +22,13 @@ import { revisionOf } from '../revisions/hash.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { reservedNames, type ReservedNames } from '../rollout/reserved-names.ts';
+import { splitBatches, type QueuedVm } from '../rollout/turns/queue.ts';
 import { namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
 import type { ScaleStep } from '../scaling/scale-input.ts';
 import { keptReplicas } from '../status/kept-replicas.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
-import { isRegular, isSurge } from '../views/vm.ts';
+import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import { healingAsItIs, isHeld, limited, prepared, withReturned } from './allowances.ts';
 import { poolAvailability } from './available-condition.ts';
 import { standingFailures, type Failure } from './failures.ts';
@@ -74,16 +75,14 @@ export interface PoolCounts {
  * be.
  */
 export function planPool(given: PoolPlanInput): PoolPlan {
-  const input = prepared(given);
+  const { input, queued, templates, correction } = split(given);
   const { pool, vms, vmiOf, batches, contents = null, now } = input;
-  const templates = templatesOf(input);
   const inBatches = reservedNames(batches, vms, input.isVmNameTaken);
-  const unverified = unverifiedRevision(input);
   const removals = namedRemovals(pool.metadata.annotations);
+  const unverified = unverifiedRevision(input);
   const beside = { inBatches, unverified, removals };
   const { mark, ...healing } = isHeld(input) ? healingAsItIs(input) : healingOf(input, beside);
-  const isThere = new Set(vms.map((vm) => vm.name));
-  const kept = keptByNumber(pool, input.keptClaims ?? [], (name) => isThere.has(name) || input.isVmNameTaken(name));
+  const kept = keptOf(input);
   const members = { inBatches, healing, removals, kept };
   const returned = returnedVms(input);
   const restore = poolRestore(input);
@@ -94,14 +93,16 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const leaving = leavingNames(input, members, scaleSteps);
   const drain = drainOfPool(input, { leaving, updating: inBatches.held });
   const older = olderContent({ ...input, contents, templateOf: (revision) => templates.get(revision) });
-  const rollout = rolloutOf(input, { healing, leaving, drain, older }, templates);
+  const rollout = rolloutOf(input, { healing, leaving, drain, older, queued, correction }, templates);
   const drifted = driftedVms(pool, vms, (revision) => templates.get(revision));
   const surge = surgeOf(limits, members, rollout, scaleSteps);
   const reuse = { pool, kept, revision: rollout.forNewVms, templateOf: (revision: string) => templates.get(revision) };
   const roles = roleSteps(input);
   const more = { returned, restore, roles, drain, surgeSteps: surge.steps, rollout, mark, reuse };
   const steps = stepsOf(input, { scaleSteps, ...more });
-  const failures = standingFailures(input, (backoffs) => dueSteps(given, backoffs, { ...members, rollout, reuse }));
+  const failures = standingFailures(input, (backoffs) =>
+    dueSteps({ ...given, batches }, backoffs, { ...members, rollout, reuse }),
+  );
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
   const changing = membersChanging(input, healing.state.cycles, at);
@@ -153,6 +154,20 @@ export function planPool(given: PoolPlanInput): PoolPlan {
       unverified !== null && isOver(state, unverified),
     ),
   };
+}
+
+function keptOf({ pool, vms, keptClaims = [], isVmNameTaken }: PoolPlanInput): ReturnType<typeof keptByNumber> {
+  const isThere = new Set(vms.map(({ name }) => name));
+  return keptByNumber(pool, keptClaims, (name) => isThere.has(name) || isVmNameTaken(name));
+}
+
+/** Returns the input with only those VMs of batches that were begun with: the others are free. */
+function split(given: PoolPlanInput) {
+  const all = prepared(given);
+  const templates = templatesOf(all);
+  const correction = correctionIn(all, templates);
+  const { batches, queued } = splitBatches(all.batches, { ...all, hasDrift: (vm) => correction(vm) !== null });
+  return { input: { ...all, batches }, queued, templates, correction };
 }
 
 interface Decided {
@@ -235,21 +250,23 @@ interface BesideRollout {
   leaving: readonly string[];
   drain: DrainPlan;
   older: OlderContent;
+  queued: readonly QueuedVm[];
+  correction: (vm: VmView) => Disruption | null;
 }
 
 function rolloutOf(
   input: PoolPlanInput,
-  { healing, leaving, drain, older }: BesideRollout,
+  { healing, leaving, drain, older, queued, correction }: BesideRollout,
   templates: ReadonlyMap<string, PoolTemplate>,
 ): RolloutPlan {
-  const { pool, vms, vmiOf, strategy, plugs, expandedOf, batches, burst, now } = input;
+  const { pool, vms, vmiOf, strategy, plugs, expandedOf, batches, now } = input;
   const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
   const plan = planRollout({
     pool,
     vms,
     vmiOf,
     templateOf,
-    correction: (vm) => correctionOf(pool, vm, { templateOf, strategy: pool.spec.vmRolloutStrategy ?? strategy }),
+    correction,
     strategy,
     ...(plugs && { plugs }),
     ...(expandedOf && { expandedOf }),
@@ -257,6 +274,7 @@ function rolloutOf(
     changeFor: older.changeFor,
     state: input.rollout,
     batches,
+    queued,
     deferred: input.deferred ?? [],
     busy: new Set([
       ...busyNames(input),
@@ -270,7 +288,6 @@ function rolloutOf(
     held: isHeld(input),
     creationFailure: input.backoffs.FailedSurge?.failure ?? null,
     notBefore: input.batchesNotBefore,
-    burst,
     now,
   });
   return { ...plan, state: withProof(input, plan.state) };

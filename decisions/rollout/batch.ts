@@ -14,10 +14,8 @@ export interface BatchVm {
   act: UpdateAct;
   /** Revision of its spec when it was taken; null if unknown. */
   from: string | null;
-  /** The VM should have run but was not ready beforehand: its outcome says nothing about the new revision. */
+  /** The VM should have run but was not ready as it was planned. */
   wasDown: boolean;
-  /** How long the guest of the VMI that is to end may take to shut down, in milliseconds; absent without such a VMI. */
-  graceMs?: number;
   /** The VM ran or started when it was taken for `write`. A VM that has started only since must be checked again. */
   runs?: true;
   /**
@@ -45,6 +43,8 @@ export interface Batch {
   vms: BatchVm[];
   /** Milliseconds since the epoch. */
   startedAt: number;
+  /** When it last said what has become of its VMs, in milliseconds since the epoch; absent before the first time. */
+  heardAt?: number;
   /** Another revision has replaced the batch's: it waits for nothing more. */
   superseded?: boolean;
 }
@@ -59,15 +59,19 @@ export interface UpdateOutcome {
     | 'Updated'
     /** Not ready in time, or the API server refused its new spec. */
     | 'Failed'
-    /** Not begun: the disruption budget was used up, or the rollout was stopped. */
+    /** Could not be taken now: something stood in the way. */
     | 'Deferred'
+    /** Its turn did not come before the rollout was stopped. */
+    | 'NotBegun'
     /** KubeVirt refused to apply the spec to the running VMI: it needs a restart. */
     | 'RestartRequired'
     /** The VM left the pool or was deleted. */
     | 'Gone'
-    /** Begun, but not awaited: a newer revision replaces it. */
+    /** Not begun, or not awaited: a newer revision replaces it. */
     | 'Superseded';
   why?: string;
   /** Deferred for a reason that concerns this VM alone: others go on. */
   isOwn?: boolean;
+  /** The VM should have run but was not ready when its turn came: a failure says nothing about the new revision. */
+  wasDown?: boolean;
 }

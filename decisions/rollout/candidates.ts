@@ -42,13 +42,14 @@ export interface RolloutNeeds {
 
 /** Returns what the VMs that nothing is working on need to reach the goal's revision. */
 export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): RolloutNeeds {
-  const { vmiOf, busy, batches } = context.input;
+  const { vmiOf, busy, batches, queued } = context.input;
   const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
   if (context.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(context, target) };
   const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
   const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void =>
     void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
-  const { held: inProgress } = reservedNames(batches, context.input.vms, () => false);
+  const { held } = reservedNames(batches, context.input.vms, () => false);
+  const inProgress = new Set([...held, ...queued.map(({ name }) => name)]);
   const ofStandby = standbyTarget(target);
   const deferred = deferredVms(context, target);
   for (const vm of [...context.standby, ...context.active]) {

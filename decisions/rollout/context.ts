@@ -12,6 +12,7 @@ import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
 import { podActOf, type PodAct } from '../vm-update/pod-act.ts';
 import { podLacks } from '../vm-update/pod-lack.ts';
 import type { Batch } from './batch.ts';
+import type { QueuedVm } from './turns/queue.ts';
 import type { DeferredVm } from './waits/deferred.ts';
 import { RolloutWaits } from './waits/waits.ts';
 
@@ -37,7 +38,10 @@ export interface RolloutInput {
   nodeLabelsOf?: (node: string) => Readonly<Record<string, string>> | undefined;
   /** State of the rollout; null if none is known. */
   state: RolloutStatus | null;
+  /** With the VMs that have been begun with. */
   batches: readonly Batch[];
+  /** VMs of batches whose turn has not come. */
+  queued: readonly QueuedVm[];
   /** VMs that batches have given back for reasons of their own; absent if there are none. */
   deferred?: readonly DeferredVm[];
   /** Names of VMs that other parts of drover are working on. */
@@ -54,8 +58,6 @@ export interface RolloutInput {
   notBefore: number;
   /** Why VMs can't be created, and since when (RFC 3339); null or absent if nothing has failed. */
   creationFailure?: { message: string; since: string } | null;
-  /** Most VMs in progress at once. */
-  burst: number;
   /** Milliseconds since the epoch. */
   now: number;
 }

@@ -7,7 +7,7 @@ export interface VmsInProgress {
   all: ReadonlySet<string>;
   /** Replicas among them. */
   regular: ReadonlySet<string>;
-  /** Replicas that may still go down, or have not come back. */
+  /** Replicas among those that were begun with that may still go down, or have not come back. */
   unsettled: ReadonlySet<string>;
 }
 
@@ -31,6 +31,10 @@ export function inProgressOf(context: RolloutContext): VmsInProgress {
       if (role === null && held.act !== 'write') unsettled.add(held.name);
       if (progress.state === 'waiting' && progress.until !== undefined) context.waits.wake(progress.until);
     }
+  }
+  for (const { name, role = null } of context.input.queued) {
+    all.add(name);
+    if (role === null) regular.add(name);
   }
   return { all, regular, unsettled };
 }

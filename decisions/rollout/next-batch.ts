@@ -5,7 +5,6 @@ import { requesterOf } from '../../api/requested-by.ts';
 import { isMeantToRun, activeVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import { disruptionBudget } from '../disruption-budget/budget.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
-import { graceOf } from '../disruption/grace.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
@@ -18,12 +17,11 @@ import type { Batch, BatchVm } from './batch.ts';
 import type { Candidate } from './candidates.ts';
 import type { RolloutContext } from './context.ts';
 import type { VmsInProgress } from './in-progress.ts';
+import { mayQueue } from './turns/queue.ts';
 import { blockedAt, type FullBudget } from './waits/blocked.ts';
 
-/** Most VMs in one batch: few enough to act on within a moment, and for a person to read. */
-const MAX_IN_BATCH = 100;
-/** How long freed budget is gathered, unless a quarter of the budget is free earlier. */
-const GATHER_MS = 1_000;
+/** Most VMs in one batch, whose names go with each plan. */
+const MAX_IN_BATCH = 1_000;
 
 /** How many changed Secrets and ConfigMaps the reason of a batch names. */
 const CHANGES_NAMED = 3;
@@ -37,8 +35,10 @@ export interface PlannedBatch {
   /** Who asked for it; null if unknown. */
   requestedBy: string | null;
   minReadyMs: number;
-  /** How long its VMs may take to become ready. */
+  /** How long each of its VMs may take to become ready. */
   deadlineMs: number;
+  /** How many of its VMs may fail before it takes no more; null: any number. */
+  mayFail: number | null;
   reason: string;
 }
 
@@ -51,8 +51,8 @@ interface Room {
 }
 
 /**
- * Returns the VMs that may be taken now: never more than the disruption budget allows, nor more than `stepRoom` running
- * ones; null if there are none, or it is too early.
+ * Returns the VMs of the next batch: those that may be taken now, and those that follow them as the disruption budget
+ * has room, but not more than `stepRoom` running ones. Null if none may be taken now, or VMs of a batch still wait.
  */
 export function nextVms(
   context: RolloutContext,
@@ -61,71 +61,64 @@ export function nextVms(
   inProgress: VmsInProgress,
   { stepRoom, state, surge }: Room,
 ): Candidate[] | null {
-  const { pool, vms, vmiOf, batches, evacuating, burst, now } = context.input;
+  const { pool, vms, vmiOf, queued, evacuating, now } = context.input;
   const claimed = claimedNames({ pool, vms, vmiOf }, now);
   const taken = [...inProgress.unsettled, ...claimed, ...evacuating];
   const budget = disruptionBudget({ pool, vms, vmiOf, inProgress: taken, now });
-  const places = Math.min(burst - inProgress.all.size, MAX_IN_BATCH);
   // Standby VMs first: what they show of the new revision costs nobody anything.
   const standby = free.filter(({ vm }) => !isRegular(vm));
   const isStandbyFirst = standby.length > 0 || inProgress.all.size > inProgress.regular.size;
-  const choice = choose(
-    context,
-    inOrder(context, isStandbyFirst ? standby : free, stepRoom === null ? null : target.revision),
-    {
-      budget: budget.most - budget.count,
-      places,
-      toStep: stepRoom,
-    },
-  );
-  const { chosen, paid, hasMore } = choice;
-  if (hasMore && chosen.length === 0) {
+  const candidates = inOrder(context, isStandbyFirst ? standby : free, stepRoom === null ? null : target.revision);
+  const limits = { budget: Math.max(budget.most - budget.count, 0), toStep: stepRoom };
+  const { chosen, paid, hasMore } = choose(context, candidates, { ...limits, pays: () => true });
+  const wait = queued.filter((held) => held.revision === target.revision).length;
+  if (chosen.length === 0 && (hasMore || (wait > 0 && limits.budget === 0))) {
     const blockedBy = surgeShortage(context, surge, budget.availableSurge, state);
     sayFull(context, state, { budget, blockedBy, claimed, unsettled: inProgress.unsettled });
   }
   if (chosen.length === 0 || isTooEarly(context)) return null;
-  const gathersUntil = Math.max(...batches.map((batch) => batch.startedAt)) + GATHER_MS;
-  if (hasMore && paid === chosen.length && paid < Math.ceil(budget.most / 4) && now < gathersUntil) {
-    context.waits.wake(gathersUntil);
-    return null;
-  }
-  return chosen;
+  // VMs that go down for nobody wait for nobody.
+  if (wait > 0) return paid.size === chosen.length ? null : chosen.filter((one) => !paid.has(one));
+  return choose(context, candidates, {
+    ...limits,
+    pays: ({ vm, act }) => !mayQueue({ act, from: vm.revision }, target.revision),
+  }).chosen;
 }
 
 interface Limits {
   /** How many VMs may go down. */
   budget: number;
-  /** How many VMs may be taken. */
-  places: number;
   /** How many running VMs may be taken before the next step; null without a limit. */
   toStep: number | null;
+  /** Whether there must be a place for the VM now. */
+  pays: (candidate: Candidate) => boolean;
 }
 
 interface Choice {
   chosen: Candidate[];
-  /** How many of the chosen go down by it. */
-  paid: number;
+  /** Those of the chosen that go down by it, and have a place now. */
+  paid: Set<Candidate>;
   /** Whether others would have been taken but for the limits. */
   hasMore: boolean;
 }
 
 function choose({ input: { vmiOf } }: RolloutContext, candidates: readonly Candidate[], limits: Limits): Choice {
-  let { budget, places, toStep } = limits;
-  const choice: Choice = { chosen: [], paid: 0, hasMore: false };
+  let { budget, toStep } = limits;
+  const choice: Choice = { chosen: [], paid: new Set(), hasMore: false };
   for (const candidate of candidates) {
     const { vm, act, down } = candidate;
     // Before a step, only running VMIs say anything about the new revision.
     if (toStep !== null && isRegular(vm) && (toStep <= 0 || !isMeantToRun(vm, vmiOf(vm)))) continue;
-    const cost = act === 'write' || down ? 0 : 1;
-    if (cost > Math.max(budget, 0) || places <= 0) {
+    const costs = act !== 'write' && !down && limits.pays(candidate);
+    if ((costs && budget <= 0) || choice.chosen.length >= MAX_IN_BATCH) {
       choice.hasMore = true;
       continue;
     }
-    budget -= cost;
-    places--;
     if (toStep !== null && isRegular(vm)) toStep--;
-    choice.paid += cost;
     choice.chosen.push(candidate);
+    if (!costs) continue;
+    budget--;
+    choice.paid.add(candidate);
   }
   return choice;
 }
@@ -165,12 +158,12 @@ function whichAreDown(names: ReadonlySet<string>, hasBatches: boolean): string {
   return names.size === 0 ? '' : ` (${formatNames([...names])})`;
 }
 
-/** Returns the batch with these VMs. `n`: its number. */
+/** Returns the batch with these VMs, and this number. */
 export function batchOf(
   context: RolloutContext,
   target: RolloutTarget,
   chosen: readonly Candidate[],
-  n: number,
+  { n, mayFail }: { n: number } & Pick<PlannedBatch, 'mayFail'>,
 ): PlannedBatch {
   const { pool, vmiOf } = context.input;
   const { minReadySeconds, progressDeadlineSeconds } = context.spec.rollout;
@@ -180,7 +173,6 @@ export function batchOf(
     act,
     from: vm.revision,
     wasDown: isRegular(vm) && down,
-    ...(act === 'restart' || act === 'replace' ? graceOf(activeVmi(vm, vmiOf(vm))) : {}),
     ...(vm.role === null ? {} : { role: vm.role }),
     ...(act === 'write' && activeVmi(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
     ...(act === 'migrate' ? migrationFor(vmiOf(vm)!) : {}),
@@ -196,6 +188,7 @@ export function batchOf(
         : 'drover',
     minReadyMs: minReadySeconds * 1000,
     deadlineMs: progressDeadlineSeconds * 1000,
+    mayFail,
     reason: reasonOf(chosen, vms, target.revision),
   };
 }

@@ -107,7 +107,8 @@ export function planRollout(input: RolloutInput): RolloutPlan {
     newest,
     target: target.revision,
     current,
-    update: vms === null ? null : batchOf(context, target, vms, state.lastBatch),
+    update:
+      vms === null ? null : batchOf(context, target, vms, { n: state.lastBatch, mayFail: mayFail(context, state) }),
     steps: context.spec.rollout.steps.length,
     superseded: batches
       .filter((batch) => (batch.revision !== target.revision || stale.has(batch)) && batch.superseded !== true)
@@ -160,6 +161,13 @@ function tripped({ input, spec, newest, current, now }: RolloutContext, state: R
   return canUndo ? halted(state, 'Undoing', asked, now) : halted(state, 'Failed', asked, now);
 }
 
+/** How many more VMs may fail before the rollout, or its undo, halts; null: any number. */
+function mayFail({ spec }: RolloutContext, state: RolloutStatus): number | null {
+  const { onFailure, maxFailures } = spec.rollout;
+  const failed = failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true).length;
+  return onFailure === 'Continue' ? null : Math.max(maxFailures - failed, 0);
+}
+
 /** A null limit: only VMs that don't run may be touched. */
 function targetOf(context: RolloutContext, state: RolloutStatus): RolloutTarget {
   const { input, spec, newest, current } = context;
@@ -201,7 +209,8 @@ function standingFailures(
   { revision }: RolloutTarget,
 ): RolloutStatus['failures'] {
   const isWell = (vm: VmView): boolean => context.isOf(vm, revision) && !isDown(vm, context.input.vmiOf(vm));
-  const failed = context.active.filter((vm) => hasFailed(state, vm) && !isWell(vm)).map(({ name }) => name);
+  const members = [...context.standby, ...context.active];
+  const failed = members.filter((vm) => hasFailed(state, vm) && !isWell(vm)).map(({ name }) => name);
   return state.failures.filter(({ vm }) => failed.includes(vm));
 }
 
@@ -247,9 +256,7 @@ function phaseOf(
     : 'RollingOut';
 }
 
-function isLost({ spec, input }: RolloutContext, { startedAt, vms }: Batch): boolean {
-  const deadlineMs = spec.rollout.progressDeadlineSeconds * 1000;
-  // The deadline of a VM begins when its guest has shut down, or KubeVirt has begun to migrate it.
-  const before = vms.map(({ graceMs = 0, migration }) => (migration === undefined ? graceMs : deadlineMs));
-  return startedAt + Math.max(0, ...before) + deadlineMs + LOST_AFTER_MS <= input.now;
+/** Batches that go on say so every 10 minutes; those that replace VMs may be silent until the deadline. */
+function isLost({ spec, input }: RolloutContext, { startedAt, heardAt = startedAt }: Batch): boolean {
+  return heardAt + spec.rollout.progressDeadlineSeconds * 1000 + LOST_AFTER_MS <= input.now;
 }

@@ -38,7 +38,8 @@ export function surgeNeed(context: RolloutContext, { state, revision, free, ...r
   const goesOn =
     spec.update.kind === 'proactive' && !context.isStopped(state) && windowAt(spec.rollout.windows, input.now).open;
   const costly = free.filter(({ act, down }) => act !== 'write' && !down).length;
-  const next = goesOn ? Math.max(Math.min(costly, stepRoom ?? Infinity), 0) : 0;
+  const queued = input.queued.filter(({ act, role, wasDown }) => act !== 'write' && role === undefined && !wasDown);
+  const next = goesOn ? Math.max(Math.min(costly, stepRoom ?? Infinity), 0) + queued.length : 0;
   const begun = input.batches.flatMap(({ vms }) => vms).filter(({ name, wasDown }) => !wasDown && unsettled.has(name));
   const minReadyMs = minReadyMsOf(input.pool);
   for (const vm of surge) waits.wake(availableSince(vm, input.vmiOf(vm), minReadyMs) ?? 0);

@@ -3,9 +3,8 @@ import type { Disruption } from '../../api/pool/pool.ts';
 import { restartsOnChange } from '../configuration/older-content.ts';
 import { isActive, activeVmi, liveVmi } from '../disruption-budget/availability.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
-import { revisionOf } from '../revisions/hash.ts';
 import type { BatchVm } from '../rollout/batch.ts';
-import { poolTemplate } from '../template/template.ts';
+import { batchStop } from '../rollout/turns/stop.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isOwnedBy, isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -40,6 +39,8 @@ export interface RecheckInput {
   vmi: VmiView | undefined;
   /** Undefined if it is deleted. */
   pool: StoredPool | undefined;
+  /** Milliseconds since the epoch. */
+  now: number;
   /** What it takes to set the VM right; null, or absent, if nothing is to be set right. */
   correction?: Disruption | null;
 }
@@ -118,29 +119,14 @@ const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
   isOwnedBy(vm, 'VirtualMachinePool', metadata) && isActive(vm);
 
 function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
-  if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is being deleted';
   if (input.held.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
     return 'its pool leaves it with what it has read';
-  return whyStopped(input, pool) ?? whyNotBack(input, pool) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
+  const stop = batchStop(pool, input, input.now);
+  return stop?.why ?? whyKept(input, pool) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
 }
 
-/** Returns why the pool's VMs don't go back to this revision; null if they do, or if it is rolled out. */
-function whyNotBack({ held, revision, rollout }: RecheckInput, { status }: StoredPool): string | null {
-  if (revision === rollout) return null;
-  const current = status?.currentRevision;
-  if (current !== undefined && current !== revision) return `its pool does not go back to revision ${revision}`;
-  // Disks go only if it is on record that they are to.
-  const isUndone = status?.rollout?.halted?.kind === 'Undoing';
-  return held.act === 'replace' && !isUndone ? 'the status of its pool does not say that it goes back' : null;
-}
-
-/** Returns why no VM may be taken for this rollout now; null if VMs may be taken. */
-function whyStopped({ rollout, startedAt }: RecheckInput, { spec, status }: StoredPool): string | null {
-  if (spec.paused === true) return 'spec.paused is true';
-  if (revisionOf(poolTemplate(spec)) !== rollout) return 'the template has changed';
-  const { paused, halted, revision: reported } = status?.rollout ?? {};
-  if (paused !== undefined && Date.parse(paused.at) > startedAt) return `paused by ${paused.by}`;
-  return reported === rollout && halted !== undefined && Date.parse(halted.at) > startedAt
-    ? `the rollout has ended: ${halted.kind}`
+/** On the way back, disks go only if it is on record that they are to; returns why they stay, null if they go. */
+const whyKept = ({ held, revision, rollout }: RecheckInput, { status }: StoredPool): string | null =>
+  held.act === 'replace' && revision !== rollout && status?.rollout?.halted?.kind !== 'Undoing'
+    ? 'the status of its pool does not say that it goes back'
     : null;
-}

@@ -2,7 +2,6 @@ import { Context } from '@temporalio/activity';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { Done } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
 import { ToldBatches } from '../../activities/rollout/told-batches.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
 import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
@@ -25,7 +24,7 @@ export interface Act {
 const BURST = 250;
 
 /** The activities that the workflows of a pool call. */
-type Activities = PoolActivities & UpdateActivities & AwaitActivities & Partial<HealActivities>;
+type Activities = PoolActivities & UpdateActivities & Partial<HealActivities>;
 
 /**
  * An in-memory pool with its VMs, on which every request takes effect immediately. Plans are made by drover's own
@@ -144,9 +143,8 @@ export class FakeCluster {
       this.#keep();
       for (const { name } of vms) this.#start({ ...this.vms.get(name)!, revision }, now());
       await this.onChange();
-      return { outcomes: [], minVersions: {} };
+      return { outcomes: vms.map(({ name: vm }) => ({ vm, end: 'Updated' })), begun: [], minVersions: {} };
     },
-    awaitVms: async ({ vms }) => ({ outcomes: vms.map(({ name: vm }) => ({ vm, end: 'Updated' })), minVersions: {} }),
     clearNamedRemovals: async () => ({}),
     annotateRuns: async (_, notes) => {
       for (const { name, start } of notes) this.vms.set(name, { ...this.vms.get(name)!, notYetRun: start });
@@ -165,7 +163,6 @@ export class FakeCluster {
     releaseVms: () => Promise.reject(new Error('no test asks for it')),
     promoteStandbyVms: () => Promise.reject(new Error('no test asks for it')),
     setStandbyState: () => Promise.reject(new Error('no test asks for it')),
-    migrateVms: () => Promise.reject(new Error('no test asks for it')),
     removeVms: () => Promise.reject(new Error('no test asks for it')),
   };
 

@@ -72,9 +72,11 @@ test('a pause is accepted with or without requester and reason', () => {
 });
 
 test('what can not be read is reported with its place and what would be right', () => {
-  expect(reading(null)).toThrow('batchEnded is null, and must be an object with n, pool, outcomes, minVersions');
+  expect(reading(null)).toThrow(
+    'batchEnded is null, and must be an object with n, pool, outcomes, goesOn, minVersions',
+  );
   expect(reading({ n: 1, outcomes: [{ vm: 'web-1', end: 'Lost' }] })).toThrow(
-    'batchEnded.outcomes[0].end is "Lost", and must be Updated, Failed, Deferred, RestartRequired, Gone, Superseded',
+    'batchEnded.outcomes[0].end is "Lost", and must be Updated, Failed, Deferred, NotBegun, RestartRequired, Gone, Superseded',
   );
   const early = { ...healEnd, outcome: { ...healEnd.outcome, nextAt: 'soon' } };
   expect(() => messages.attemptEnded.read(early, 'attemptEnded')).toThrow(

@@ -13,7 +13,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { withAsk, type RolloutAsk } from '../../decisions/rollout/asks.ts';
-import type { Batch } from '../../decisions/rollout/batch.ts';
+import type { Batch, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
 import { deferredAfter, type DeferredVm } from '../../decisions/rollout/waits/deferred.ts';
 import { onSignal } from '../handlers.ts';
@@ -23,6 +23,10 @@ import type { InFlight } from '../owners/in-flight.ts';
 import type { BatchEnd, ChildEnd } from '../payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
 import type { updateBatch } from './update-batch.ts';
+
+/** How many of the last batches are told to end if nothing is known of them, and how long that takes at most. */
+const UNKNOWN = 10;
+const UNKNOWN_MS = 12_000;
 
 /** Plain data: each run hands it to the next. */
 export interface RolloutsState {
@@ -109,13 +113,31 @@ export class Rollouts {
    */
   taken({ rollout, isOverruled }: Pick<PoolPlan, 'rollout' | 'isOverruled'>): boolean {
     const asks = this.#asks.unknown(isOverruled === true);
+    const isWithoutPast = this.state.rollout === null || isOverruled === true;
     this.state.steps = rollout.steps;
     this.state.rollout = asks.reduce((state, ask) => withAsk(state, ask, rollout.steps), rollout.state);
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#giveUp(n);
     // The plan that found these batches lost still counted their VMs as in flight.
     if (rollout.lost.length > 0) this.#options.onChange();
-    return asks.length === 0;
+    const endsOthers = isWithoutPast && this.#endUnknown(rollout);
+    return asks.length === 0 && !endsOthers;
+  }
+
+  /**
+   * Ends batches of an earlier run that did not hand them over: it was terminated, or this run was put back to an
+   * earlier time. Returns whether there may be any: they are given time to end before others begin.
+   */
+  #endUnknown({ state: { lastBatch }, target, current, superseded }: PoolPlan['rollout']): boolean {
+    if (lastBatch === 0) return false;
+    const known = new Set([...this.state.batches.map(({ n }) => n), ...superseded]);
+    const first = Math.max(lastBatch - UNKNOWN, 1);
+    for (let n = first; n <= lastBatch + 1; n++) {
+      if (known.has(n)) continue;
+      for (const revision of new Set([target, current])) this.#signalSupersede(revision, n);
+    }
+    this.state.notBefore = Math.max(this.state.notBefore, Date.now() + UNKNOWN_MS);
+    return true;
   }
 
   /** What the next run must know. */
@@ -124,11 +146,7 @@ export class Rollouts {
   }
 
   /** Starts a batch as a workflow of its own, which outlives this run. */
-  begin(
-    key: PoolKey,
-    { batch: planned, reason, requestedBy, minReadyMs, deadlineMs }: PlannedBatch,
-    minVersions: ResourceVersions,
-  ): void {
+  begin(key: PoolKey, { batch: planned, reason, ...asked }: PlannedBatch, minVersions: ResourceVersions): void {
     const { ref, inProgress, onChange, onProblem } = this.#options;
     this.#pool = key.uid;
     const batch: Batch = { ...planned, startedAt: Date.now() };
@@ -138,7 +156,7 @@ export class Rollouts {
       try {
         const child = await startChild<typeof updateBatch>('updateBatch', {
           workflowId: updateBatchIdOf(ref, batch.revision, batch.n),
-          args: [{ ref, key, batch, reason, requestedBy, minReadyMs, deadlineMs, minVersions }],
+          args: [{ ref, key, batch, reason, ...asked, minVersions }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
           staticSummary: summary(`Batch ${batch.n}: ${reason}`),
           typedSearchAttributes: [
@@ -173,32 +191,41 @@ export class Rollouts {
     this.#told.clear();
   }
 
+  /** Notes what a batch that goes on has said of some of its VMs. */
+  #hear(batch: Batch, outcomes: readonly UpdateOutcome[]): void {
+    const ended = new Set(outcomes.map(({ vm }) => vm));
+    batch.vms = batch.vms.filter(({ name }) => !ended.has(name));
+    batch.heardAt = Date.now();
+    this.#told.delete(batch.n);
+  }
+
   #ask(ask: RolloutAsk): void {
     const { rollout, steps } = this.state;
     if (rollout !== null) this.state.rollout = withAsk(rollout, ask, steps);
     this.#asks.add(ask);
   }
 
-  #ended({ n, pool, outcomes, minVersions }: BatchEnd): void {
+  #ended({ n, pool, outcomes, goesOn = false, minVersions }: BatchEnd): void {
     const { state } = this;
     // From an earlier pool of this name.
     if (pool !== undefined && this.#pool !== null && pool !== this.#pool) return;
     const batch = state.batches.find((one) => one.n === n);
-    this.#forget(n);
+    if (goesOn && batch !== undefined) this.#hear(batch, outcomes);
+    else this.#forget(n);
     if (batch !== undefined)
       state.deferred = deferredAfter(state.deferred ?? [], { revision: batch.revision, outcomes }, Date.now());
-    if (outcomes.some(({ end }) => end === 'Deferred')) this.#putOff(outcomes.every(({ end }) => end === 'Deferred'));
+    if (outcomes.some(({ end }) => end === 'Deferred'))
+      this.#putOff(!goesOn && outcomes.every(({ end }) => end === 'Deferred'));
     else state.deferrals = 0;
     if (batch !== undefined && batch.superseded !== true) {
-      const wereDown = new Set(batch.vms.filter(({ wasDown }) => wasDown).map(({ name }) => name));
       const at = now();
       const failures = outcomes
         .filter(({ end }) => end === 'Failed')
-        .map(({ vm, why = '' }) => ({
+        .map(({ vm, why = '', wasDown }) => ({
           vm,
           why: why.slice(0, 1024),
           at,
-          ...(wereDown.has(vm) ? { wasDown: true as const } : {}),
+          ...(wasDown === true ? { wasDown: true as const } : {}),
         }));
       if (failures.length > 0) this.#ask({ ask: 'fail', revision: batch.revision, failures });
     }
@@ -231,7 +258,11 @@ export class Rollouts {
     const batch = this.state.batches.find((one) => one.n === n);
     if (batch === undefined) return;
     batch.superseded = true;
-    const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
+    this.#signalSupersede(batch.revision, n);
+  }
+
+  #signalSupersede(revision: string, n: number): void {
+    const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, revision, n));
     handle
       .signal(supersede)
       .catch((error: unknown) =>

@@ -1,19 +1,21 @@
 import {
   CancellationScope,
   condition,
+  continueAsNew,
   getExternalWorkflowHandle,
   isCancellation,
   log,
   proxyActivities,
   setCurrentDetails,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
+import type { Begun } from '../../activities/disruption/wave.ts';
 import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
 import type { PoolKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
-import type { UpdateActivities, UpdateRequest } from '../../activities/rollout/update-vms.ts';
-import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import type { RemoveRequest } from '../../activities/rollout/update-request.ts';
+import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -22,8 +24,9 @@ import { HOLDS_UP_MS } from '../../decisions/scaling/room.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import { onSignal } from '../handlers.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from '../messages.ts';
-import { waitingActivities } from '../queues.ts';
+import { actingActivities, waitingActivities } from '../queues.ts';
 import { DroverPhase } from '../search-attributes.ts';
+import { batchDetails, type BatchCounts } from './batch-details.ts';
 
 export interface UpdateBatchInput {
   ref: PoolRef;
@@ -33,25 +36,28 @@ export interface UpdateBatchInput {
   reason: string;
   minReadyMs: number;
   deadlineMs: number;
+  mayFail: number | null;
   minVersions: ResourceVersions;
+  /** What a run hands to the next when its history has grown long. */
+  carried?: { begun: Begun[]; counts: BatchCounts };
 }
 
 // Retried until done: what is impossible comes back as an outcome.
-const { updateVms, migrateVms, removeVms, createVms } = proxyActivities<UpdateActivities & PoolActivities>({
+const { removeVms, createVms } = proxyActivities<UpdateActivities & PoolActivities>({
   startToCloseTimeout: '30m',
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 });
-const awaiting = () => waitingActivities<AwaitActivities & AwaitRemovalActivities>('20s');
+const awaiting = () => waitingActivities<AwaitRemovalActivities>('20s');
+const acting = () => actingActivities<UpdateActivities>();
 
 /**
- * Brings a batch of a pool's VMs to one revision: writes it to them, restarts the VMIs that need it, and waits until
- * each VM is available or its deadline has passed. Reports the outcomes to its pool by a signal, since it may outlive
- * the run that started it.
+ * Brings a batch of a pool's VMs to one revision: writes it to them, restarts the VMIs that need it, one by one as the
+ * disruption budget has room, and waits until each VM is available or its deadline has passed. Reports the outcomes to
+ * its pool by signals, since it may outlive the run that started it.
  */
 export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcome[]> {
-  const { ref, key, batch } = input;
-  const { vms } = batch;
+  const { vms } = input.batch;
   const run = new BatchRun(input);
   const wait = new CancellationScope();
   onSignal(supersede, 'Internal: another revision takes the place of this one: wait no longer.', () => {
@@ -60,102 +66,121 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   });
 
   const replaced = vms.filter(({ act }) => act === 'replace');
-  const migrated = vms.filter(({ act }) => act === 'migrate');
-  const others = vms.filter(({ act }) => act !== 'replace' && act !== 'migrate');
+  const others = vms.filter(({ act }) => act !== 'replace');
   await Promise.all([
     ...(others.length === 0 ? [] : [update(run, others, wait)]),
-    ...(migrated.length === 0 ? [] : [migrate(run, migrated, wait)]),
     ...(replaced.length === 0 ? [] : [replace(run, replaced, wait)]),
   ]);
+  if (run.waiting.length > 0 && !run.isSuperseded) return continueAsNew<typeof updateBatch>(await run.next());
   run.settle(run.waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })));
 
   run.show('has ended');
-  const { outcomes } = run;
-  upsertSearchAttributes([
-    { key: DroverPhase, value: outcomes.some(({ end }) => end === 'Failed') ? 'Failed' : 'Complete' },
-  ]);
-  await getExternalWorkflowHandle(poolIdOf(ref))
-    .signal(batchEnded, { n: batch.n, pool: key.uid, outcomes, minVersions: run.minVersions })
-    .catch((error: unknown) =>
-      log.warn("the pool's workflow does not exist, so it can't be notified of the end", { error: String(error) }),
-    );
-  return outcomes;
+  const hasFailed = (run.counts.Failed ?? 0) > 0;
+  upsertSearchAttributes([{ key: DroverPhase, value: hasFailed ? 'Failed' : 'Complete' }]);
+  await run.tell(false);
+  return run.outcomes;
 }
 
 /** What has become of a batch so far. */
 class BatchRun {
   readonly input: UpdateBatchInput;
+  /** In this run, of all runs of the batch. */
   readonly outcomes: UpdateOutcome[] = [];
+  readonly counts: BatchCounts;
   minVersions: ResourceVersions;
   waiting: readonly BatchVm[];
+  begun: readonly Begun[];
   isSuperseded = false;
+  #told = 0;
 
   constructor(input: UpdateBatchInput) {
     this.input = input;
     this.minVersions = input.minVersions;
     this.waiting = input.batch.vms;
+    this.begun = input.carried?.begun ?? [];
+    this.counts = { ...input.carried?.counts };
   }
 
   /** Notes the outcomes of VMs that have none yet: a VM has one. */
   settle(ended: readonly UpdateOutcome[], newer: ResourceVersions = {}): void {
     this.minVersions = maxVersions(this.minVersions, newer);
+    const waiting = new Map(this.waiting.map((vm) => [vm.name, vm]));
     for (const outcome of ended) {
-      if (!this.isWaiting(outcome.vm)) continue;
+      if (!waiting.delete(outcome.vm)) continue;
       this.outcomes.push(outcome);
-      this.waiting = this.waiting.filter(({ name }) => name !== outcome.vm);
+      this.counts[outcome.end] = (this.counts[outcome.end] ?? 0) + 1;
     }
+    this.waiting = [...waiting.values()];
   }
 
   isWaiting(name: string): boolean {
     return this.waiting.some((vm) => vm.name === name);
   }
 
+  /** How many more VMs may fail. */
+  get mayFail(): number | null {
+    const failed = this.outcomes.filter(({ end, wasDown }) => end === 'Failed' && wasDown !== true).length;
+    return this.input.mayFail === null ? null : Math.max(this.input.mayFail - failed, 0);
+  }
+
   show(doing: string): void {
-    setCurrentDetails(detailsOf(this.input, doing, this.waiting, this.outcomes));
+    const { waiting, outcomes, counts } = this;
+    const { requestedBy } = this.input;
+    setCurrentDetails(batchDetails(this.input.batch, { requestedBy, doing, waiting, outcomes, counts }));
+  }
+
+  /** Tells the pool what it does not know yet. */
+  async tell(goesOn: boolean): Promise<void> {
+    const { ref, key, batch } = this.input;
+    const outcomes = this.outcomes.slice(this.#told);
+    this.#told = this.outcomes.length;
+    await getExternalWorkflowHandle(poolIdOf(ref))
+      .signal(batchEnded, {
+        n: batch.n,
+        pool: key.uid,
+        outcomes,
+        ...(goesOn && { goesOn }),
+        minVersions: this.minVersions,
+      })
+      .catch((error: unknown) =>
+        log.warn("the pool's workflow does not exist, so it can't be notified", { error: String(error) }),
+      );
+  }
+
+  /** The input of the next run, once the history of this one has grown long. */
+  async next(): Promise<UpdateBatchInput> {
+    await this.tell(true);
+    const { waiting, begun, counts, minVersions, mayFail } = this;
+    const batch = { ...this.input.batch, vms: [...waiting] };
+    return { ...this.input, batch, mayFail, minVersions, carried: { begun: [...begun], counts } };
   }
 }
 
-/** What the activities that act on some VMs of the batch are asked. */
-const requestOf = ({ input, minVersions }: BatchRun, vms: readonly BatchVm[]): UpdateRequest => {
-  const { key, batch } = input;
+/** Updates VMs, and waits for them, until all are done or the history has grown long. */
+async function update(run: BatchRun, some: readonly BatchVm[], wait: CancellationScope): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const vms = some.filter(({ name }) => run.isWaiting(name));
+    if (vms.length === 0 || run.isSuperseded || workflowInfo().continueAsNewSuggested) return;
+    if (tries > 0) await run.tell(true);
+    run.show('updates its VMs');
+    await updateNext(run, vms, wait);
+  }
+}
+
+/** Updates VMs, and waits for them, until there is something to tell. */
+async function updateNext(run: BatchRun, vms: readonly BatchVm[], wait: CancellationScope): Promise<void> {
+  const { key, batch, reason, minReadyMs, deadlineMs } = run.input;
   const { revision, rollout, startedAt } = batch;
-  return { key, revision, rollout, vms: [...vms], startedAt, minVersions };
-};
-
-/** Writes the new spec to VMs, restarts what needs it, and waits for them. */
-async function update(run: BatchRun, vms: readonly BatchVm[], wait: CancellationScope): Promise<void> {
-  run.show('writes the new spec and restarts what needs it');
-  const words = { summary: summary(run.input.reason) };
-  const begun = await updateVms.executeWithOptions(words, [requestOf(run, vms)]);
-  run.settle(begun.outcomes, begun.minVersions);
-  run.show('waits for its VMs');
-  await awaitVms(run, vms, wait);
-}
-
-/** Has VMs migrate that need a new pod, and waits for them. */
-async function migrate(run: BatchRun, vms: readonly BatchVm[], wait: CancellationScope): Promise<void> {
-  run.show('migrates VMs whose pods lack something');
-  const words = { summary: summary(`migrate ${formatNames(vms.map(({ name }) => name))}`) };
-  const begun = await migrateVms.executeWithOptions(words, [requestOf(run, vms)]);
-  run.settle(begun.outcomes, begun.minVersions);
-  run.show('waits for its VMs');
-  await awaitVms(run, vms, wait);
-}
-
-/** Waits until each of these VMs is available or its deadline has passed, or the batch is superseded. */
-async function awaitVms(run: BatchRun, some: readonly BatchVm[], wait: CancellationScope): Promise<void> {
-  const { key, batch, minReadyMs, deadlineMs } = run.input;
-  const vms = some.filter(({ name }) => run.isWaiting(name));
-  if (vms.length === 0 || run.isSuperseded) return;
-  const since = Date.now();
+  const { mayFail, minVersions } = run;
+  const asked = { key, revision, rollout, startedAt, minReadyMs, deadlineMs, mayFail, minVersions };
   try {
-    const done = await wait.run(() =>
-      awaiting().awaitVms.executeWithOptions(
-        { summary: summary(`wait for ${formatNames(vms.map(({ name }) => name))}`) },
-        [{ key, revision: batch.revision, vms, minReadyMs, since, deadlineMs, minVersions: run.minVersions }],
-      ),
+    const { begun, outcomes, ...done } = await wait.run(() =>
+      acting().updateVms.executeWithOptions({ summary: summary(reason) }, [
+        { ...asked, vms: [...vms], begun: [...run.begun] },
+      ]),
     );
-    run.settle(done.outcomes, done.minVersions);
+    run.begun = begun;
+    run.settle(outcomes, done.minVersions);
   } catch (error) {
     if (!run.isSuperseded || !isCancellation(error)) throw error;
   }
@@ -168,11 +193,16 @@ async function awaitVms(run: BatchRun, some: readonly BatchVm[], wait: Cancellat
 async function replace(run: BatchRun, planned: readonly BatchVm[], wait: CancellationScope): Promise<void> {
   run.show('replaces VMs and their disks');
   const words = { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) };
-  const removed = await removeVms.executeWithOptions(words, [requestOf(run, planned)]);
+  const removed = await removeVms.executeWithOptions(words, [removalOf(run, planned)]);
   run.settle(removed.outcomes, removed.minVersions);
   const going = planned.filter(({ name }) => run.isWaiting(name));
   await Promise.all(going.map((vm) => comeBack(run, vm, wait)));
 }
+
+const removalOf = ({ input, minVersions }: BatchRun, vms: readonly BatchVm[]): RemoveRequest => {
+  const { revision, rollout, startedAt } = input.batch;
+  return { key: input.key, revision, rollout, vms: [...vms], startedAt, minVersions };
+};
 
 /** Makes the VM again once it is gone, and waits for it. */
 async function comeBack(run: BatchRun, vm: BatchVm, wait: CancellationScope): Promise<void> {
@@ -180,7 +210,11 @@ async function comeBack(run: BatchRun, vm: BatchVm, wait: CancellationScope): Pr
   if (run.isSuperseded) return;
   // The pool makes it again when it has gone.
   if (!isGone) return run.settle([{ vm: vm.name, end: 'Deferred', why: 'it is still being deleted', isOwn: true }]);
-  if (await createAgain(run, vm)) await awaitVms(run, [vm], wait);
+  if (!(await createAgain(run, vm))) return;
+  for (let tries = 0; run.isWaiting(vm.name) && !run.isSuperseded; tries++) {
+    if (tries > 0) await run.tell(true);
+    await updateNext(run, [vm], wait);
+  }
 }
 
 /** Resolves to false if the VM does not go in time: its node may be lost, or a finalizer may hold it. */
@@ -226,22 +260,3 @@ async function createAgain(run: BatchRun, { name, role, halted }: BatchVm): Prom
 }
 
 const REPLACE_AGAIN_MS = 10_000;
-
-function detailsOf(
-  { batch, requestedBy }: UpdateBatchInput,
-  doing: string,
-  waiting: readonly BatchVm[],
-  outcomes: readonly UpdateOutcome[],
-): string {
-  const ended = outcomes.map(
-    ({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${escapeMarkdown(why)}`}`,
-  );
-  return [
-    `**Batch ${batch.n}** to revision **${batch.revision}**, requested by ${escapeMarkdown(requestedBy ?? 'unknown')}: ${doing}`,
-    `${outcomes.filter(({ end }) => end === 'Updated').length} of ${batch.vms.length} VMs updated`,
-    waiting.length === 0 ? '' : `In progress: ${formatNames(waiting.map(({ name }) => name))}`,
-    ended.join('\n'),
-  ]
-    .filter((line) => line !== '')
-    .join('\n\n');
-}

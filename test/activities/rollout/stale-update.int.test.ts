@@ -2,7 +2,8 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
-import { createUpdateActivities, type Updated } from '../../../activities/rollout/update-vms.ts';
+import type { Updated } from '../../../activities/rollout/update-request.ts';
+import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { ControllerRevisions, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
@@ -50,10 +51,12 @@ async function suspended(): Promise<Scene> {
     places: new DisruptionClaims(workerCache.client, workerCache.cache),
     revisions: new Revisions(workerCache),
     concurrency: 8,
+    stopping: new AbortController().signal,
   });
   const held = { name: 'web-1', uid: vm.metadata.uid, act: 'write', from: OLD, wasDown: false } as const;
   const key = { namespace, name: 'web', uid: pool.metadata.uid };
-  const request = { key, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now(), minVersions: {} };
+  const batch = { key, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now() };
+  const request = { ...batch, begun: [], minReadyMs: 0, deadlineMs: 60_000, mayFail: null, minVersions: {} };
   return { pool, vm, goOn: () => new MockActivityEnvironment().run(() => updateVms(request)) };
 }
 

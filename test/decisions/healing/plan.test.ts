@@ -174,9 +174,11 @@ describe('a sick VM', () => {
   test('starts no cycle for a VM that another operation has in progress', () => {
     const vms = [sick(1), sick(2), ...numbered(well, 3, 12)];
     const held = { name: 'web-1', uid: 'uid-of-web-1', act: 'restart' as const, from: null, wasDown: false };
-    expect(
-      begun(plan({ vms, batches: [{ n: 1, revision: 'two', rollout: 'two', vms: [held], startedAt: NOW }] })),
-    ).toEqual(['web-2']);
+    const batches = [{ n: 1, revision: 'two', rollout: 'two', vms: [held], startedAt: NOW }];
+    const written = [{ ...sick(1), revision: 'two' }, ...vms.slice(1)];
+    expect(begun(plan({ vms: written, batches }))).toEqual(['web-2']);
+    // Its turn has not come.
+    expect(begun(plan({ vms, batches }))).toEqual(['web-1', 'web-2']);
     expect(begun(plan({ vms, inProgress: { creating: [], deleting: ['web-1'] } }))).toEqual(['web-2']);
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus, RolloutStep } from '../../../api/pool/pool.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { RolloutPhase } from '../../../decisions/rollout/plan.ts';
 import { begun } from '../../../decisions/rollout/state.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -9,6 +10,7 @@ import {
   aStep,
   aTemplate,
   at,
+  batched,
   DOWN,
   failure,
   fresh,
@@ -86,8 +88,8 @@ describe('a rollout begins', () => {
 
   test('with a batch that says what it does, and who asked for it', () => {
     const { update, state } = plan({
-      vms: all(4),
-      spec: { ...oldest, rollout: { minReadySeconds: 5, progressDeadlineSeconds: 60 } },
+      vms: all(2),
+      spec: { ...oldest, maxUnavailable: 1, rollout: { minReadySeconds: 5, progressDeadlineSeconds: 60 } },
       state: rolling({ batches: 2, lastBatch: 5 }),
     });
     expect(update).toEqual({
@@ -95,12 +97,19 @@ describe('a rollout begins', () => {
         n: 6,
         revision: NEW,
         rollout: NEW,
-        vms: [{ name: 'web-1', uid: 'uid-of-web-1', act: 'restart', from: OLD, wasDown: false, graceMs: 30_000 }],
+        vms: [1, 2].map((number) => ({
+          name: `web-${number}`,
+          uid: `uid-of-web-${number}`,
+          act: 'restart',
+          from: OLD,
+          wasDown: false,
+        })),
       },
       requestedBy: null,
       minReadyMs: 5_000,
       deadlineMs: MINUTE,
-      reason: `update web-1 to ${NEW} (restart)`,
+      mayFail: 0,
+      reason: `update web-1, web-2 to ${NEW} (restart)`,
     });
     expect(state).toMatchObject({ batches: 3, lastBatch: 6 });
   });
@@ -165,11 +174,8 @@ describe('a batch', () => {
   });
 
   test('updates stopped VMs without using the budget', () => {
-    const { update } = plan({ vms: [old(1), old(2, HALTED), old(3, HALTED), fresh(4, DOWN)], spec: oldest });
-    expect(update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([
-      ['web-2', 'write'],
-      ['web-3', 'write'],
-    ]);
+    const vms = [old(1), old(2, HALTED), old(3, HALTED), fresh(4, DOWN)];
+    expect(taken(plan({ vms, spec: { ...oldest, maxUnavailable: 1 } }))).toEqual(['web-2', 'web-3']);
   });
 
   test('takes what needs no restart for nothing', () => {
@@ -182,13 +188,25 @@ describe('a batch', () => {
     expect(taken(plan({ vms: all(8), spec: oldest, batches, busy: new Set(['web-2']) }))).toEqual(['web-3']);
   });
 
-  test('has 100 VMs at most, and with those in progress no more than the burst', () => {
-    const spec = { ...oldest, maxUnavailable: '100%' };
-    expect(taken(plan({ vms: all(120), spec }))).toHaveLength(100);
-    expect(taken(plan({ vms: all(120), spec, burst: 30 }))).toHaveLength(30);
-    const batches = [aBatch(all(20).map((vm) => held(vm)))];
-    expect(taken(plan({ vms: all(120), spec, burst: 30, batches }))).toHaveLength(10);
-    expect(taken(plan({ vms: all(120), spec, burst: 10, batches }))).toHaveLength(0);
+  test('has all others too, whose turns come one after the other, but no more than 1,000', () => {
+    expect(batched(plan({ vms: all(8), spec: oldest }))).toEqual(all(8).map(({ name }) => name));
+    expect(batched(plan({ vms: all(1_100), spec: oldest }))).toHaveLength(1_000);
+  });
+
+  test('has those that are replaced only as the budget has room for them', () => {
+    const [before, after] = [aTemplate({ disk: '2Gi' }), aTemplate({ disk: '1Gi' })];
+    const vms = all(8).map((vm) => ({ ...vm, revision: revisionOf(before) }));
+    const updateStrategy = { proactive: { disruption: 'Replace' as const } };
+    const planned = plan({ vms, kept: [before], spec: { template: after, maxUnavailable: 2, updateStrategy } });
+    expect(planned.update?.batch.vms.map(({ act }) => act)).toEqual(['replace', 'replace']);
+  });
+
+  test('is followed by another only once the turns of its VMs have come, but for VMs that go down for nobody', () => {
+    const queued = [3, 4].map((number) => ({ ...held(old(number)), revision: NEW }));
+    const batches = [aBatch([])];
+    expect(plan({ vms: all(8), spec: oldest, batches, queued }).update).toBeNull();
+    expect(batched(plan({ vms: [...all(7), old(8, DOWN)], spec: oldest, batches, queued }))).toEqual(['web-8']);
+    expect(batched(plan({ vms: all(8), spec: oldest, batches, queued: [] }))).toHaveLength(8);
   });
 
   test('starts another batch once VMs of the first are available, even if one is late', () => {
@@ -200,7 +218,7 @@ describe('a batch', () => {
       old(10),
     ];
     const batches = [aBatch(vms.slice(0, 9).map((vm) => held(vm)))];
-    expect(taken(plan({ vms, spec: { maxUnavailable: 2 }, batches, burst: 2 }))).toEqual(['web-10']);
+    expect(taken(plan({ vms, spec: { maxUnavailable: 2 }, batches }))).toEqual(['web-10']);
   });
 
   test('never begins with what is deleted, or leaves', () => {
@@ -210,39 +228,6 @@ describe('a batch', () => {
       ),
     ).toEqual(['web-3']);
     expect(plan({ vms: all(4), deleted: true }).update).toBeNull();
-  });
-});
-
-/** A batch of eight has just begun, and its first VM is back. */
-const justBegun = (fields: RolloutFields = {}): RolloutFields => {
-  const vms = [fresh(1), ...all(40).slice(1)];
-  return {
-    vms,
-    spec: { ...oldest, maxUnavailable: 8 },
-    batches: [
-      aBatch(
-        [1, 2, 3, 4, 5, 6, 7, 8].map((number) => held(old(number))),
-        { startedAt: NOW - 100 },
-      ),
-    ],
-    ...fields,
-  };
-};
-
-describe('budget that was freed', () => {
-  test('is gathered for a moment, so that batches stay few', () => {
-    expect(plan(justBegun())).toMatchObject({ update: null, wakeAt: NOW + 900 });
-    expect(taken(plan(justBegun({ now: NOW + 900 })))).toEqual(['web-9']);
-  });
-
-  test('is spent at once, if a quarter has come together', () => {
-    const vms = [fresh(1), fresh(2), ...all(40).slice(2)];
-    expect(taken(plan(justBegun({ vms })))).toEqual(['web-9', 'web-10']);
-  });
-
-  test('is spent at once on the last VMs, on those that are down, and on those that cost nothing', () => {
-    expect(taken(plan(justBegun({ vms: [fresh(1), ...all(9).slice(1)] })))).toEqual(['web-9']);
-    expect(taken(plan(justBegun({ vms: [fresh(1), ...all(40).slice(1), old(41, HALTED)] })))).toContain('web-41');
   });
 });
 

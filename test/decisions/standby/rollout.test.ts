@@ -49,9 +49,20 @@ test('replicas follow when no standby VM is left or in progress, within their bu
 });
 
 test('one that can not be touched holds up no replica, and one that does not come up fails the rollout', () => {
-  expect(Object.keys(taken({ vms: [...replicas, stopped(3, old, { operations: SNAPSHOT })] }))).toHaveLength(1);
+  expect(Object.keys(taken({ vms: [...replicas, stopped(3, old, { operations: SNAPSHOT })] }))).toEqual([
+    'web-1',
+    'web-2',
+  ]);
   const failed = plan({ vms: [...replicas, paused(3)], state: rolling({ failures: [failure('web-3')] }) });
   expect([failed.phase, failed.update]).toEqual(['Failed', null]);
+});
+
+test('one that has failed stays so when the rollout is complete, and is not tried again', () => {
+  const state = rolling({ failures: [failure('web-3')] });
+  const spec = { rollout: { onFailure: 'Continue' as const } };
+  const over = plan({ vms: [fresh(1), fresh(2), paused(3)], state, spec });
+  expect(over.state.failures).toEqual(state.failures);
+  expect(plan({ vms: [fresh(1), fresh(2), paused(3)], state: over.state, spec }).update).toBeNull();
 });
 
 test('the rollout is over when they are there too, and they count in none of its numbers', () => {

@@ -65,7 +65,7 @@ describe('extra VMs come', () => {
     expect([planned([])].map((plan) => [made(plan), updated(plan)])).toEqual([[[5], []]]);
     const plan = planned([extra(5)]);
     expect([made(plan), gone(plan)]).toEqual([[], []]);
-    expect(updated(plan)).toHaveLength(1);
+    expect(updated(plan)).toHaveLength(4);
   });
 
   test('of the revision that VMs are brought to, in an undo too', () => {
@@ -176,7 +176,7 @@ describe('a rollout without the extra VMs that it needs', () => {
     expect(plan.failures).toEqual([refusal]);
     expect(plan.rollout.waits).toMatchObject([{ kind: 'Blocked' }]);
     expect(words(plan)[0]).toContain('; no extra VM can be made: exceeded quota');
-    expect(updated(planned([], { backoffs, spec: { maxUnavailable: 1 } }))).toHaveLength(1);
+    expect(updated(planned([], { backoffs, spec: { maxUnavailable: 1 } }))).toHaveLength(4);
   });
 
   test('names the one that holds the place of another, since its deletion does not end, and says that it is held up', () => {

@@ -40,6 +40,7 @@ function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = fals
     revision: NEW,
     rollout: NEW,
     startedAt: NOW,
+    now: NOW,
     vm: vm ?? undefined,
     vmi: vm === null || vmi === null ? undefined : aVmi(vm, vmi),
     pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled) } },

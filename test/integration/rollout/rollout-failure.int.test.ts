@@ -79,7 +79,7 @@ describe('with a worker that lives', () => {
       await pool.untilComplete(next);
       await until(async () =>
         expect((await pool.batches()).map(({ id }) => id)).toEqual(
-          [1, 2, 3, 4].map((n) => updateBatchIdOf(pool.ref, next, n)),
+          [1, 2, 3].map((n) => updateBatchIdOf(pool.ref, next, n)),
         ),
       );
     });
@@ -114,7 +114,7 @@ describe('with a worker that lives', () => {
         for (let n = 0; n < 5; n++) await pool.workflow.signal('promote', { by: 'x'.repeat(1_000_000) });
         await until(async () => expect(await runOf(pool)).not.toBe(before));
         await expectOneRestartEach(pool, watch, next);
-        expect((await pool.status()).rollout).toMatchObject({ batches: 3, lastBatch: 3 });
+        expect((await pool.status()).rollout).toMatchObject({ batches: 1, lastBatch: 1 });
         expect((await pool.progress()).updating).toEqual([]);
       },
       "a batch's workflow is ended from outside: its VMs are taken up again, and restarted once": async () => {
@@ -123,7 +123,7 @@ describe('with a worker that lives', () => {
         const next = await pool.change(slow(2));
         const taken = await pool.waitUntilUpdating();
         const [{ n, vms } = { n: 0, vms: [''] }] = (await pool.progress()).updating;
-        expect(vms).toEqual([taken]);
+        expect(vms).toContain(taken);
         await fleet()
           .temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, n))
           .terminate('a test');
@@ -133,7 +133,7 @@ describe('with a worker that lives', () => {
       'a worker that is asked to end while a batch waits for its VM hands the wait on at once': async () => {
         const one = await fleet().startWorker();
         onTestFinished(() => one.kill());
-        const pool = await aPool();
+        const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });
         const watch = await pool.watched();
         const next = await pool.change(badTemplate(2));
         await until(async () => expect(await pool.running(next)).toHaveLength(1));

@@ -1,18 +1,20 @@
 import type { Planned } from '../../../activities/owners/types.ts';
 import { countOf } from '../../../api/lib/int-or-percent.ts';
 import { REVISION_LABEL } from '../../../api/names.ts';
-import type { Stored } from '../../../api/objects.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { withDefaults } from '../../../api/pool-defaults.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { roleIn } from '../../../decisions/membership/roles.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
-import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import type { BatchVm, UpdateOutcome } from '../../../decisions/rollout/batch.ts';
 import { vmView } from '../../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { HealVmInput } from '../../../workflows/healing/heal-vm.ts';
 import { attemptEnded, batchEnded } from '../../../workflows/messages.ts';
 import type { BatchEnd } from '../../../workflows/payloads.ts';
 import type { UpdateBatchInput } from '../../../workflows/rollout/update-batch.ts';
-import { isActive } from '../facts.ts';
+import { activityNow, isActive, isByWorker, runNow } from '../facts.ts';
+import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import type { Run } from '../world/temporal/run.ts';
 import { Check } from './check.ts';
@@ -22,8 +24,11 @@ type RolloutPlan = Extract<Planned, { gone: false }>['rollout'];
 /** Milliseconds for which people's acts may be unknown to whoever planned a batch. */
 const KNOWN_AFTER_MS = 5_000;
 
-/** Signals of workflows that have done with their VMs. */
-const ENDS: string[] = [batchEnded.name, attemptEnded.name];
+interface BegunVm {
+  uid: string;
+  /** When, in milliseconds of the world. */
+  at: number;
+}
 
 /** A VM that was down when a batch gave up on it, though it had been well. */
 interface Failed {
@@ -40,9 +45,10 @@ interface Failed {
 export class BatchGuarantees extends Check {
   /** The last plan of each pool, by its UID. */
   readonly #plans = new Map<string, { rollout: RolloutPlan; pool: StoredPool }>();
-  readonly #begun = new WeakMap<Run, number>();
   /** Workflows that have told their pool of their end. */
   readonly #ended = new WeakSet<Run>();
+  /** VMs that were begun with, and whose outcome is still to come: by name, of each workflow, by its ID. */
+  readonly #held = new Map<string, Map<string, BegunVm>>();
   readonly #failed: Failed[] = [];
   #peopleAt = 0;
 
@@ -59,51 +65,80 @@ export class BatchGuarantees extends Check {
     this.#checkCount(planned.rollout, input);
   }
 
+  /** A batch acts on a VM. */
+  onWrite({ resource, before, after }: Write, call: Call | null): void {
+    const isVm = resource === VirtualMachines || resource === VirtualMachineInstances;
+    if (!isVm || !isByWorker(call) || activityNow() !== 'updateVms') return;
+    const written = (after ?? before)!;
+    const { name, uid } = resource === VirtualMachines ? written.metadata : (controllerOf(written) ?? written.metadata);
+    const own = runNow()!;
+    for (const [id, held] of this.#held) {
+      const isOpen = this.world.temporal.runs.get(id)?.isOpen === true;
+      if (id !== own && isOpen && held.get(name)?.uid === uid)
+        this.broken('G9', `${name} is written by ${own}, and ${id} has begun with it`);
+    }
+    const held = this.#held.get(own) ?? new Map<string, BegunVm>();
+    this.#held.set(own, held);
+    if (held.get(name)?.uid !== uid) held.set(name, { uid, at: this.now });
+  }
+
   onBegin(run: Run): void {
-    this.#begun.set(run, this.now);
     if (run.type === 'updateBatch') this.#checkBatch(run, run.args[0] as UpdateBatchInput);
     if (run.type === 'healVm') this.#checkHealed(run.args[0] as HealVmInput);
   }
 
   onSignal(from: Run, name: string, [payload]: unknown[]): void {
-    if (!ENDS.includes(name)) return;
-    this.#ended.add(from);
-    if (name === batchEnded.name)
-      this.#batchEnded(from, from.args[0] as UpdateBatchInput, (payload as BatchEnd).outcomes);
+    if (name === attemptEnded.name) this.#ended.add(from);
+    if (name !== batchEnded.name) return;
+    const { outcomes, goesOn = false } = payload as BatchEnd;
+    if (!goesOn) this.#ended.add(from);
+    const held = this.#held.get(from.id);
+    this.#batchTold(from.args[0] as UpdateBatchInput, outcomes, held);
+    for (const { vm } of outcomes) held?.delete(vm);
   }
 
-  #open<T>(type: string): T[] {
-    return [...this.world.temporal.runs.values()]
-      .filter((run) => run.type === type && run.isOpen && !this.#ended.has(run))
-      .map(({ args }) => args[0] as T);
+  /** Whether the batch has begun with the VM. */
+  #holds(run: Run, { name, uid, act }: BatchVm): boolean {
+    return act === 'replace' || this.#held.get(run.id)?.get(name)?.uid === uid;
+  }
+
+  #open(type: string): Run[] {
+    return [...this.world.temporal.runs.values()].filter(
+      (run) => run.type === type && run.isOpen && !this.#ended.has(run),
+    );
   }
 
   // What holds a VM.
 
   #checkBatch(run: Run, input: UpdateBatchInput): void {
     const { key, batch } = input;
-    const others = this.#open<UpdateBatchInput>('updateBatch').filter((other) => other !== run.args[0]);
+    const others = this.#open('updateBatch').filter((other) => other !== run);
     const uids = new Set(batch.vms.map(({ uid }) => uid));
     for (const other of others) {
-      const twice = other.batch.vms.find(({ uid }) => uids.has(uid));
+      const { batch: held } = other.args[0] as UpdateBatchInput;
+      const twice = held.vms.find((vm) => uids.has(vm.uid) && this.#holds(other, vm));
       if (twice !== undefined)
-        this.broken('G9', `${twice.name} is in batch ${other.batch.n} of ${key.name} and in batch ${batch.n}`);
+        this.broken('G9', `${twice.name} is in batch ${held.n} of ${key.name} and in batch ${batch.n}`);
     }
-    for (const { attempt } of this.#open<HealVmInput>('healVm'))
-      if (uids.has(attempt.sick.uid))
-        this.broken('G5', `${attempt.sick.name} is in batch ${batch.n} of ${key.name}, and is being healed`);
+    for (const { args } of this.#open('healVm')) {
+      const { sick } = (args[0] as HealVmInput).attempt;
+      if (uids.has(sick.uid))
+        this.broken('G5', `${sick.name} is in batch ${batch.n} of ${key.name}, and is being healed`);
+    }
     this.#checkStep(
       input,
-      others.filter((other) => other.key.uid === key.uid && other.batch.revision === batch.revision),
+      others
+        .map(({ args }) => args[0] as UpdateBatchInput)
+        .filter((other) => other.key.uid === key.uid && other.batch.revision === batch.revision),
     );
   }
 
   #checkHealed({ attempt: { sick } }: HealVmInput): void {
-    const holder = this.#open<UpdateBatchInput>('updateBatch').find(({ batch }) =>
-      batch.vms.some(({ uid }) => uid === sick.uid),
-    );
-    if (holder !== undefined)
-      this.broken('G5', `${sick.name} is healed, and batch ${holder.batch.n} of ${holder.key.name} works on it`);
+    for (const run of this.#open('updateBatch')) {
+      const { key, batch } = run.args[0] as UpdateBatchInput;
+      if (batch.vms.some((vm) => vm.uid === sick.uid && this.#holds(run, vm)))
+        this.broken('G5', `${sick.name} is healed, and batch ${batch.n} of ${key.name} works on it`);
+    }
   }
 
   // Steps.
@@ -145,17 +180,21 @@ export class BatchGuarantees extends Check {
 
   // Failures.
 
-  #batchEnded(run: Run, { key, batch, deadlineMs }: UpdateBatchInput, outcomes: readonly UpdateOutcome[]): void {
-    const tookMs = this.now - (this.#begun.get(run) ?? 0);
+  #batchTold(
+    { key, batch, deadlineMs }: UpdateBatchInput,
+    outcomes: readonly UpdateOutcome[],
+    held: ReadonlyMap<string, BegunVm> | undefined,
+  ): void {
     const late = outcomes.filter(({ end, why = '' }) => end === 'Failed' && why.startsWith('not ready in time'));
-    for (const { vm } of late)
+    for (const { vm } of late) {
+      const tookMs = this.now - (held?.get(vm)?.at ?? batch.startedAt);
       if (tookMs < deadlineMs)
         this.broken('G12', `${vm} of ${key.name} is called failed after ${tookMs} ms, and has ${deadlineMs} ms`);
-    const wereDown = new Set(batch.vms.filter(({ wasDown }) => wasDown).map(({ name }) => name));
+    }
     const isSuperseded = outcomes.some(({ end }) => end === 'Superseded');
     if (batch.revision !== batch.rollout || isSuperseded) return;
     const rollout = rolloutOf(key.uid, this.#plans.get(key.uid)?.rollout);
-    for (const { vm } of late) if (!wereDown.has(vm)) this.#failed.push({ rollout, vm, n: batch.n });
+    for (const { vm, wasDown } of late) if (wasDown !== true) this.#failed.push({ rollout, vm, n: batch.n });
   }
 
   /** Checks that VMs which no batch called failed have been down for the deadline. */

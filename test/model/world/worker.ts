@@ -12,7 +12,6 @@ import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../../../activities/power/power.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
-import { createAwaitActivities } from '../../../activities/rollout/await-vms.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
@@ -76,7 +75,6 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed }: W
     ...createHealActivities(common),
     ...createPowerActivities({ ...common, chosenUids: new ChosenUids() }),
     ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
-    ...createAwaitActivities(common),
     ...createAwaitRemovalActivities(common),
     ...createWatchActivities({
       cache,

@@ -50,7 +50,7 @@ test('a rollout waits three days for its maintenance window, and goes on in it',
   const [first = 0] = pool.cluster.times('update');
   expect(first - opens).toBeGreaterThanOrEqual(0);
   expect(first - opens).toBeLessThan(MOMENT);
-  expect(pool.cluster.acts).toHaveLength(4);
+  expect(pool.cluster.acts.flatMap(({ vms }) => vms)).toHaveLength(4);
 });
 
 test('what is to be created is tried again after 1 s, then after twice as long each time, a minute at most', async () => {
@@ -92,6 +92,7 @@ test('a status that could not be written is written once it can be, though nothi
         ? Promise.reject(new Error('the API server is away'))
         : cluster.activities.writeStatus(...args),
   }));
+  await soon(() => expect(pool.cluster.pool.status?.replicas).toBe(4));
   await pool.change({ replicas: 5 });
   await server().pass('3m');
   expect(pool.cluster.pool.status?.replicas).toBe(4);
@@ -178,7 +179,7 @@ test('a batch whose workflow fails is made up for at once', async () => {
   const batch = await pool.heldBatch();
   batch.fail();
   await pool.completed();
-  expect(pool.cluster.acts).toHaveLength(5);
+  expect(pool.cluster.acts).toHaveLength(2);
   expect(pool.cluster.acts[1]!.vms).toEqual(pool.cluster.acts[0]!.vms);
 });
 
@@ -200,7 +201,7 @@ test('a batch that nobody hears of any more is taken for lost a quarter of an ho
   await server().pass('11m');
   await pool.notify();
   await pool.completed();
-  expect(pool.cluster.acts).toHaveLength(5);
+  expect(pool.cluster.acts).toHaveLength(2);
   const [first, second] = pool.cluster.acts;
   expect(second!.vms).toEqual(first!.vms);
   expect(second!.at - first!.at).toBeGreaterThanOrEqual(25 * MINUTE);

@@ -1,0 +1,26 @@
+import { asyncLocalStorage, Context } from '@temporalio/activity';
+import { CancelledFailure } from '@temporalio/common';
+
+/** What Temporal calls a cancellation that the workflow has asked for; all others leave no time. */
+const BY_WORKFLOW = 'CANCELLED';
+
+/**
+ * Runs `act`, which ends by itself soon after `asked` is aborted: what it has begun at the API server is brought to its
+ * end when its workflow cancels it. If the attempt no longer counts, or `act` has thrown, what is left of it is
+ * aborted.
+ */
+export async function withGracefulCancel<T>(act: (asked: AbortSignal) => Promise<T>): Promise<T> {
+  const context = Context.current();
+  const asked = new AbortController();
+  const over = new AbortController();
+  context.cancelled.catch((error: unknown) => {
+    const isAsked = error instanceof CancelledFailure && error.message === BY_WORKFLOW;
+    (isAsked ? asked : over).abort(error);
+  });
+  const graceful = Object.create(context, { cancellationSignal: { value: over.signal } }) as Context;
+  try {
+    return await asyncLocalStorage.run(graceful, () => act(asked.signal));
+  } finally {
+    over.abort();
+  }
+}

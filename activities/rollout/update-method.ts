@@ -1,0 +1,117 @@
+import { activeVmi, isDown, isMeantToRun } from '../../decisions/disruption-budget/availability.ts';
+import { graceOf } from '../../decisions/disruption/grace.ts';
+import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import { isQueued } from '../../decisions/rollout/turns/queue.ts';
+import { needsRoom, roomIn } from '../../decisions/rollout/turns/room.ts';
+import { batchStop } from '../../decisions/rollout/turns/stop.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { isRegular, type VmView } from '../../decisions/views/vm.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { Aside, Begun, DisruptionMethod, Followed, NoRoom, WaveStop } from '../disruption/wave.ts';
+import type { PodMigrator } from './migrate-pods.ts';
+import type { UpdateRequest } from './update-request.ts';
+import type { VmFollower } from './vm-follower.ts';
+import type { VmUpdater } from './vm-updater.ts';
+
+const GONE: WaveStop = { stop: 'superseded', why: 'its pool is gone' };
+
+export interface UpdateMethodOptions {
+  cache: ClusterCache;
+  request: UpdateRequest;
+  updater: VmUpdater;
+  migrator: PodMigrator;
+  follower: VmFollower;
+}
+
+/** Brings VMs of a pool to another revision. */
+export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
+  readonly #cache: ClusterCache;
+  readonly #request: UpdateRequest;
+  readonly #updater: VmUpdater;
+  readonly #migrator: PodMigrator;
+  readonly #follower: VmFollower;
+
+  constructor({ cache, request, updater, migrator, follower }: UpdateMethodOptions) {
+    this.#cache = cache;
+    this.#request = request;
+    this.#updater = updater;
+    this.#migrator = migrator;
+    this.#follower = follower;
+  }
+
+  stop(outcomes: readonly UpdateOutcome[], now: number): WaveStop | null {
+    const { mayFail } = this.#request;
+    const pool = this.#pool();
+    if (pool === undefined) return GONE;
+    const failed = outcomes.filter(({ end, wasDown }) => end === 'Failed' && wasDown !== true).length;
+    const stop = batchStop(pool, this.#request, now);
+    if (stop !== null) return { stop: stop.isSuperseded ? 'superseded' : 'stopped', why: stop.why };
+    const hasFailed = failed > (mayFail ?? Infinity);
+    return hasFailed ? { stop: 'stopped', why: 'more VMs have failed than maxFailures allows' } : null;
+  }
+
+  isQueued(held: BatchVm): boolean {
+    const vm = this.#follower.vmOf(held.name);
+    const vmiOf = (one: VmView) => this.#cache.vmiOf(one);
+    // What has drifted is looked at by who acts on it.
+    return isQueued(held, this.#request.revision, vm, { vmiOf, hasDrift: () => true });
+  }
+
+  room(onTheirWay: readonly string[], now: number): number {
+    const pool = this.#pool();
+    if (pool === undefined) return 0;
+    const vms = this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
+    const vmiOf = (vm: VmView) => this.#cache.vmiOf(vm);
+    return roomIn({ pool, vms, vmiOf, onTheirWay, now });
+  }
+
+  costs(held: BatchVm): boolean {
+    const vm = this.#follower.vmOf(held.name);
+    return vm !== undefined && needsRoom(held, vm, this.#cache.vmiOf(vm));
+  }
+
+  begin({ name, wasDown }: BatchVm, now: number, isNew: boolean): Begun {
+    const vm = this.#follower.vmOf(name);
+    const vmi = vm && this.#cache.vmiOf(vm);
+    const isOut = vm !== undefined && isRegular(vm) && isDown(vm, vmi);
+    const outSince = vm?.notReadySince ?? now;
+    const since = isNew || outSince < this.#request.startedAt ? now : outSince;
+    return {
+      vm: name,
+      since,
+      ...(vm !== undefined && isMeantToRun(vm, vmi) ? graceOf(isNew ? activeVmi(vm, vmi) : vmi) : {}),
+      ...((isNew ? isOut : wasDown) && { wasDown: true }),
+    };
+  }
+
+  async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoRoom | null> {
+    // It is made again by the batch.
+    if (held.act === 'replace') return null;
+    const actor = held.act === 'migrate' ? this.#migrator : this.#updater;
+    const outcome = await actor.take(held, aside);
+    // Whoever follows it must have seen the previous VMI end.
+    if (outcome === null) await aside(this.#cache.catchUp(actor.minVersions));
+    return outcome;
+  }
+
+  follow(held: BatchVm, begun: Begun, now: number): Promise<Followed<UpdateOutcome>> {
+    return this.#follower.follow(held, begun, now);
+  }
+
+  givenBack({ name: vm }: BatchVm, { stop, why }: WaveStop): UpdateOutcome {
+    if (stop === 'failing') return { vm, end: 'Deferred', why, isOwn: true };
+    return stop === 'superseded'
+      ? { vm, end: 'Superseded' }
+      : { vm, end: stop === 'full' ? 'Deferred' : 'NotBegun', why };
+  }
+
+  isNews({ end }: UpdateOutcome): boolean {
+    return end !== 'Updated';
+  }
+
+  #pool(): StoredPool | undefined {
+    const { namespace, name, uid } = this.#request.key;
+    const pool = this.#cache.pools.get(`${namespace}/${name}`);
+    return pool?.metadata.uid === uid ? pool : undefined;
+  }
+}

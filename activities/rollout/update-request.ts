@@ -1,0 +1,24 @@
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { Begun, WaveResult } from '../disruption/wave.ts';
+import type { PoolKey } from '../owners/types.ts';
+
+/** VMs of a batch. `startedAt`: what was stopped earlier has been resumed since. */
+export interface UpdateRequest extends Pick<Batch, 'revision' | 'rollout' | 'startedAt'> {
+  key: PoolKey;
+  vms: BatchVm[];
+  /** Those that were begun with, as an earlier call has returned them. */
+  begun: Begun[];
+  minReadyMs: number;
+  /** How long each VM may take to be available, in milliseconds. */
+  deadlineMs: number;
+  /** How many of these VMs may fail before no further one is taken; null: any number. */
+  mayFail: number | null;
+  minVersions: ResourceVersions;
+}
+
+export type RemoveRequest = Omit<UpdateRequest, 'begun' | 'minReadyMs' | 'deadlineMs' | 'mayFail'>;
+
+export interface Updated extends WaveResult<UpdateOutcome> {
+  minVersions: ResourceVersions;
+}

@@ -1,0 +1,29 @@
+import { isDown, type VmiOf } from '../../disruption-budget/availability.ts';
+import { disruptionBudget } from '../../disruption-budget/budget.ts';
+import { claimedNames } from '../../disruption-budget/claims.ts';
+import type { StoredPool } from '../../views/pool.ts';
+import { isRegular, type VmView } from '../../views/vm.ts';
+import type { VmiView } from '../../views/vmi.ts';
+import type { BatchVm } from '../batch.ts';
+
+export interface TurnInput {
+  pool: StoredPool;
+  /** VMs that the pool owns, of any role. */
+  vms: readonly VmView[];
+  vmiOf: VmiOf;
+  /** Names of VMs that may go down at any moment, or have not come back. */
+  onTheirWay: Iterable<string>;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** How many more VMs a batch may take down. */
+export function roomIn({ pool, vms, vmiOf, onTheirWay, now }: TurnInput): number {
+  const inProgress = [...onTheirWay, ...claimedNames({ pool, vms, vmiOf }, now)];
+  const { most, count } = disruptionBudget({ pool, vms, vmiOf, inProgress, now });
+  return most - count;
+}
+
+/** Whether a VM of a batch must wait for room: others go down for nobody. */
+export const needsRoom = ({ act }: Pick<BatchVm, 'act'>, vm: VmView, vmi: VmiView | undefined): boolean =>
+  act !== 'write' && isRegular(vm) && !isDown(vm, vmi);

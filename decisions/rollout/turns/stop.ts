@@ -1,0 +1,44 @@
+import { withDefaults } from '../../../api/pool-defaults.ts';
+import { windowAt } from '../../lib/maintenance-windows.ts';
+import { membershipChangeOf } from '../../membership/change.ts';
+import { revisionOf } from '../../revisions/hash.ts';
+import { poolTemplate } from '../../template/template.ts';
+import type { StoredPool } from '../../views/pool.ts';
+import type { Batch } from '../batch.ts';
+
+/** Why a batch takes no further VM. */
+export interface BatchStop {
+  why: string;
+  /** Another revision takes the place of the batch's: nobody waits for those of its VMs that are on their way. */
+  isSuperseded: boolean;
+}
+
+const pauses = (why: string): BatchStop => ({ why, isSuperseded: false });
+const replaces = (why: string): BatchStop => ({ why, isSuperseded: true });
+
+/**
+ * Returns why a batch of the pool takes no further VM, by the pool as it is; null if it goes on. Pauses and halts from
+ * before the batch was begun are over. `now`: milliseconds since the epoch.
+ */
+export function batchStop(
+  { metadata, spec, status }: StoredPool,
+  { revision, rollout, startedAt }: Pick<Batch, 'revision' | 'rollout' | 'startedAt'>,
+  now: number,
+): BatchStop | null {
+  if (metadata.deletionTimestamp !== undefined) return pauses('its pool is being deleted');
+  if (revisionOf(poolTemplate(spec)) !== rollout) return replaces('the template has changed');
+  const { paused, halted, revision: reported } = status?.rollout ?? {};
+  const isHalted = reported === rollout && halted !== undefined && Date.parse(halted.at) > startedAt;
+  if (isHalted) {
+    const why = `the rollout has ended: ${halted.kind}`;
+    return halted.kind === 'Undoing' && revision === rollout ? replaces(why) : pauses(why);
+  }
+  if (spec.paused === true) return pauses('spec.paused is true');
+  if (paused !== undefined && Date.parse(paused.at) > startedAt) return pauses(`paused by ${paused.by}`);
+  const current = status?.currentRevision;
+  if (revision !== rollout && current !== undefined && current !== revision)
+    return replaces(`its pool does not go back to revision ${revision}`);
+  if (membershipChangeOf({ metadata }) !== null) return pauses('its members are changing');
+  const { windows } = withDefaults(spec).rollout;
+  return windowAt(windows, now).open ? null : pauses('no maintenance window is open');
+}

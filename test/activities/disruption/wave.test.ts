@@ -1,0 +1,204 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { expect, test } from 'vitest';
+import { Changes } from '../../../activities/cache/changes.ts';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import {
+  disrupt,
+  NoRoom,
+  type Begun,
+  type DisruptionMethod,
+  type WaveResult,
+  type WaveStop,
+} from '../../../activities/disruption/wave.ts';
+import { withGracefulCancel } from '../../../activities/lib/graceful-cancel.ts';
+import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
+
+interface Held {
+  name: string;
+}
+interface Outcome {
+  vm: string;
+  end: 'done' | 'failed' | 'left';
+  why?: string;
+}
+
+/** VMs of which so many may be down, and that are back when the test says so. */
+class Fleet implements DisruptionMethod<Held, Outcome> {
+  most = 1;
+  readonly taken: string[] = [];
+  readonly back = new Set<string>();
+  readonly down = new Set<string>();
+  readonly outcomes = new Map<string, Outcome>();
+  readonly queued: (name: string) => boolean;
+  mostDown = 0;
+  why: WaveStop | null = null;
+  /** What `take` does instead, for the next calls. */
+  readonly instead: (() => Promise<Outcome | NoRoom | null>)[] = [];
+
+  constructor(queued: (name: string) => boolean = () => true) {
+    this.queued = queued;
+  }
+
+  stop = (): WaveStop | null => this.why;
+  isQueued = ({ name }: Held): boolean => this.queued(name);
+  room = (onTheirWay: readonly string[]): number => this.most - onTheirWay.length;
+  costs = ({ name }: Held): boolean => !this.down.has(name);
+  begin = ({ name: vm }: Held, since: number): Begun => ({ vm, since });
+  isNews = ({ end }: Outcome): boolean => end !== 'done';
+  givenBack = ({ name: vm }: Held, { why }: WaveStop): Outcome => ({ vm, end: 'left', why });
+
+  async take({ name }: Held): Promise<Outcome | NoRoom | null> {
+    this.taken.push(name);
+    const instead = this.instead.shift();
+    if (instead !== undefined) return instead();
+    this.mostDown = Math.max(this.mostDown, this.taken.filter((one) => !this.back.has(one)).length);
+    return null;
+  }
+
+  async follow({ name: vm }: Held) {
+    const outcome = this.outcomes.get(vm) ?? (this.back.has(vm) ? ({ vm, end: 'done' } as const) : null);
+    return { outcome, isLate: false, times: [] };
+  }
+}
+
+interface Run {
+  result: Promise<WaveResult<Outcome>>;
+  /** Has the wave look again. */
+  look: () => void;
+  env: MockActivityEnvironment;
+}
+
+function run(fleet: Fleet, names: readonly string[], { begun = [] }: { begun?: Begun[] } = {}): Run {
+  const cache = {
+    subscribe: () => () => {},
+    lost: new AbortController().signal,
+    confirm: async () => {},
+  } as unknown as ClusterCache;
+  const changes = new Changes(cache, new AbortController().signal, () => true);
+  const env = new MockActivityEnvironment();
+  const vms = names.map((name) => ({ name }));
+  const result = env.run(() =>
+    withGracefulCancel((asked) =>
+      disrupt(fleet, { vms, begun, cache, changes, asked, concurrency: 8, keyOf: (name) => name }),
+    ),
+  ) as Promise<WaveResult<Outcome>>;
+  return { result, look: () => changes.poke(), env };
+}
+
+async function until(isSo: () => boolean, look: () => void): Promise<void> {
+  await expect
+    .poll(() => {
+      look();
+      return isSo();
+    })
+    .toBe(true);
+}
+
+test('the next VM goes down as soon as one is back, and never more than there is room for', async () => {
+  const fleet = new Fleet();
+  fleet.most = 2;
+  const { result, look } = run(fleet, ['a', 'b', 'c', 'd']);
+  await until(() => fleet.taken.length === 2, look);
+  fleet.back.add('b');
+  await until(() => fleet.taken.length === 3, look);
+  expect(fleet.taken).toEqual(['a', 'b', 'c']);
+  for (const name of 'acd') fleet.back.add(name);
+  look();
+  expect((await result).outcomes.map(({ vm, end }) => `${vm} ${end}`).sort()).toEqual([
+    'a done',
+    'b done',
+    'c done',
+    'd done',
+  ]);
+  expect(fleet.mostDown).toBe(2);
+});
+
+test('a VM that is down already waits for nobody', async () => {
+  const fleet = new Fleet();
+  fleet.down.add('c');
+  const { result, look } = run(fleet, ['a', 'b', 'c']);
+  await until(() => fleet.taken.length === 2, look);
+  expect(fleet.taken).toEqual(['a', 'c']);
+  for (const name of 'abc') fleet.back.add(name);
+  look();
+  await result;
+});
+
+test('an outcome that others must know is told within moments, with what is on its way', async () => {
+  const fleet = new Fleet();
+  fleet.most = 2;
+  const { result, look } = run(fleet, ['a', 'b', 'c']);
+  await until(() => fleet.taken.length === 2, look);
+  fleet.outcomes.set('a', { vm: 'a', end: 'failed' });
+  look();
+  const told = await result;
+  expect(told.outcomes).toContainEqual({ vm: 'a', end: 'failed' });
+  expect(told.begun.map(({ vm }) => vm)).toContain('b');
+  // The next call goes on with those, and begins with none of them again.
+  const next = new Fleet();
+  for (const name of 'bc') next.back.add(name);
+  const { outcomes } = await run(next, ['b', 'c'], { begun: told.begun }).result;
+  expect(next.taken).not.toContain('b');
+  expect(outcomes).toHaveLength(2);
+});
+
+test('a VM that an earlier attempt has left half done is acted on again, and needs no room', async () => {
+  const fleet = new Fleet((name) => name !== 'a');
+  fleet.most = 0;
+  const { result, look } = run(fleet, ['a']);
+  await until(() => fleet.taken.length === 1, look);
+  fleet.back.add('a');
+  look();
+  expect((await result).outcomes).toEqual([{ vm: 'a', end: 'done' }]);
+});
+
+test('what is stopped begins no further VM, and those on their way are followed', async () => {
+  const fleet = new Fleet();
+  const { result, look } = run(fleet, ['a', 'b']);
+  await until(() => fleet.taken.length === 1, look);
+  fleet.why = { stop: 'stopped', why: 'paused by anna' };
+  look();
+  const told = await result;
+  expect(told).toEqual({
+    outcomes: [{ vm: 'b', end: 'left', why: 'paused by anna' }],
+    begun: [{ vm: 'a', since: expect.any(Number) as number }],
+  });
+  expect(fleet.taken).toEqual(['a']);
+});
+
+test('a cancellation by the workflow brings to its end what is begun, and waits for nothing else', async () => {
+  const fleet = new Fleet();
+  const acting = Promise.withResolvers<null>();
+  fleet.instead.push(() => acting.promise);
+  const { result, look, env } = run(fleet, ['a', 'b']);
+  await until(() => fleet.taken.length === 1, look);
+  env.cancel('CANCELLED');
+  look();
+  acting.resolve(null);
+  expect((await result).outcomes.map(({ vm, end }) => `${vm} ${end}`).sort()).toEqual(['a left', 'b left']);
+});
+
+test('if nothing is on its way and no VM has room, the rest is given back', async () => {
+  const fleet = new Fleet();
+  fleet.most = 0;
+  const { outcomes } = await run(fleet, ['a', 'b']).result;
+  expect(outcomes).toEqual(['a', 'b'].map((vm) => ({ vm, end: 'left', why: 'the disruption budget is used up' })));
+  expect(fleet.taken).toEqual([]);
+});
+
+test('a refused claim and a server in trouble cost a VM its turn, and not its place in the batch', async () => {
+  const fleet = new Fleet();
+  fleet.instead.push(
+    async () => new NoRoom('1 at a time'),
+    () => Promise.reject(new KubeUnreachable('the connection broke')),
+  );
+  for (const name of 'ab') fleet.back.add(name);
+  expect((await run(fleet, ['a', 'b']).result).outcomes).toHaveLength(2);
+  expect(fleet.taken).toHaveLength(4);
+});
+
+test('any other error ends it', async () => {
+  const fleet = new Fleet();
+  fleet.instead.push(() => Promise.reject(new KubeError(422, 'Invalid', 'a fault of drover')));
+  await expect(run(fleet, ['a']).result).rejects.toThrow('a fault of drover');
+});

@@ -17,12 +17,13 @@ const MAX_IN_FLIGHT = 50;
  */
 export class DebouncedSignals {
   readonly #signal: (key: string) => unknown;
-  readonly #interval: (keys: number) => number;
+  readonly #interval: (keys: number, key: string) => number;
   readonly #queued = new Set<string>();
   #inFlight = 0;
   readonly #waiting = new Map<string, { timer: NodeJS.Timeout; again: boolean }>();
 
-  constructor(signal: (key: string) => unknown, interval: (keys: number) => number) {
+  /** `interval`: how long this key waits for its next signal, if so many were just signalled, in milliseconds. */
+  constructor(signal: (key: string) => unknown, interval: (keys: number, key: string) => number) {
     this.#signal = signal;
     this.#interval = interval;
   }
@@ -73,7 +74,7 @@ export class DebouncedSignals {
         this.#waiting.delete(key);
         if (again) this.#send(key);
       },
-      this.#interval(this.#waiting.size + 1),
+      this.#interval(this.#waiting.size + 1, key),
     );
     this.#waiting.set(key, { timer, again: false });
   }

@@ -7,6 +7,7 @@ import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { containedVmiSetPlan, containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
+import { isUnderWay } from '../../decisions/rollout/state.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { CacheChange } from '../cache/cache-change.ts';
@@ -152,6 +153,7 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
       all: () => all().map(ownerName),
       exists: (key) => cache[owners].get(key) !== undefined,
       affected: (change) => affected(change, cache),
+      leastMs: (key) => (kind === 'VirtualMachinePool' && isRollingOut(cache.pools.get(key)) ? ROLLING_OUT_MS : 0),
       isUnsettled: (key) => {
         const owner = cache[owners].get(key) as StoredOwners[K] | undefined;
         return owner !== undefined && !isSettled(owner);
@@ -169,6 +171,12 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
     }),
   ];
 }
+
+/** While VMs are updated, by a batch of their own, their pool is planned at most once a second. */
+const ROLLING_OUT_MS = 1_000;
+
+const isRollingOut = (pool: StoredPool | undefined): boolean =>
+  pool?.status?.rollout !== undefined && isUnderWay(pool.status.rollout);
 
 interface StoredOwners extends Record<VmOwnerKind, StoredVmOwner> {
   VirtualMachinePool: StoredPool;
@@ -196,6 +204,8 @@ interface Watched {
   exists: (key: string) => boolean;
   /** Those that a change concerns. */
   affected: (change: CacheChange) => string[];
+  /** The least time between two signals of it, in milliseconds. */
+  leastMs: (key: string) => number;
   /** Whether its workflow would have something to do now. */
   isUnsettled: (key: string) => boolean;
   /** The resource versions that the plan triggered by a signal must have observed. */
@@ -222,7 +232,7 @@ async function eachInTurn(keys: readonly string[], act: (key: string) => unknown
 
 /** Signals the workflows of one kind of owner. */
 function follow(
-  { what, signals, all, exists, affected, isUnsettled, versions }: Watched,
+  { what, signals, all, exists, affected, leastMs, isUnsettled, versions }: Watched,
   cluster: string,
   { client, log }: Context,
   onFailure?: () => void,
@@ -241,7 +251,7 @@ function follow(
       },
     );
   };
-  const notifications = new DebouncedSignals(notify, notifyInterval);
+  const notifications = new DebouncedSignals(notify, (keys, key) => Math.max(notifyInterval(keys), leastMs(key)));
   const tell = (keys: Iterable<string>): void => {
     for (const key of keys) notifications.for(key);
   };

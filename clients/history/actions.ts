@@ -174,7 +174,7 @@ function recordedIn(workflow: string, event: Event): Action[] {
 
 type BatchInput = Parameters<typeof updateBatch>[0];
 
-/** One action per VM: each has its own outcome. */
+/** One action for each VM that the batch has begun with: each has its own outcome. */
 function batchOf(workflow: string, events: Event[]): Action[] {
   const started = events[0]!.workflowExecutionStartedEventAttributes!;
   const [{ batch, requestedBy, reason }] = valuesOf(started.input) as [BatchInput];
@@ -184,7 +184,8 @@ function batchOf(workflow: string, events: Event[]): Action[] {
       if (!ends.has(outcome.vm)) ends.set(outcome.vm, { ...outcome, at: timeOf(event) });
   }
   const time = timeOf(events[0]!);
-  return batch.vms.map(({ name, act, from }) => {
+  const begun = batch.vms.filter(({ name }) => ends.get(name)?.end !== 'NotBegun');
+  return begun.map(({ name, act, from }) => {
     const ended = ends.get(name);
     const how = ended === undefined ? unended(events) : { end: ended.end, why: ended.why ?? null };
     return {

@@ -54,11 +54,11 @@ export const isSilent = (change: MembershipChange & ListedChange, now: number): 
   now >= silentAt(change) || now < silentAt(change) - 2 * SILENCE_MS;
 
 /**
- * Reports whether the pool has come back from a backup since this change was last reported: the VMs that the change
- * names have other UIDs now, or are gone.
+ * Reports whether the pool has come back from a backup since this change was begun: the VMs that the change names have
+ * other UIDs now, or are gone.
  */
-export const isOfEarlierPool = ({ at, reportedAt = at }: MembershipChange & ListedChange, pool: StoredPool): boolean =>
-  Date.parse(reportedAt) < Date.parse(pool.metadata.creationTimestamp ?? '');
+export const isOfEarlierPool = ({ at }: MembershipChange & ListedChange, pool: StoredPool): boolean =>
+  Date.parse(at) < Date.parse(pool.metadata.creationTimestamp ?? '');
 
 const silentAt = ({ at, reportedAt = at }: MembershipChange & ListedChange): number =>
   Date.parse(reportedAt) + SILENCE_MS;

@@ -1,3 +1,4 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
@@ -15,7 +16,7 @@ import { aFleet } from '../../integration/fleet.ts';
 const fleet = aFleet({ simulator: false, workers: 0 });
 
 /** The activities of a worker whose watches report nothing after the first list. */
-async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>> {
+async function behindTheTimes(): Promise<Pick<ReturnType<typeof createPoolActivities>, 'plan'>> {
   const proxy = await chaosProxy(fleet().workerKubeconfig, (_method, path) =>
     path.includes('watch=true') ? 'hang' : 'pass',
   );
@@ -26,7 +27,7 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
     await snapshot.stop();
     await client.close();
   });
-  return createPoolActivities({
+  const activities = createPoolActivities({
     places: new DisruptionClaims(client, snapshot),
     client,
     cache: snapshot,
@@ -34,6 +35,8 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
     burst: 250,
     concurrency: 8,
   });
+  type Plan = ReturnType<typeof activities.plan>;
+  return { plan: (request) => new MockActivityEnvironment().run(() => activities.plan(request)) as Plan };
 }
 
 const request = (namespace: string, minVersions = {}, resultUnknown = false) => ({

@@ -23,6 +23,19 @@ test('the first goes at once, more within the interval go as one at its end, and
   expect(sent).toHaveLength(4);
 });
 
+test('a key that may wait longer holds up no other', () => {
+  const sent: string[] = [];
+  const notifications = new DebouncedSignals(
+    (key) => sent.push(key),
+    (_keys, key) => (key === 'rolling' ? 1_000 : 250),
+  );
+  for (const key of ['rolling', 'other', 'rolling', 'other']) notifications.for(key);
+  vi.advanceTimersByTime(300);
+  expect(sent).toEqual(['rolling', 'other', 'other']);
+  vi.advanceTimersByTime(700);
+  expect(sent).toEqual(['rolling', 'other', 'other', 'rolling']);
+});
+
 test('stopped, it sends nothing more', () => {
   const sent: string[] = [];
   const notifications = new DebouncedSignals(

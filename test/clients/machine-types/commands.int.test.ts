@@ -165,7 +165,7 @@ describe('a whole update', () => {
       workflow,
     ]);
     expect(told).toEqual([
-      ['machine type', 'db-1', OLD_GLOB, 'default', 'Done', 'ada@desk', id],
+      ['machine type', 'db-1', OLD, 'q35', 'Done', 'ada@desk', id],
       ['restart', 'db-1', null, null, 'Restarted', 'ada@desk', id],
     ]);
   });
@@ -364,7 +364,7 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
       expect.objectContaining({
         action: 'machine type',
         vms: [],
-        from: OLD_GLOB,
+        from: OLD,
         to: 'default',
         end: 'Done',
         requestedBy: 'ada@desk',

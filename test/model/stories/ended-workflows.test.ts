@@ -84,6 +84,23 @@ async function untilContinued(world: World): Promise<void> {
   }
 }
 
+test.each<End>(['cancelled', 'terminated'])(
+  'a batch that is %s in the middle of its VMs holds up its rollout for less than a minute',
+  (how) =>
+    play(async (world) => {
+      const template = { bootMs: 20_000 };
+      await begun(world, { replicas: 4, maxUnavailable: 1, template: aTemplate(template) });
+      await world.people.changePool('web', { template: aTemplate({ ...template, version: 2 }) });
+      expect(await world.until(() => (statusOf(world)?.updatedReplicas ?? 0) === 2, 2 * MINUTE_MS)).toBe(true);
+      const { id } = openChild(world, 'updateBatch')!;
+      endWorkflow(world, id, how);
+      expect(await world.until(() => world.temporal.runs.get(id)?.isOpen === false, MINUTE_MS)).toBe(true);
+      const isNext = (): boolean => (openChild(world, 'updateBatch')?.id ?? id) !== id;
+      expect(await world.until(isNext, MINUTE_MS)).toBe(true);
+      expect(await world.until(() => statusOf(world)?.rollout?.completedAt !== undefined, 3 * MINUTE_MS)).toBe(true);
+    }),
+);
+
 describe('when the run that has started it is over', () => {
   test('a batch that is terminated holds up its rollout for less than a minute', () =>
     play(

@@ -2,7 +2,9 @@ import { cancellationSignal } from '@temporalio/activity';
 import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import type { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { NoPlace } from '../disruption-budget/in-place.ts';
 import { serverLost } from '../lib/shutdown.ts';
+import type { Begun, DisruptionMethod, WaveStop } from './method.ts';
 
 /** Changes close together count as one: for so long, in milliseconds, and longer if a look takes long. */
 const SETTLE_MS = 10;
@@ -23,68 +25,6 @@ const PAUSE_MS = 100;
 /** How often a VM is tried again after such an error before it is given back, and the error told. */
 const PATIENCE = 4;
 const MAX_PAUSE_MS = 10_000;
-
-/** A VM that a wave has begun with. */
-export interface Begun {
-  vm: string;
-  /** When it was begun with, in milliseconds since the epoch. */
-  since: number;
-  /** The grace period of the VMI that is to end, in milliseconds; absent if the VM had none. */
-  graceMs?: number;
-  /** It should have run, but was not ready. */
-  wasDown?: true;
-}
-
-/** There is no room for the VM now: it waits for another turn. `why` completes "it waits:". */
-export class NoRoom {
-  readonly why: string;
-
-  constructor(why: string) {
-    this.why = why;
-  }
-}
-
-/** What a look at a VM that was begun with has found; `times`: when a look would find something else. */
-export interface Followed<O> {
-  outcome: O | null;
-  /** The outcome comes from the passing of time, and must be confirmed by the API server. */
-  isLate: boolean;
-  times: number[];
-}
-
-/**
- * Why a VM is not begun with. `failing`: it alone, after some tries. `superseded`: nobody waits for those that are on
- * their way either.
- */
-export interface WaveStop {
-  stop: 'full' | 'failing' | 'stopped' | 'superseded';
-  why: string;
-}
-
-/** How VMs are disrupted for one reason, one by one. All but `take` look at this worker's caches alone. */
-export interface DisruptionMethod<Held extends { name: string }, O extends { vm: string }> {
-  stop(outcomes: readonly O[], now: number): WaveStop | null;
-  /** Whether nothing has been done yet to the VM. */
-  isQueued(held: Held): boolean;
-  /** How many more VMs may go down while these are on their way. */
-  room(onTheirWay: readonly string[], now: number): number;
-  /** Whether the VM may be begun with only while there is room. */
-  costs(held: Held): boolean;
-  /** What is to be known of the VM later, as it is begun with; `isNew`: false if it was begun with earlier. */
-  begin(held: Held, now: number, isNew: boolean): Begun;
-  /**
-   * Does what is to be done. Resolves to its outcome, or to null if the VM is on its way. What it waits for through
-   * `aside` keeps no other VM from its turn. Throws transient errors.
-   */
-  take(held: Held, aside: Aside): Promise<O | NoRoom | null>;
-  follow(held: Held, begun: Begun, now: number): Promise<Followed<O>>;
-  /** The outcome of a VM whose turn has not come. */
-  givenBack(held: Held, stop: WaveStop): O;
-  /** Whether others must learn of the outcome before all others are known. */
-  isNews(outcome: O): boolean;
-}
-
-export type Aside = <T>(wait: Promise<T>) => Promise<T>;
 
 export interface WaveOptions<Held> {
   vms: readonly Held[];
@@ -260,9 +200,9 @@ class Wave<Held extends { name: string }, O extends { vm: string }> {
       const outcome = await this.#method.take(held, (wait) => this.#waitAside(wait));
       this.#failuresInARow = 0;
       this.#window = Math.min(this.#window + 1, this.#in.concurrency);
-      if (outcome instanceof NoRoom) {
+      if (outcome instanceof NoPlace) {
         this.#queue.set(held.name, held);
-        this.#full = { why: outcome.why, until: Date.now() + FULL_MS };
+        this.#full = { why: outcome.whyNot, until: Date.now() + FULL_MS };
         return;
       }
       this.#queue.delete(held.name);

@@ -4,7 +4,7 @@ import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { recheckMigration } from '../../decisions/vm-update/recheck.ts';
 import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { NoRoom } from '../disruption/wave.ts';
+import { NoPlace } from '../disruption-budget/in-place.ts';
 import { isHeld, Migrations } from '../drain/migrations.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -30,7 +30,7 @@ export class PodMigrator {
   }
 
   /** Returns null if the VM is in progress. Throws transient errors, for the caller to retry. */
-  async take(held: BatchVm): Promise<UpdateOutcome | NoRoom | null> {
+  async take(held: BatchVm): Promise<UpdateOutcome | NoPlace | null> {
     try {
       return await retryOnConflict(() => this.#take(held));
     } catch (error) {
@@ -40,7 +40,7 @@ export class PodMigrator {
     }
   }
 
-  async #take(held: BatchVm): Promise<UpdateOutcome | NoRoom | null> {
+  async #take(held: BatchVm): Promise<UpdateOutcome | NoPlace | null> {
     const { client, cache, key, revision, rollout, startedAt } = this.#in;
     const at = { namespace: key.namespace, name: held.name };
     const signal = cancellationSignal();
@@ -59,7 +59,7 @@ export class PodMigrator {
     const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: take.vmi, attempt });
     // Another migration gives it another pod as well, and holds up no other VM.
     if (isHeld(begun))
-      return begun.reason === 'NoPlace' ? new NoRoom(begun.why) : { ...deferred(held, begun.why), isOwn: true };
+      return begun.reason === 'NoPlace' ? new NoPlace(begun.why) : { ...deferred(held, begun.why), isOwn: true };
     this.#note(begun);
     return null;
   }

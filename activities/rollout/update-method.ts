@@ -7,7 +7,8 @@ import { batchStop } from '../../decisions/rollout/turns/stop.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { Aside, Begun, DisruptionMethod, Followed, NoRoom, WaveStop } from '../disruption/wave.ts';
+import type { NoPlace } from '../disruption-budget/in-place.ts';
+import type { Aside, Begun, DisruptionMethod, Followed, WaveStop } from '../disruption/method.ts';
 import type { PodMigrator } from './migrate-pods.ts';
 import type { UpdateRequest } from './update-request.ts';
 import type { VmFollower } from './vm-follower.ts';
@@ -84,7 +85,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     };
   }
 
-  async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoRoom | null> {
+  async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoPlace | null> {
     // It is made again by the batch.
     if (held.act === 'replace') return null;
     const actor = held.act === 'migrate' ? this.#migrator : this.#updater;

@@ -1,6 +1,7 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
-import type { Begun, WaveResult } from '../disruption/wave.ts';
+import type { Begun } from '../disruption/method.ts';
+import type { WaveResult } from '../disruption/wave.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /** VMs of a batch. `startedAt`: what was stopped earlier has been resumed since. */

@@ -7,8 +7,9 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
+import { NoPlace } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
-import { disrupt, NoRoom } from '../disruption/wave.ts';
+import { disrupt } from '../disruption/wave.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
@@ -86,7 +87,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
         const { updater, pool } = prepared;
         const take = async (held: BatchVm): Promise<UpdateOutcome | null> => {
           const outcome = await updater.take(held, (wait) => wait);
-          return outcome instanceof NoRoom ? { vm: held.name, end: 'Deferred', why: outcome.why } : outcome;
+          return outcome instanceof NoPlace ? { vm: held.name, end: 'Deferred', why: outcome.whyNot } : outcome;
         };
         const vms = request.vms.filter(({ act }) => act === 'replace');
         const outcomes = await forEachConcurrently({ take }, vms, concurrency);

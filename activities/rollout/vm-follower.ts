@@ -10,7 +10,7 @@ import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progr
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { Begun, Followed } from '../disruption/wave.ts';
+import type { Begun, Followed } from '../disruption/method.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { Revisions } from './revisions.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';

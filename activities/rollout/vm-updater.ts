@@ -20,9 +20,9 @@ import { waitForObservedGeneration } from '../cache/wait-for-observed-generation
 import { isDiskHeld } from '../disks/disk-held.ts';
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
-import { actInPlace, NO_PLACE, NoPlace, type Acted, type Place } from '../disruption-budget/in-place.ts';
+import { actInPlace, NO_PLACE, type Acted, type NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
-import { NoRoom, type Aside } from '../disruption/wave.ts';
+import type { Aside } from '../disruption/method.ts';
 import { refuseDrift } from '../drift/right-vm.ts';
 import { lasts } from '../lib/lasts.ts';
 import { deleteVm } from '../owners/delete-member.ts';
@@ -95,7 +95,7 @@ export class VmUpdater {
    * Returns null if the VM is now in progress, and to be waited for. Throws transient errors, for the caller to retry.
    * Its first look is at this worker's caches: what was right by them is looked at again in its place in the budget.
    */
-  async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoRoom | null> {
+  async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoPlace | null> {
     try {
       let tries = 0;
       return await retryOnConflict(async () => {
@@ -114,22 +114,19 @@ export class VmUpdater {
     }
   }
 
-  async #take(held: BatchVm, aside: Aside, tries: number): Promise<Outcome | NoRoom> {
+  async #take(held: BatchVm, aside: Aside, tries: number): Promise<Outcome | NoPlace> {
     const { key, places } = this.#in;
     const glance = tries === 0 ? this.#looks.cached(held) : undefined;
-    if (glance !== undefined && this.#disrupts(held, glance)) {
-      const acted = await actInPlace(places, key, { vm: glance.view, vmi: glance.vmi }, async (place) =>
+    if (glance !== undefined && this.#disrupts(held, glance))
+      return actInPlace(places, key, { vm: glance.view, vmi: glance.vmi }, async (place) =>
         this.#actOn(held, await this.#looks.ofPool(held, place.pool), place, aside),
       );
-      return acted instanceof NoPlace ? new NoRoom(acted.whyNot) : acted;
-    }
     const look = await this.#looks.live(held);
     if (look === undefined || !this.#disrupts(held, look))
       return (await this.#actOn(held, look, NO_PLACE, aside)).value;
-    const acted = await actInPlace(places, key, { vm: look.view, vmi: look.own }, (place) =>
+    return actInPlace(places, key, { vm: look.view, vmi: look.own }, (place) =>
       this.#actOn(held, { ...look, pool: place.pool }, place, aside),
     );
-    return acted instanceof NoPlace ? new NoRoom(acted.whyNot) : acted;
   }
 
   /** Whether the VM needs a place in the budget. */

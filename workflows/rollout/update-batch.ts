@@ -10,7 +10,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { Begun } from '../../activities/disruption/wave.ts';
+import type { Begun } from '../../activities/disruption/method.ts';
 import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
 import type { PoolKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';

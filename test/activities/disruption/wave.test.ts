@@ -2,14 +2,9 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import { Changes } from '../../../activities/cache/changes.ts';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import {
-  disrupt,
-  NoRoom,
-  type Begun,
-  type DisruptionMethod,
-  type WaveResult,
-  type WaveStop,
-} from '../../../activities/disruption/wave.ts';
+import { NoPlace } from '../../../activities/disruption-budget/in-place.ts';
+import type { Begun, DisruptionMethod, WaveStop } from '../../../activities/disruption/method.ts';
+import { disrupt, type WaveResult } from '../../../activities/disruption/wave.ts';
 import { withGracefulCancel } from '../../../activities/lib/graceful-cancel.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
@@ -33,7 +28,7 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   mostDown = 0;
   why: WaveStop | null = null;
   /** What `take` does instead, for the next calls. */
-  readonly instead: (() => Promise<Outcome | NoRoom | null>)[] = [];
+  readonly instead: (() => Promise<Outcome | NoPlace | null>)[] = [];
 
   constructor(queued: (name: string) => boolean = () => true) {
     this.queued = queued;
@@ -47,7 +42,7 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   isNews = ({ end }: Outcome): boolean => end !== 'done';
   givenBack = ({ name: vm }: Held, { why }: WaveStop): Outcome => ({ vm, end: 'left', why });
 
-  async take({ name }: Held): Promise<Outcome | NoRoom | null> {
+  async take({ name }: Held): Promise<Outcome | NoPlace | null> {
     this.taken.push(name);
     const instead = this.instead.shift();
     if (instead !== undefined) return instead();
@@ -189,7 +184,7 @@ test('if nothing is on its way and no VM has room, the rest is given back', asyn
 test('a refused claim and a server in trouble cost a VM its turn, and not its place in the batch', async () => {
   const fleet = new Fleet();
   fleet.instead.push(
-    async () => new NoRoom('1 at a time'),
+    async () => new NoPlace('1 at a time'),
     () => Promise.reject(new KubeUnreachable('the connection broke')),
   );
   for (const name of 'ab') fleet.back.add(name);

@@ -16,10 +16,10 @@ const WORDS: Record<PlannedNeed, [one: string, all: string]> = {
   Restart: ['restart', 'to restart'],
   Wait: ['restart by its owner', 'to be restarted by their owners'],
   Pool: ['rolled by its pool', 'rolled by their pools'],
-  Later: ['put off', 'put off'],
-  Left: ['left alone', 'left alone'],
+  Deferred: ['deferred', 'deferred'],
+  Excluded: ['excluded', 'excluded'],
 };
-const STYLES: Partial<Record<PlannedNeed, Style>> = { Later: 'yellow', Left: 'gray' };
+const STYLES: Partial<Record<PlannedNeed, Style>> = { Deferred: 'yellow', Excluded: 'gray' };
 
 /** Prints what a transition would do. Throws a `Failure` for each reason why it would be refused. */
 export async function printPlan(plan: TransitionPlanned, output?: PlanFormat): Promise<void> {
@@ -94,9 +94,11 @@ export function poolLines({ items }: Pick<TransitionPlanned, 'items'>): string[]
   ];
 }
 
-/** VMs that are put off or left alone, one line per reason. */
+/** VMs that are deferred or excluded, one line per reason. */
 export function skippedLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
-  const skipped = items.filter(({ kind, need }) => kind === 'VirtualMachine' && (need === 'Later' || need === 'Left'));
+  const skipped = items.filter(
+    ({ kind, need }) => kind === 'VirtualMachine' && (need === 'Deferred' || need === 'Excluded'),
+  );
   const groups = Map.groupBy(skipped, ({ need, why }) => `${WORDS[need][0]}\n${why}`);
   return [...groups].map(([key, ofOne]) => {
     const [words, why] = key.split('\n') as [string, string];

@@ -28,8 +28,8 @@ export type PlannedNeed =
   /** Its pool rolls it. */
   | 'Pool'
   /** Its state doesn't allow a change now. */
-  | 'Later'
-  | 'Left';
+  | 'Deferred'
+  | 'Excluded';
 
 /** A VM that matches, or a pool whose template does; `-o json` prints it as is. */
 export interface PlannedItem {
@@ -45,7 +45,7 @@ export interface PlannedItem {
   /** Machine type in its spec afterwards; null if unknown. */
   result: string | null;
   need: PlannedNeed;
-  /** Why it is put off or left alone, or what would be wrong with the result. */
+  /** Why it is deferred or excluded, or what would be wrong with the result. */
   why: string | null;
 }
 
@@ -164,7 +164,7 @@ function plannedVm(rules: TransitionRules, vm: VmView, snapshot: VmsSnapshot): P
   });
   if (found === null) return null;
   const { namespace, name, machineType } = vm;
-  const wanted = found.need === 'Left' ? undefined : wantedType(rules, vm);
+  const wanted = found.need === 'Excluded' ? undefined : wantedType(rules, vm);
   const result = wanted === undefined ? machineType : (rules.resultOf(groupOf(vm, wanted))?.to ?? wanted);
   const vmiType = live === undefined ? null : (live.machineType ?? live.specMachineType);
   return {
@@ -204,10 +204,10 @@ function needOf(
     case 'pool':
       return { need: 'Pool', why: needed.why };
     case 'deferred':
-      return { need: 'Later', why: needed.why };
+      return { need: 'Deferred', why: needed.why };
     case 'left':
     case 'failed':
-      return { need: 'Left', why: needed.why };
+      return { need: 'Excluded', why: needed.why };
   }
 }
 
@@ -219,7 +219,7 @@ function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: VmsSna
   const type = templateTypeOf(owner.pool);
   const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, vmiType: null } as const;
   if (state.state === 'left' || state.state === 'deferred')
-    return { ...item, result: type, need: state.state === 'left' ? 'Left' : 'Later', why: state.why };
+    return { ...item, result: type, need: state.state === 'left' ? 'Excluded' : 'Deferred', why: state.why };
   const wanted = state.state === 'change' ? state.to : (state.groups[0]?.wanted ?? null);
   return { ...item, result: wanted, need: 'Change', why: null };
 }

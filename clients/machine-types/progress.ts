@@ -21,8 +21,8 @@ const countedAs = (restartNow: boolean): [keyof TransitionCounts, string][] => [
   ['restarting', 'restarting'],
   ['waiting', restartNow ? 'waiting until their VMIs run' : 'waiting for a restart by their owners'],
   ['inPools', 'rolled by their pools'],
-  ['deferred', 'put off'],
-  ['left', 'left alone'],
+  ['deferred', 'deferred'],
+  ['excluded', 'excluded'],
 ];
 
 const OVER = new Set<TransitionPhase>(['Complete', 'Failed', 'Refused', 'Aborted']);
@@ -55,7 +55,7 @@ export function transitionLines(id: string, progress: TransitionProgress): strin
     ...(full.length === 0 || isOver ? [] : [plain(`  no further restart now: ${full.join(', ')}`)]),
     ...skipped.map(({ why, count, vms, isExcluded }) =>
       plain(
-        `  ${isExcluded ? 'left alone' : 'put off'}: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`,
+        `  ${isExcluded ? 'excluded' : 'deferred'}: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`,
       ),
     ),
     ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${formatFailure(failure)}`))),
@@ -71,13 +71,13 @@ const formatCounts = ({ counts, transition }: Pick<TransitionProgress, 'counts' 
 const openOf = ({ toPatch, toRestart, waiting, inPools, deferred, restarting }: TransitionCounts): number =>
   toPatch + toRestart + waiting + inPools + deferred + restarting;
 
-/** All VMs of the transition, except those left alone. */
+/** All VMs of the transition, except those excluded. */
 const inScope = ({ counts, failures }: TransitionProgress): number => counts.done + openOf(counts) + failures;
 
 /** How it ended, or what it has done so far, in a sentence. */
 export function formatEnd(progress: TransitionProgress): string {
   const { patched, restarted, counts } = progress;
-  const open = formatCounts({ ...progress, counts: { ...counts, left: 0 } });
+  const open = formatCounts({ ...progress, counts: { ...counts, excluded: 0 } });
   const acts = `${patched} changed${restarted === 0 ? '' : `, ${restarted} restarted`} by drover`;
   return `${counts.done} of ${formatVms(inScope(progress))} done: ${acts}${open.length === 0 ? '' : `; ${open.join(', ')}`}`;
 }
@@ -101,7 +101,7 @@ export const exclusions = ({ skipped }: TransitionProgress): string[] =>
   skipped
     .filter(({ isExcluded }) => isExcluded)
     .map(({ vms, why, count }) =>
-      plain(`left alone: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
+      plain(`excluded: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
     );
 
 /** Reports whether it ended early, with VMs left, because too many had failed. */

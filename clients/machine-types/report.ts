@@ -17,9 +17,9 @@ export type ReportState =
   | 'ChangedSince'
   | 'Failed'
   /** Not changed yet: paused, migrating, in use by another transition. */
-  | 'PutOff'
+  | 'Deferred'
   /** Must not be changed. */
-  | 'LeftAlone'
+  | 'Excluded'
   /** Deleted since. */
   | 'Gone';
 
@@ -92,8 +92,8 @@ export function reportOf(input: ReportInput): ReportRow[] {
 function rowOf(vm: ReportedVm, input: ReportInput, told: How | null): ReportRow | null {
   const { namespace, name } = vm;
   const { seen, from, to, vmiType } = recordedOf(vm, input);
-  // The VM is left alone because its type was changed since.
-  const isChangedSince = told?.state === 'LeftAlone' && seen?.state === 'ChangedSince';
+  // The VM is excluded because its type was changed since.
+  const isChangedSince = told?.state === 'Excluded' && seen?.state === 'ChangedSince';
   const how = isChangedSince ? { ...told, state: seen.state } : (told ?? seen);
   return how && { namespace, name, from, to, vmiTypeBefore: vmiType, ...how };
 }
@@ -122,7 +122,7 @@ function reportedRows({
 }: Pick<TransitionProgress, 'failed' | 'skipped' | 'inProgress'>): [vm: string, how: How][] {
   return [
     ...skipped.flatMap(({ vms, why, isExcluded }) =>
-      vms.map((vm): [string, How] => [vm, { state: isExcluded ? 'LeftAlone' : 'PutOff', why }]),
+      vms.map((vm): [string, How] => [vm, { state: isExcluded ? 'Excluded' : 'Deferred', why }]),
     ),
     ...inProgress.map((vm): [string, How] => [
       vm,

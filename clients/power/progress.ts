@@ -75,7 +75,7 @@ export function shortfalls(
 
 /** VMs that nobody may touch, one line per reason. */
 export const exclusions = ({ skipped }: PowerProgress): string[] =>
-  skipped.filter(({ isExcluded }) => isExcluded).map(({ vms, why }) => `left alone: ${formatNames(vms)}: ${why}`);
+  skipped.filter(({ isExcluded }) => isExcluded).map(({ vms, why }) => `excluded: ${formatNames(vms)}: ${why}`);
 
 const formatLeft = (count: number): string =>
   count === 1 ? '1 VM was left as it is' : `${count} VMs were left as they are`;

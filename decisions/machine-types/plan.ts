@@ -76,7 +76,7 @@ const COUNTED_AS = {
   wait: 'waiting',
   pool: 'inPools',
   deferred: 'deferred',
-  left: 'left',
+  left: 'excluded',
   done: 'done',
 } as const satisfies Record<TransitionNeed['need'], keyof TransitionCounts | null>;
 

@@ -78,7 +78,7 @@ export interface TransitionCounts {
   /** In flight: restarted, and not yet seen ready with the new type. */
   restarting: number;
   /** Skipped for good; the reason is shown. */
-  left: number;
+  excluded: number;
   /** Changed by this transition, with nothing left to do. */
   done: number;
 }
@@ -120,7 +120,7 @@ export const NO_COUNTS: TransitionCounts = {
   inPools: 0,
   deferred: 0,
   restarting: 0,
-  left: 0,
+  excluded: 0,
   done: 0,
 };
 

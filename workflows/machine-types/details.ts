@@ -25,7 +25,7 @@ export function transitionDetails(progress: TransitionProgress): string {
     aborted,
   } = progress;
   const { scope, to, restartNow, requestedBy, reason } = transition;
-  const { toPatch, toRestart, waiting, inPools, deferred, restarting, left, done } = counts;
+  const { toPatch, toRestart, waiting, inPools, deferred, restarting, excluded, done } = counts;
   const undone = toPatch + toRestart + waiting + inPools + deferred;
   const what =
     scope.undoes === null
@@ -33,8 +33,8 @@ export function transitionDetails(progress: TransitionProgress): string {
       : `undoes ${scope.undoes}`;
   return [
     `**${phase}**: ${what}; ${patched} VMs changed and ${restarted} restarted by drover`,
-    `| to change | to restart | restarting | ${restartNow ? 'wait until they run' : 'wait for a restart'} | in pools | put off | left alone | done |` +
-      `\n|---|---|---|---|---|---|---|---|\n| ${[toPatch, toRestart, restarting, waiting, inPools, deferred, left, done].join(' | ')} |`,
+    `| to change | to restart | restarting | ${restartNow ? 'wait until they run' : 'wait for a restart'} | in pools | deferred | excluded | done |` +
+      `\n|---|---|---|---|---|---|---|---|\n| ${[toPatch, toRestart, restarting, waiting, inPools, deferred, excluded, done].join(' | ')} |`,
     `Asked for by ${escapeMarkdown(requestedBy)}${because(reason)}; ${restartNow ? `restarts, ${maxRestarts} at a time` : 'restarts are left to the owners'}`,
     paused === null ? '' : `Paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`,
     aborted === null ? '' : `Aborted by ${escapeMarkdown(aborted.by)}${because(aborted.why)}`,
@@ -47,7 +47,7 @@ export function transitionDetails(progress: TransitionProgress): string {
     full.length === 0 ? '' : `The others wait: ${escapeMarkdown(full.join(', '))}`,
     ...skipped.map(
       ({ why, isExcluded, count, vms }) =>
-        `- ${isExcluded ? 'left alone' : 'put off'}: ${formatNames(vms)}${andMore(count - vms.length)}: ${escapeMarkdown(why)}`,
+        `- ${isExcluded ? 'excluded' : 'deferred'}: ${formatNames(vms)}${andMore(count - vms.length)}: ${escapeMarkdown(why)}`,
     ),
     ...results
       .slice(0, RESULTS_SHOWN)

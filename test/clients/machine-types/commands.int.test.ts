@@ -186,9 +186,9 @@ describe('a whole update', () => {
       'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
       `NS | db-1 | q35 | ${OLD} | change, restart`,
       `NS | db-2 | q35 | ${OLD} | change, restart`,
-      `NS | off | ${NEW} | ${NEW} | left alone: somebody has set its machine type to ${NEW} since`,
+      `NS | off | ${NEW} | ${NEW} | excluded: somebody has set its machine type to ${NEW} since`,
       '',
-      '3 VMs: 2 to change and restart, 1 left alone; 1 restarted at a time',
+      '3 VMs: 2 to change and restart, 1 excluded; 1 restarted at a time',
       '',
     ]);
     expect([
@@ -511,16 +511,16 @@ describe('one that goes on', () => {
     const id = idIn(second);
     expect(second).toMatchObject({
       code: 0,
-      stderr: `put off: ${typedVms.key('db')}: ${first} is at work on it, until that ends, or \`drover machine-types abort ${lastPart(first)}\` ends it\n`,
+      stderr: `deferred: ${typedVms.key('db')}: ${first} is at work on it, until that ends, or \`drover machine-types abort ${lastPart(first)}\` ends it\n`,
     });
     await until(async () => expect((await progressOf(id)).phase).toBe('Waiting'));
     expect((await machineTypes('status', id)).stdout).toMatch(
-      new RegExp(` 0/1 done, 1 put off: Waiting\n.*\n {2}put off: ${typedVms.key('db')}: .*${lastPart(first)}`),
+      new RegExp(` 0/1 done, 1 deferred: Waiting\n.*\n {2}deferred: ${typedVms.key('db')}: .*${lastPart(first)}`),
     );
     const which = /^error: 2 machine type transitions run, say which: machine-types\S+, machine-types\S+\n$/;
     for (const one of [first, id]) await waitUntilListed(one, 'Running');
     expect(await machineTypes('pause')).toMatchObject({ code: 1, stderr: matching(which) });
-    expect((await reportOf(id)).items).toMatchObject([{ name: 'db', state: 'PutOff' }]);
+    expect((await reportOf(id)).items).toMatchObject([{ name: 'db', state: 'Deferred' }]);
   });
 });
 

@@ -127,19 +127,19 @@ test('a plan says of each VM what it would get and needs, and writes nothing', a
     `NS | alias | q35 (${OLD}) | q35 | restart`,
     `NS | off | ${OLD} | q35 | change`,
     `NS | on | ${OLD} | q35 | change, restart`,
-    matching(/^NS \| paused \| pc-q35-rhel8.6.0 \| q35 \| put off: /),
+    matching(/^NS \| paused \| pc-q35-rhel8.6.0 \| q35 \| deferred: /),
     matching(
-      /^NS \| stays \| pc-q35-rhel8.6.0 \| pc-q35-rhel8.6.0 \| left alone: its owner asked that nothing disrupts it$/,
+      /^NS \| stays \| pc-q35-rhel8.6.0 \| pc-q35-rhel8.6.0 \| excluded: its owner asked that nothing disrupts it$/,
     ),
     '',
-    '5 VMs: 1 to change, 1 to change and restart, 1 to restart, 1 put off, 1 left alone; 2 restarted at a time',
+    '5 VMs: 1 to change, 1 to change and restart, 1 to restart, 1 deferred, 1 excluded; 2 restarted at a time',
     '',
   ]);
   const marked = await planned(typedVms);
   expect(needsOf(marked)).toEqual(['alias: Wait', 'off: Change', 'on: ChangeAndWait', 'paused: Later', 'stays: Left']);
   expect(marked).toMatchObject({
     vms: 5,
-    counts: { Wait: 1, Change: 1, ChangeAndWait: 1, Later: 1, Left: 1 },
+    counts: { Wait: 1, Change: 1, ChangeAndWait: 1, Deferred: 1, Excluded: 1 },
     maxRestarts: 1,
     refusals: [],
     unknown: [],
@@ -187,7 +187,7 @@ test('a plan that a worker would refuse says so, and what --force would do', asy
     expect(forced).toMatchObject({
       code: 0,
       stderr: '',
-      stdout: matching(/ left alone: it would come back as pc-q35-rhel8\.2\.0\n/),
+      stdout: matching(/ excluded: it would come back as pc-q35-rhel8\.2\.0\n/),
     });
     const unknown = await plan(typedVms, '--to', 'pc-q35-rhel10.0.0');
     expect(unknown).toMatchObject({
@@ -269,12 +269,12 @@ test('pools are planned as a whole', async () => {
   ]);
   const part = await planned(typedVms, '--name', 'web-1');
   expect(part.items).toMatchObject([
-    { kind: 'VirtualMachinePool', need: 'Left' },
-    { name: 'web-1', need: 'Left', why: matching(/has VMs that were not chosen/) },
+    { kind: 'VirtualMachinePool', need: 'Excluded' },
+    { name: 'web-1', need: 'Excluded', why: matching(/has VMs that were not chosen/) },
   ]);
 });
 
-test('VMs of another transition are put off, if Temporal tells that it runs', async () => {
+test('VMs of another transition are deferred, if Temporal tells that it runs', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' }, on: {} });
   const other = await typedVms.change();
   await typedVms.patch('on', { metadata: { labels: { [MACHINE_TYPE_RESTART_LABEL]: other.id } } });
@@ -283,7 +283,7 @@ test('VMs of another transition are put off, if Temporal tells that it runs', as
   const told = await run(args, { ...nowhere, ...fleet().stack.env });
   expect(told).toMatchObject({ code: 0, stderr: '', stdout: matching(/ off .* change\n/) });
   expect(told.stdout).toContain(
-    ` put off: machine-types/default/${other.id} is at work on it, until that ends, or \`drover machine-types abort ${other.id}\` ends it\n`,
+    ` deferred: machine-types/default/${other.id} is at work on it, until that ends, or \`drover machine-types abort ${other.id}\` ends it\n`,
   );
   const untold = await plan(typedVms);
   expect(untold).toMatchObject({

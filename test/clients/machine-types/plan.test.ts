@@ -35,7 +35,7 @@ test('a plan has a line for each VM, and says what it is in all', () => {
   const plan = planned([
     item('off', {}),
     item('on', { need: 'ChangeAndRestart', vmiType: 'pc-q35-rhel8.2.0' }),
-    item('late', { need: 'Later', why: 'it is paused', vmiType: 'pc-q35-rhel8.2.0' }),
+    item('late', { need: 'Deferred', why: 'it is paused', vmiType: 'pc-q35-rhel8.2.0' }),
     item('alias', { need: 'Restart', type: 'q35', vmiType: 'pc-q35-rhel8.6.0' }),
     item('unknown', { result: null }),
     item('bare', { result: '' }),
@@ -44,28 +44,28 @@ test('a plan has a line for each VM, and says what it is in all', () => {
     'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
     'shop | off | pc-q35-rhel8.2.0 | q35 | change',
     'shop | on | pc-q35-rhel8.2.0 | q35 | change, restart',
-    'shop | late | pc-q35-rhel8.2.0 | q35 | put off: it is paused',
+    'shop | late | pc-q35-rhel8.2.0 | q35 | deferred: it is paused',
     'shop | alias | q35 (pc-q35-rhel8.6.0) | q35 | restart',
     'shop | unknown | pc-q35-rhel8.2.0 | <default> | change',
     'shop | bare | pc-q35-rhel8.2.0 | <none> | change',
     '',
-    '6 VMs: 3 to change, 1 to change and restart, 1 to restart, 1 put off; 3 restarted at a time',
+    '6 VMs: 3 to change, 1 to change and restart, 1 to restart, 1 deferred; 3 restarted at a time',
   ]);
 });
 
 test('what a transition begins with, and nobody would expect of it, is reported in a line for each reason', () => {
-  const exempt = { need: 'Left', why: 'its owner asked that nothing disrupts it' } as const;
+  const exempt = { need: 'Excluded', why: 'its owner asked that nothing disrupts it' } as const;
   const plan = planned([
     item('db-1', {}),
-    item('db-2', { need: 'Later', why: 'it is paused' }),
+    item('db-2', { need: 'Deferred', why: 'it is paused' }),
     item('mail-1', exempt),
     item('mail-2', exempt),
     item('web', { kind: 'VirtualMachinePool' }),
     item('web-1', { need: 'Pool', pool: 'web' }),
   ]);
   expect(skippedLines(plan)).toEqual([
-    'put off: shop/db-2: it is paused',
-    'left alone: shop/mail-1, shop/mail-2: its owner asked that nothing disrupts it',
+    'deferred: shop/db-2: it is paused',
+    'excluded: shop/mail-1, shop/mail-2: its owner asked that nothing disrupts it',
   ]);
   expect(poolLines(plan)).toEqual([
     'A pool changes its VMs by its own update strategy, within its own budget, and may restart them: shop/web',
@@ -221,7 +221,7 @@ describe('what is asked of the API server', () => {
         /^1 VM with pc-q35-rhel8.2.0 would get the default: the API server refuses it: admission webhook .*; choose another type with --to, /,
       ),
     ]);
-    expect(plan.items).toMatchObject([{ need: 'Left' }]);
+    expect(plan.items).toMatchObject([{ need: 'Excluded' }]);
     for (const type of ['q35', '']) {
       const changed = await asking(answering(new KubeError(422, 'Invalid', 'the server rejected our request'), type));
       expect(changed).toMatchObject({

@@ -45,11 +45,11 @@ describe('a transition in lines', () => {
 
   test('each number that is not zero, and of how many', () => {
     const [head] = linesOf({
-      counts: { toPatch: 5, toRestart: 4, waiting: 3, inPools: 2, deferred: 6, restarting: 1, left: 7, done: 8 },
+      counts: { toPatch: 5, toRestart: 4, waiting: 3, inPools: 2, deferred: 6, restarting: 1, excluded: 7, done: 8 },
       failures: 9,
     });
     const counted =
-      '5 to change, 4 to restart, 1 restarting, 3 waiting for a restart by their owners, 2 rolled by their pools, 6 put off, 7 left alone, 9 failed';
+      '5 to change, 4 to restart, 1 restarting, 3 waiting for a restart by their owners, 2 rolled by their pools, 6 deferred, 7 excluded, 9 failed';
     expect(head).toMatch(new RegExp(`^${ID} {2}\\S+ 8/38 done, ${counted}: Changing$`));
     expect(linesOf({ phase: 'Complete', counts: { done: 3 } })[0]).toMatch(/█{20} 3\/3 done: Complete$/);
   });
@@ -93,8 +93,8 @@ describe('a transition in lines', () => {
       '  aborted by bob',
       '  in progress: shop/vm-3, shop/vm-4',
       '  no further restart now: 2 at a time, the window opens at 2026-01-02T02:00:00Z',
-      '  left alone: shop/vm-6: its owner asked that nothing disrupts it',
-      '  put off: shop/vm-7, shop/vm-8, 150 in all: it is paused',
+      '  excluded: shop/vm-6: its owner asked that nothing disrupts it',
+      '  deferred: shop/vm-7, shop/vm-8, 150 in all: it is paused',
       '  shop/vm-9 failed: it came back [2J with pc-q35-rhel8.2.0',
     ]);
   });
@@ -116,7 +116,7 @@ test('what held it is told no more once it is over', () => {
 
 describe('how a transition ended', () => {
   test('in a sentence, with what it goes on to wait for', () => {
-    expect(formatEnd(progress({ phase: 'Complete', patched: 1, counts: { done: 1, left: 2 } }))).toBe(
+    expect(formatEnd(progress({ phase: 'Complete', patched: 1, counts: { done: 1, excluded: 2 } }))).toBe(
       '1 of 1 VM done: 1 changed by drover',
     );
     expect(
@@ -127,12 +127,12 @@ describe('how a transition ended', () => {
     expect(
       formatEnd(progress({ phase: 'Waiting', patched: 12, counts: { done: 3, waiting: 9, inPools: 2, deferred: 1 } })),
     ).toBe(
-      '3 of 15 VMs done: 12 changed by drover; 9 waiting for a restart by their owners, 2 rolled by their pools, 1 put off',
+      '3 of 15 VMs done: 12 changed by drover; 9 waiting for a restart by their owners, 2 rolled by their pools, 1 deferred',
     );
   });
 
   test('reports no shortfall if all VMs are done, waited for or excluded', () => {
-    expect(shortfalls(ID, progress({ phase: 'Complete', skipped: [exempt], counts: { left: 1 } }))).toEqual([]);
+    expect(shortfalls(ID, progress({ phase: 'Complete', skipped: [exempt], counts: { excluded: 1 } }))).toEqual([]);
     expect(
       shortfalls(ID, progress({ phase: 'Waiting', skipped: [later], counts: { waiting: 9, deferred: 1 } })),
     ).toEqual([]);
@@ -140,7 +140,7 @@ describe('how a transition ended', () => {
       shortfalls(ID, progress({ phase: 'Aborted', aborted: { by: 'bob', at: '', why: null }, counts: { done: 2 } })),
     ).toEqual([]);
     expect(exclusions(progress({ skipped: [exempt, later] }))).toEqual([
-      'left alone: shop/vm-6: its owner asked that nothing disrupts it',
+      'excluded: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
   });
 

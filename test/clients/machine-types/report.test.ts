@@ -163,7 +163,7 @@ describe('what has become of a VM', () => {
     ]);
   });
 
-  test('one that is left alone since somebody has changed it is told as that', () => {
+  test('one that is excluded since somebody has changed it is told as that', () => {
     const skipped = [
       {
         why: 'somebody has set its machine type to pc-q35-rhel8.4.0 since',
@@ -176,7 +176,7 @@ describe('what has become of a VM', () => {
     const rows = report(vms, { progress: { failed: [], skipped, inProgress: [] } });
     expect(rows.map(({ name, state }) => [name, state])).toEqual([
       ['db', 'ChangedSince'],
-      ['mail', 'LeftAlone'],
+      ['mail', 'Excluded'],
     ]);
     expect(rows[0]!.why).toBe(skipped[0]!.why);
   });
@@ -202,8 +202,8 @@ describe('what has become of a VM', () => {
     };
     expect(report(vms, { progress }).map(({ name, from, to, state, why }) => [name, from, to, state, why])).toEqual([
       ['a', OLD, NEW, 'Failed', 'not ready in time'],
-      ['b', OLD, null, 'PutOff', 'it is paused'],
-      ['c', OLD, null, 'LeftAlone', 'its owner asked'],
+      ['b', OLD, null, 'Deferred', 'it is paused'],
+      ['c', OLD, null, 'Excluded', 'its owner asked'],
       ['d', OLD, NEW, 'Restarting', 'not seen to be ready with its new type yet'],
       ['gone', null, null, 'Failed', 'refused'],
       ['pool.drover.dev/web', null, null, 'Failed', 'no right'],

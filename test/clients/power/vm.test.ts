@@ -162,7 +162,7 @@ describe('a restart in words', () => {
     );
     expect(shortfalls('a', progress({ phase: 'Complete', skipped: [exempt] }))).toEqual([]);
     expect(exclusions(progress({ skipped: [later, exempt] }))).toEqual([
-      'left alone: shop/vm-6: its owner asked that nothing disrupts it',
+      'excluded: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
   });
 

@@ -92,7 +92,7 @@ test('each VM counts in one number, by what it needs', () => {
     inPools: 0,
     deferred: 1,
     restarting: 1,
-    left: 1,
+    excluded: 1,
     done: 1,
   });
   expect(found.skipped).toEqual([
@@ -203,7 +203,7 @@ describe('a VM in progress', () => {
     });
     expect(end({ machineType: OLD, specMachineType: OLD }, {}, { machineType: OLD })).toMatchObject({
       settled: [{ end: 'Restarted' }],
-      counts: { left: 1 },
+      counts: { excluded: 1 },
     });
   });
   test('is settled if it is deleted', () => {
@@ -223,7 +223,7 @@ describe('pools', () => {
     expect(plan({ vms: [], pool }, { failed })).toMatchObject({ pools: [], isOver: true });
     const skipped = [{ why: 'its pool shop/web could not be changed', isExcluded: true, count: 1 }];
     expect(plan({ vms: [aPoolVm(1, pool)], pool }, { failed })).toMatchObject({
-      counts: { left: 1, inPools: 0 },
+      counts: { excluded: 1, inPools: 0 },
       skipped,
       isOver: true,
     });

@@ -79,7 +79,7 @@ async function expectDone(context: Scene, transition: TestTransition, { gaps = f
     inPools: 0,
     deferred: 0,
     restarting: 0,
-    left: 0,
+    excluded: 0,
     done: all.length,
   });
   await watch.caughtUp();

@@ -51,7 +51,7 @@ test('of a pool the template is changed, unless some of its VMs were not chosen,
   const typedVms = await TypedVms.empty(fleet());
   await aPool(typedVms, { replicas: 3, maxUnavailable: 1, template: typed(OLD, '500ms') });
   const part = await (await typedVms.change({ scope: { names: ['web-1'] } })).result();
-  expect(part).toMatchObject({ phase: 'Complete', patched: 0, counts: { left: 1 } });
+  expect(part).toMatchObject({ phase: 'Complete', patched: 0, counts: { excluded: 1 } });
   expect(part.skipped).toMatchObject([
     { why: expect.stringContaining(`pool ${typedVms.key('web')} has VMs that were not chosen`), isExcluded: true },
   ]);

@@ -197,7 +197,7 @@ test('a VMI that never ran, for no node has the type that it asks for, is restar
   expect((await typedVms.vmi('vm'))?.status?.machine?.type).toBe(NEW);
 });
 
-soakTest('a paused VM is put off wholly, and taken up when it runs again', async () => {
+soakTest('a paused VM is deferred wholly, and taken up when it runs again', async () => {
   const typedVms = await TypedVms.of(fleet(), { paused: {} });
   await typedVms.vmiPower('paused', 'pause');
   await until(async () =>
@@ -432,7 +432,7 @@ soakTest(
     const transition = await typedVms.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
     await transition.until({
       patched: 1,
-      counts: { left: 1, toRestart: 1 },
+      counts: { excluded: 1, toRestart: 1 },
       full: [expect.stringContaining('the next window opens at')],
     });
     expect(await typedVms.type('runs')).toBe('q35');
@@ -443,7 +443,11 @@ soakTest(
       metadata: { labels: { restarted: 'by-hand' } },
     });
     await typedVms.power('runs', 'restart');
-    expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, counts: { left: 1, done: 1 } });
+    expect(await transition.result()).toMatchObject({
+      phase: 'Complete',
+      restarted: 0,
+      counts: { excluded: 1, done: 1 },
+    });
   },
 );
 

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { afterEach, expect, test, vi } from 'vitest';
 import { TransitionGauge } from '../../../workers/metrics/transition-gauge.ts';
 
-const counts = { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, deferred: 5, restarting: 6, left: 7, done: 8 };
+const counts = { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, deferred: 5, restarting: 6, excluded: 7, done: 8 };
 
 afterEach(() => void vi.useRealTimers());
 

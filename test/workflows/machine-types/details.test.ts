@@ -36,7 +36,7 @@ const progress: TransitionProgress = {
       fault: null,
     },
   ],
-  counts: { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, deferred: 5, restarting: 6, left: 7, done: 8 },
+  counts: { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, deferred: 5, restarting: 6, excluded: 7, done: 8 },
   patched: 30,
   restarted: 9,
   failed: [{ vm: 'shop/web', why: 'not ready in time' }],
@@ -58,7 +58,7 @@ test('what the Web UI shows: the counts first, who asked, and what went wrong be
   expect(text).toContain('| 1 | 2 | 6 | 3 | 4 | 5 | 7 | 8 |');
   expect(text).toContain('Asked for by ada: rhel8 goes; restarts, 2 at a time');
   expect(text).toContain('Aborted by eve');
-  expect(text).toContain('- put off: shop/vm-7 and 4 more: it is paused');
+  expect(text).toContain('- deferred: shop/vm-7 and 4 more: it is paused');
   expect(text).toContain('- pc-q35-rhel8.6.0 becomes q35 (12 VMs)');
   expect(text.indexOf('- failed: shop/web: not ready in time')).toBeLessThan(
     text.indexOf('In progress: shop/vm-1, shop/vm-2'),
@@ -70,7 +70,7 @@ test('one that too many failures have ended says so, and one with nothing left t
   const all = { ...progress, phase: 'Failed' as const, aborted: null };
   expect(transitionDetails(all)).toContain(ended);
   expect(transitionDetails({ ...all, phase: 'Changing' })).not.toContain('Ended early');
-  const counts = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, deferred: 0, restarting: 0, left: 7, done: 8 };
+  const counts = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, deferred: 0, restarting: 0, excluded: 7, done: 8 };
   expect(transitionDetails({ ...all, counts })).not.toContain('Ended early');
 });
 

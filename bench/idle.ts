@@ -1,13 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { VirtualMachinePools } from '../api/resources.ts';
 import { poolIdOf } from '../workflows/messages.ts';
+import { cpuOf } from './measure.ts';
 import { onStack } from './stack.ts';
 
 /** Measures the cost of 100 pools in their desired state over a minute: the worker's CPU, and new history events. */
 const POOLS = 100;
 const VMS = 5;
 const SECONDS = Number(process.argv[2] ?? 60);
-const TICKS_A_SECOND = 100;
 /** After much work, a worker cleans up for some seconds. */
 const CALM_MS = 20_000;
 
@@ -18,7 +17,8 @@ const spec = {
 const names = Array.from({ length: POOLS }, (_, index) => `pool-${index}`);
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-await onStack(async ({ kube, temporal, workerPid }) => {
+await onStack(async (bench) => {
+  const { kube, temporal } = bench;
   await Promise.all(
     names.map((name) => kube.create(VirtualMachinePools, { metadata: { name, namespace: 'default' }, spec })),
   );
@@ -36,14 +36,9 @@ await onStack(async ({ kube, temporal, workerPid }) => {
     });
     return (await Promise.all(lengths)).reduce((sum, length) => sum + length, 0);
   };
-  /** Seconds of CPU time that the worker has used. */
-  const cpu = (): number => {
-    const fields = readFileSync(`/proc/${workerPid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
-  };
-  const before = { events: await events(), cpu: cpu() };
+  const before = { events: await events(), cpu: cpuOf(bench) };
   await wait(SECONDS * 1000);
-  const used = cpu() - before.cpu;
+  const used = cpuOf(bench) - before.cpu;
   const grown = (await events()) - before.events;
   console.log(
     `${POOLS} idle pools of ${VMS} VMs, ${SECONDS} s: ${((used / SECONDS) * 100).toFixed(1)} % of one core, ${grown} events of history`,

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { MACHINE_TYPE_RESTART_LABEL } from '../api/names.ts';
@@ -13,6 +12,7 @@ import { loadKubeConfig } from '../kubernetes/config.ts';
 import { vmOwner } from '../simulator/store/vm-owner.ts';
 import type { MachineTypeTransitionInput } from '../workflows/machine-types/machine-type-transition.ts';
 import { abort, taskQueueOf, transitionIdOf, transitionProgress } from '../workflows/messages.ts';
+import { CONNECTIONS, cpuOf, each, median, memoryOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
@@ -23,8 +23,6 @@ import { onStack, type Bench } from './stack.ts';
  * while as many running VMs only wait for their owners.
  */
 const [VMS = 10_000, NAMESPACES = 100, ROUNDS = 3, SECONDS = 60] = process.argv.slice(2).map(Number);
-const CONNECTIONS = 64;
-const TICKS_A_SECOND = 100;
 const OLD = 'pc-q35-rhel8.6.0';
 const NEW = 'pc-q35-rhel9.6.0';
 
@@ -37,14 +35,6 @@ const keysOf = (prefix: string): Key[] =>
 const bare = keysOf('bare');
 const ours = keysOf('ours');
 const namespacesOf = (keys: Key[]): string[] => [...new Set(keys.map(({ namespace }) => namespace))];
-
-async function each(keys: Key[], call: (key: Key) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  const connection = async (): Promise<void> => {
-    while (next < keys.length) await call(keys[next++]!);
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, connection));
-}
 
 async function make({ kube }: Bench, keys: Key[]): Promise<void> {
   for (const name of namespacesOf(keys)) await kube.create(Namespaces, { metadata: { name } });
@@ -139,17 +129,9 @@ async function historyOf({ handle }: Run): Promise<string> {
   return `${historyLength} events, ${((historySize ?? 0) / 1024).toFixed(0)} KiB of history`;
 }
 
-/** Resident memory in MiB: now, and the peak so far. */
-function memoryOf({ workerPid }: Bench): string {
-  const status = readFileSync(`/proc/${workerPid}/status`, 'utf8');
-  const mib = (field: string): string => (Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)![1]) / 1024).toFixed(0);
-  return `${mib('VmRSS')} MiB, ${mib('VmHWM')} at most`;
-}
-
-/** Seconds of CPU time that the worker has used. */
-function cpuOf({ workerPid }: Bench): number {
-  const fields = readFileSync(`/proc/${workerPid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
+function formatMemory(bench: Bench): string {
+  const { now, most } = memoryOf(bench);
+  return `${now.toFixed(0)} MiB, ${most.toFixed(0)} at most`;
 }
 
 async function percentOfACore(bench: Bench, meanwhile: () => Promise<void>): Promise<string> {
@@ -160,19 +142,17 @@ async function percentOfACore(bench: Bench, meanwhile: () => Promise<void>): Pro
 
 const quiet = (): Promise<void> => sleep(SECONDS * 1000);
 const rate = (ms: number): string => `${((VMS / ms) * 1000).toFixed(0)}/s`;
-const median = (values: number[]): number =>
-  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
 
 await onStack(async (bench) => {
   const { kube } = bench;
   console.log(
     `${VMS} VMs in ${NAMESPACES} namespaces, and as many that are patched bare over ${CONNECTIONS} connections`,
   );
-  console.log(`worker before: ${memoryOf(bench)}`);
+  console.log(`worker before: ${formatMemory(bench)}`);
   await make(bench, bare);
   await make(bench, ours);
   await sleep(5_000);
-  console.log(`worker with ${2 * VMS} VMs in its cache: ${memoryOf(bench)}`);
+  console.log(`worker with ${2 * VMS} VMs in its cache: ${formatMemory(bench)}`);
 
   const ratios: number[] = [];
   for (let round = 1; round <= ROUNDS; round++) {
@@ -189,7 +169,7 @@ await onStack(async (bench) => {
     ratios.push(took / whole);
     console.log(
       `round ${round}: bare ${rate(before)} and ${rate(after)}, transition ${rate(whole)} from its start to its end; ratio ${(took / whole).toFixed(2)}; ` +
-        `${await historyOf(transition)}; ${used.toFixed(1)} s of the worker's CPU; ${memoryOf(bench)}`,
+        `${await historyOf(transition)}; ${used.toFixed(1)} s of the worker's CPU; ${formatMemory(bench)}`,
     );
   }
   console.log(`median ratio: ${median(ratios).toFixed(2)} (aim: 0.8 or better)`);
@@ -226,7 +206,7 @@ await onStack(async (bench) => {
   const grown = (await waiting.handle.describe()).historyLength - before;
   console.log(
     `the worker's CPU: ${idle} of one core without a transition, ${still} while ${VMS} VMs wait, ${affected} if a VMI of them ` +
-      `changes each second; ${grown} events of history in ${2 * SECONDS} s; ${memoryOf(bench)}`,
+      `changes each second; ${grown} events of history in ${2 * SECONDS} s; ${formatMemory(bench)}`,
   );
   await waiting.handle.signal(abort);
   const ended = performance.now();

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import type { KubeObject, Stored } from '../api/objects.ts';
 import type { PoolStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { imageEnvironment, lastOf } from '../test/deploy/dockerfile.ts';
+import { cpuOf, each, memoryOf } from './measure.ts';
 import { runningVmi, runningVmStatus, template } from './running-vm.ts';
 import { onStack, type Bench } from './stack.ts';
 
@@ -20,21 +21,12 @@ import { onStack, type Bench } from './stack.ts';
  */
 const [VMS = 10_000, POOLS = 20, CHANGES = 3] = process.argv.slice(2).map(Number);
 const NAMESPACE = 'default';
-const CONNECTIONS = 64;
 const MIB = 2 ** 20;
 const HAND = 'virt-controller';
 /** Half of 1Gi, the container's memory. */
 const HEAP = '--max-old-space-size=512';
 
 const names = Array.from({ length: POOLS }, (_, index) => `pool-${index + 1}`);
-
-async function each<T>(items: T[], call: (item: T) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  const connection = async (): Promise<void> => {
-    while (next < items.length) await call(items[next++]!);
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, connection));
-}
 
 async function untilAllPools({ kube }: Bench, holds: (pool: KubeObject, status: PoolStatus) => boolean): Promise<void> {
   for (;;) {
@@ -78,27 +70,6 @@ async function change(bench: Bench, version: string): Promise<void> {
     const isRolledOut = observedGeneration === pool.metadata.generation && currentRevision === updateRevision;
     return isRolledOut && updatedReplicas === VMS / POOLS && readyReplicas === VMS / POOLS;
   });
-}
-
-/** The kernel's unit of CPU time. */
-const TICKS_A_SECOND = 100;
-
-/** User and system time since the worker's start, in seconds. */
-function cpuOf({ workerPid }: Bench): number {
-  const stat = readFileSync(`/proc/${workerPid}/stat`, 'utf8');
-  const [user, system] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11)
-    .map(Number);
-  return (user! + system!) / TICKS_A_SECOND;
-}
-
-/** Resident memory in MiB: now, and the peak so far. */
-function memoryOf({ workerPid }: Bench): { now: number; most: number } {
-  const status = readFileSync(`/proc/${workerPid}/status`, 'utf8');
-  const mib = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)![1]) / 1024;
-  return { now: mib('VmRSS'), most: mib('VmHWM') };
 }
 
 /** After much work, a worker cleans up for some seconds. */

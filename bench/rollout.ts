@@ -5,19 +5,20 @@ import type { RolloutStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import { ReadinessWatch } from '../test/integration/readiness-watch.ts';
+import { CpuUse, eventsOfAll, median } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
- * Measures how long drover takes to roll a change through 200 running VMs, 25 % at a time: `node bench/rollout.ts
- * [ROUNDS] [VMS]`. The ideal is that number of batches, each as long as one VM's own restart, measured in the same run.
+ * Measures how long drover takes to roll a change through running VMs, 25 % at a time: `node bench/rollout.ts [ROUNDS]
+ * [VMS] [BOOT]`. The ideal is four times as long as one VM's own restart, measured in the same run.
  *
- * The API server and the simulator work for about 45 ms on each restart, whoever asks for it: on a small machine they
- * are what is measured. So this also reports how long as many restarts take without drover, and how much of the
- * disruption budget was used.
+ * The API server and the simulator work for a while on each restart, whoever asks for it: on a small machine they are
+ * what is measured. So this also reports how long as many restarts take without drover, how much of the disruption
+ * budget was used, and how much CPU each process takes for a VM, with and without drover.
  */
 const VMS = Number(process.argv[3] ?? 200);
 const MAX_UNAVAILABLE = '25%';
-const BOOT = '1s';
+const BOOT = process.argv[4] ?? '1s';
 const ROUNDS = Number(process.argv[2] ?? 3);
 const NAMESPACE = 'default';
 const AT_ONCE = countOf(MAX_UNAVAILABLE, VMS, 1);
@@ -150,6 +151,10 @@ interface Round {
   used: number;
   mostDown: number;
   restarts: number;
+  /** Of CPU for each VM, by process. */
+  cpu: string;
+  /** Events in the histories of all workflows, for each VM. */
+  events: number;
 }
 
 async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): Promise<Round> {
@@ -158,6 +163,8 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   await watch.startRecording();
   const old = eye.vms.get(`${NAMESPACE}/${names[0]}`)!.revision;
   const first = eye.firstVm((name, before, after) => name.startsWith('web-') && before?.revision !== after?.revision);
+  const eventsBefore = await eventsOfAll(bench);
+  const use = new CpuUse(bench);
   const start = performance.now();
   await kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', {
     spec: { template: templateOf(round) },
@@ -167,6 +174,7 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   );
   while (!(await isSettled(bench))) await wait(20);
   const told = performance.now();
+  const cpu = use.format(VMS);
   await watch.caughtUp();
   await watch.stop();
   const restarts = names.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
@@ -178,6 +186,8 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
     used,
     mostDown: watch.log.mostUnavailable(),
     restarts,
+    cpu,
+    events: ((await eventsOfAll(bench)) - eventsBefore) / VMS,
   };
 }
 
@@ -199,8 +209,6 @@ async function isSettled({ kube }: Bench): Promise<boolean> {
 }
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-const median = (values: number[]): number =>
-  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
 
 await onStack(
   async (bench) => {
@@ -222,11 +230,13 @@ await onStack(
     const ones: number[] = [];
     for (let count = 0; count < LONE_RESTARTS; count++) ones.push(await restart(bench, eye, [lone[0]!]));
     const one = median(ones);
+    const use = new CpuUse(bench);
     const together = median([
       await restart(bench, eye, lone),
       await restart(bench, eye, lone),
       await restart(bench, eye, lone),
     ]);
+    const alone = use.format(3 * AT_ONCE);
     const lags: number[] = [];
     for (let count = 0; count < LONE_RESTARTS; count++) lags.push(await lag(bench, eye, lone[0]!));
     console.log(
@@ -235,6 +245,7 @@ await onStack(
     console.log(
       `one VM's own restart: ${one.toFixed(0)} alone, ${together.toFixed(0)} with ${AT_ONCE} at once; ideal ${(BATCHES * one).toFixed(0)}`,
     );
+    console.log(`CPU for each of those ${AT_ONCE}: ${alone}`);
 
     const rounds: Round[] = [];
     for (let round = 1; round <= ROUNDS; round++) {
@@ -246,8 +257,9 @@ await onStack(
         `told ${done.told.toFixed(0)}`,
       ];
       console.log(
-        `round ${round}: ${words.join(', ')}; ratio ${(done.wall / (BATCHES * one)).toFixed(2)}; ${Math.round(done.used * 100)} % of the budget used, most down ${done.mostDown}, restarts ${done.restarts}`,
+        `round ${round}: ${words.join(', ')}; ratio ${(done.wall / (BATCHES * one)).toFixed(2)}; ${Math.round(done.used * 100)} % of the budget used, most down ${done.mostDown}, restarts ${done.restarts}; ${done.events.toFixed(1)} events of history a VM`,
       );
+      console.log(`  CPU for each VM: ${done.cpu}`);
       await wait(1_000);
     }
     const wall = median(rounds.map((round) => round.wall));

@@ -5,6 +5,7 @@ import { memberFromTemplate, vmFromTemplate, type NewMember } from '../decisions
 import type { StoredSet } from '../decisions/views/owner.ts';
 import type { StoredPool } from '../decisions/views/pool.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
+import { CONNECTIONS, CpuUse, each, median } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
@@ -14,7 +15,6 @@ import { onStack, type Bench } from './stack.ts';
  * costs nothing.
  */
 const MEMBERS = 1_000;
-const CONNECTIONS = 64;
 const NAMESPACE = 'default';
 const NAME = 'web';
 const [, , KIND = 'pool', ROUNDS = '5'] = process.argv;
@@ -69,19 +69,17 @@ function asDroverMakesIt(name: string): NewMember {
   return { ...member, metadata: { ...member.metadata, name, labels: { app: 'bare' }, ownerReferences } };
 }
 
-async function each(call: (name: string) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  const connection = async (): Promise<void> => {
-    while (next < MEMBERS) await call(`bare-${next++}`);
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, connection));
+interface Timed {
+  ms: number;
+  /** Of CPU for each member, by process. */
+  cpu: string;
 }
 
-/** Milliseconds from the beginning of the act until the API server has exactly that many members. */
-async function timed({ kube }: Bench, count: number, act: () => Promise<unknown>): Promise<number> {
+/** Measures from the beginning of the act until the API server has exactly that many members. */
+async function timed(bench: Bench, count: number, act: () => Promise<unknown>): Promise<Timed> {
   const stop = new AbortController();
   const watch = new ListWatch({
-    client: kube,
+    client: bench.kube,
     resource: members,
     view: () => true,
     onChange: () => {
@@ -89,24 +87,26 @@ async function timed({ kube }: Bench, count: number, act: () => Promise<unknown>
     },
   });
   await watch.start().ready();
+  const use = new CpuUse(bench);
   const start = performance.now();
   await act();
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
-  const took = performance.now() - start;
+  const found = { ms: performance.now() - start, cpu: use.format(MEMBERS) };
   await watch.stop();
-  return took;
+  return found;
 }
 
-async function bare(bench: Bench): Promise<{ create: number; remove: number }> {
+async function bare(bench: Bench): Promise<{ create: Timed; remove: Timed }> {
   const { kube } = bench;
-  const create = await timed(bench, MEMBERS, () => each((name) => kube.create(members, asDroverMakesIt(name))));
+  const names = Array.from({ length: MEMBERS }, (_, index) => `bare-${index}`);
+  const create = await timed(bench, MEMBERS, () => each(names, (name) => kube.create(members, asDroverMakesIt(name))));
   const remove = await timed(bench, 0, () =>
-    each((name) => kube.delete(members, { name, namespace: NAMESPACE }, { propagationPolicy })),
+    each(names, (name) => kube.delete(members, { name, namespace: NAMESPACE }, { propagationPolicy })),
   );
   return { create, remove };
 }
 
-const scale = (bench: Bench, replicas: number): Promise<number> =>
+const scale = (bench: Bench, replicas: number): Promise<Timed> =>
   timed(bench, replicas, () =>
     bench.kube.patch(owners, { namespace: NAMESPACE, name: NAME }, 'merge', { spec: { replicas } }),
   );
@@ -119,9 +119,6 @@ async function settled({ kube }: Bench, replicas: number): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
-
-const median = (values: number[]): number =>
-  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
 
 await onStack(
   async (bench) => {
@@ -136,17 +133,13 @@ await onStack(
       const out = await scale(bench, MEMBERS);
       await settled(bench, MEMBERS);
       const back = await scale(bench, 0);
-      ratios.out.push(create / out);
-      ratios.in.push(remove / back);
-      const words = [
-        `bare create ${create.toFixed(0)}`,
-        `scale-out ${out.toFixed(0)}`,
-        `bare delete ${remove.toFixed(0)}`,
-        `scale-in ${back.toFixed(0)}`,
-      ];
-      console.log(
-        `round ${round}: ${words.join(', ')}; ratios ${(create / out).toFixed(2)} out, ${(remove / back).toFixed(2)} in`,
-      );
+      const words = { 'bare create': create, 'scale-out': out, 'bare delete': remove, 'scale-in': back };
+      const times = Object.entries(words).map(([what, { ms }]) => `${what} ${ms.toFixed(0)}`);
+      const [outRatio, inRatio] = [create.ms / out.ms, remove.ms / back.ms];
+      ratios.out.push(outRatio);
+      ratios.in.push(inRatio);
+      console.log(`round ${round}: ${times.join(', ')}; ratios ${outRatio.toFixed(2)} out, ${inRatio.toFixed(2)} in`);
+      for (const [what, { cpu }] of Object.entries(words)) console.log(`  CPU for each, ${what}: ${cpu}`);
     }
     console.log(
       `median ratio: ${median(ratios.out).toFixed(2)} out, ${median(ratios.in).toFixed(2)} in (aim: 0.8 or better)`,

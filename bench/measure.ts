@@ -1,0 +1,103 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Bench } from './stack.ts';
+
+/** What the benches have in common: how they make many requests, and how they measure processes and histories. */
+
+/** Concurrent requests, as many as a worker makes at most. */
+export const CONNECTIONS = 64;
+
+/** The kernel's unit of CPU time. */
+const TICKS_A_SECOND = 100;
+
+/** Calls for each item, over `CONNECTIONS` connections. */
+export async function each<T>(items: readonly T[], call: (item: T) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const connection = async (): Promise<void> => {
+    while (next < items.length) await call(items[next++]!);
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, connection));
+}
+
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+interface ProcessStat {
+  command: string;
+  parent: number;
+  /** Seconds of user and system time. */
+  cpu: number;
+}
+
+function statOf(pid: number): ProcessStat {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  return { command, parent: Number(fields[1]), cpu: ticks / TICKS_A_SECOND };
+}
+
+/** User and system time since the worker's start, in seconds. */
+export const cpuOf = ({ workerPid }: Bench): number => statOf(workerPid).cpu;
+
+/** The worker's resident memory in MiB: now, and the peak so far. */
+export function memoryOf({ workerPid }: Bench): { now: number; most: number } {
+  const status = readFileSync(`/proc/${workerPid}/status`, 'utf8');
+  const mib = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)![1]) / 1024;
+  return { now: mib('VmRSS'), most: mib('VmHWM') };
+}
+
+/** Which process uses the CPU, of all that the bench has started, itself included. */
+export class CpuUse {
+  readonly #workerPid: number;
+  readonly #before: Map<string, number>;
+
+  constructor({ workerPid }: Bench) {
+    this.#workerPid = workerPid;
+    this.#before = this.#now();
+  }
+
+  /** Milliseconds of CPU for each of so many VMs since this was made, most first: `kube-apiserver 20.1, worker 9.4`. */
+  format(vms: number): string {
+    const used = [...this.#now()].map(([name, cpu]) => ({ name, cpu: cpu - (this.#before.get(name) ?? 0) }));
+    return used
+      .filter(({ cpu }) => cpu > 0)
+      .sort((a, b) => b.cpu - a.cpu)
+      .map(({ name, cpu }) => `${name} ${((cpu * 1000) / vms).toFixed(1)}`)
+      .join(', ');
+  }
+
+  /** Seconds since the start of each process, by what it is. */
+  #now(): Map<string, number> {
+    const stats = new Map<number, ProcessStat>();
+    for (const pid of readdirSync('/proc').map(Number).filter(Number.isInteger))
+      try {
+        stats.set(pid, statOf(pid));
+      } catch {
+        // It has just ended.
+      }
+    const isOurs = (pid: number): boolean => pid === process.pid || (stats.has(pid) && isOurs(stats.get(pid)!.parent));
+    const sums = new Map<string, number>();
+    for (const [pid, { command, cpu }] of stats) {
+      if (!isOurs(pid)) continue;
+      const what = this.#whatIs(pid, command);
+      sums.set(what, (sums.get(what) ?? 0) + cpu);
+    }
+    return sums;
+  }
+
+  #whatIs(pid: number, command: string): string {
+    if (pid === this.#workerPid) return 'worker';
+    if (pid === process.pid) return 'bench';
+    return ['simulator', 'kube-apiserver', 'etcd', 'temporal'].find((name) => command.includes(name)) ?? 'others';
+  }
+}
+
+/** Events in the histories of all workflows together, ended ones included. */
+export async function eventsOfAll({ temporal: { client } }: Bench): Promise<number> {
+  let events = 0;
+  for await (const { workflowId, runId } of client.workflow.list()) {
+    const { historyLength } = await client.workflow.getHandle(workflowId, runId).describe();
+    events += historyLength;
+  }
+  return events;
+}

@@ -7,7 +7,6 @@ import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { containedVmiSetPlan, containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
-import { isUnderWay } from '../../decisions/rollout/state.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { CacheChange } from '../cache/cache-change.ts';
@@ -16,6 +15,7 @@ import { vmiSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
 import { rejectOnServerLost, rejectOnShutdown } from '../lib/shutdown.ts';
 import { ownerName, affectedPools } from './affected-pools.ts';
 import { affectedVmiSets, affectedSets } from './affected-sets.ts';
+import { leastMsBetweenPlans } from './busy.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
 import { ManagedLook } from './managed-look.ts';
@@ -153,7 +153,7 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
       all: () => all().map(ownerName),
       exists: (key) => cache[owners].get(key) !== undefined,
       affected: (change) => affected(change, cache),
-      leastMs: (key) => (kind === 'VirtualMachinePool' && isRollingOut(cache.pools.get(key)) ? ROLLING_OUT_MS : 0),
+      leastMs: (key) => leastMsBetweenPlans(cache[owners].get(key)),
       isUnsettled: (key) => {
         const owner = cache[owners].get(key) as StoredOwners[K] | undefined;
         return owner !== undefined && !isSettled(owner);
@@ -171,12 +171,6 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
     }),
   ];
 }
-
-/** While VMs are updated, by a batch of their own, their pool is planned at most once a second. */
-const ROLLING_OUT_MS = 1_000;
-
-const isRollingOut = (pool: StoredPool | undefined): boolean =>
-  pool?.status?.rollout !== undefined && isUnderWay(pool.status.rollout);
 
 interface StoredOwners extends Record<VmOwnerKind, StoredVmOwner> {
   VirtualMachinePool: StoredPool;

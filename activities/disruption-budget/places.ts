@@ -10,7 +10,7 @@ import {
   type Ask,
   type ClaimContext,
 } from '../../decisions/disruption-budget/claims.ts';
-import { later } from '../../decisions/lib/resource-versions.ts';
+import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
@@ -57,7 +57,8 @@ interface Queue {
  * puts all claims in one order: a claim is a write that fails if anything was written since it was read. So whatever
  * disrupts VMs, on any worker, counts what all others may be about to do, even if no cache shows that yet.
  *
- * A claim stands until caches that are newer than the claim show its VM ready again, and never longer than a minute.
+ * A claim stands until caches that are newer than the claim show its VM down, or ready again, and never longer than a
+ * minute. A VM that is down counts by itself in caches that are as new as the one that has seen it: `disruptionsSeen`.
  * Claims that come together on one worker are written together.
  */
 export class DisruptionClaims {
@@ -139,14 +140,18 @@ export class DisruptionClaims {
       const pool = known ?? (await livePool(this.#client, key));
       if (pool === undefined) return asks.map(() => ({ whyNot: 'its pool is gone' }));
       const isGone = await this.#goneSurge(pool);
-      const active = await this.#active(pool, released);
+      const { active, seen } = await this.#active(pool, released);
       const at = new Date().toISOString();
       const context = this.#context(pool);
       const vms = context.vms.filter((vm) => !isGone(vm));
       const { claims, answers } = grantClaims({ ...context, vms }, active, asks, at);
       const isGranted = answers.includes(null);
       if (!isGranted && released.length === 0) return answers.map(refused);
-      const status = { ...(pool.status === undefined ? { replicas: 0 } : {}), disruptedVMs: claims };
+      const status = {
+        ...(pool.status === undefined ? { replicas: 0 } : {}),
+        disruptedVMs: claims,
+        ...(seen && { disruptionsSeen: seen }),
+      };
       const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status };
       const written = await ignoreStale(
         this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' }),
@@ -170,23 +175,33 @@ export class DisruptionClaims {
     return written !== undefined && isNewer(written, cached) ? written : cached;
   }
 
-  /** Returns the claims that still count, as seen in caches that are newer than the claims. */
-  async #active(pool: StoredPool, released: readonly DisruptedVm[]): Promise<DisruptedVm[]> {
+  /**
+   * Returns the claims that still count, as seen in caches that are newer than the claims. Those of VMs that are down
+   * are left out; `seen`: what whoever counts next must know, since nothing but the VMs tells of them any more.
+   */
+  async #active(
+    pool: StoredPool,
+    released: readonly DisruptedVm[],
+  ): Promise<{ active: DisruptedVm[]; seen?: ResourceVersions }> {
     const { uid } = pool.metadata;
     const claims = pool.status?.disruptedVMs ?? [];
+    const before = pool.status?.disruptionsSeen ?? {};
     this.#observed.note(uid, claims);
-    await this.#cache.catchUp(claimVersions(claims));
+    await this.#cache.catchUp(maxVersions(claimVersions(claims), before));
     const isReleased = (claim: DisruptedVm): boolean =>
       released.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
+    const versions = this.#cache.versionsOf('vms', 'vmis');
     const active = activeClaims(this.#context(pool), isReleased);
     const kept = active.map(async ({ claim, state }) => {
+      if (state === 'down') return false;
       if (!this.#observed.isExpired(uid, claim)) return true;
       // Expired. If used, its VM counts as unavailable by itself. Otherwise, the API server knows better than this
       // worker's caches whether the VMI was ended late.
       return state === 'unused' && (await this.#isUsed(pool, claim));
     });
     const keeps = await Promise.all(kept);
-    return active.filter((_, index) => keeps[index]).map(({ claim }) => claim);
+    const stand = active.filter((_, index) => keeps[index]).map(({ claim }) => claim);
+    return { active: stand, ...(stand.length < active.length && { seen: versions }) };
   }
 
   async #isUsed(pool: StoredPool, claim: DisruptedVm): Promise<boolean> {
@@ -197,7 +212,7 @@ export class DisruptionClaims {
     const vms = vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', pool.metadata) ? [...others, vm] : others;
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : this.#cache.vmiOf(one));
     const context: ClaimContext = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
-    return activeClaims(context, () => false).some(({ state }) => state === 'used');
+    return activeClaims(context, () => false).some(({ state }) => state !== 'unused');
   }
 
   /**

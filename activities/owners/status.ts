@@ -19,7 +19,8 @@ import type { OwnerKey } from './types.ts';
 const CLAIMS = 'disruptedVMs';
 /** Written by whatever makes VMs that are no replicas, and taken from no caller: by it, VMs are deleted. */
 const ROLES = 'roles';
-const OF_POOLS: string[] = PoolStatus.keyof().options.filter((field) => field !== CLAIMS && field !== ROLES);
+const NOT_PLANNED: readonly string[] = [CLAIMS, 'disruptionsSeen', ROLES];
+const OF_POOLS: string[] = PoolStatus.keyof().options.filter((field) => !NOT_PLANNED.includes(field));
 const OF_SETS: string[] = ReplicaSetStatus.keyof().options;
 
 /**

@@ -153,6 +153,11 @@ const StoredContent = z.strictObject({
     .exactOptional(),
 });
 
+const SeenVersions = z.strictObject({
+  vms: z.string().max(20).exactOptional(),
+  vmis: z.string().max(20).exactOptional(),
+});
+
 /** A claim on the pool's disruption budget: from now on the VM may go down at any moment. */
 export const DisruptedVm = z.strictObject({
   vm: z.string().describe('Its name.'),
@@ -162,10 +167,9 @@ export const DisruptedVm = z.strictObject({
   migration: count(
     'Which migration of the VMI by drover it is claimed for; absent if the VMI is to end.',
   ).exactOptional(),
-  minVersions: z
-    .strictObject({ vms: z.string().max(20).exactOptional(), vmis: z.string().max(20).exactOptional() })
-    .describe('Resource versions of the VM and its VMI at that time: what is older says nothing of this claim.')
-    .exactOptional(),
+  minVersions: SeenVersions.describe(
+    'Resource versions of the VM and its VMI at that time: what is older says nothing of this claim.',
+  ).exactOptional(),
 });
 export type DisruptedVm = z.infer<typeof DisruptedVm>;
 
@@ -231,8 +235,11 @@ export const PoolStatus = z.strictObject({
     .array(DisruptedVm)
     .max(1_000)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
-    .describe('Places in the budget of maxUnavailable that are claimed, whether or not their VMs are down yet.')
+    .describe('Places in the budget of maxUnavailable that are claimed, of VMs that may not be down yet.')
     .exactOptional(),
+  disruptionsSeen: SeenVersions.describe(
+    'Resource versions at which claimed VMs were last seen down: in what is older, they may seem to be up.',
+  ).exactOptional(),
   roles: z
     .array(RoleEntry)
     .max(MAX_ROLES)

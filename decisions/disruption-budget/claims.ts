@@ -3,7 +3,7 @@ import { later, type ResourceVersions } from '../lib/resource-versions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { isMeantToRun, isReady, isRestarting, isActive, liveVmi, servesNobody, type VmiOf } from './availability.ts';
+import { isActive, isDown, isMeantToRun, isRestarting, liveVmi, servesNobody, type VmiOf } from './availability.ts';
 import { disruptionBudget, usesBudget, whyFull } from './budget.ts';
 
 /**
@@ -26,7 +26,9 @@ export interface ClaimContext {
 
 /** What became of a claim. */
 export type ClaimState =
-  /** The VM is down because of it, and counts by itself. */
+  /** The VM is down, and counts by itself in every cache that is as new as this one: the claim is needed no more. */
+  | 'down'
+  /** The VM was disrupted, and is not back. */
   | 'used'
   /** The VM's VMI is unchanged: it will still go down, or never will. */
   | 'unused'
@@ -40,7 +42,7 @@ export type ClaimState =
 export function activeClaims(
   context: ClaimContext,
   isExpired: (claim: DisruptedVm) => boolean,
-): { claim: DisruptedVm; state: 'used' | 'unused' }[] {
+): { claim: DisruptedVm; state: Exclude<ClaimState, 'over'> }[] {
   const claims = context.pool.status?.disruptedVMs ?? [];
   if (claims.length === 0) return [];
   const active = new Map(context.vms.filter((vm) => isServing(vm) && isActive(vm)).map((vm) => [vm.name, vm]));
@@ -59,9 +61,10 @@ function stateOf(claim: DisruptedVm, vm: VmView | undefined, vmiOf: VmiOf, areMi
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
   if (!isMeantToRun(vm, vmi) && live === undefined) return 'over';
-  if (live === undefined || vm.changingState) return 'used';
-  if (live.uid === claim.vmi) return claim.migration === undefined ? 'unused' : stateOfMigration(claim.migration, live);
-  return isReady(vm, live) ? 'over' : 'used';
+  if (live !== undefined && live.uid === claim.vmi && !vm.changingState)
+    return claim.migration === undefined ? 'unused' : stateOfMigration(claim.migration, live);
+  if (isDown(vm, vmi)) return 'down';
+  return live === undefined || vm.changingState ? 'used' : 'over';
 }
 
 /**

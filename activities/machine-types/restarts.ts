@@ -1,4 +1,5 @@
 import { countedVms, type FailedVm, type VmiInProgress } from '../../decisions/machine-types/limit.ts';
+import { transitionNeed } from '../../decisions/machine-types/vm-need.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
@@ -49,6 +50,8 @@ export async function beginRestarts(
     atOnce: maxRestarts,
     others,
     note,
+    whyNotAnyMore: (vm, snapshot) =>
+      transitionNeed(context.rules, vm, snapshot).need === 'restart' ? null : 'its machine type has changed since',
   });
   const outcomes = await forEachConcurrently(power, vms, concurrency);
   return { outcomes, minVersions: power.minVersions };

@@ -60,6 +60,8 @@ export interface VmPowerOptions {
   others: string[];
   /** Note of the Events on the VMs. */
   note: string;
+  /** Returns why the VM, as the API server has it, is not to be acted on any more; null if it is. */
+  whyNotAnyMore?: (vm: VmView, snapshot: Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>) => string | null;
 }
 
 /** A VM as the API server has it, with its VMI and its pool; nothing if there is no VM of that name. */
@@ -121,8 +123,8 @@ export class VmPower {
       return null;
     }
     if (need.need !== 'act') return { vm: key, end: 'Deferred', why: need.why };
-    const full = this.#whyNoRoom(vm, vmi);
-    if (full !== null) return { vm: key, end: 'Deferred', why: full };
+    const why = this.#in.whyNotAnyMore?.(vm, { vmiOf: () => vmi, poolOf: () => owner }) ?? this.#whyNoRoom(vm, vmi);
+    if (why !== null) return { vm: key, end: 'Deferred', why };
     if (action === 'Restart') await this.#references.refuseRestart(stored, vmi);
     // If the answer is lost, the VM counts until its state is known.
     this.#acting.add(key);

@@ -276,6 +276,13 @@ export class World {
     return this.server.find(VirtualMachines, { namespace: NAMESPACE, name });
   }
 
+  /** All VMs, by name. */
+  get vms(): Stored[] {
+    return this.server
+      .all(VirtualMachines)
+      .toSorted((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
+  }
+
   vmi(name: string): Stored<VirtualMachineInstance> | undefined {
     return this.server.find<VirtualMachineInstance>(VirtualMachineInstances, { namespace: NAMESPACE, name });
   }

@@ -172,7 +172,7 @@ await onStack(async (bench) => {
         `${await historyOf(transition)}; ${used.toFixed(1)} s of the worker's CPU; ${formatMemory(bench)}`,
     );
   }
-  console.log(`median ratio: ${median(ratios).toFixed(2)} (aim: 0.8 or better)`);
+  console.log(`median ratio: ${median(ratios).toFixed(2)} (aim: 0.95 or more)`);
 
   const [from, to] = ROUNDS % 2 === 1 ? [NEW, OLD] : [OLD, NEW];
   if (from !== OLD) await (await begin(bench, from, to)).handle.result();

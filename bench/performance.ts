@@ -1,0 +1,112 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { availableParallelism, loadavg, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { catalog } from '../dev/tools/catalog.ts';
+
+/**
+ * Makes all measurements in one run, and writes `docs/performance.md` from what they print: `node
+ * bench/performance.ts`. It takes about half an hour, and says something only on a machine that does nothing else.
+ */
+
+interface Measurement {
+  title: string;
+  /** What is measured, and against what. */
+  what: string;
+  /** A program of this folder, and its arguments. */
+  command: [program: string, ...args: string[]];
+}
+
+const MEASUREMENTS: Measurement[] = [
+  {
+    title: 'A rollout of 40 VMs',
+    what: 'A changed template restarts 40 running VMs, 25 % at a time. Compared with one VM that restarts alone, and with as many VMs at once that nobody orders: ten are deleted together, four times.',
+    command: ['rollout.ts', '3', '40'],
+  },
+  {
+    title: 'A rollout of 200 VMs',
+    what: 'The same with 200 VMs. Here the API server and the simulator keep both cores busy, whoever asks for the restarts.',
+    command: ['rollout.ts', '3', '200'],
+  },
+  {
+    title: 'A rollout of 2,000 VMs',
+    what: 'The same with 2,000 VMs that take 10 seconds to boot.',
+    command: ['rollout.ts', '1', '2000', '10s'],
+  },
+  {
+    title: 'Creation and deletion of a pool',
+    what: '1,000 halted VMs of a pool are created and deleted. Compared with the same requests made bare.',
+    command: ['scale.ts', 'pool', '5'],
+  },
+  {
+    title: 'Creation and deletion of a VirtualMachineReplicaSet',
+    what: 'The same; its VMs are deleted in the foreground.',
+    command: ['scale.ts', 'vmrs', '3'],
+  },
+  {
+    title: 'Creation and deletion of a VirtualMachineInstanceReplicaSet',
+    what: 'The same with VMIs.',
+    command: ['scale.ts', 'dvmirs', '3'],
+  },
+  {
+    title: 'Idle pools',
+    what: '100 pools that match their spec.',
+    command: ['idle.ts'],
+  },
+  {
+    title: 'A machine type transition',
+    what: 'The machine types of 10,000 stopped VMs in 100 namespaces are changed. Compared with the same JSON patches made bare. Then 10,000 running VMs wait for their owners to restart them.',
+    command: ['machine-types.ts'],
+  },
+  {
+    title: 'Memory',
+    what: 'A worker that follows 10,000 running VMs in 20 pools, with the settings of the image and of `deploy/worker.yaml`.',
+    command: ['memory.ts'],
+  },
+];
+
+/** Runs a program, shows what it prints, and returns it. Throws if the program fails. */
+async function measure([program, ...args]: Measurement['command']): Promise<string> {
+  const path = join(import.meta.dirname, program);
+  const child = spawn(process.execPath, [path, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let printed = '';
+  child.stdout.on('data', (data: Buffer) => {
+    process.stdout.write(data);
+    printed += data.toString();
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`${program} ended with exit code ${code}`);
+  return printed.trim();
+}
+
+const load = (): string => loadavg()[0]!.toFixed(1);
+const commit = execFileSync('git', ['rev-parse', '--short=8', 'HEAD'], { encoding: 'utf8' }).trim();
+const { temporal, 'kube-apiserver': kubeApiserver, etcd } = catalog();
+const started = new Date();
+const sections: string[] = [];
+for (const { title, what, command } of MEASUREMENTS) {
+  const shown = `node bench/${command.join(' ')}`;
+  const before = load();
+  console.log(`\n${title}: ${shown} (load ${before})`);
+  const printed = await measure(command);
+  sections.push(
+    `## ${title}\n\n${what}\n\n\`\`\`console\n$ ${shown}\n${printed}\n\`\`\`\n\nLoad before it: ${before}.`,
+  );
+}
+
+const minutes = Math.round((Date.now() - started.getTime()) / 60_000);
+const machine = `${availableParallelism()} cores and ${Math.round(totalmem() / 2 ** 30)} GiB of memory`;
+const text = `# Performance
+
+Written by \`node bench/performance.ts\` at commit ${commit} on ${started.toISOString().slice(0, 10)}, in one run of ${minutes} minutes.
+
+One machine with ${machine} ran everything: the worker, Temporal (CLI ${temporal.version}), kube-apiserver ${kubeApiserver.version}, etcd ${etcd.version}, and
+where it says so the simulator. So times depend on all of them, and ratios of one run say more than times. "CPU" is the
+time in milliseconds that each process has computed for one VM. "Bare" are the same requests over 64 connections, with
+nobody in charge.
+
+${sections.join('\n\n')}
+`;
+writeFileSync(join(import.meta.dirname, '../docs/performance.md'), text);
+console.log(`\ndocs/performance.md is written, after ${minutes} minutes`);

@@ -8,7 +8,8 @@ import { ofKnownKind } from '../cli/known-kind.ts';
 import type { Owner } from '../owners/objects.ts';
 import { requestedBy } from '../session/requester.ts';
 import { checkMember } from './check-member.ts';
-import { outcomeOf, readIfThere, type Outcome } from './server-side-apply.ts';
+import { emptied, withoutEmptying, writeEmptied } from './emptied.ts';
+import { APPLY_MANAGER, outcomeOf, readIfThere, type Outcome } from './server-side-apply.ts';
 import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './stamp.ts';
 
 /** An object that is about to be applied. */
@@ -55,8 +56,6 @@ export interface Rehearsed extends Planned, Applied {
   unchecked?: string;
 }
 
-/** Field manager of `drover apply`. */
-export const APPLY_MANAGER = 'drover-apply';
 const REPLICAS = '.spec.replicas';
 
 /** Dry-runs every object on the server. Throws an `AggregateError` of everything that the server refuses. */
@@ -125,7 +124,7 @@ async function applyOver(
 ): Promise<Stored> {
   const { where } = planned;
   try {
-    return await serverSideApply(planned, options);
+    return await serverSideApply(before, planned, options);
   } catch (error) {
     if (!isConflict(error)) throw error instanceof KubeError ? refusal(where, error) : error;
     const all = fieldsOf(error.message);
@@ -150,16 +149,27 @@ const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
   after: after as Stored<Owner>,
 });
 
-const serverSideApply = (
-  planned: Planned,
+async function serverSideApply(
+  before: Stored | undefined,
+  { kind: { resource }, object }: Planned,
   { kube, force, dryRun }: ApplyOptions & { dryRun: boolean },
-): Promise<Stored> => {
-  const { object } = planned;
-  const { resource } = planned.kind;
+): Promise<Stored> {
   const { namespace, name } = object.metadata;
-  const options = { force, dryRun, fieldManager: APPLY_MANAGER };
-  return ofKnownKind(resource, kube.patch(resource, { namespace, name }, 'apply', object, options));
-};
+  const key = { namespace, name };
+  const patch = (one: KubeObject, isRehearsal: boolean): Promise<Stored> => {
+    const options = { force, dryRun: isRehearsal, fieldManager: APPLY_MANAGER };
+    return ofKnownKind(resource, kube.patch(resource, key, 'apply', one, options));
+  };
+  if (withoutEmptying(before, object) === object) return patch(object, dryRun);
+  const rehearse = async (): Promise<Stored> => {
+    const live = await readIfThere(kube, resource, key);
+    return emptied(live, await patch(withoutEmptying(live, object), true), object);
+  };
+  const rehearsed = await rehearse();
+  if (dryRun) return rehearsed;
+  await writeEmptied(kube, { resource, key, rehearse });
+  return patch(object, false);
+}
 
 function withoutReplicas(planned: Planned): Planned {
   const { replicas: _replicas, ...spec } = (planned.object as Owner).spec;

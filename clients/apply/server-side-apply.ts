@@ -4,6 +4,9 @@ import type { Resource } from '../../api/resources.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 
+/** Field manager of `drover apply`. */
+export const APPLY_MANAGER = 'drover-apply';
+
 export type Outcome = 'created' | 'configured' | 'unchanged';
 
 /**

@@ -12,7 +12,7 @@ import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Pool } from '../pool/objects.ts';
 import { requestedBy } from '../session/requester.ts';
-import { handOver, ROLLOUT_MANAGER } from './field-ownership.ts';
+import { handOver, OF_ROLLOUTS, ROLLOUT_MANAGER } from './field-ownership.ts';
 import { rolloutView } from './view.ts';
 
 /** drover writes a busy pool's status twice a second, and each write changes its resourceVersion. */
@@ -54,7 +54,7 @@ export async function changeTemplate(
       });
     }
   }
-  if (dryRun === 'none') await handOver(kube, key);
+  if (dryRun === 'none') await handOver(kube, Pools.resource, key, OF_ROLLOUTS);
 }
 
 /** Why a template that was just set may not be rolled out by itself, a sentence each. */

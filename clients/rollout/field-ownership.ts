@@ -1,8 +1,8 @@
 import { API_VERSION, RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
+import type { Resource } from '../../api/resources.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { APPLY_MANAGER } from '../apply/apply.ts';
-import { Pools } from '../cli/kinds.ts';
+import { APPLY_MANAGER } from '../apply/server-side-apply.ts';
 
 /** Field manager of `drover rollout`. */
 export const ROLLOUT_MANAGER = 'drover-rollout';
@@ -34,22 +34,35 @@ export interface ManagedFields {
   subresource?: string;
 }
 
+/** Whose fields `drover apply` is to own, and which of them it is not to. */
+export interface Handover {
+  from: string;
+  but: readonly string[];
+}
+
+/** What `drover rollout` sets. The restart annotation stays its own: no manifest should undo a restart. */
+export const OF_ROLLOUTS: Handover = { from: ROLLOUT_MANAGER, but: RESTARTED_AT };
+
 /**
- * Makes `drover apply` the owner of the fields that `drover rollout` set in a pool. So the next manifest changes them
- * without a conflict, and removes those that it no longer has. The restart annotation stays: no manifest should undo a
- * restart.
+ * Makes `drover apply` the owner of the fields that another command of drover's has set in an object. So the next
+ * manifest changes them without a conflict, and removes those that it no longer has.
  */
-export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> {
+export async function handOver(
+  kube: KubeClient,
+  resource: Resource,
+  key: ObjectKey,
+  handover: Handover,
+): Promise<void> {
   const write = async (): Promise<void> => {
-    const { metadata } = await kube.get(Pools.resource, key);
+    const { metadata } = await kube.get(resource, key);
     const before = (metadata.managedFields ?? []) as ManagedFields[];
-    const after = handedOver(before, { from: ROLLOUT_MANAGER, but: RESTARTED_AT });
+    const after = handedOver(before, handover);
     if (after === before) return;
     const patch = [
       { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
       { op: 'replace', path: '/metadata/managedFields', value: after },
     ];
-    await kube.patch(Pools.resource, key, 'json', patch, { fieldManager: ROLLOUT_MANAGER });
+    await kube.patch(resource, key, 'json', patch, { fieldManager: handover.from });
   };
   await retryOnConflict(write, { tries: TRIES });
 }
@@ -58,10 +71,7 @@ export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> 
  * Makes `drover apply` the owner of all fields that the manager `from` has set, except the field at the path `but`.
  * Returns `entries` itself if there is nothing to hand over.
  */
-export function handedOver(
-  entries: ManagedFields[],
-  { from, but }: { from: string; but: readonly string[] },
-): ManagedFields[] {
+export function handedOver(entries: ManagedFields[], { from, but }: Handover): ManagedFields[] {
   const own = entries.find(
     ({ manager, operation, subresource }) => manager === from && operation === 'Update' && !subresource,
   );

@@ -182,6 +182,34 @@ describe('apply', () => {
     expect((await fleet().pool(namespace, 'web'))?.spec.replicas).toBe(2);
   });
 
+  test('empties what the manifest leaves empty, which server-side apply makes null of and refuses', async () => {
+    const namespace = await fleet().namespace();
+    const template = structuredClone(haltedTemplate);
+    Object.assign(template.spec.template, { spec: { domain: { devices: { rng: {} } } } });
+    const drain = { windows: [{ cron: '0 3 * * *', duration: '1h' }] };
+    expect(await applied(namespace, manifest('web', { template, drain }))).toMatchObject({ code: 0 });
+    const emptied = structuredClone(haltedTemplate);
+    Object.assign(emptied.spec.template, { spec: { domain: { devices: {} } } });
+    const changed = manifest('web', { template: emptied, drain: {} });
+    expect(await applied(namespace, changed, '--dry-run')).toMatchObject({ code: 0 });
+    const { stdout } = await run(['diff', '-n', namespace, '-f', '-'], env(), changed);
+    expect(stdout).toMatch(/-\s+rng: \{\}\n\+\s+devices: \{\}\n/);
+    expect(await applied(namespace, changed)).toMatchObject({ code: 0, stdout: expect.stringContaining('configured') });
+    const after = (await fleet().pool(namespace, 'web'))!;
+    expect(after.spec).toMatchObject({
+      drain: {},
+      template: { spec: { template: { spec: { domain: { devices: {} } } } } },
+    });
+    expect(JSON.stringify(after.spec)).not.toMatch(/rng|windows|null/);
+    const owners = (after.metadata.managedFields as { manager: string }[]).map(({ manager }) => manager);
+    expect(owners).toContain('drover-apply');
+    expect(owners).not.toContain('drover-apply-emptying');
+    expect(await applied(namespace, changed)).toMatchObject({ code: 0, stdout: expect.stringContaining('unchanged') });
+    // They are fields of the manifest's: one without them takes them off.
+    await applied(namespace, manifest('web', { template: emptied }));
+    expect((await fleet().pool(namespace, 'web'))!.spec).not.toHaveProperty('drain');
+  });
+
   test('says who has scaled a pool, and does as it is told about that', async () => {
     const namespace = await fleet().namespace();
     await applied(namespace, manifest('web'));

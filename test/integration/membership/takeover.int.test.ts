@@ -8,7 +8,7 @@ import {
   VirtualMachineInstances,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { APPLY_MANAGER } from '../../../clients/apply/apply.ts';
+import { APPLY_MANAGER } from '../../../clients/apply/server-side-apply.ts';
 import type { ManagedFields } from '../../../clients/rollout/field-ownership.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { testOneOf } from '../../soak.ts';

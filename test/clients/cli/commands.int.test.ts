@@ -705,7 +705,14 @@ describe('disks', () => {
     expect(await lines('disks', 'adopt', '--pool', 'web', 'data-3', ...in_)).toEqual([
       'persistentvolumeclaim/data-3 is kept for pool web',
     ]);
+    // A pod that still mounts a claim keeps it, and it is no kept disk any more.
+    const held = { namespace, name: 'data-4' };
+    await fleet().kube.patch(PersistentVolumeClaims, held, 'merge', { metadata: { finalizers: ['drover.dev/test'] } });
     expect(await lines('disks', 'prune', '--orphaned', ...in_)).toEqual(['persistentvolumeclaim/data-4 deleted']);
+    expect(await lines('get', 'disks', '-o', 'name', ...in_)).toEqual([
+      'persistentvolumeclaim/data-2',
+      'persistentvolumeclaim/data-3',
+    ]);
     await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ keptDisks: 2 }));
     // The worker has removed the mark from the disk that its VM uses: it is no longer a kept disk.
     await until(async () =>
@@ -719,5 +726,6 @@ describe('disks', () => {
       [2, 3].map((number) => `persistentvolumeclaim/data-${number} deleted`),
     );
     expect(await claims(namespace)).toEqual(['data-1']);
+    await fleet().kube.patch(PersistentVolumeClaims, held, 'merge', { metadata: { finalizers: null } });
   });
 });

@@ -2,10 +2,7 @@ import { defineQuery } from '@temporalio/workflow';
 import type { RolloutStatus } from '../api/pool/pool.ts';
 import type { ResourceVersions } from '../decisions/lib/resource-versions.ts';
 import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
-import type { PowerAction, PowerDoing } from '../decisions/power/action.ts';
-import type { PowerFailure } from '../decisions/power/size.ts';
-import type { Skipped } from '../decisions/runs/skipped.ts';
-import type { ControlledRun } from '../decisions/runs/user-request.ts';
+import type { PowerProgress } from '../decisions/power/progress.ts';
 import {
   actRecord,
   requestPayload,
@@ -118,32 +115,6 @@ export const progress = defineQuery<PoolProgress>('progress');
 export type ReplicaSetProgress = Omit<PoolProgress, 'updating' | 'rollout'>;
 
 export const replicaSetProgress = defineQuery<ReplicaSetProgress>('progress');
-
-/** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
-export type PowerPhase = PowerDoing | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
-
-/** VMs are named by `namespace/name`. */
-export interface PowerProgress extends ControlledRun {
-  action: PowerAction;
-  phase: PowerPhase;
-  /** How many VMs were chosen. */
-  chosen: number;
-  /** How many of them may be starting or stopping at once; of a restart, how many may be unready at once. */
-  atOnce: number;
-  /** More failures than this, of VMs that were not down before, end the run. */
-  maxFailures: number;
-  requestedBy: string;
-  reason: string | null;
-  /** VMs that were seen to have stopped, or to be ready; after a restart, with another VMI. */
-  done: string[];
-  failed: PowerFailure[];
-  inProgress: string[];
-  /** How many VMs something is still to be done to, without those that nobody may touch. */
-  open: number;
-  skipped: Skipped[];
-  /** The limits that others wait for, and what they are reached by. */
-  full: string[];
-}
 
 export const powerProgress = defineQuery<PowerProgress>('progress');
 

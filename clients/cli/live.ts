@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { printable } from '../../api/lib/plain-text.ts';
-import { paint } from './output.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
+import { paint, print } from './output.ts';
 
 const HIDE_CURSOR = '\u001B[?25l';
 const SHOW_CURSOR = '\u001B[?25h';
@@ -93,4 +94,69 @@ function folded(line: string, columns: number): string[] {
     else lines.push(`${indent}    ${word}`);
   }
   return lines;
+}
+
+const REDRAW_MS = 1_000;
+
+/** How something is shown: as a few lines for people, or as data for programs. */
+export interface Shown<View> {
+  output?: DataFormat | undefined;
+  /** `now`: milliseconds since the epoch. */
+  blockOf: (view: View, now: number) => string[];
+}
+
+/** Prints views once. */
+export async function printViews<View>(views: readonly View[], { output, blockOf }: Shown<View>): Promise<void> {
+  if (output !== undefined) return printData(views.length === 1 ? views[0] : { items: views }, output);
+  print(views.map((view) => blockOf(view, Date.now()).join('\n')).join('\n\n'));
+}
+
+/** Shows views as they change: in place on a terminal, elsewhere as one snapshot after the other. */
+export class Board<View> {
+  readonly #shown: Shown<View>;
+  readonly #noun: string;
+  readonly #live: Live | undefined;
+  readonly #redraw: NodeJS.Timeout | undefined;
+  #views: readonly View[] = [];
+  #drawn = '';
+  #printing = Promise.resolve();
+
+  /** `noun`: what each view is of. */
+  constructor(noun: string, shown: Shown<View>) {
+    this.#noun = noun;
+    this.#shown = shown;
+    if (shown.output !== undefined) return;
+    this.#live = new Live();
+    // Ages need a redraw only in place: in a log, each snapshot is as of its time.
+    if (process.stdout.isTTY) this.#redraw = setInterval(() => this.#draw(), REDRAW_MS);
+  }
+
+  show(views: readonly View[]): void {
+    this.#views = views;
+    const text = JSON.stringify(views);
+    if (text !== this.#drawn) this.#draw();
+    this.#drawn = text;
+  }
+
+  /** Leaves what was shown last. */
+  async end(): Promise<void> {
+    clearInterval(this.#redraw);
+    this.#live?.end();
+    await this.#printing;
+  }
+
+  #draw(): void {
+    const views = this.#views;
+    const { output, blockOf } = this.#shown;
+    if (this.#live !== undefined)
+      this.#live.drawBlocks(
+        this.#noun,
+        views.map((view) => blockOf(view, Date.now())),
+      );
+    else
+      this.#printing = this.#printing.then(() => {
+        if (output === 'yaml') print('---');
+        return printViews(views, this.#shown);
+      });
+  }
 }

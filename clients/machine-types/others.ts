@@ -2,8 +2,8 @@ import { othersOf } from '../../decisions/machine-types/other-transitions.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { transitionIdOf } from '../../workflows/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
+import { isRunning } from '../runs/meant.ts';
 import type { Session } from '../session/session.ts';
-import { isWorkflowNotFound } from '../session/temporal.ts';
 
 /** Other transitions that still run, and so keep this one away from VMs with their marks. */
 export interface OthersRunning {
@@ -18,7 +18,10 @@ export async function othersRunning(session: Session, vms: readonly VmView[]): P
   if (ids.length === 0) return { ids: new Set(), unknown: null };
   if (!(await session.knowsTemporal())) return unknown("give Temporal's address with --address");
   try {
-    const run = await Promise.all(ids.map((id) => runs(session, id)));
+    const { client } = await session.temporal();
+    const run = await Promise.all(
+      ids.map((id) => isRunning(client.workflow.getHandle(transitionIdOf(session.cluster, id)))),
+    );
     return { ids: new Set(ids.filter((_, index) => run[index])), unknown: null };
   } catch (error) {
     return unknown(sentenceOf(error));
@@ -29,14 +32,3 @@ const unknown = (why: string): OthersRunning => ({
   ids: new Set(),
   unknown: `whether another transition is at work on some of these VMs is not known: ${why}`,
 });
-
-async function runs(session: Session, id: string): Promise<boolean> {
-  const { client } = await session.temporal();
-  try {
-    const { status } = await client.workflow.getHandle(transitionIdOf(session.cluster, id)).describe();
-    return status.name === 'RUNNING';
-  } catch (error) {
-    if (isWorkflowNotFound(error)) return false;
-    throw error;
-  }
-}

@@ -5,10 +5,10 @@ import { nearest } from '../../decisions/machine-types/machine-type.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, table } from '../cli/output.ts';
 import type { Session } from '../session/session.ts';
-import { formatVms, within } from './format.ts';
 import { othersRunning } from './others.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
 import { noNamespace, readInventory, type VmInventory } from './read.ts';
@@ -36,6 +36,10 @@ export async function plannedOf(
   if (plan.items.length > 0) return { plan, minVersions: versionsIn(fleet) };
   throw (await noNamespace(kube, transition.scope.namespaces)) ?? nothingMatched(fleet, transition.scope);
 }
+
+/** Empty for all namespaces (null). */
+const within = (namespaces: readonly string[] | null): string =>
+  namespaces === null ? '' : ` in namespace ${namespaces.join(', ')}`;
 
 /** A VM given by name must exist: otherwise the name is mistyped. */
 function unknownNames({ vms }: VmInventory, { names, namespaces }: TransitionScope): Failure | null {

@@ -2,16 +2,22 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { identityKey, identityOf } from '../../api/ownership.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
-import type { Transition, TransitionPhase, TransitionRecord } from '../../decisions/machine-types/transition.ts';
+import type {
+  Transition,
+  TransitionPhase,
+  TransitionProgress,
+  TransitionRecord,
+} from '../../decisions/machine-types/transition.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { note, plain, print, table } from '../cli/output.ts';
 import { changedVms } from '../history/changed-vms.ts';
 import { printData } from '../rollout/data.ts';
+import { readRun, type RunStatus } from '../runs/status.ts';
 import type { Session } from '../session/session.ts';
-import { readTransition, type TransitionStatus } from './follow.ts';
 import { readVmiViews, readVmViews } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportedVm, type ReportRow } from './report.ts';
+import { Transitions } from './run-kind.ts';
 import { shortIdOf } from './transitions.ts';
 
 export type ReportFormat = 'json' | 'csv';
@@ -33,24 +39,24 @@ export async function printReport(session: Session, id: string, output?: ReportF
   const { client } = await session.temporal();
   const kube = await session.kube();
   const { namespace } = session.globals;
-  const [{ progress, ended, problem }, vms, pools, changed] = await Promise.all([
+  const [{ status, problem }, vms, pools, changed] = await Promise.all([
     tryToRead(session, client.workflow.getHandle(id)),
     readReported(kube, namespace),
     readPoolRecords(kube, namespace),
     // Ignored: whatever is wrong also fails the progress query, which reports it.
     changedVms(client, id).catch(() => []),
   ]);
-  const isCutOff = ended !== null && progress.phase !== 'Refused';
-  const all = reportOf({ id: shortIdOf(id), vms, pools, progress, isCutOff, changed });
+  const isCutOff = status !== null && status.ended !== null && status.phase !== 'Refused';
+  const all = reportOf({ id: shortIdOf(id), vms, pools, progress: status, isCutOff, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
   if (problem !== null && items.length === 0) throw new Failure(`${problem}, and no VM carries anything of it`);
-  const phase = progress === null || isCutOff ? null : progress.phase;
-  if (isCutOff) note(plain(`${id} was ${ended}`));
+  const phase = status === null || isCutOff ? null : status.phase;
+  if (isCutOff) note(plain(`${id} was ${status.ended}`));
   if (problem !== null) note(`${problem}: what failed or was skipped is not known`);
-  for (const { why, count, vms } of progress?.skipped ?? [])
+  for (const { why, count, vms } of status?.skipped ?? [])
     if (count > vms.length) note(`${count - vms.length} more are skipped: ${why}`);
   if (output === 'json')
-    return printData({ id, phase, transition: progress?.transition ?? null, items } satisfies Report, 'json');
+    return printData({ id, phase, transition: status?.transition ?? null, items } satisfies Report, 'json');
   if (output === 'csv') return print(csvOf(items));
   if (items.length === 0)
     return note(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
@@ -63,14 +69,14 @@ export async function printReport(session: Session, id: string, output?: ReportF
   );
 }
 
-type Tried =
-  | (Pick<TransitionStatus, 'progress' | 'ended'> & { problem: null })
-  | { progress: null; ended: null; problem: string };
-
-const tryToRead = (session: Session, handle: WorkflowHandle): Promise<Tried> =>
-  readTransition(session, handle).then(
-    ({ progress, ended }) => ({ progress, ended, problem: null }),
-    (error: unknown) => ({ progress: null, ended: null, problem: sentenceOf(error) }),
+/** Null with a problem if the workflow can't be asked. */
+const tryToRead = (
+  session: Session,
+  handle: WorkflowHandle,
+): Promise<{ status: RunStatus<TransitionProgress> | null; problem: string | null }> =>
+  readRun(session, Transitions, handle).then(
+    (status) => ({ status, problem: null }),
+    (error: unknown) => ({ status: null, problem: sentenceOf(error) }),
   );
 
 async function readReported(kube: KubeClient, namespace: string | undefined): Promise<ReportedVm[]> {

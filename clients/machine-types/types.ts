@@ -1,8 +1,8 @@
 import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { note, print, table, type Cell } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
-import { formatVms, within } from './format.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
 
 /**
@@ -28,7 +28,7 @@ export async function printTypes(
 ): Promise<void> {
   if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
   if (types.length === 0)
-    return note(`no VM${within(namespace === undefined ? null : [namespace])} has a machine type`);
+    return note(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a machine type`);
   print(typesLines(types, { wide: output === 'wide' }).join('\n'));
   if (types.some(({ nodes }) => nodes === null))
     note('which types the nodes have is not known: they do not say, or you may not list them');

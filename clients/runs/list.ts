@@ -1,24 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowExecutionInfo } from '@temporalio/client';
+import type { RunProgress } from '../../decisions/runs/progress.ts';
 import { DroverPhase } from '../../workflows/search-attributes.ts';
+import { ageOf, note, print, table } from '../cli/output.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
 import type { Session } from '../session/session.ts';
 import { aboutSetup } from '../session/temporal.ts';
+import { remarkOnCluster } from '../session/unknown-cluster.ts';
+import type { RunKind, RunMemo } from './kind.ts';
 
-/** Memo of every workflow that a person starts, for lists. */
-export interface RunMemo extends Record<string, unknown> {
-  requestedBy: string;
-  reason: string | null;
-  /** RFC 3339: start of the first run. Later runs (continue-as-new) have later start times. */
-  begunAt: string;
-}
-
-/** A workflow that a person started, as Temporal lists it. */
-export interface ListedRun<Memo extends RunMemo = RunMemo> {
+/** A workflow that a person started, as Temporal lists it; `-o json` prints it as is. */
+export interface ListedRun {
   id: string;
   phase: string;
   /** RFC 3339. */
   startedAt: string;
-  memo: Partial<Memo>;
+  requestedBy: string;
+  reason: string | null;
 }
 
 const MAX_LISTED = 200;
@@ -27,21 +25,21 @@ const LISTED_MS = 5_000;
 const ASK_MS = 100;
 
 /**
- * Lists this cluster's workflows of one type that Temporal still has, the newest first. Throws `Failure` if Temporal is
+ * Lists this cluster's workflows of one kind that Temporal still has, the newest first. Throws `Failure` if Temporal is
  * not set up.
  */
-export async function listRuns<Memo extends RunMemo>(
+export async function listRuns<P extends RunProgress, Listed extends object>(
   session: Session,
-  type: string,
+  kind: RunKind<P, Listed>,
   { onlyRunning = false } = {},
-): Promise<ListedRun<Memo>[]> {
+): Promise<(ListedRun & Listed)[]> {
   const { client } = await session.temporal();
   const which = onlyRunning ? "ExecutionStatus = 'Running'" : "ExecutionStatus != 'ContinuedAsNew'";
-  const query = `WorkflowType = '${type}' AND DroverCluster = '${session.cluster}' AND ${which}`;
-  const found: ListedRun<Memo>[] = [];
+  const query = `WorkflowType = '${kind.workflowType}' AND DroverCluster = '${session.cluster}' AND ${which}`;
+  const found: (ListedRun & Listed)[] = [];
   try {
     for await (const run of client.workflow.list({ query })) {
-      found.push(listed<Memo>(run));
+      found.push({ ...listed(run), ...kind.listed((run.memo ?? {}) as Partial<Listed>) });
       if (found.length === MAX_LISTED) break;
     }
   } catch (error) {
@@ -50,22 +48,37 @@ export async function listRuns<Memo extends RunMemo>(
   return found.sort((one, other) => other.startedAt.localeCompare(one.startedAt));
 }
 
-function listed<Memo extends RunMemo>({
-  workflowId: id,
-  status,
-  startTime,
-  memo,
-  typedSearchAttributes,
-}: WorkflowExecutionInfo): ListedRun<Memo> {
+function listed({ workflowId: id, status, startTime, memo, typedSearchAttributes }: WorkflowExecutionInfo): ListedRun {
   const said = typedSearchAttributes.get(DroverPhase) ?? '<unknown>';
   const saysItself = status.name === 'RUNNING' || status.name === 'COMPLETED' || said === 'Refused';
-  const carried = (memo ?? {}) as Partial<Memo>;
+  const carried = (memo ?? {}) as Partial<RunMemo>;
   return {
     id,
     phase: saysItself ? said : 'Terminated',
     startedAt: carried.begunAt ?? startTime.toISOString(),
-    memo: carried,
+    requestedBy: carried.requestedBy ?? '<unknown>',
+    reason: carried.reason ?? null,
   };
+}
+
+export async function printRuns<P extends RunProgress, Listed extends object>(
+  session: Session,
+  kind: RunKind<P, Listed>,
+  output?: DataFormat,
+): Promise<void> {
+  const found = await listRuns(session, kind);
+  if (found.length === 0) await remarkOnCluster(session);
+  if (output !== undefined) return printData({ items: found }, output);
+  if (found.length === 0) return note(`no ${kind.noun}s`);
+  const rows = found.map((run) => [
+    run.id,
+    run.phase,
+    ...kind.cellsOf(run),
+    ageOf(run.startedAt),
+    run.requestedBy,
+    run.reason ?? '<none>',
+  ]);
+  print(table(['ID', 'PHASE', ...kind.columns, 'AGE', 'REQUESTED BY', 'REASON'], rows).join('\n'));
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { paint, plain } from '../cli/output.ts';
+import { plain } from '../cli/output.ts';
 import type { Session } from '../session/session.ts';
 
 /** The first failures aren't reported: they may be a worker that died, or a server that was briefly unavailable. */
@@ -31,6 +31,3 @@ export async function recentErrorsOf(session: Session, handle: WorkflowHandle): 
     return [plain(`${WORDS[name] ?? name} has failed ${(attempt ?? 1) - 1} times, and is tried again: ${why}`)];
   });
 }
-
-export const recentErrorLines = (recentErrors: string[]): string[] =>
-  recentErrors.map((error) => paint('red', `  ${error}`));

@@ -10,15 +10,13 @@ import { isWorkflowNotFound } from '../session/temporal.ts';
 const SIGNALS = { pause, resume, abort };
 export type RunSignal = keyof typeof SIGNALS;
 
-/**
- * Signals a workflow that a person started. Throws `Failure` if none with this id runs; `lists` is the command that
- * lists them.
- */
+/** Signals a run. Throws `Failure` if none with this id is in progress. */
 export async function signalRun(
   session: Session,
+  { command }: { command: string },
   id: string,
   signal: RunSignal,
-  { reason, lists }: { reason?: string | undefined; lists: string },
+  reason?: string,
 ): Promise<void> {
   const asking = { by: await requestedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
   const { client } = await session.temporal();
@@ -28,7 +26,7 @@ export async function signalRun(
     .signal(SIGNALS[signal], asking)
     .catch((error: unknown) => {
       const why = isWorkflowNotFound(error)
-        ? `no run ${id} is in progress: \`${lists}\` lists the runs that there are`
+        ? `no run ${id} is in progress: \`${command} list\` lists the runs that there are`
         : `${id} could not be asked: ${sentenceOf(error)}`;
       throw new Failure(why, { cause: error });
     });

@@ -1,7 +1,7 @@
 import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import type { LabelSelector, MaintenanceWindow } from '../../api/pool/pool.ts';
-import type { Skipped } from '../runs/skipped.ts';
-import type { ControlledRun } from '../runs/user-request.ts';
+import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
+import { because, formatVms } from '../runs/report.ts';
 
 /** Which VMs a transition is about; each condition narrows it further. */
 export interface TransitionScope {
@@ -125,7 +125,7 @@ export const NO_COUNTS: TransitionCounts = {
 };
 
 /** Progress of a transition. VMs are named by `namespace/name`. */
-export interface TransitionProgress extends ControlledRun {
+export interface TransitionProgress extends RunProgress {
   id: string;
   phase: TransitionPhase;
   transition: Transition;
@@ -135,13 +135,78 @@ export interface TransitionProgress extends ControlledRun {
   patched: number;
   restarted: number;
   /** At most 250 failures in words; the rest are only counted. */
-  failed: { vm: string; why: string }[];
+  failed: FailedVm[];
   failures: number;
-  inProgress: string[];
-  skipped: Skipped[];
-  /** Full budgets, and what fills them; a closed window. */
-  full: string[];
   /** How many VMs may be not ready at once, computed at the beginning. */
   maxRestarts: number;
   startedAt: string;
+}
+
+const RESULTS_SHOWN = 20;
+
+const OVER = new Set<TransitionPhase>(['Complete', 'Failed', 'Refused', 'Aborted']);
+
+/**
+ * Words for each count. If drover restarts VMs, `waiting` VMs are only those whose machine type is unknown until they
+ * run.
+ */
+const countedAs = (restartNow: boolean): [Exclude<keyof TransitionCounts, 'done'>, string][] => [
+  ['restarting', 'in progress'],
+  ['toPatch', 'to change'],
+  ['toRestart', 'to restart'],
+  ['waiting', restartNow ? 'waiting until their VMIs run' : 'waiting for a restart by their owners'],
+  ['inPools', 'rolled by their pools'],
+  ['deferred', 'deferred'],
+  ['excluded', 'excluded'],
+];
+
+/** What a transition does to the machine types of its VMs, in a few words. */
+export function formatAim(
+  { scope, to, restartNow }: Pick<Transition, 'scope' | 'to' | 'restartNow'>,
+  formatGlob = (glob: string): string => glob,
+): string {
+  const what =
+    scope.undoes === null ? `${formatGlob(scope.glob)} to ${to ?? 'the default'}` : `undo of ${scope.undoes}`;
+  return `${what}, VMIs restarted by ${restartNow ? 'drover' : 'their owners'}`;
+}
+
+export function transitionOutline(progress: TransitionProgress): RunOutline {
+  const { phase, transition, counts, failures, patched, restarted, results } = progress;
+  const { toPatch, toRestart, waiting, inPools, deferred, restarting, done } = counts;
+  const open = toPatch + toRestart + waiting + inPools + deferred + restarting;
+  const of = done + open + failures;
+  const counted = countedAs(transition.restartNow).filter(([key]) => counts[key] > 0);
+  const others = (keys: typeof counted): string[] => keys.map(([key, words]) => `${counts[key]} ${words}`);
+  const isKnown = phase !== 'Checking' && phase !== 'Refused';
+  const acts = `${patched} changed${restarted === 0 ? '' : `, ${restarted} restarted`} by drover`;
+  const rest = others(counted.filter(([key]) => key !== 'excluded')).join(', ');
+  const failed = failures === 0 ? [] : [`${failures} failed`];
+  return {
+    numbers: isKnown ? { done, of, doneAs: 'done', others: [...others(counted), ...failed] } : null,
+    end: `${done} of ${formatVms(of)} done: ${acts}${rest === '' ? '' : `; ${rest}`}`,
+    open,
+    isOver: OVER.has(phase),
+    isTripped: phase === 'Failed' && open > 0,
+    maxFailures: transition.maxFailures,
+    failures,
+    faults: results
+      .filter(({ fault }) => fault !== null)
+      .map(({ from, to, vms, fault }) => `${formatVms(vms)} with ${from} would get ${to}${because(fault)}`),
+    about: [aboutOf(progress, isKnown), ...resultsOf(progress)],
+  };
+}
+
+function aboutOf({ transition, maxRestarts }: TransitionProgress, isKnown: boolean): string {
+  const { restartNow, requestedBy, reason } = transition;
+  const pace = restartNow && isKnown ? `, ${maxRestarts} at a time` : '';
+  return `${formatAim(transition)}${pace}; requested by ${requestedBy}${because(reason)}`;
+}
+
+function resultsOf({ results }: TransitionProgress): string[] {
+  const good = results.filter(({ fault }) => fault === null);
+  const more = good.length - RESULTS_SHOWN;
+  return [
+    ...good.slice(0, RESULTS_SHOWN).map(({ from, to, vms }) => `${from} becomes ${to} (${formatVms(vms)})`),
+    ...(more > 0 ? [`and ${more} more kinds of VMs`] : []),
+  ];
 }

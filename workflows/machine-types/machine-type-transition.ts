@@ -16,15 +16,20 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
-import type { Transition, TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import {
+  type Transition,
+  type TransitionProgress,
+  transitionOutline,
+} from '../../decisions/machine-types/transition.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { onQuery } from '../handlers.ts';
 import { transitionProgress } from '../messages.ts';
 import { waitingActivities } from '../queues.ts';
+import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
 import { Run } from '../runs/run.ts';
 import { DroverCluster } from '../search-attributes.ts';
-import { awaitWords, CHECK, PREFLIGHT, transitionDetails } from './details.ts';
+import { awaitWords, CHECK, PREFLIGHT } from './details.ts';
 import { begun, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
 
 /** Identifies a transition: `id` is 8 hex digits. */
@@ -117,7 +122,8 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   }
 
   protected details(): string {
-    return transitionDetails(this.#progress());
+    const progress = this.#progress();
+    return runDetails(progress, transitionOutline(progress));
   }
 
   protected working(): Working {

@@ -6,13 +6,14 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decisions/power/action.ts';
 import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
+import { isTripped, powerOutline, type PowerProgress } from '../../decisions/power/progress.ts';
 import { noteFailure } from '../../decisions/power/size.ts';
 import { onQuery } from '../handlers.ts';
-import { powerProgress, type PowerProgress } from '../messages.ts';
+import { powerProgress } from '../messages.ts';
 import { waitingActivities } from '../queues.ts';
+import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
 import { Run, type RunState } from '../runs/run.ts';
-import { powerDetails } from './details.ts';
 
 export interface PowerVmsInput {
   action: PowerAction;
@@ -98,7 +99,8 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
   }
 
   protected details(): string {
-    return powerDetails(this.#progress());
+    const progress = this.#progress();
+    return runDetails(progress, powerOutline(progress));
   }
 
   protected working(): PowerDoing {
@@ -110,7 +112,7 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
   }
 
   protected isTripped(): boolean {
-    return this.#state.failed.filter(({ wasDown }) => !wasDown).length > this.#input.maxFailures;
+    return isTripped(this.#state.failed, this.#input.maxFailures);
   }
 
   protected override isDone({ open }: PowerObservation): boolean {

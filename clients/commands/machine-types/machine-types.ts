@@ -1,10 +1,8 @@
 import { Command } from 'commander';
 import { examples } from '../../cli/options.ts';
-import { transitionSignalCommands } from './control.ts';
-import { listTransitionsCommand } from './list.ts';
+import { runCommands } from '../runs.ts';
 import { planMachineTypesCommand } from './plan.ts';
 import { transitionReportCommand } from './report.ts';
-import { transitionStatusCommand } from './status.ts';
 import { typesCommand } from './types.ts';
 import { undoTransitionCommand } from './undo.ts';
 import { updateMachineTypesCommand } from './update.ts';
@@ -27,14 +25,24 @@ export function machineTypesCommand(): Command {
         ['How far that is', 'drover machine-types status --watch'],
       ),
     );
-  const about = [typesCommand(), planMachineTypesCommand()];
-  const transitions = [
-    updateMachineTypesCommand(),
-    listTransitionsCommand(),
-    transitionStatusCommand(),
-    ...transitionSignalCommands(),
-  ];
+  const about = [typesCommand(), planMachineTypesCommand(), updateMachineTypesCommand()];
   const after = [undoTransitionCommand(), transitionReportCommand()];
-  for (const command of [...about, ...transitions, ...after]) machineTypes.addCommand(command);
+  for (const command of [...about, ...transitionCommands(), ...after]) machineTypes.addCommand(command);
   return machineTypes;
 }
+
+const transitionCommands = (): Command[] =>
+  runCommands({
+    load: async () => (await import('../../machine-types/run-kind.ts')).Transitions,
+    one: 'a transition',
+    signals: {
+      pause: 'change and restart no further VM until `resume`; those that restart already come back',
+      resume: 'go on after a pause',
+      abort:
+        'change and restart no further VM; it ends once those that restart already are back, and what is changed stays so',
+    },
+    shown: [
+      ['Follow the one that runs', 'drover machine-types status --watch'],
+      ['What failed', "drover machine-types status 1f0c92ab -o json | jq '.failed'"],
+    ],
+  });

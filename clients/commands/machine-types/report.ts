@@ -22,10 +22,11 @@ export const transitionReportCommand = (): Command =>
     )
     .action((id: string | undefined, { output }: { output?: ReportFormat }, command: Command) =>
       inSession(command, async (session) => {
-        const [{ transitionMeant }, { printReport }] = await Promise.all([
-          import('../../machine-types/transitions.ts'),
+        const [{ runMeant }, { Transitions }, { printReport }] = await Promise.all([
+          import('../../runs/meant.ts'),
+          import('../../machine-types/run-kind.ts'),
           import('../../machine-types/print-report.ts'),
         ]);
-        await printReport(session, await transitionMeant(session, id, { orNewest: true }), output);
+        await printReport(session, await runMeant(session, Transitions, id, { orNewest: true }), output);
       }),
     );

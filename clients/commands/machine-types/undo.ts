@@ -31,12 +31,14 @@ export const undoTransitionCommand = (): Command =>
     );
 
 async function undo(session: Session, id: string, flags: UndoFlags): Promise<void> {
-  const [{ undoOf }, { beginTransition }, { checkOver, shortIdOf, transitionMeant }] = await Promise.all([
+  const [{ undoOf }, { beginTransition }, { checkOver, shortIdOf }, { runMeant }, { Transitions }] = await Promise.all([
     import('../../machine-types/options.ts'),
     import('../../machine-types/begin.ts'),
     import('../../machine-types/transitions.ts'),
+    import('../../runs/meant.ts'),
+    import('../../machine-types/run-kind.ts'),
   ]);
-  const meant = await transitionMeant(session, id, { orNewest: false });
+  const meant = await runMeant(session, Transitions, id, { orNewest: false });
   await checkOver(session, meant);
   await beginTransition(session, await undoOf(session, shortIdOf(meant), flags), flags);
 }

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
-import type { IntOrPercent } from '../../../api/lib/int-or-percent.ts';
+import { countOf, type IntOrPercent } from '../../../api/lib/int-or-percent.ts';
 import { ACTION_LABELS, type PowerAction } from '../../../decisions/power/action.ts';
+import { formatVms } from '../../../decisions/runs/report.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
 import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../../cli/values.ts';
@@ -110,30 +111,29 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
 
 async function begin(session: Session, action: PowerAction, names: string[], options: PowerOptions): Promise<void> {
   const { pending = false, allNamespaces = false, selector, pool, owner, dryRun, reason = null } = options;
-  const [{ choose, formatApart }, { limitOf, startRun }] = await Promise.all([
-    import('../../power/choose.ts'),
-    import('../../power/begin.ts'),
-  ]);
+  const { choose, formatApart } = await import('../../power/choose.ts');
   const chosen = await choose(session, action, names, { pending, allNamespaces, selector, pool, owner });
   const { verb, done } = ACTION_LABELS[action];
   for (const name of chosen.idle)
     note(`vm ${name} ${action === 'Start' ? 'runs already' : 'does not run'}: nothing to ${verb}`);
   if (chosen.apart.length > 0) note(formatApart(chosen.apart, verb));
   if (chosen.vms.length === 0) return note(`nothing to ${verb}`);
-  const atOnce = limitOf(chosen, action === 'Restart' ? options.maxUnavailable : options.atOnce);
-  const what = `${chosen.vms.length} ${chosen.vms.length === 1 ? 'VM' : 'VMs'}, ${atOnce} at a time`;
+  const count = chosen.vms.length;
+  const limit = action === 'Restart' ? options.maxUnavailable : options.atOnce;
+  const atOnce = Math.min(countOf(limit, count, 1), count);
+  const what = `${formatVms(count)}, ${atOnce} at a time`;
   if (dryRun !== 'none') {
     for (const { vm, why } of chosen.vms)
       print(`${vm} would be ${done.toLowerCase()}${why === null ? '' : `: ${why}`}`);
     return print(`${what}${dryRunRemark(dryRun)}`);
   }
   const { maxFailures, deadline: deadlineMs } = options;
-  const handle = await startRun(session, chosen, { action, atOnce, maxFailures, deadlineMs, reason });
+  const [{ startPower }, { PowerRuns }] = await Promise.all([
+    import('../../power/begin.ts'),
+    import('../../power/run-kind.ts'),
+  ]);
+  const handle = await startPower(session, chosen, { action, atOnce, maxFailures, deadlineMs, reason });
   print(`${handle.workflowId} begun: ${what}`);
-  if (!options.wait) {
-    const { waitUntilListed } = await import('../../runs/list.ts');
-    return waitUntilListed(session, handle.workflowId);
-  }
-  const { followPower } = await import('../../power/follow.ts');
-  await followPower(session, handle);
+  if (options.wait) return (await import('../../runs/follow.ts')).followRun(session, PowerRuns, handle);
+  await (await import('../../runs/list.ts')).waitUntilListed(session, handle.workflowId);
 }

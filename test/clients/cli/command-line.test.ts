@@ -115,7 +115,6 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['describe'], "missing required argument 'kind': pool, vmrs or dvmirs, or KIND/NAME"],
     [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
     [['history'], "missing required argument 'kind': pool, vmrs, dvmirs or vm, or KIND/NAME"],
-    [['vm', 'runs', 'status'], "missing required argument 'id': as `drover vm runs` lists it, or its last part"],
     [['drain', 'status'], "missing required argument 'node': its name"],
     [
       ['drain', 'status', 'worker-7', '-o', 'wide'],

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { formatEnd, shortfalls, transitionLines, exclusions } from '../../../clients/machine-types/progress.ts';
-import { NO_COUNTS, type TransitionProgress } from '../../../decisions/machine-types/transition.ts';
+import { exclusions, runLines, shortfalls } from '../../../clients/runs/report.ts';
+import { NO_COUNTS, type TransitionProgress, transitionOutline } from '../../../decisions/machine-types/transition.ts';
 import { aTransition, scopeOf } from '../../decisions/machine-types/snapshots.ts';
 
 const ID = 'machine-types/default/1f0c92ab';
@@ -28,8 +28,15 @@ const progress = (
   ...fields,
   counts: { ...NO_COUNTS, ...fields.counts },
 });
-const linesOf = (...fields: Parameters<typeof progress>): string[] =>
-  transitionLines(ID, progress(...fields)).map(stripVTControlCharacters);
+const linesOf = (...fields: Parameters<typeof progress>): string[] => {
+  const now = progress(...fields);
+  return runLines(ID, now, transitionOutline(now)).map(stripVTControlCharacters);
+};
+const endOf = (...fields: Parameters<typeof progress>): string => transitionOutline(progress(...fields)).end;
+const shortfallsOf = (...fields: Parameters<typeof progress>): string[] => {
+  const now = progress(...fields);
+  return shortfalls(now, transitionOutline(now)).map(({ message }) => message);
+};
 
 const group = { wanted: null, architecture: null, preference: null };
 const exempt = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
@@ -49,7 +56,7 @@ describe('a transition in lines', () => {
       failures: 9,
     });
     const counted =
-      '5 to change, 4 to restart, 1 restarting, 3 waiting for a restart by their owners, 2 rolled by their pools, 6 deferred, 7 excluded, 9 failed';
+      '1 in progress, 5 to change, 4 to restart, 3 waiting for a restart by their owners, 2 rolled by their pools, 6 deferred, 7 excluded, 9 failed';
     expect(head).toMatch(new RegExp(`^${ID} {2}\\S+ 8/38 done, ${counted}: Changing$`));
     expect(linesOf({ phase: 'Complete', counts: { done: 3 } })[0]).toMatch(/█{20} 3\/3 done: Complete$/);
   });
@@ -57,15 +64,15 @@ describe('a transition in lines', () => {
   test('if drover restarts VMIs, nobody waits for owners', () => {
     const restarts = { transition: { ...transition, restartNow: true }, counts: { waiting: 3 } };
     expect(linesOf(restarts)[0]).toContain('0/3 done, 3 waiting until their VMIs run: ');
-    expect(formatEnd(progress(restarts))).toBe('0 of 3 VMs done: 0 changed by drover; 3 waiting until their VMIs run');
+    expect(endOf(restarts)).toBe('0 of 3 VMs done: 0 changed by drover; 3 waiting until their VMIs run');
   });
 
   test('what it does, for whom, and why', () => {
     const asked = { ...transition, to: 'pc-q35-rhel9.2.0', restartNow: true, reason: 'RHEL 10' };
-    expect(linesOf({ transition: asked })[1]).toBe(
+    expect(linesOf({ transition: asked }).at(-1)).toBe(
       '  *rhel8.* to pc-q35-rhel9.2.0, VMIs restarted by drover, 1 at a time; requested by ada@desk: RHEL 10',
     );
-    expect(linesOf({ transition: { ...transition, scope: { ...scope, undoes: '0a0a0a0a' } } })[1]).toContain(
+    expect(linesOf({ transition: { ...transition, scope: { ...scope, undoes: '0a0a0a0a' } } }).at(-1)).toContain(
       '  undo of 0a0a0a0a, VMIs',
     );
   });
@@ -86,59 +93,55 @@ describe('a transition in lines', () => {
         skipped: [exempt, later],
         failed: [{ vm: 'shop/vm-9', why: 'it came back\u001B[2J with pc-q35-rhel8.2.0' }],
         failures: 1,
-      }).slice(2),
+      }).slice(1),
     ).toEqual([
-      '  1 VM with pc-q35-rhel8.2.0 would get pc-q35-rhel8.6.0: still matches *rhel8.*',
       '  paused by bob: lunch',
       '  aborted by bob',
-      '  in progress: shop/vm-3, shop/vm-4',
-      '  no further restart now: 2 at a time, the window opens at 2026-01-02T02:00:00Z',
-      '  excluded: shop/vm-6: its owner asked that nothing disrupts it',
-      '  deferred: shop/vm-7, shop/vm-8, 150 in all: it is paused',
+      '  1 VM with pc-q35-rhel8.2.0 would get pc-q35-rhel8.6.0: still matches *rhel8.*',
       '  shop/vm-9 failed: it came back [2J with pc-q35-rhel8.2.0',
+      '  in progress: shop/vm-3, shop/vm-4',
+      '  the others wait: 2 at a time, the window opens at 2026-01-02T02:00:00Z',
+      '  excluded: shop/vm-6: its owner asked that nothing disrupts it',
+      '  deferred: shop/vm-7, shop/vm-8 and 148 more: it is paused',
+      '  *rhel8.* to the default, VMIs restarted by their owners; requested by ada@desk',
+      '  pc-q35-rhel8.4.0 becomes pc-q35-rhel9.2.0 (4 VMs)',
     ]);
   });
 });
 
 test('one that failures have ended early says what it has left', () => {
-  expect(linesOf({ phase: 'Failed', failures: 1, counts: { done: 1, toRestart: 3 } }).slice(2)).toEqual([
+  expect(linesOf({ phase: 'Failed', failed: [], counts: { done: 1, toRestart: 3 } }).slice(1, -1)).toEqual([
     '  3 VMs are not done: too many have failed (--max-failures 0)',
   ]);
-  expect(linesOf({ phase: 'Failed', failures: 1, counts: { done: 1 } }).slice(2)).toEqual([]);
+  expect(linesOf({ phase: 'Failed', counts: { done: 1 } }).slice(1, -1)).toEqual([]);
 });
 
 test('what held it is told no more once it is over', () => {
   const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: null };
-  expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(2)).toEqual([
+  expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(1, -1)).toEqual([
     '  aborted by bob',
   ]);
 });
 
 describe('how a transition ended', () => {
   test('in a sentence, with what it goes on to wait for', () => {
-    expect(formatEnd(progress({ phase: 'Complete', patched: 1, counts: { done: 1, excluded: 2 } }))).toBe(
+    expect(endOf({ phase: 'Complete', patched: 1, counts: { done: 1, excluded: 2 } })).toBe(
       '1 of 1 VM done: 1 changed by drover',
     );
-    expect(
-      formatEnd(
-        progress({ phase: 'Failed', patched: 12, restarted: 8, counts: { done: 11, toRestart: 1 }, failures: 1 }),
-      ),
-    ).toBe('11 of 13 VMs done: 12 changed, 8 restarted by drover; 1 to restart');
-    expect(
-      formatEnd(progress({ phase: 'Waiting', patched: 12, counts: { done: 3, waiting: 9, inPools: 2, deferred: 1 } })),
-    ).toBe(
+    expect(endOf({ phase: 'Failed', patched: 12, restarted: 8, counts: { done: 11, toRestart: 1 }, failures: 1 })).toBe(
+      '11 of 13 VMs done: 12 changed, 8 restarted by drover; 1 to restart',
+    );
+    expect(endOf({ phase: 'Waiting', patched: 12, counts: { done: 3, waiting: 9, inPools: 2, deferred: 1 } })).toBe(
       '3 of 15 VMs done: 12 changed by drover; 9 waiting for a restart by their owners, 2 rolled by their pools, 1 deferred',
     );
   });
 
   test('reports no shortfall if all VMs are done, waited for or excluded', () => {
-    expect(shortfalls(ID, progress({ phase: 'Complete', skipped: [exempt], counts: { excluded: 1 } }))).toEqual([]);
-    expect(
-      shortfalls(ID, progress({ phase: 'Waiting', skipped: [later], counts: { waiting: 9, deferred: 1 } })),
-    ).toEqual([]);
-    expect(
-      shortfalls(ID, progress({ phase: 'Aborted', aborted: { by: 'bob', at: '', why: null }, counts: { done: 2 } })),
-    ).toEqual([]);
+    expect(shortfallsOf({ phase: 'Complete', skipped: [exempt], counts: { excluded: 1 } })).toEqual([]);
+    expect(shortfallsOf({ phase: 'Waiting', skipped: [later], counts: { waiting: 9, deferred: 1 } })).toEqual([]);
+    expect(shortfallsOf({ phase: 'Aborted', aborted: { by: 'bob', at: '', why: null }, counts: { done: 2 } })).toEqual(
+      [],
+    );
     expect(exclusions(progress({ skipped: [exempt, later] }))).toEqual([
       'excluded: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
@@ -149,7 +152,7 @@ describe('how a transition ended', () => {
     [
       'aborted',
       { phase: 'Aborted', aborted: { by: 'bob', at: '', why: 'no' }, counts: { toPatch: 3, waiting: 1 } },
-      [`4 VMs are not done: ${ID} was aborted by bob: no`],
+      ['4 VMs are not done: the run was aborted by bob: no'],
     ],
     [
       'too many failures',
@@ -162,15 +165,13 @@ describe('how a transition ended', () => {
       ['shop/vm-3 failed: not ready in time'],
     ],
   ])('%s is a shortfall', (_words, fields, sentences) => {
-    expect(shortfalls(ID, progress(fields)).map(({ message }) => message)).toEqual(sentences);
+    expect(shortfallsOf(fields)).toEqual(sentences);
   });
 
   test('many failures are counted', () => {
     const failed = Array.from({ length: 250 }, (_, index) => ({ vm: `shop/vm-${index + 1}`, why: 'no' }));
-    const sentences = shortfalls(ID, progress({ phase: 'Failed', failed, failures: 300 })).map(
-      ({ message }) => message,
-    );
+    const sentences = shortfallsOf({ phase: 'Failed', failed, failures: 300 });
     expect(sentences).toHaveLength(21);
-    expect(sentences.at(-1)).toBe(`280 more VMs failed: \`drover machine-types report ${ID}\` lists them`);
+    expect(sentences.at(-1)).toBe('280 more VMs failed');
   });
 });

@@ -1,6 +1,6 @@
 import '../../own-modules.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { startTransition } from '../../../clients/machine-types/start.ts';
+import { startTransition } from '../../../clients/machine-types/begin.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 
@@ -22,7 +22,7 @@ test('Ctrl-C while Temporal has not answered yet says which transition may have 
   const own = (): NodeJS.SignalsListener[] => process.listeners('SIGINT').filter((listener) => !others.has(listener));
 
   const transition = aTransition();
-  const starting = startTransition(session, { transition, minVersions: { vms: '7' } });
+  const starting = startTransition(session, transition, { vms: '7' });
   await vi.waitFor(() => expect(started).toHaveBeenCalled());
   const { workflowId, args } = started.mock.calls[0]![1];
   expect(args).toEqual([
@@ -41,10 +41,7 @@ test('the Web UI, which reads Markdown, shows the whole glob and the reason as i
     cluster: 'default',
     temporal: () => Promise.resolve({ client: { workflow: { start: started } } }),
   } as unknown as Session;
-  await startTransition(session, {
-    transition: aTransition({ scope: { glob: '*rhel8.*' }, reason: 'one\n# two' }),
-    minVersions: {},
-  });
+  await startTransition(session, aTransition({ scope: { glob: '*rhel8.*' }, reason: 'one\n# two' }), {});
   expect(started.mock.calls[0]![1].staticSummary).toBe(
     'Machine types: `*rhel8.*` to the default, VMIs restarted by drover; requested by ann: one \\# two',
   );

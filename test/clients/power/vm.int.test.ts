@@ -3,9 +3,10 @@ import { RESTARTED_AT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PendingVm } from '../../../clients/power/pending.ts';
+import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
-import { powerProgress, type PowerProgress } from '../../../workflows/messages.ts';
+import { powerProgress } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until } from '../../integration/fleet.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
@@ -113,7 +114,7 @@ describe('what waits for a restart', () => {
     const done = await vm('restart', '--pending', '-n', namespace, '--reason', 'a new hostname');
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(done.stdout).toMatch(/^power\/default\/\w{8} begun: 2 VMs, 1 at a time\n/);
-    expect(done.stdout).toMatch(/2\/2 restarted, 0 restarting, 0 to go: Complete\n\n2 of 2 VMs restarted\n$/);
+    expect(done.stdout).toMatch(/2\/2 restarted: Complete\n.*\n\n2 of 2 VMs restarted\n$/);
     expect(await vm('pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '' });
     const after = await vmisOf(namespace, ['db-1', 'db-2', 'db-3']);
     expect(after.map((uid, index) => uid === before[index])).toEqual([true, false, false]);
@@ -155,7 +156,7 @@ describe('named VMs', () => {
     const done = await vm('restart', 'db-1', 'db-2', 'off', '-n', namespace, '--max-unavailable', '100%');
     expect(done).toMatchObject({
       code: 0,
-      stderr: `vm off does not run: nothing to restart\nleft alone: ${namespace}/db-2: its owner asked that nothing disrupts it\n`,
+      stderr: `vm off does not run: nothing to restart\nexcluded: ${namespace}/db-2: its owner asked that nothing disrupts it\n`,
     });
     expect(done.stdout).toMatch(/begun: 2 VMs, 2 at a time\n[^]*\n1 of 2 VMs restarted\n$/);
     const unknown = await vm('restart', 'nobody', '-n', namespace);
@@ -168,7 +169,9 @@ describe('named VMs', () => {
     const done = await vm('restart', 'db-1', 'db-2', '-n', namespace, '--deadline', '2s');
     expect(done.code).toBe(1);
     const failed = `error: ${namespace}/db-\\d failed: not ready in time: .*\n`;
-    expect(done.stderr).toMatch(new RegExp(`^${failed}error: 1 VM was left as it is: more than 0 have failed\n$`));
+    expect(done.stderr).toMatch(
+      new RegExp(`^${failed}error: 1 VM is not done: too many have failed \\(--max-failures 0\\)\n$`),
+    );
   });
 });
 
@@ -200,7 +203,7 @@ test('VMs of a pool are stopped and started by their labels, which its history t
     code: 1,
     stderr: 'error: virtualmachinepools.drover.dev "nothing" not found\n',
   });
-  expect((await vm('runs')).stdout).toMatch(/ stop +Complete +2 .* the sale is over\n/);
+  expect((await vm('runs')).stdout).toMatch(/ Complete +stop +2 .* the sale is over\n/);
   const { stdout } = await run(['history', 'vm', 'web-1', '-n', namespace], env());
   expect(stdout).toMatch(
     / stop +web-1 .* ada@desk +Stopped +the sale is over\n\S+ +start +web-1 .* ada@desk +Started *\n/,
@@ -215,7 +218,7 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   const child = start(['vm', 'restart', ...names, '-n', namespace, '--reason', 'leaks'], env());
   const outcome = outcomeOf(child);
   const untilShown = follow(child.stdout!);
-  await untilShown('1 restarting');
+  await untilShown('1 in progress');
   child.kill('SIGINT');
   const { code, stdout, stderr } = await outcome;
   const whole = /power\/default\/\w+/.exec(stdout)![0];
@@ -242,14 +245,14 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   await until(async () => expect(await progress()).toMatchObject(paused));
   expect(JSON.parse((await vm('runs', 'status', id, '-o', 'json')).stdout)).toMatchObject(paused);
   expect((await vm('runs', 'status', id)).stdout).toMatch(
-    /1\/3 restarted, 0 restarting, 2 to go: Paused\n {2}paused by ada@desk: lunch\n$/,
+    /1\/3 restarted, 2 to go: Paused\n {2}paused by ada@desk: lunch\n/,
   );
   // Temporal's lists lag a little.
   const isListed = `WorkflowId = '${whole}' AND DroverPhase = 'Paused'`;
   await until(async () => expect((await workflow.count(isListed)).count).toBe(1));
-  const row = `${whole} +restart +Paused +3 +\\d+s +ada@desk +leaks\n`;
+  const row = `${whole} +Paused +restart +3 +\\d+s +ada@desk +leaks\n`;
   expect((await vm('runs')).stdout).toMatch(
-    new RegExp(`^ID +ACTION +PHASE +VMS +AGE +REQUESTED BY +REASON\n(.*\n)*${row}`),
+    new RegExp(`^ID +PHASE +ACTION +VMS +AGE +REQUESTED BY +REASON\n(.*\n)*${row}`),
   );
 
   expect(await vm('runs', 'resume', whole)).toMatchObject({ code: 0, stdout: `${whole} resumed\n` });
@@ -259,11 +262,11 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   await finishRestart();
   const watched = await watching;
   expect(watched.code).toBe(1);
-  expect(watched.stderr).toMatch(new RegExp(`^error: 1 VM was left as it is: ${whole} was aborted by ada@desk\n$`));
+  expect(watched.stderr).toMatch(new RegExp(`^error: 1 VM is not done: the run was aborted by ada@desk\n$`));
   const over = await vm('runs', 'abort', id);
   expect(over).toMatchObject({
     code: 1,
-    stderr: `error: no run ${whole} is in progress: \`drover vm runs\` lists the runs that there are\n`,
+    stderr: `error: no run ${whole} is in progress: \`drover vm runs list\` lists the runs that there are\n`,
   });
   expect(await vm('runs', 'status', 'nothing')).toMatchObject({
     code: 1,

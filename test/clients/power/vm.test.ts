@@ -3,9 +3,9 @@ import type { Stored } from '../../../api/objects.ts';
 import type { Vm } from '../../../clients/owners/members.ts';
 import { ensureNotTooMany } from '../../../clients/power/choose.ts';
 import { pendingAmong } from '../../../clients/power/pending.ts';
-import { formatEnd, progressLines, shortfalls, exclusions } from '../../../clients/power/progress.ts';
 import type { Vmi, VmWithVmi } from '../../../clients/power/running.ts';
-import type { PowerProgress } from '../../../workflows/messages.ts';
+import { exclusions, runLines, shortfalls } from '../../../clients/runs/report.ts';
+import { powerOutline, type PowerProgress } from '../../../decisions/power/progress.ts';
 import { droverHere } from '../in-process.ts';
 
 const meta = (name: string, labels: Record<string, string> = {}) => ({
@@ -47,6 +47,16 @@ const progress = (fields: Partial<PowerProgress> = {}): PowerProgress => ({
   aborted: null,
   ...fields,
 });
+
+const linesOf = (fields: Partial<PowerProgress>): string[] => {
+  const now = progress(fields);
+  return runLines('power/default/a', now, powerOutline(now));
+};
+const shortfallsOf = (fields: Partial<PowerProgress>): string[] => {
+  const now = progress(fields);
+  return shortfalls(now, powerOutline(now)).map(({ message }) => message);
+};
+const endOf = (fields: Partial<PowerProgress>): string => powerOutline(progress(fields)).end;
 
 const one = (vm: Partial<Stored<Vm>>, vmi: Stored<Vmi> | null = vmiOf()): ReturnType<typeof pendingAmong> =>
   pendingAmong([{ vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, vmi } satisfies VmWithVmi]);
@@ -126,79 +136,72 @@ describe('a restart in words', () => {
   const exempt = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 
   test('a stop has a limit, and no disruption budget', () =>
-    expect(progressLines('power/default/a', progress({ action: 'Stop', full: ['1 at a time'] }))).toContain(
-      '  no more at once: 1 at a time',
-    ));
+    expect(linesOf({ action: 'Stop', full: ['1 at a time'] })).toContain('  the others wait: 1 at a time'));
 
   test('how far it is, and what holds it', () => {
-    const lines = progressLines(
-      'power/default/a',
-      progress({ inProgress: ['shop/vm-3'], open: 5, skipped: [later, exempt], full: ['1 at a time'] }),
-    );
-    expect(lines[0]).toMatch(/^power\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
+    const lines = linesOf({ inProgress: ['shop/vm-3'], open: 5, skipped: [later, exempt], full: ['1 at a time'] });
+    expect(lines[0]).toMatch(/^power\/default\/a {2}\S+ 2\/10 restarted, 1 in progress, 5 to go: Restarting$/);
     expect(lines.slice(1)).toEqual([
-      '  restarting: shop/vm-3',
-      '  disruption budget used up: 1 at a time',
-      '  skipped: shop/vm-5: it is paused',
-      '  skipped: shop/vm-6: its owner asked that nothing disrupts it',
+      '  in progress: shop/vm-3',
+      '  the others wait: 1 at a time',
+      '  deferred: shop/vm-5: it is paused',
+      '  excluded: shop/vm-6: its owner asked that nothing disrupts it',
+      '  Restart of 10 VMs, 1 at a time; requested by ada',
     ]);
     const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: 'lunch' };
-    const held = progressLines('power/default/a', progress({ phase: 'Paused', paused }));
-    expect(held).toEqual([expect.stringMatching(/to go: Paused$/), '  paused by bob: lunch']);
+    expect(linesOf({ phase: 'Paused', paused, open: 8 }).slice(0, 2)).toEqual([
+      expect.stringMatching(/8 to go: Paused$/),
+      '  paused by bob: lunch',
+    ]);
   });
 
   test('before its first look, all are to go', () => {
     const begun = { done: [], open: 0 };
-    const line = (fields: Partial<PowerProgress>): string | undefined =>
-      progressLines('a', progress({ ...begun, ...fields }))[0];
-    expect(line({})).toMatch(/ 0\/10 restarted, 0 restarting, 10 to go$/);
-    expect(line({ skipped: [later] })).toMatch(/ 0 to go$/);
-    expect(line({ phase: 'Complete' })).toMatch(/ 0 to go: Complete$/);
+    const line = (fields: Partial<PowerProgress>): string | undefined => linesOf({ ...begun, ...fields })[0];
+    expect(line({})).toMatch(/ 0\/10 restarted, 10 to go: Restarting$/);
+    expect(line({ skipped: [later] })).toMatch(/ 0\/10 restarted: Restarting$/);
+    expect(line({ phase: 'Complete' })).toMatch(/ 0\/10 restarted: Complete$/);
   });
 
   test('its end, without anything that was not done', () => {
-    expect(formatEnd(progress({ phase: 'Complete', skipped: [exempt] }))).toBe(
+    expect(endOf({ phase: 'Complete', skipped: [exempt] })).toBe(
       '2 of 10 VMs restarted; nothing to do for 7: stopped, deleted, or restarted meanwhile',
     );
-    expect(shortfalls('a', progress({ phase: 'Complete', skipped: [exempt] }))).toEqual([]);
+    expect(shortfallsOf({ phase: 'Complete', skipped: [exempt] })).toEqual([]);
     expect(exclusions(progress({ skipped: [later, exempt] }))).toEqual([
       'excluded: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
   });
 
   test('a start and a stop in words of their own', () => {
-    const starting = progress({ action: 'Start', phase: 'Starting', inProgress: ['shop/vm-3'], open: 7 });
-    const lines = progressLines('power/default/a', starting);
-    expect(lines[0]).toMatch(/ 2\/10 started, 1 starting, 7 to go$/);
-    expect(lines[1]).toBe('  starting: shop/vm-3');
-    expect(formatEnd({ ...starting, phase: 'Complete', open: 0 })).toBe(
+    const starting = { action: 'Start', phase: 'Starting', inProgress: ['shop/vm-3'], open: 7 } as const;
+    const lines = linesOf({ ...starting, inProgress: [...starting.inProgress] });
+    expect(lines[0]).toMatch(/ 2\/10 started, 1 in progress, 7 to go: Starting$/);
+    expect(lines[1]).toBe('  in progress: shop/vm-3');
+    expect(endOf({ action: 'Start', phase: 'Complete' })).toBe(
       '2 of 10 VMs started; nothing to do for 8: they were already running, are deleted, or were stopped meanwhile',
     );
-    const stopped = progress({ action: 'Stop', phase: 'Complete', chosen: 2 });
-    expect(progressLines('a', stopped)[0]).toMatch(/ 2\/2 stopped, 0 stopping, 0 to go: Complete$/);
-    expect(formatEnd(stopped)).toBe('2 of 2 VMs stopped');
+    const stopped = { action: 'Stop', phase: 'Complete', chosen: 2 } as const;
+    expect(linesOf(stopped)[0]).toMatch(/ 2\/2 stopped: Complete$/);
+    expect(endOf(stopped)).toBe('2 of 2 VMs stopped');
   });
 
   test.each<[string, Partial<PowerProgress>, string[]]>([
-    [
-      'left',
-      { phase: 'Complete', open: 1, skipped: [later, exempt] },
-      ['1 VM was left as it is: shop/vm-5: it is paused'],
-    ],
+    ['left', { phase: 'Complete', open: 1, skipped: [later, exempt] }, ['1 VM is not done: shop/vm-5: it is paused']],
     [
       'no room',
       { phase: 'Complete', open: 2, full: ['1 at a time', 'shop/vm-9 not ready'] },
-      ['2 VMs were left as they are: no room: 1 at a time, shop/vm-9 not ready'],
+      ['2 VMs are not done: 1 at a time, shop/vm-9 not ready'],
     ],
     [
       'aborted',
       { phase: 'Aborted', open: 4, aborted: { by: 'bob', at: '', why: null } },
-      ['4 VMs were left as they are: a was aborted by bob'],
+      ['4 VMs are not done: the run was aborted by bob'],
     ],
     [
       'failed',
       { phase: 'Failed', open: 4, failed: [{ vm: 'shop/vm-3', why: 'not ready in time', wasDown: false }] },
-      ['shop/vm-3 failed: not ready in time', '4 VMs were left as they are: more than 0 have failed'],
+      ['shop/vm-3 failed: not ready in time', '4 VMs are not done: too many have failed (--max-failures 0)'],
     ],
     [
       'failed, and was down before',
@@ -206,7 +209,7 @@ describe('a restart in words', () => {
       ['shop/vm-3 failed, and was not ready before: not ready in time'],
     ],
   ])('%s', (_words, fields, sentences) => {
-    expect(shortfalls('a', progress(fields)).map(({ message }) => message)).toEqual(sentences);
+    expect(shortfallsOf(fields)).toEqual(sentences);
   });
 });
 
@@ -242,7 +245,7 @@ test.each([
     ['restart', 'db', '--max-unavailable', '120%'],
     `${BUDGET} '120%' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
   ],
-  [['runs', 'pause'], "missing required argument 'id': as `drover vm runs` lists it, or its last part"],
+  [['runs', 'pause', ''], 'which run of VMs? "" is no id'],
 ])('vm %s is wrong usage', async (words, sentence) => {
   const { code, stdout, stderr } = await droverHere(['vm', ...words]);
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });

@@ -2,9 +2,12 @@ import '../../own-modules.ts';
 import { NamespaceNotFoundError, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { sentenceOf, UsageError } from '../../../clients/cli/failure.ts';
-import { followTransition } from '../../../clients/machine-types/follow.ts';
-import { signalTransition, transitionMeant } from '../../../clients/machine-types/transitions.ts';
+import { Transitions } from '../../../clients/machine-types/run-kind.ts';
+import { PowerRuns } from '../../../clients/power/run-kind.ts';
+import { followRun } from '../../../clients/runs/follow.ts';
 import { listRuns, waitUntilListed } from '../../../clients/runs/list.ts';
+import { runMeant } from '../../../clients/runs/meant.ts';
+import { signalRun } from '../../../clients/runs/signal.ts';
 import type { Session } from '../../../clients/session/session.ts';
 
 vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
@@ -60,7 +63,7 @@ describe('without an id', () => {
       run('b', { status: 'RUNNING' }),
       run('c'),
     ]);
-    expect(await transitionMeant(session, undefined, { orNewest: false })).toBe('machine-types/default/b');
+    expect(await runMeant(session, Transitions, undefined, { orNewest: false })).toBe('machine-types/default/b');
   });
 
   test('the newest is meant if none runs, by when it was begun and not by when its last run was', async () => {
@@ -69,12 +72,12 @@ describe('without an id', () => {
       continued,
       run('new', { begunAt: '2026-01-02T00:00:00.000Z', startTime: '2026-01-02T00:00:00.000Z' }),
     ]);
-    expect(await transitionMeant(session, undefined, { orNewest: true })).toBe('machine-types/default/new');
-    expect((await listRuns(session, 'machineTypeTransition')).map(({ startedAt }) => startedAt)).toEqual([
+    expect(await runMeant(session, Transitions, undefined, { orNewest: true })).toBe('machine-types/default/new');
+    expect((await listRuns(session, Transitions)).map(({ startedAt }) => startedAt)).toEqual([
       '2026-01-02T00:00:00.000Z',
       '2025-11-01T00:00:00.000Z',
     ]);
-    await expect(transitionMeant(session, undefined, { orNewest: false })).rejects.toThrow(
+    await expect(runMeant(session, Transitions, undefined, { orNewest: false })).rejects.toThrow(
       'no machine type transition runs',
     );
   });
@@ -82,11 +85,16 @@ describe('without an id', () => {
   test('of several that run, it must be said which is meant', async () => {
     const session = sessionOf([run('a', { status: 'RUNNING' }), run('b', { status: 'RUNNING' })]);
     const sentence = '2 machine type transitions run, say which: machine-types/default/a, machine-types/default/b';
-    await expect(transitionMeant(session, undefined, { orNewest: true })).rejects.toThrow(sentence);
+    await expect(runMeant(session, Transitions, undefined, { orNewest: true })).rejects.toThrow(sentence);
   });
 });
 
-const meant = (id: string): Promise<string> => transitionMeant(sessionOf([]), id, { orNewest: false });
+const meant = (id: string): Promise<string> => runMeant(sessionOf([]), Transitions, id, { orNewest: false });
+
+test('the run of VMs that is in progress is meant as well', async () => {
+  const power = { workflowId: 'power/default/a', status: 'RUNNING', startTime: '2026-01-01T00:00:00.000Z' };
+  expect(await runMeant(sessionOf([power]), PowerRuns, undefined, { orNewest: false })).toBe('power/default/a');
+});
 
 test('an id is whole, or its last part, and of no other kind and no other cluster', async () => {
   expect(await meant('1f0c92ab')).toBe('machine-types/default/1f0c92ab');
@@ -129,7 +137,7 @@ test('fails to follow a transition that Temporal does not know, and prints nothi
   onTestFinished(() =>
     process.listeners('SIGINT').forEach((listener) => others.has(listener) || process.off('SIGINT', listener)),
   );
-  await expect(followTransition(session, handle, { untilChanged: false })).rejects.toThrow(/^there is no nope$/);
+  await expect(followRun(session, Transitions, handle)).rejects.toThrow(/^there is no nope$/);
   expect(said).toEqual([]);
 });
 
@@ -147,12 +155,12 @@ test('warns that no worker runs when a transition is signalled', async () => {
     cluster: 'default',
     temporal: () => Promise.resolve({ connection, client, namespace: 'default' }),
   } as unknown as Session;
-  await signalTransition(session, 'machine-types/default/a', 'abort');
+  await signalRun(session, Transitions, 'machine-types/default/a', 'abort');
   expect(said).toEqual([
     expect.stringMatching(/^no drover worker polls the task queue drover\/default: nothing happens until one does/),
   ]);
   pollers.push({ lastAccessTime: { seconds: Date.now() / 1000 } });
-  await signalTransition(session, 'machine-types/default/a', 'abort');
+  await signalRun(session, Transitions, 'machine-types/default/a', 'abort');
   expect(said).toHaveLength(1);
 });
 

@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { DisruptedVm } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../../api/resources.ts';
-import { powerIdOf, taskQueueOf, type PowerProgress } from '../../../workflows/messages.ts';
+import type { PowerProgress } from '../../../decisions/power/progress.ts';
+import { powerIdOf, taskQueueOf } from '../../../workflows/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { soak } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';

@@ -1,0 +1,77 @@
+import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
+import { because, formatVms } from '../runs/report.ts';
+import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
+import type { PowerFailure } from './size.ts';
+
+/** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
+export type PowerPhase = PowerDoing | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
+
+/** VMs are named by `namespace/name`. */
+export interface PowerProgress extends RunProgress {
+  action: PowerAction;
+  phase: PowerPhase;
+  /** How many VMs were chosen. */
+  chosen: number;
+  /** How many of them may be starting or stopping at once; of a restart, how many may be unready at once. */
+  atOnce: number;
+  /** More failures than this, of VMs that were not down before, end the run. */
+  maxFailures: number;
+  requestedBy: string;
+  reason: string | null;
+  /** VMs that were seen to have stopped, or to be ready; after a restart, with another VMI. */
+  done: string[];
+  failed: PowerFailure[];
+  /** How many VMs something is still to be done to, without those that nobody may touch. */
+  open: number;
+}
+
+export const isTripped = (failed: readonly FailedVm[], maxFailures: number): boolean =>
+  failed.filter(({ wasDown }) => wasDown !== true).length > maxFailures;
+
+export function powerOutline(progress: PowerProgress): RunOutline {
+  const { action, phase, chosen, atOnce, maxFailures, requestedBy, reason, done, failed, inProgress } = progress;
+  const doneAs = ACTION_LABELS[action].done.toLowerCase();
+  const others = [
+    [inProgress.length, 'in progress'],
+    [toGo(progress), 'to go'],
+    [failed.length, 'failed'],
+  ] as const;
+  return {
+    numbers: {
+      done: done.length,
+      of: chosen,
+      doneAs,
+      others: others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`),
+    },
+    end: formatEnd(progress, doneAs),
+    open: progress.open,
+    isOver: phase === 'Complete' || phase === 'Failed' || phase === 'Aborted',
+    isTripped: isTripped(failed, maxFailures),
+    maxFailures,
+    failures: failed.length,
+    faults: [],
+    about: [`${action} of ${formatVms(chosen)}, ${atOnce} at a time; requested by ${requestedBy}${because(reason)}`],
+  };
+}
+
+/** Number of VMs still to be taken: all of them until the workflow has looked at them for the first time. */
+function toGo({ action, phase, chosen, done, inProgress, open, failed, skipped }: PowerProgress): number {
+  const isUnder = phase === ACTION_LABELS[action].doing || phase === 'Paused';
+  return isUnder && [done, inProgress, failed, skipped].every(({ length }) => length === 0) && open === 0
+    ? chosen
+    : open;
+}
+
+/** Why nothing was to be done to a VM. */
+const NOTHING_TO_DO: Record<PowerAction, string> = {
+  Start: 'they were already running, are deleted, or were stopped meanwhile',
+  Stop: 'they were already stopped, are deleted, or were started meanwhile',
+  Restart: 'stopped, deleted, or restarted meanwhile',
+};
+
+function formatEnd({ action, done, chosen, failed, open, skipped }: PowerProgress, doneAs: string): string {
+  const left = open + skipped.reduce((sum, { count, isExcluded }) => sum + (isExcluded ? count : 0), 0);
+  const rest = chosen - done.length - failed.length - left;
+  const others = rest === 0 ? '' : `; nothing to do for ${rest}: ${NOTHING_TO_DO[action]}`;
+  return `${done.length} of ${formatVms(chosen)} ${doneAs}${others}`;
+}

@@ -1,0 +1,79 @@
+import { formatNames } from '../lib/names.ts';
+import type { FailedVm, RunProgress, RunOutline } from './progress.ts';
+import type { Skipped } from './skipped.ts';
+
+/** A line about a run, for the terminal and the Web UI. */
+export interface ReportLine {
+  text: string;
+  tone: 'plain' | 'hold' | 'failure';
+}
+
+export const FAILURES_SHOWN = 20;
+
+/** `1 VM`, `12 VMs`. */
+export const formatVms = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
+
+export const because = (why: string | null | undefined): string => (why == null ? '' : `: ${why}`);
+
+/** Such as `paused by ada 3m ago: lunch`; `when` has a space before it. */
+export const formatRequest = (
+  done: string,
+  { by, why }: { by: string; why?: string | null | undefined },
+  when = '',
+): string => `${done} by ${by}${when}${because(why)}`;
+
+/** `when` has a space before it. */
+export const formatFailure = ({ vm, why, wasDown = false }: FailedVm, when = ''): string =>
+  `${vm} failed${when}${wasDown ? ', and was not ready before' : ''}${why === '' ? '' : `: ${why}`}`;
+
+/** Such as `deferred: shop/db-1 … shop/db-4 and 8 more: it is paused`. */
+export const formatSkipped = ({ why, isExcluded, count, vms }: Skipped): string =>
+  `${isExcluded ? 'excluded' : 'deferred'}: ${formatNames(vms)}${count > vms.length ? ` and ${count - vms.length} more` : ''}: ${why}`;
+
+/** Such as `3/10 restarted, 1 in progress, 6 to go`; empty while nothing is known. */
+export function formatNumbers({ numbers }: RunOutline): string {
+  if (numbers === null) return '';
+  const { done, of, doneAs, others } = numbers;
+  return [`${done}/${of} ${doneAs}`, ...others].join(', ');
+}
+
+/** `failed`: how many are not named. */
+export const formatMore = (failed: number): string => `${failed} more ${failed === 1 ? 'VM' : 'VMs'} failed`;
+
+/** Why VMs are not done that are none of the failed and excluded ones. Empty if none are. */
+export function formatUndone({ aborted, skipped, full }: RunProgress, outline: RunOutline): string {
+  const { open, isOver, isTripped, maxFailures } = outline;
+  if (open === 0 || !isOver) return '';
+  return `${open === 1 ? '1 VM is' : `${open} VMs are`} not done: ${why()}`;
+
+  function why(): string {
+    if (aborted !== null) return formatRequest('the run was aborted', aborted);
+    if (isTripped) return `too many have failed (--max-failures ${maxFailures})`;
+    const deferred = skipped
+      .filter(({ isExcluded }) => !isExcluded)
+      .map((one) => `${formatNames(one.vms)}: ${one.why}`);
+    return [...deferred, ...(full.length === 0 ? [] : [full.join(', ')])].join('; ');
+  }
+}
+
+/** How a run stands, below its numbers: first what a person looks for, last what does not change. */
+export function reportLines(progress: RunProgress, outline: RunOutline): ReportLine[] {
+  const { failed, inProgress, skipped, full, paused, aborted } = progress;
+  const { isOver, isTripped, failures, faults, about } = outline;
+  const shown = failed.slice(-FAILURES_SHOWN);
+  const line =
+    (tone: ReportLine['tone']) =>
+    (text: string): ReportLine => ({ text, tone });
+  return [
+    ...(paused === null || isOver ? [] : [formatRequest('paused', paused)]).map(line('hold')),
+    ...(aborted === null ? [] : [formatRequest('aborted', aborted)]).map(line('hold')),
+    ...(isTripped && aborted === null ? [formatUndone(progress, outline)] : []).map(line('failure')),
+    ...faults.map(line('hold')),
+    ...shown.map((failure) => formatFailure(failure)).map(line('failure')),
+    ...(failures > shown.length ? [formatMore(failures - shown.length)] : []).map(line('failure')),
+    ...(inProgress.length === 0 ? [] : [`in progress: ${formatNames(inProgress)}`]).map(line('plain')),
+    ...(full.length === 0 || isOver ? [] : [`the others wait: ${full.join(', ')}`]).map(line('plain')),
+    ...skipped.map(formatSkipped).map(line('plain')),
+    ...about.map(line('plain')),
+  ].filter(({ text }) => text !== '');
+}

@@ -120,6 +120,20 @@ export const CONDITION_REASONS = {
     FailedRelease: 'VMs that no longer match the selector of a set could not be released',
     FailedStart: 'VMIs of a set end before they have come up',
   },
+  HousekeepingFailure: {
+    FailedLabel: 'VMs that the pool owns could not be given its labels',
+    FailedEndMembershipChange: 'the pool could not be let go on after a command that was killed',
+    FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
+    FailedKeepReplicas: 'the number of replicas could not be written into a spec that leaves it out',
+    FailedSetRoles: 'the labels that tell extra and standby VMs could not be set right',
+    FailedRemoveDiskFinalizers: 'VMs that were taken out of the pool could not be let go',
+    FailedUnlabel: "VMs that were taken out of the pool could not be rid of the pool's labels",
+    FailedAnnotateRuns: 'it could not be noted on VMs whether they have run',
+    FailedClearNamedRemovals: 'VMs that have left could not be taken off the list of those to remove',
+    FailedUnmarkKeptDisks: 'disks that VMs use again could not be unmarked',
+    FailedCreateRevision: 'the template could not be kept as a ControllerRevision',
+    FailedDeleteRevisions: 'ControllerRevisions that nothing uses could not be deleted',
+  },
 } as const satisfies Record<string, Record<string, string>>;
 
 export type ConditionType = keyof typeof CONDITION_REASONS;

@@ -20,6 +20,7 @@ export type ReadyState =
 /** Conditions that tell, while they are true, why something takes its time. */
 const REMARKABLE = new Set([
   'ReplicaFailure',
+  'HousekeepingFailure',
   'Healing',
   'HealingSuspended',
   'MembershipChanging',

@@ -138,7 +138,14 @@ function failedCell(pool: Stored<Pool>): Cell {
 }
 
 /** Conditions that tell of a problem when they are true, the worst first. */
-const PROBLEMS = ['Stalled', 'ReplicaFailure', 'Degraded', 'HealingSuspended', 'Healing'] as const;
+const PROBLEMS = [
+  'Stalled',
+  'ReplicaFailure',
+  'Degraded',
+  'HealingSuspended',
+  'Healing',
+  'HousekeepingFailure',
+] as const;
 
 function problemCell({ status }: Owner): Cell {
   const [problem] = PROBLEMS.flatMap(

@@ -26,13 +26,14 @@ export interface OwnerView {
 const BAR = 20;
 const ERRORS_SHOWN = 3;
 /**
- * Conditions that say why VMs are missing, not ready or about to move, or what drover can't see. What comes and goes in
- * a pool is told of its rollout.
+ * Conditions that say why VMs are missing, not ready or about to move, or what drover can't see or do. What comes and
+ * goes in a pool is told of its rollout.
  */
 const SHOWN_CONDITIONS = new Set([
   'Stalled',
   'MembershipChanging',
   'ReplicaFailure',
+  'HousekeepingFailure',
   'Healing',
   'HealingSuspended',
   'ScaleInBlocked',
@@ -41,7 +42,14 @@ const SHOWN_CONDITIONS = new Set([
   'ConfigurationNotWatched',
   'Drifted',
 ]);
-const SHOWN_SET_CONDITIONS = new Set(['Stalled', 'ReplicaFailure', 'Progressing', 'Paused', 'Overlapping']);
+const SHOWN_SET_CONDITIONS = new Set([
+  'Stalled',
+  'ReplicaFailure',
+  'HousekeepingFailure',
+  'Progressing',
+  'Paused',
+  'Overlapping',
+]);
 const CONDITION_LENGTH = 300;
 /** An error is not repeated if a condition shows its first characters, this many; the condition may be cut off. */
 const SAME_LENGTH = 200;

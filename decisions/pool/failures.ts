@@ -2,8 +2,9 @@ import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import type { RefusedVms } from '../scaling/refused-vms.ts';
+import { HOUSEKEEPING, housekeepingOf, type HousekeepingKind, type HousekeepingReason } from './housekeeping.ts';
 
-export type FailureReason = ConditionReason<'ReplicaFailure'>;
+export type FailureReason = ConditionReason<'ReplicaFailure'> | HousekeepingReason;
 
 /** A failure to bring a pool or a set to its spec, from when it began until it passes. */
 export interface Failure {
@@ -61,7 +62,7 @@ export function failureOf({ kind, role, because }: StepKind): FailureReason | nu
     case 'adopt':
       return 'FailedAdopt';
     default:
-      return null;
+      return HOUSEKEEPING[kind as HousekeepingKind] ?? null;
   }
 }
 
@@ -76,13 +77,19 @@ export const OPERATIONS = {
   FailedSurge: 'creating',
   FailedAdopt: 'creating',
   FailedRelease: 'deleting',
-} as const satisfies Record<FailureReason, string | null>;
+} as const satisfies Record<ConditionReason<'ReplicaFailure'>, string | null>;
+
+type Operation = Exclude<(typeof OPERATIONS)[keyof typeof OPERATIONS], null>;
 
 interface Limited {
   backoffs: Backoffs;
   /** How many VMs may be in flight at once. */
   burst: number;
 }
+
+/** What is in flight if a step is being carried out that may have this failure; null if no name tells. */
+export const operationOf = (reason: FailureReason): HousekeepingKind | Operation | null =>
+  isOfHousekeeping(reason) ? housekeepingOf(reason)! : OPERATIONS[reason];
 
 /** How many VMs may be begun on now by steps that may have this failure. */
 export const allowanceOf = ({ backoffs, burst }: Limited, reason: FailureReason): number =>
@@ -95,17 +102,24 @@ export const mayTry = ({ backoffs }: Pick<Limited, 'backoffs'>, reason: FailureR
 export const refusedOf = ({ backoffs }: Pick<Limited, 'backoffs'>, reason: FailureReason): RefusedVms | undefined =>
   backoffs[reason]?.refused;
 
+/** Returns the steps without housekeeping that waits to be tried again. */
+export const withoutDelayed = <S extends StepKind>(limited: Pick<Limited, 'backoffs'>, steps: readonly S[]): S[] =>
+  steps.filter((step) => !(step.kind in HOUSEKEEPING) || mayTry(limited, failureOf(step)!));
+
 /**
  * Returns the failures that still stand: each for as long as a plan would have a step of its kind if this failure alone
  * did not hold it back. Whatever makes a step due makes its failure stand. A failure that passed earlier would take its
  * delay along, and the step would be tried again at once, and so on without end.
- * `stepsWithout`: the steps of a plan with these back-offs, and without any other limit.
+ * `stepsWithout`: the steps of a plan with these back-offs, and without any other limit; `tidying`: all housekeeping
+ * that is due.
  */
 export function standingFailures(
   { backoffs, inProgress }: { backoffs: Backoffs; inProgress: Partial<Record<string, readonly string[]>> },
   stepsWithout: (backoffs: Backoffs) => readonly StepKind[],
+  tidying: () => readonly StepKind[],
 ): Failure[] {
   return failuresOf(backoffs).filter(({ reason }) => {
+    if (isOfHousekeeping(reason)) return tidying().some((step) => failureOf(step) === reason);
     const operation = OPERATIONS[reason];
     // What is being tried now tells itself how it ends.
     if (operation !== null && (inProgress[operation] ?? []).length > 0) return true;
@@ -114,7 +128,9 @@ export function standingFailures(
   });
 }
 
-/** The most important first: the status has one condition for all. */
+const isOfHousekeeping = (reason: FailureReason): reason is HousekeepingReason => housekeepingOf(reason) !== undefined;
+
+/** The most important first: the status has one condition for all replicas, and one for all housekeeping. */
 const RANKING: readonly FailureReason[] = [
   'FailedFinalizer',
   'FailedCreate',
@@ -125,6 +141,7 @@ const RANKING: readonly FailureReason[] = [
   'FailedSurge',
   'FailedAdopt',
   'FailedRelease',
+  ...Object.values(HOUSEKEEPING),
 ];
 
 export const failuresOf = (backoffs: Backoffs): Failure[] =>
@@ -134,7 +151,25 @@ const MESSAGE_LENGTH = 4_096;
 const SENTENCE_LENGTH = 1_024;
 
 /** `ReplicaFailure`: has the reason of the most important failure, and tells of all. There only while one stands. */
-export function replicaFailure(failures: readonly Failure[]): Condition[] {
+export const replicaFailure = (failures: readonly Failure[]): Condition[] =>
+  failureCondition(
+    'ReplicaFailure',
+    failures.filter(({ reason }) => !isOfHousekeeping(reason)),
+  );
+
+/** Housekeeping can wait: what passes within a minute is no news. */
+const UNTOLD_MS = 60_000;
+
+/** `HousekeepingFailure`: likewise, of housekeeping that has failed for a minute. `now`: RFC 3339. */
+export const housekeepingFailure = (failures: readonly Failure[], now: string): Condition[] =>
+  failureCondition(
+    'HousekeepingFailure',
+    failures.filter(
+      ({ reason, since }) => isOfHousekeeping(reason) && Date.parse(now) - Date.parse(since) >= UNTOLD_MS,
+    ),
+  );
+
+function failureCondition(type: 'ReplicaFailure' | 'HousekeepingFailure', failures: readonly Failure[]): Condition[] {
   const [first, ...others] = failures.toSorted(
     (one, other) => RANKING.indexOf(one.reason) - RANKING.indexOf(other.reason),
   );
@@ -145,13 +180,5 @@ export function replicaFailure(failures: readonly Failure[]): Condition[] {
     sentences.map((sentence) => sentence.slice(0, SENTENCE_LENGTH)),
     MESSAGE_LENGTH,
   );
-  return [
-    {
-      type: 'ReplicaFailure',
-      status: 'True',
-      reason,
-      message: others.length === 0 ? message : all,
-      lastTransitionTime: since,
-    },
-  ];
+  return [{ type, status: 'True', reason, message: others.length === 0 ? message : all, lastTransitionTime: since }];
 }

@@ -1,23 +1,22 @@
 import type { Disruption, PoolStatus } from '../../api/pool/pool.ts';
 import { olderContent, type OlderContent } from '../configuration/older-content.ts';
 import { keptByNumber } from '../disks/kept-claims.ts';
-import { unmarkStep, type ReuseInput } from '../disks/reuse.ts';
 import { isActive, isReady } from '../disruption-budget/availability.ts';
 import { claimsWake, hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { podBudgetCondition } from '../drain/pod-budget.ts';
-import { drainOfPool, drainSteps, evacuatingNames } from '../drain/pool-drain.ts';
+import { drainOfPool, evacuatingNames } from '../drain/pool-drain.ts';
 import { correctionIn, driftedVms } from '../drift/members.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { isGivenUp, stateFrom } from '../healing/state.ts';
 import { earlier } from '../lib/times.ts';
 import { membersChanging } from '../membership/condition.ts';
-import { labelSteps, unlabelledMembers } from '../membership/labels.ts';
-import { poolRestore, poolRestoring, type Restore } from '../membership/restore.ts';
-import { returnedVms, type Returned } from '../membership/returned.ts';
+import { unlabelledMembers } from '../membership/labels.ts';
+import { poolRestore, poolRestoring } from '../membership/restore.ts';
+import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
-import { silentChangeSteps, silentChangeWake } from '../membership/silent-change.ts';
+import { silentChangeWake } from '../membership/silent-change.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
@@ -25,15 +24,13 @@ import { reservedNames, type ReservedNames } from '../rollout/reserved-names.ts'
 import { splitBatches, type QueuedVm } from '../rollout/turns/queue.ts';
 import { namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
-import type { ScaleStep } from '../scaling/scale-input.ts';
-import { keptReplicas } from '../status/kept-replicas.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
+import { allSteps, type AllSteps } from './all-steps.ts';
 import { healingAsItIs, isHeld, limited, prepared, withReturned } from './allowances.ts';
 import { poolAvailability } from './available-condition.ts';
-import { standingFailures, type Failure } from './failures.ts';
-import { isStayingOn, markStep, tidyRevisions } from './housekeeping.ts';
-import { dueSteps, leavingNames, scalingOf, sickVms, surgeOf, withKeptDisks, type Healing } from './members.ts';
+import { standingFailures, withoutDelayed, type Backoffs, type Failure } from './failures.ts';
+import { dueSteps, leavingNames, scalingOf, sickVms, surgeOf, type Healing } from './members.ts';
 import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { isStatusCurrent, poolStatus } from './status.ts';
@@ -99,8 +96,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const reuse = { pool, kept, revision: rollout.forNewVms, templateOf: (revision: string) => templates.get(revision) };
   const roles = roleSteps(input);
   const more = { returned, restore, roles, drain, surgeSteps: surge.steps, rollout, mark, reuse };
-  const steps = stepsOf(input, { scaleSteps, ...more });
-  const failures = standingFailures(input, (backoffs) =>
+  const { steps, failures } = limitedBy(input, allSteps(input, { scaleSteps, ...more }), (backoffs) =>
     dueSteps({ ...given, batches }, backoffs, { ...members, rollout, reuse }),
   );
   const availability = poolAvailability(pool, vms, vmiOf, now);
@@ -170,41 +166,20 @@ function split(given: PoolPlanInput) {
   return { input: { ...all, batches }, queued, templates, correction };
 }
 
-interface Decided {
-  returned: Returned;
-  restore: Restore;
-  roles: { steps: readonly PoolStep[] };
-  scaleSteps: readonly ScaleStep[];
-  drain: DrainPlan;
-  surgeSteps: readonly PoolStep[];
-  rollout: RolloutPlan;
-  mark: HealingPlan['mark'];
-  reuse: ReuseInput;
-}
-
-/** Returns all steps, housekeeping last: most of it only if there is nothing else to do. */
-function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, reuse, ...more }: Decided): PoolStep[] {
-  const { pool, vms, batches, uncontrolled = [], keptClaims = [] } = input;
-  const steps = [...more.returned.steps, ...withKeptDisks(scaleSteps, reuse)];
-  steps.push(...drainSteps(more.drain, input));
-  if (rollout.update !== null && !steps.some((step) => step.kind === 'addFinalizer'))
-    steps.push({ kind: 'update', ...rollout.update });
-  steps.push(...more.surgeSteps);
-  if (mark.length > 0) steps.push(markStep(mark));
-  const labelling = labelSteps({ pool, vms, uncontrolled });
-  if (pool.metadata.deletionTimestamp !== undefined)
-    return labelling.length === 0 ? steps : [...steps.filter(({ kind }) => kind !== 'removeFinalizer'), ...labelling];
-  steps.push(
-    ...keptReplicas(pool),
-    ...labelling,
-    ...more.roles.steps,
-    ...silentChangeSteps(input),
-    ...more.restore.steps,
-  );
-  if (steps.length > 0) return steps;
-  const staying = new Map(vms.filter(isStayingOn).map((vm) => [vm.name, vm]));
-  const tidied = batches.length === 0 ? tidyRevisions(input, rollout) : [];
-  return [...unmarkStep(pool, keptClaims, (name) => staying.get(name)), ...tidied];
+/**
+ * Returns the steps that need not wait for another try, and the failures that still stand. Most housekeeping comes only
+ * if there is nothing else to do, save for what waits.
+ */
+function limitedBy(
+  input: PoolPlanInput,
+  { steps, whenIdle }: AllSteps,
+  stepsWithout: (backoffs: Backoffs) => PoolStep[],
+): Pick<PoolPlan, 'steps' | 'failures'> {
+  const first = withoutDelayed(input, steps);
+  return {
+    steps: first.length > 0 ? first : withoutDelayed(input, whenIdle()),
+    failures: standingFailures(input, stepsWithout, () => [...steps, ...whenIdle()]),
+  };
 }
 
 /** Templates of the pool by revision, as far as they are kept. */

@@ -21,10 +21,11 @@ import type { StoredPool } from '../views/pool.ts';
 import { isSurge, type VmView } from '../views/vm.ts';
 import { availableCondition, type Availability } from './available-condition.ts';
 import { isCounted } from './counted.ts';
-import { replicaFailure, type Failure } from './failures.ts';
+import { housekeepingFailure, replicaFailure, type Failure } from './failures.ts';
 
 const OURS = new Set([
   'ReplicaFailure',
+  'HousekeepingFailure',
   'Available',
   'Progressing',
   'UpToDate',
@@ -133,6 +134,7 @@ export function poolStatus({
       ...driftCondition(pool, drifted, now),
       ...keptCondition(pool, kept, poolTemplate(pool.spec), now),
       ...replicaFailure(failures),
+      ...housekeepingFailure(failures, now),
     ],
   });
 }

@@ -4,7 +4,16 @@ import { runsByItself } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import { isRestoring } from '../membership/restore.ts';
 import { availabilityOf, type Availability } from '../pool/available-condition.ts';
-import { allowanceOf, mayTry, OPERATIONS, refusedOf, standingFailures, type Failure } from '../pool/failures.ts';
+import {
+  allowanceOf,
+  mayTry,
+  OPERATIONS,
+  refusedOf,
+  standingFailures,
+  withoutDelayed,
+  type Backoffs,
+  type Failure,
+} from '../pool/failures.ts';
 import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
 import { saysTheSame } from '../pool/status.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
@@ -112,12 +121,13 @@ function planSet(input: SetInput): ReplicaSetPlan {
   const stepsOf = (given: SetInput, room: Room): ReplicaSetStep[] =>
     isDeleted ? planEnd(endOf(given), room) : planMembers({ ...given, uncertain }, members, room);
   const room = roomIn(input);
-  const steps = [...keptReplicas(set), ...stepsOf(input, room)];
+  const steps = [...withoutDelayed(input, keptReplicas(set)), ...stepsOf(input, room)];
   const starts = startsAfter(input, steps);
-  const failures = standingFailures(input, (backoffs) => {
+  const stepsWithout = (backoffs: Backoffs): ReplicaSetStep[] => {
     const unlimited = { ...input, backoffs, burst: Infinity, starts: null };
     return stepsOf(unlimited, roomIn(unlimited));
-  });
+  };
+  const failures = standingFailures(input, stepsWithout, () => keptReplicas(set));
   const notStarted = isDeleted ? null : startFailure(starts);
   const availability = {
     ...availabilityOf(set.spec.replicas, members.active, now),

@@ -6,7 +6,7 @@ import { runsByItself } from '../disruption-budget/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import type { Restore } from '../membership/restore.ts';
 import { availableWhile, type Availability } from '../pool/available-condition.ts';
-import { replicaFailure, type Failure } from '../pool/failures.ts';
+import { housekeepingFailure, replicaFailure, type Failure } from '../pool/failures.ts';
 import { words } from '../scaling/removal.ts';
 import { waitingWords } from '../scaling/room.ts';
 import { withTime, type Untimed } from '../status/conditions.ts';
@@ -28,6 +28,7 @@ const PLACE_OF_UNKNOWN = {
 };
 const OURS = new Set([
   'ReplicaFailure',
+  'HousekeepingFailure',
   'Available',
   'Progressing',
   'Paused',
@@ -74,6 +75,7 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
         ...setRestoring(set, WORDS[places], members, input.restore),
       ].map((condition): Condition => withTime(set, condition, now)),
       ...replicaFailure(failures),
+      ...housekeepingFailure(failures, now),
     ],
   };
   const wanted = { replicas: set.spec.replicas, isToRun: isToRun(set), deadlineSeconds: REFUSAL_SECONDS };

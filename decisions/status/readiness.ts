@@ -91,11 +91,22 @@ function setProgress({ replicas: wanted, isToRun }: Wanted & { isToRun: boolean 
 
 /** A refusal that lasts is one that people have to look at; it is tried all the while. */
 function orRefused(readiness: Readiness, status: Said, { deadlineSeconds }: Wanted, now: string): Readiness {
-  const failure = conditionOf(status, 'ReplicaFailure');
-  if (readiness.state !== 'Reconciling' || failure?.lastTransitionTime === undefined) return readiness;
-  const lasts = Date.parse(now) - Date.parse(failure.lastTransitionTime);
-  return lasts < deadlineSeconds * 1000 ? readiness : as('Stalled', failure);
+  if (readiness.state !== 'Reconciling') return readiness;
+  const housekeeping = conditionOf(status, 'HousekeepingFailure');
+  const refusals = [
+    conditionOf(status, 'ReplicaFailure'),
+    HOLDS_BACK.has(housekeeping?.reason ?? '') ? housekeeping : undefined,
+  ];
+  const lasts = (since: string): boolean => Date.parse(now) - Date.parse(since) >= deadlineSeconds * 1000;
+  const lasting = refusals.find((refusal) => lasts(refusal?.lastTransitionTime ?? now));
+  return lasting === undefined ? readiness : as('Stalled', lasting);
 }
+
+/** Housekeeping without which a pool does not become what its spec says. */
+const HOLDS_BACK: ReadonlySet<string> = new Set<ConditionReason<'HousekeepingFailure'>>([
+  'FailedLabel',
+  'FailedEndMembershipChange',
+]);
 
 const PENDING: Readiness = { state: 'Reconciling', reason: 'Pending', message: 'no worker has looked at it yet' };
 

@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Condition } from '../../api/pool/status.ts';
+import type { ConditionType } from '../../api/reasons.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 
 /** What the gauges need of a set, of either kind. */
@@ -30,7 +31,7 @@ export class ReplicaSetGauges {
     };
     this.#problems = new Gauge({
       name: 'drover_replica_set_problem',
-      help: '1 for each condition of a set that reports a problem: ReplicaFailure, Stalled.',
+      help: '1 for each condition of a set that reports a problem: HousekeepingFailure, ReplicaFailure, Stalled.',
       labelNames: [...LABELS, 'type', 'reason'],
       registers,
     });
@@ -51,5 +52,5 @@ export class ReplicaSetGauges {
   }
 }
 
-const isProblem = ({ type, status }: Condition): boolean =>
-  status === 'True' && (type === 'ReplicaFailure' || type === 'Stalled');
+const PROBLEMS: ReadonlySet<string> = new Set<ConditionType>(['HousekeepingFailure', 'ReplicaFailure', 'Stalled']);
+const isProblem = ({ type, status }: Condition): boolean => status === 'True' && PROBLEMS.has(type);

@@ -1,7 +1,7 @@
 import type { Refused } from '../../activities/owners/types.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import {
-  OPERATIONS,
+  operationOf,
   type Backoff,
   type Backoffs,
   type Failure,
@@ -117,6 +117,10 @@ export class FailureBackoff {
     return Object.values(this.state.byReason);
   }
 
+  isFailing(reason: FailureReason): boolean {
+    return (this.state.byReason[reason]?.failure ?? null) !== null;
+  }
+
   isWaiting(reason: FailureReason): boolean {
     return (this.state.byReason[reason]?.retryAt ?? 0) > Date.now();
   }
@@ -140,7 +144,7 @@ export class FailureBackoff {
       const { failure, refused } = failures;
       const isGeneral = isOfAll(failures);
       const isHeld = this.isWaiting(reason);
-      const one = isHeld || isBusy(OPERATIONS[reason] ?? 'finalizer') ? 0 : 1;
+      const one = isHeld || isBusy(operationOf(reason) ?? 'finalizer') ? 0 : 1;
       const backoff: Backoff = {
         failure,
         allowance: isGeneral ? one : null,

@@ -1,14 +1,10 @@
+import { HOUSEKEEPING, type HousekeepingKind } from '../../decisions/pool/housekeeping.ts';
+
 /** What a workflow has begun and not yet seen end: the operations that run in parallel, and the VMs that each holds. */
 export class InFlight {
   readonly #operations = new Map<number, { kind: OperationKind; names: readonly string[]; reason: string }>();
   readonly #held = new Set<OperationKind>();
-  /** As plain data: each run hands it to the next. */
-  readonly failures: FailuresInARow;
   #next = 0;
-
-  constructor(failures: FailuresInARow = {}) {
-    this.failures = { ...failures };
-  }
 
   /** Holds `names` until `run` settles, whether it succeeds or fails. */
   async run(
@@ -32,15 +28,6 @@ export class InFlight {
   /** Reports whether something of this kind came since the last call. */
   wasHeld(kind: OperationKind): boolean {
     return this.#held.delete(kind);
-  }
-
-  /** Counts how often in a row housekeeping of this kind has failed, and returns that. */
-  failed(kind: HousekeepingKind): number {
-    return (this.failures[kind] = (this.failures[kind] ?? 0) + 1);
-  }
-
-  succeeded(kind: HousekeepingKind): void {
-    delete this.failures[kind];
   }
 
   get isEmpty(): boolean {
@@ -69,24 +56,6 @@ export class InFlight {
   }
 }
 
-/** Housekeeping: each kind in a lane of its own, so that none waits for another that is refused again and again. */
-const HOUSEKEEPING = [
-  'addLabels',
-  'removeLabels',
-  'setRoles',
-  'removeDiskFinalizers',
-  'endMembershipChange',
-  'annotateRuns',
-  'clearNamedRemovals',
-  'unmarkKeptDisks',
-  'createRevision',
-  'deleteRevisions',
-  'updatePodDisruptionBudget',
-  'keepReplicas',
-] as const;
-export type HousekeepingKind = (typeof HOUSEKEEPING)[number];
-export type FailuresInARow = Partial<Record<HousekeepingKind, number>>;
-
 export type OperationKind =
   | 'creating'
   | 'standby'
@@ -100,4 +69,9 @@ export type OperationKind =
   | 'notifying'
   | HousekeepingKind;
 
-const UNREPORTED: ReadonlySet<OperationKind> = new Set(['status', 'cancelled', 'notifying', ...HOUSEKEEPING]);
+const UNREPORTED: ReadonlySet<OperationKind> = new Set([
+  'status',
+  'cancelled',
+  'notifying',
+  ...(Object.keys(HOUSEKEEPING) as HousekeepingKind[]),
+]);

@@ -5,7 +5,6 @@ import type { Backoffs, Failure } from '../../decisions/pool/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { OwnerEvent } from '../../decisions/status/events.ts';
 import type { FailureBackoffState } from './failure-backoff.ts';
-import type { FailuresInARow } from './in-flight.ts';
 
 /** The owner that a run is of. */
 export interface OwnerOfRun {
@@ -24,8 +23,6 @@ export interface CarriedOwner {
   writes?: number;
   /** Of the last spec that was planned for: another one has all tried again that waits after a failure. */
   generation?: number;
-  /** How often in a row each kind of housekeeping has failed; absent if none has. */
-  failures?: FailuresInARow;
 }
 
 /** What every plan is asked with. */

@@ -67,7 +67,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#uid = carried?.uid;
     this.#resultUnknown = carried?.resultUnknown ?? false;
     this.#generation = carried?.generation;
-    this.inProgress = new InFlight(carried?.failures);
+    this.inProgress = new InFlight();
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
     const writer = {
       kind: owner.kind,
@@ -264,14 +264,12 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   /** Has the next run go on with what this one knows: it plans at once, so that no request for a turn is lost. */
   async #continueAsNewIfLong(): Promise<void> {
     if (!this.#isToEnd) return;
-    const { isEmpty, failures } = this.inProgress;
     await this.continueAsNew({
       ...(this.#uid === undefined ? {} : { uid: this.#uid }),
       ...(this.#generation === undefined ? {} : { generation: this.#generation }),
-      ...(Object.keys(failures).length === 0 ? {} : { failures }),
       minVersions: this.#minVersions,
       failureBackoff: this.failureBackoff.state,
-      resultUnknown: this.#resultUnknown || !isEmpty,
+      resultUnknown: this.#resultUnknown || !this.inProgress.isEmpty,
       ...this.#knownWrites(),
     });
   }

@@ -1,16 +1,16 @@
-import { ActivityFailure, log, proxyActivities, sleep, TimeoutFailure } from '@temporalio/workflow';
+import { ActivityFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
 import type { Acted } from '../../activities/lib/try-each.ts';
 import type { Done, OwnerKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf, type FailureReason } from '../../decisions/pool/failures.ts';
+import { HOUSEKEEPING, type HousekeepingKind } from '../../decisions/pool/housekeeping.ts';
 import type { PoolStep, Target } from '../../decisions/pool/steps.ts';
 import type { RemovalCause } from '../../decisions/scaling/removal-check.ts';
 import type { RemovalStep } from '../../decisions/scaling/removal.ts';
 import type { FailureBackoff } from './failure-backoff.ts';
-import type { HousekeepingKind, InFlight, OperationKind } from './in-flight.ts';
+import type { InFlight, OperationKind } from './in-flight.ts';
 
 /**
  * How many VMs one activity creates or deletes. Activities run in parallel with different sizes, so that they end one
@@ -52,6 +52,9 @@ export interface OwnerStepContext {
    */
   onEnd: (minVersions: ResourceVersions | null) => void;
 }
+
+/** What remembers what is in flight, and what has failed. */
+type Lanes = Pick<OwnerStepContext, 'inProgress' | 'failureBackoff' | 'onEnd'>;
 
 /** Begins a step by which VMs leave their owner, or the owner itself goes, and returns at once. */
 export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void {
@@ -118,7 +121,7 @@ export interface OperationInput {
 /** Runs an activity on VMs, and notes its failure; the context hears of its end. */
 export function runOperation(
   { onDone, ...operation }: OperationInput,
-  { inProgress, failureBackoff, onEnd }: OwnerStepContext,
+  { inProgress, failureBackoff, onEnd }: Lanes,
   failure: FailureReason,
   act: () => Promise<Done>,
 ): void {
@@ -138,16 +141,11 @@ export function runOperation(
       else if (isNoNews(done)) failureBackoff.failed(failure, `nothing came of it: ${operation.reason}`);
     } catch (error) {
       if (isOfOwner()) onDone?.(null);
-      // No worker has started it in time. It is unknown whether an earlier attempt has done something.
-      if (
-        error instanceof ActivityFailure &&
-        error.cause instanceof TimeoutFailure &&
-        error.cause.timeoutType === 'SCHEDULE_TO_START'
-      ) {
+      if (isNotBegun(error)) {
         log.info('a step is planned again, for no worker has begun it', { reason: operation.reason });
         return;
       }
-      const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
+      const message = messageOf(error);
       log.error('a step failed', { reason: operation.reason, message });
       if (isOfOwner()) failureBackoff.failed(failure, message);
     }
@@ -155,10 +153,21 @@ export function runOperation(
   void run.then(() => onEnd(minVersions));
 }
 
+/** Whether no worker has started an activity in time. It is unknown whether an earlier attempt has done something. */
+const isNotBegun = (error: unknown): boolean =>
+  error instanceof ActivityFailure &&
+  error.cause instanceof TimeoutFailure &&
+  error.cause.timeoutType === 'SCHEDULE_TO_START';
+
+const messageOf = (error: unknown): string =>
+  (error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error)).message;
+
+const isNothing = (versions: ResourceVersions): boolean =>
+  Object.values(versions).every((version) => version === undefined);
+
 /** Whether an operation has neither done anything nor seen why, so that a later plan would not differ. */
 const isNoNews = ({ count, notWanted, nameConflicts, minVersions }: Done): boolean =>
-  count + notWanted.length + nameConflicts.length === 0 &&
-  Object.values(minVersions).every((version) => version === undefined);
+  count + notWanted.length + nameConflicts.length === 0 && isNothing(minVersions);
 
 /** Begins to write the number of members into a spec that leaves it out. */
 export const beginKeptReplicas = ({ reason }: KeptReplicas, context: OwnerStepContext): void =>
@@ -168,38 +177,39 @@ export const beginKeptReplicas = ({ reason }: KeptReplicas, context: OwnerStepCo
 
 /**
  * Runs housekeeping that may fail, since it can be done later. If another of its kind is running, the step is planned
- * again when that has ended. One that fails is planned again after a delay, which doubles with each failure in a row
- * and holds back nothing else. So is one that left all as it is, if a plan has asked for it meanwhile: each plan would
- * have it done again. The versions that `act` returns, a later plan must have seen.
+ * again when that has ended. The versions that `act` returns, a later plan must have seen.
  */
 export function tidy(
-  { inProgress, onEnd }: Pick<OwnerStepContext, 'inProgress' | 'onEnd'>,
+  { inProgress, failureBackoff, onEnd }: Lanes,
   kind: HousekeepingKind,
   reason: string,
   act: () => Promise<ResourceVersions | Acted | void>,
 ): void {
   if (inProgress.has(kind)) return inProgress.hold(kind);
-  let minVersions: ResourceVersions | undefined;
-  let hasFailed = false;
-  const backOff = (): Promise<void> =>
-    sleep(backoffMs(inProgress.failed(kind)), { summary: summary(`the delay before: ${reason}`) });
-  const run = inProgress.run({ kind, reason }, async () => {
-    try {
-      const result = await act();
-      if (result === 'left') return await backOff();
-      if (typeof result === 'object') minVersions = result;
-      inProgress.succeeded(kind);
-    } catch (error) {
-      hasFailed = true;
-      log.warn('a step failed', { reason, error: String(error) });
-      await backOff();
-    }
-  });
-  void run.then(() => {
+  const failure = HOUSEKEEPING[kind];
+  const wasFailing = failureBackoff.isFailing(failure);
+  const onEndOfIt = (newer: ResourceVersions | null): void => {
     const wasHeld = inProgress.wasHeld(kind);
-    if (hasFailed || wasHeld || minVersions !== undefined) onEnd(minVersions ?? {});
-  });
+    // What is refused is planned again after its delay, and what has passed is told of no more.
+    const isNews = wasHeld || wasFailing || failureBackoff.isFailing(failure) || !isNothing(newer ?? {});
+    // What it has left undone is seen in the cache, if not at once.
+    if (isNews) onEnd(newer ?? {});
+  };
+  runOperation({ kind, names: [], reason }, { inProgress, failureBackoff, onEnd: onEndOfIt }, failure, () =>
+    act().then(doneBy, (error: Error) => {
+      throw isNotBegun(error) ? error : new Error(`${reason}: ${messageOf(error)}`);
+    }),
+  );
 }
+
+/** What housekeeping has done that tells it so. */
+const doneBy = (result: ResourceVersions | Acted | void): Done => ({
+  count: result === 'left' ? 0 : 1,
+  nameConflicts: [],
+  notWanted: [],
+  refused: null,
+  minVersions: typeof result === 'object' ? result : {},
+});
 
 function removalCauseOf(
   { because }: { because: RemovalCause['because'] },

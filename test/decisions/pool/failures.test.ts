@@ -4,6 +4,7 @@ import { ORPHAN_FINALIZER } from '../../../api/names.ts';
 import type { ScaleInStrategy, Standby } from '../../../api/pool/pool.ts';
 import { newCycle, noHealing, type Cycle } from '../../../decisions/healing/state.ts';
 import { failureOf, replicaFailure, type Backoffs, type FailureReason } from '../../../decisions/pool/failures.ts';
+import { housekeepingOf } from '../../../decisions/pool/housekeeping.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { planReplicaSet, planVmiSet } from '../../../decisions/replica-sets/plan.ts';
@@ -92,7 +93,7 @@ function checkEach(
   plan: (backoffs: Backoffs) => { steps: readonly { kind: string }[]; failures: readonly { reason: FailureReason }[] },
 ): void {
   for (const reason of reasonsOf(plan({}).steps)) {
-    const isOfVms = reason !== 'FailedFinalizer';
+    const isOfVms = reason !== 'FailedFinalizer' && housekeepingOf(reason) === undefined;
     const limits = [{ allowance: 0 }, ...(isOfVms ? [{ refused: { names, isHeld: true } }] : [])];
     for (const limit of limits) {
       const { steps, failures } = plan(failed(reason, limit));

@@ -7,6 +7,7 @@ import { readyStateOf, type ReadyState } from '../../../clients/apply/ready-stat
 import { Pools } from '../../../clients/cli/kinds.ts';
 import type { Pool } from '../../../clients/pool/objects.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
+import type { FailureReason } from '../../../decisions/pool/failures.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planReplicaSet } from '../../../decisions/replica-sets/plan.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -49,15 +50,16 @@ function seen(spec: Partial<PoolSpec>, vms: VmView[], more: Partial<PoolPlanInpu
   };
 }
 
+const told = ({ status }: Seen) => status.conditions?.find(({ type }) => type === 'HousekeepingFailure')?.reason;
 const ABOUT = new Set(['Ready', 'Reconciling', 'Stalled']);
 const all = (fields: Partial<VmView> = {}): VmView[] => [1, 2, 3].map((number) => aVm(`web-${number}`, fields));
-/** A pool that could not make its VMs for so long. */
-const since = (seconds: number): Partial<PoolPlanInput> => {
+/** A pool that was refused something for so long. */
+const since = (seconds: number, reason: FailureReason = 'FailedCreate'): Partial<PoolPlanInput> => {
   const failure = {
-    ...aFailure('FailedCreate', 'exceeded quota'),
+    ...aFailure(reason, 'exceeded quota'),
     since: new Date(NOW - seconds * 1000).toISOString(),
   };
-  return { backoffs: backoffFor('FailedCreate', { failure }) };
+  return { backoffs: backoffFor(reason, { failure }) };
 };
 
 /** What a tool makes of a set after a plan of it. */
@@ -116,6 +118,38 @@ describe('a pool', () => {
     const refused = seen(spec, all().slice(1), since(60));
     expect(refused).toMatchObject({ said: 'Failed', state: 'stuck' });
     expect(refused.conditions).toEqual({ Ready: 'False FailedCreate', Stalled: 'True FailedCreate' });
+  });
+
+  test('is stalled by housekeeping that is refused only if that keeps it from what its spec says', () => {
+    const spec = { rollout: { progressDeadlineSeconds: 120 }, revisionHistoryLimit: 0 };
+    const unlabelled = [aVm('web-1'), aVm('web-2'), aVm('web-3', { ownLabels: {}, revision: null })];
+    const seenAfter = (seconds: number, reason: FailureReason, vms: VmView[]): Seen => {
+      const revisions = [OLD, REVISION].map((revision, index) => ({
+        name: `web-${revision}`,
+        revision,
+        number: index + 1,
+        template: null,
+      }));
+      return seen(spec, vms, { ...since(seconds, reason), revisions });
+    };
+    for (const [seconds, isTold, state] of [
+      [59, false, 'InProgress'],
+      [60, true, 'InProgress'],
+      [120, true, 'Failed'],
+    ] as const) {
+      const refused = seenAfter(seconds, 'FailedLabel', unlabelled);
+      expect(refused.said).toBe(state);
+      expect(told(refused)).toBe(isTold ? 'FailedLabel' : undefined);
+    }
+    expect(seenAfter(120, 'FailedLabel', unlabelled).conditions).toMatchObject({ Stalled: 'True FailedLabel' });
+    const kept = seenAfter(120, 'FailedDeleteRevisions', all());
+    expect(kept).toMatchObject({ said: 'Current', conditions: { Ready: 'True AsWanted' } });
+    expect(told(kept)).toBe('FailedDeleteRevisions');
+    const starting = seenAfter(120, 'FailedDeleteRevisions', all({ ready: false, state: 'Starting' }));
+    expect(starting).toMatchObject({ said: 'InProgress', conditions: { Reconciling: 'True Starting' } });
+    expect(told(starting)).toBe('FailedDeleteRevisions');
+    // Nothing is to be labelled any more.
+    expect(told(seenAfter(120, 'FailedLabel', all()))).toBeUndefined();
   });
 
   test('that no worker has looked at is on the way, by the default of its status', () => {

@@ -1,53 +1,73 @@
 import '../../own-modules.ts';
-import { expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Acted } from '../../../activities/lib/try-each.ts';
+import { FailureBackoff } from '../../../workflows/owners/failure-backoff.ts';
 import { InFlight } from '../../../workflows/owners/in-flight.ts';
 import { tidy } from '../../../workflows/owners/steps.ts';
 
-/** The delays that have begun, in milliseconds, and what ends the last one. */
-const { delays, ends } = vi.hoisted(() => ({ delays: [] as number[], ends: [] as (() => void)[] }));
 vi.mock('@temporalio/workflow', async (original) => ({
   ...(await original<object>()),
-  sleep: (ms: number) => new Promise<void>((resolve) => void (delays.push(ms), ends.push(resolve))),
+  log: { info: () => {}, error: () => {} },
 }));
 
-const leaveAll = (): Promise<'left'> => Promise.resolve('left');
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+afterEach(() => void vi.useRealTimers());
+const leaveAll = (): Promise<'left'> => Promise.resolve('left');
 
-test('housekeeping that leaves all as it is waits before it is begun again, and wakes nobody who has not asked', async () => {
-  const onEnd = vi.fn<() => void>();
-  const act = vi.fn<() => Promise<'done' | 'left'>>(() => Promise.resolve('left'));
-  const context = { inProgress: new InFlight(), onEnd };
-  const turn = (): void => tidy(context, 'unmarkKeptDisks', 'a test', act);
+/** What housekeeping needs of its owner's workflow. */
+const aContext = (state?: FailureBackoff['state']) => ({
+  inProgress: new InFlight(),
+  failureBackoff: new FailureBackoff(state),
+  onEnd: vi.fn<() => void>(),
+});
+const delayOf = ({ failureBackoff }: ReturnType<typeof aContext>): number =>
+  failureBackoff.retryAt === null ? 0 : failureBackoff.retryAt - Date.now();
+
+test.each<[string, () => Promise<Acted>, string]>([
+  ['that leaves all as it is', leaveAll, 'nothing came of it: a test'],
+  ['that is refused', () => Promise.reject(new Error('denied')), 'a test: denied'],
+])('housekeeping %s waits longer each time, until it passes', async (_name, act, message) => {
+  const context = aContext();
+  const { failureBackoff, onEnd } = context;
   for (const ms of [1_000, 2_000, 4_000]) {
-    turn();
+    tidy(context, 'unmarkKeptDisks', 'a test', act);
     await settled();
-    expect(delays.at(-1)).toBe(ms);
-    for (let again = 0; again < 3; again++) turn();
-    ends.at(-1)!();
-    await settled();
+    expect(delayOf(context)).toBe(ms);
+    vi.setSystemTime(Date.now() + ms);
   }
-  expect(act).toHaveBeenCalledTimes(3);
-  expect(onEnd).toHaveBeenCalledTimes(3);
-  turn();
+  expect(failureBackoff.backoffs(() => false).FailedUnmarkKeptDisks).toMatchObject({ failure: { message } });
+  // Each end has the owner look again, the last so that the failure is told of no more.
+  tidy(context, 'unmarkKeptDisks', 'a test', () => Promise.resolve('done'));
   await settled();
-  ends.at(-1)!();
+  expect(onEnd).toHaveBeenCalledTimes(4);
+  expect(failureBackoff.backoffs(() => false)).toEqual({});
+});
+
+test('housekeeping that was done wakes nobody who has not asked meanwhile', async () => {
+  const context = aContext();
+  const act = vi.fn<() => Promise<void>>(() => Promise.resolve());
+  tidy(context, 'unmarkKeptDisks', 'a test', act);
   await settled();
-  expect(onEnd).toHaveBeenCalledTimes(3);
-  act.mockImplementation(() => Promise.resolve('done'));
-  turn();
+  expect(context.onEnd).not.toHaveBeenCalled();
+  for (let again = 0; again < 3; again++) tidy(context, 'unmarkKeptDisks', 'a test', act);
   await settled();
-  expect(delays).toEqual([1_000, 2_000, 4_000, 8_000]);
+  expect(act).toHaveBeenCalledTimes(2);
+  expect(context.onEnd).toHaveBeenCalledTimes(1);
   expect(context.inProgress.isEmpty).toBe(true);
 });
 
 test('the next run of a workflow waits longer after housekeeping that has failed in the run before', async () => {
-  delays.length = 0;
-  const first = { inProgress: new InFlight(), onEnd: () => {} };
+  const first = aContext();
   tidy(first, 'addLabels', 'a test', leaveAll);
   await settled();
-  const next = { inProgress: new InFlight(first.inProgress.failures), onEnd: () => {} };
-  tidy(next, 'addLabels', 'a test', leaveAll);
+  vi.setSystemTime(Date.now() + delayOf(first));
+  const next = aContext(first.failureBackoff.state);
   tidy(next, 'annotateRuns', 'a test', leaveAll);
   await settled();
-  expect(delays).toEqual([1_000, 2_000, 1_000]);
+  expect(delayOf(next)).toBe(1_000);
+  vi.setSystemTime(Date.now() + delayOf(next));
+  tidy(next, 'addLabels', 'a test', leaveAll);
+  await settled();
+  expect(delayOf(next)).toBe(2_000);
 });

@@ -47,6 +47,7 @@ test.each(pairs.filter(([one, other]) => one !== other))('while %s hangs, %s is 
   const context = {
     key: { namespace: 'shop', name: 'web', uid: 'web-uid' },
     inProgress: new InFlight(),
+    failureBackoff: new FailureBackoff(),
   } as StepContext;
   begin(steps[one]!, context);
   begin(steps[other]!, context);

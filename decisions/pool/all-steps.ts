@@ -1,0 +1,97 @@
+import { unmarkStep, type ReuseInput } from '../disks/reuse.ts';
+import type { DrainPlan } from '../drain/plan.ts';
+import { drainSteps } from '../drain/pool-drain.ts';
+import type { HealingPlan } from '../healing/plan.ts';
+import { formatNames } from '../lib/names.ts';
+import { labelSteps } from '../membership/labels.ts';
+import type { Restore } from '../membership/restore.ts';
+import type { Returned } from '../membership/returned.ts';
+import { silentChangeSteps } from '../membership/silent-change.ts';
+import { revisionsToPrune } from '../revisions/retained.ts';
+import type { RolloutPlan } from '../rollout/plan.ts';
+import type { ScaleStep } from '../scaling/scale-input.ts';
+import { keptReplicas } from '../status/kept-replicas.ts';
+import type { VmView } from '../views/vm.ts';
+import { withKeptDisks } from './members.ts';
+import type { PoolPlanInput } from './plan-input.ts';
+import type { PoolStep } from './steps.ts';
+
+/** What the capabilities of a pool have decided. */
+interface Decided {
+  returned: Returned;
+  restore: Restore;
+  roles: { steps: readonly PoolStep[] };
+  scaleSteps: readonly ScaleStep[];
+  drain: DrainPlan;
+  surgeSteps: readonly PoolStep[];
+  rollout: RolloutPlan;
+  mark: HealingPlan['mark'];
+  reuse: ReuseInput;
+}
+
+/** What is due, and `whenIdle`: what is to be done only while there is nothing else to do. */
+export interface AllSteps {
+  steps: PoolStep[];
+  whenIdle: () => PoolStep[];
+}
+
+/** Returns all steps that are due, housekeeping last. */
+export function allSteps(input: PoolPlanInput, { scaleSteps, rollout, mark, reuse, ...more }: Decided): AllSteps {
+  const { pool, vms, batches, uncontrolled = [], keptClaims = [] } = input;
+  const steps = [...more.returned.steps, ...withKeptDisks(scaleSteps, reuse)];
+  steps.push(...drainSteps(more.drain, input));
+  if (rollout.update !== null && !steps.some((step) => step.kind === 'addFinalizer'))
+    steps.push({ kind: 'update', ...rollout.update });
+  steps.push(...more.surgeSteps);
+  if (mark.length > 0) steps.push(markStep(mark));
+  const labelling = labelSteps({ pool, vms, uncontrolled });
+  if (pool.metadata.deletionTimestamp !== undefined) {
+    const ending = labelling.length === 0 ? steps : steps.filter(({ kind }) => kind !== 'removeFinalizer');
+    return { steps: [...ending, ...labelling], whenIdle: () => [] };
+  }
+  steps.push(
+    ...keptReplicas(pool),
+    ...labelling,
+    ...more.roles.steps,
+    ...silentChangeSteps(input),
+    ...more.restore.steps,
+  );
+  const whenIdle = (): PoolStep[] => {
+    const staying = new Map(vms.filter(isStayingOn).map((vm) => [vm.name, vm]));
+    const tidied = batches.length === 0 ? tidyRevisions(input, rollout) : [];
+    return [...unmarkStep(pool, keptClaims, (name) => staying.get(name)), ...tidied];
+  };
+  return { steps, whenIdle };
+}
+
+/** Returns the step that notes on VMs that they have run. */
+const markStep = (vms: HealingPlan['mark']): PoolStep => ({
+  kind: 'annotateRuns',
+  vms,
+  reason: `note which of ${formatNames(vms.map(({ name }) => name))} have run`,
+});
+
+/** Whether the VM exists and is not about to leave. */
+const isStayingOn = (vm: VmView | undefined): boolean => vm !== undefined && !vm.deleting && !vm.removing;
+
+/** Returns the step that keeps the newest revision, or else forgets revisions that nothing uses. */
+function tidyRevisions(
+  { pool, vms, vmiOf, revisions, keptClaims = [] }: PoolPlanInput,
+  { target, current, newest, state }: RolloutPlan,
+): PoolStep[] {
+  // Someone may have deleted the newest revision.
+  const isKept = revisions.some(({ revision }) => revision === newest);
+  if (!isKept && vms.some(({ revision }) => revision === newest))
+    return [{ kind: 'createRevision', reason: `keep the template of revision ${newest}` }];
+  const inUse = [
+    target,
+    current,
+    state.revision,
+    ...vms.flatMap((vm) => [vm.revision, vmiOf(vm)?.revision ?? null]),
+    ...keptClaims.map(({ kept }) => kept.revision),
+  ];
+  const names = revisionsToPrune(pool, revisions, new Set(inUse));
+  return names.length === 0
+    ? []
+    : [{ kind: 'deleteRevisions', revisions: names, reason: `forget ${names.length} revisions that nothing uses` }];
+}

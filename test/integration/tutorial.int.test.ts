@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Nodes, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { needs } from '../cluster/given/needs.ts';
 import { aFleet, until } from './fleet.ts';
 import { run } from './membership/commands.ts';
 
@@ -36,6 +37,8 @@ async function kubectl(namespace: string, [verb, kind, name, ...more]: string[])
 }
 
 test('each command of docs/tutorial.md does what the page says', async () => {
+  // The page names its nodes, and asks the simulator for what happens.
+  needs('an embedded stack');
   const namespace = await fleet().namespace();
   const folder = mkdtempSync(join(tmpdir(), 'drover-tutorial-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -1,5 +1,6 @@
 import { type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { byController } from '../../api/ownership.ts';
+import { heldBy } from '../../decisions/views/from-object/held-by.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import type { Cell, Style } from '../cli/output.ts';
@@ -49,6 +50,8 @@ export const revisionOf = (vm: Vm): string => specRevision(vm) ?? '<none>';
 /** Returns why KubeVirt says a VM is not ready; empty for a ready VM, and if KubeVirt says nothing. */
 export function whyNotReady(vm: Vm): string {
   if (isReady(vm)) return '';
+  const held = heldBy(vm.metadata);
+  if (held !== null) return `held by the finalizer ${held}`;
   const failure = vm.status?.conditions?.find(
     ({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message,
   );

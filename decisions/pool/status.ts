@@ -15,10 +15,11 @@ import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
 import { standbyStatus } from '../standby/standby.ts';
+import { goingVms } from '../status/going.ts';
 import { poolReadiness, readinessConditions } from '../status/readiness.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isSurge, type VmView } from '../views/vm.ts';
+import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import { availableCondition, type Availability } from './available-condition.ts';
 import { isCounted } from './counted.ts';
 import { housekeepingFailure, replicaFailure, type Failure } from './failures.ts';
@@ -97,6 +98,8 @@ export function poolStatus({
 }: StatusInput): PoolStatus {
   const surge = all.filter((vm) => isSurge(vm) && isActive(vm)).length;
   const serving = all.filter(isCounted);
+  // Extra and standby VMs are in the place of nobody.
+  const leaving = pool.metadata.deletionTimestamp === undefined ? all.filter(isRegular) : all;
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return withReadiness(pool, now, {
     observedGeneration: pool.metadata.generation ?? 0,
@@ -125,7 +128,7 @@ export function poolStatus({
       ...others,
       ...changing,
       availableCondition(pool, availability, now),
-      ...rolloutConditions(pool, rollout, { blocked, waiting }, now),
+      ...rolloutConditions(pool, rollout, { blocked, waiting, going: goingVms(leaving, vmiOf) }, now),
       ...surplusCondition(pool, blocked, now),
       ...drainingCondition(pool, draining, now),
       ...notLimited,

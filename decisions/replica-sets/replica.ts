@@ -1,5 +1,6 @@
 import { availableSince, isMeantToRun, isReady, type MaybeAvailable } from '../disruption-budget/availability.ts';
 import type { Leaver } from '../scaling/removal.ts';
+import { holdOf } from '../status/going.ts';
 import { isFailing, isHalted, type VmView } from '../views/vm.ts';
 import { hasEnded, isFinal, type VmiView } from '../views/vmi.ts';
 
@@ -12,6 +13,8 @@ export interface Replica extends Leaver, MaybeAvailable {
   hasEnded: boolean;
   /** Since when it is terminating, in milliseconds since the epoch; null if it is not. */
   leavingSince: number | null;
+  /** What keeps it while it is being deleted, if that is known: finalizers of others. */
+  heldBy: string | null;
   /** Its node does not answer. */
   isLost: boolean;
   /** Nobody knows whether it runs, or will. */
@@ -35,6 +38,7 @@ export const replicaOfVm = (vm: VmView, vmi: VmiView | undefined, minReadyMs: nu
   createdAt: vm.createdAt,
   hasEnded: vmHasEnded(vm, vmi),
   leavingSince: vm.leavingSince,
+  heldBy: holdOf(vm, vmi),
   isLost: vmi?.nodeLost === true,
   isUnknown: vmi?.nodeLost === true && !isKnownToHaveEnded(vmi),
   isReady: isReady(vm, vmi),
@@ -62,6 +66,7 @@ export const replicaOfVmi = (vmi: VmiView, minReadyMs: number): Replica => {
     createdAt: vmi.createdAt,
     hasEnded: hasEnded(vmi),
     leavingSince: vmi.deletingSince,
+    heldBy: vmi.heldBy,
     isLost: vmi.nodeLost,
     isUnknown,
     isReady: ready,

@@ -10,6 +10,7 @@ import { housekeepingFailure, replicaFailure, type Failure } from '../pool/failu
 import { words } from '../scaling/removal.ts';
 import { waitingWords } from '../scaling/room.ts';
 import { withTime, type Untimed } from '../status/conditions.ts';
+import { heldWords } from '../status/going.ts';
 import { readinessConditions, setReadiness } from '../status/readiness.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
@@ -99,7 +100,9 @@ function progressing({ set, replicas: all, members, places, waiting }: ReplicaSe
     return { type: 'Progressing', status: 'True', reason: 'Deleting', message: deletion(set, all, waiting) };
   const sentences = [
     `${active.length} of ${replicas} ${WORDS[places]} exist`,
-    ...(going.length === 0 ? [] : [`${words(going)} being deleted, and ${PLACE_OF_GOING[places]}`]),
+    ...(going.length === 0
+      ? []
+      : [`${words(going)} being deleted, and ${PLACE_OF_GOING[places]}`, ...heldWords(going)]),
     ...waitingWords(waiting),
     ...(unknown.length === 0
       ? []
@@ -124,7 +127,7 @@ function deletion(
   const what = 'the set is being deleted';
   if (finalizers.includes(ORPHAN_FINALIZER)) return `${what}, and what it owns is not`;
   if (left.length === 0) return what;
-  return [`${what}, and goes after ${words(left)}`, ...waitingWords(waiting)].join('; ');
+  return [`${what}, and goes after ${words(left)}`, ...heldWords(left), ...waitingWords(waiting)].join('; ');
 }
 
 const paused = ({ spec }: StoredSet): Untimed<'Paused'> =>

@@ -4,6 +4,7 @@ import { formatNames } from '../lib/names.ts';
 import { waitingWords } from '../scaling/room.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
 import { withTime, type Untimed } from '../status/conditions.ts';
+import { heldWords, type Going } from '../status/going.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RolloutPlan } from './plan.ts';
 
@@ -32,12 +33,14 @@ export interface LeavingVms {
   blocked: BlockedSurplus | null;
   /** How many wait until others have gone. */
   waiting: number;
+  /** Those that are being deleted. */
+  going: readonly Going[];
 }
 
 /** A pool that is being deleted is neither rolled out nor scaled. */
-function deleting({ metadata }: StoredPool, { waiting }: LeavingVms): Untimed<'Progressing'> | null {
+function deleting({ metadata }: StoredPool, { waiting, going }: LeavingVms): Untimed<'Progressing'> | null {
   if (metadata.deletionTimestamp === undefined) return null;
-  const message = ['the pool is being deleted', ...waitingWords(waiting)].join('; ');
+  const message = ['the pool is being deleted', ...heldWords(going), ...waitingWords(waiting)].join('; ');
   return { type: 'Progressing', status: 'True', reason: 'Deleting', message };
 }
 
@@ -45,19 +48,31 @@ function deleting({ metadata }: StoredPool, { waiting }: LeavingVms): Untimed<'P
 function scaling(
   { spec }: StoredPool,
   { phase, target, present }: RolloutPlan,
-  { blocked, waiting }: LeavingVms,
+  { blocked, waiting, going }: LeavingVms,
 ): Untimed<'Progressing'> | null {
   if (phase !== 'Complete' || present === spec.replicas) return null;
   const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
-  if (present < spec.replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message: words };
+  if (present < spec.replicas) {
+    const message = [words, ...placeWords(going), ...heldWords(going)].join('; ').slice(0, MESSAGE_LENGTH);
+    return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message };
+  }
   return blocked === null || present - spec.replicas > blocked.count
     ? {
         type: 'Progressing',
         status: 'True',
         reason: 'ScalingIn',
-        message: [words, ...waitingWords(waiting)].join('; '),
+        message: [words, ...heldWords(going), ...waitingWords(waiting)].join('; ').slice(0, MESSAGE_LENGTH),
       }
     : { type: 'Progressing', status: 'False', reason: 'Complete', message: `${words}; ${blocked.message}` };
+}
+
+/** A VM that goes may run until it is gone: none is made in its place before that. */
+function placeWords(going: readonly Going[]): string[] {
+  const names = formatNames(going.map(({ name }) => name));
+  if (going.length === 0) return [];
+  return going.length === 1
+    ? [`${names} is being deleted, and keeps its place until it is gone`]
+    : [`${names} are being deleted, and keep their places until they are gone`];
 }
 
 function upToDate({ reason, message }: Untimed<'Progressing'>, { target }: RolloutPlan): Untimed<'UpToDate'> {

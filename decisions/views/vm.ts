@@ -36,6 +36,8 @@ export interface VmView {
    * neither, or if that is unknown.
    */
   leavingSince: number | null;
+  /** While it is being deleted: the finalizers of others that it has, in one text; null without. */
+  heldBy: string | null;
   /** Has drover's finalizer until it no longer owns its disks; it may already be terminating. */
   keepsDisks: boolean;
   /** Its own labels merged over those of its VMI template. */

@@ -17,6 +17,8 @@ export interface VmiView {
   deleting: boolean;
   /** Since when, in milliseconds since the epoch; null if it has none. */
   deletingSince: number | null;
+  /** While it is being deleted: the finalizers of others that it has, in one text; null without. */
+  heldBy: string | null;
   /** How long its guest may take to shut down, in milliseconds. */
   graceMs: number;
   /** KubeVirt's `status.phase`; empty before it has one. */

@@ -128,7 +128,14 @@ export function progressOfRestart({
 }: RestartProgressInput): Extract<UpdateProgress, { state: 'well' | 'waiting' }> {
   if (!isMeantToRun(vm, vmi)) return { state: 'well' };
   const live = liveVmi(vmi);
-  if (live === undefined) return { state: 'waiting', for: `its VMI to start${inState(vm)}` };
+  if (live === undefined)
+    return {
+      state: 'waiting',
+      for:
+        vmi?.heldBy == null
+          ? `its VMI to start${inState(vm)}`
+          : `its last VMI to go: the finalizer ${vmi.heldBy} holds it`,
+    };
   if (!isNew(live)) return { state: 'waiting', for: 'its restart' };
   if (!isReady(vm, live))
     return {

@@ -20,6 +20,7 @@ import { isMadeAgain, memberOf } from '../../membership/member-of.ts';
 import { isProtected } from '../../scaling/protection.ts';
 import { kindOf } from '../owner-kind.ts';
 import { roleOf, type VmView } from '../vm.ts';
+import { heldBy } from './held-by.ts';
 import { internParts } from './intern-parts.ts';
 import { internOrNull, intern } from './intern.ts';
 import { vmOperations, type VmOperationFields } from './operations.ts';
@@ -69,6 +70,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     deleting: metadata.deletionTimestamp !== undefined,
     removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
     leavingSince: timeOf(metadata.deletionTimestamp ?? metadata.annotations?.[REMOVING_ANNOTATION]),
+    heldBy: heldBy(metadata),
     keepsDisks: metadata.finalizers?.includes(DISKS_FINALIZER) ?? false,
     labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
     ownLabels,

@@ -18,6 +18,7 @@ import { placementOf } from '../../vm-update/live-update.ts';
 import type { Pause } from '../operation.ts';
 import { kindOf } from '../owner-kind.ts';
 import type { VmiView } from '../vmi.ts';
+import { heldBy } from './held-by.ts';
 import { intern, internOrNull } from './intern.ts';
 import { vmiOperations, type VmiOperationFields } from './operations.ts';
 
@@ -82,6 +83,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     deletingSince: metadata.deletionTimestamp === undefined ? null : Date.parse(metadata.deletionTimestamp),
+    heldBy: heldBy(metadata),
     graceMs: (spec?.terminationGracePeriodSeconds ?? GRACE_SECONDS) * 1000,
     phase: status?.phase ?? '',
     phaseSince: sincePhase(status, status?.phase ?? ''),

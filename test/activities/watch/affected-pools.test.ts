@@ -32,6 +32,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   createdAt: 0,
   deleting: false,
   deletingSince: null,
+  heldBy: null,
   phaseSince: null,
   phase: 'Running',
   ready: true,

@@ -332,6 +332,13 @@ describe('the status', () => {
     expect(conditionOf(status, 'Available')).toMatchObject({ status: 'False', reason: 'MinimumReplicasUnavailable' });
   });
 
+  test('names the finalizer that holds a VM', () => {
+    const held = aMember(B, { deleting: true, heldBy: 'example.com/hold' });
+    expect(conditionOf(plan({ replicas: 2 }, [aMember(A), held]).status, 'Progressing')).toMatchObject({
+      message: `1 of 2 VMs exist; ${B} being deleted, and in their places until they are gone; ${B} held by the finalizer example.com/hold`,
+    });
+  });
+
   test.each([
     ['names the VMs that a deleted set waits for', [], `the set is being deleted, and goes after ${B}, ${A}`],
     ['says that a set goes without its VMs', ['orphan'], 'the set is being deleted, and what it owns is not'],

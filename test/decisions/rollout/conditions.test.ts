@@ -4,6 +4,7 @@ import type { Condition, PoolSpec, RolloutStatus } from '../../../api/pool/pool.
 import { rolloutConditions } from '../../../decisions/rollout/conditions.ts';
 import { planRollout } from '../../../decisions/rollout/plan.ts';
 import { blockedSurplus } from '../../../decisions/scaling/surplus.ts';
+import { goingVms } from '../../../decisions/status/going.ts';
 import { isRegular } from '../../../decisions/views/vm.ts';
 import {
   aStep,
@@ -32,7 +33,12 @@ const conditions = (fields: RolloutFields): Record<string, Condition> => {
     now,
     fault: null,
   });
-  const all = rolloutConditions(pool, planRollout(input), { blocked, waiting: 0 }, at(input.now));
+  const all = rolloutConditions(
+    pool,
+    planRollout(input),
+    { blocked, waiting: 0, going: goingVms(vms.filter(isRegular), vmiOf) },
+    at(input.now),
+  );
   return Object.fromEntries(all.map((condition) => [condition.type, condition]));
 };
 
@@ -237,6 +243,22 @@ test('a surplus that nobody removes is reported', () => {
   expect(message({ opportunistic: {} })).toBe(
     `3 of 2 VMs exist, of revision ${NEW}; 1 VM stays that is more than the 2 wanted: web-1 … web-3 are not halted`,
   );
+});
+
+test('VMs that are going hold the places of those that are missing, and what holds them is named', () => {
+  const going = { deleting: true, ready: false };
+  const vms = [
+    fresh(1),
+    fresh(2, { ...going, heldBy: 'example.com/hold' }),
+    fresh(3, { ...going, heldBy: 'example.com/hold' }),
+    fresh(4, going),
+    fresh(5, { ...going, role: 'Standby' }),
+  ];
+  expect(conditions({ vms, spec: { replicas: 4 } })['Progressing']).toMatchObject({
+    status: 'True',
+    reason: 'ScalingOut',
+    message: `1 of 4 VMs exist, of revision ${NEW}; web-2 … web-4 are being deleted, and keep their places until they are gone; web-2, web-3 held by the finalizer example.com/hold`,
+  });
 });
 
 const ofCanary = (type: string, fields: RolloutFields): Condition => conditions({ vms: canary, ...fields })[type]!;

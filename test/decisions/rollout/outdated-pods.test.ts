@@ -70,7 +70,7 @@ function acts(one: RolloutPlan): string[] {
 }
 const progressing = (given: RolloutFields) => {
   const { pool } = rolloutInput(given);
-  return rolloutConditions(pool, plan(given), { blocked: null, waiting: 0 }, at(NOW))[0]!;
+  return rolloutConditions(pool, plan(given), { blocked: null, waiting: 0, going: [] }, at(NOW))[0]!;
 };
 
 const NO_MIGRATION = { 'web-4': { migratable: false } };

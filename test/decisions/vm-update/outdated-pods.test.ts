@@ -104,14 +104,14 @@ describe('a pod of another template', () => {
     const gold = { labels: { tier: 'gold' } };
     const { pool } = rolloutInput({ vms: [old(1)], spec: { template: template(gold) } });
     const conditions = (one: RolloutPlan): unknown[] =>
-      rolloutConditions(pool, one, { blocked: null, waiting: 0 }, at(NOW))
+      rolloutConditions(pool, one, { blocked: null, waiting: 0, going: [] }, at(NOW))
         .filter(({ type }) => type === 'Progressing' || type === 'UpToDate')
         .map(({ type, status, reason }) => [type, status, reason]);
     expect(conditions(planned({}, gold))).toEqual([
       ['Progressing', 'False', 'OutdatedPods'],
       ['UpToDate', 'False', 'OutdatedPods'],
     ]);
-    const said = rolloutConditions(pool, planned({}, gold), { blocked: null, waiting: 0 }, at(NOW));
+    const said = rolloutConditions(pool, planned({}, gold), { blocked: null, waiting: 0, going: [] }, at(NOW));
     // Nothing more is done, so nobody waits for it.
     const wanted = { replicas: 1, deadlineSeconds: 600 };
     expect(poolReadiness(wanted, { replicas: 1, conditions: said }, at(NOW))).toMatchObject({

@@ -33,6 +33,12 @@ describe('of a restart', () => {
       { state: 'waiting', for: 'its VMI to start (Running)' },
     ],
     [
+      'its old VMI is held',
+      fresh(1),
+      { revision: OLD, deleting: true, phase: 'Succeeded', heldBy: 'example.com/hold' },
+      { state: 'waiting', for: 'its last VMI to go: the finalizer example.com/hold holds it' },
+    ],
+    [
       'it has no VMI',
       fresh(1, { hasVmi: false, ...DOWN }),
       null,

@@ -29,6 +29,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     createdAt: Date.UTC(2026, 0, 2, 3, 4, 5),
     deleting: false,
     deletingSince: null,
+    heldBy: null,
     graceMs: 30_000,
     phase: '',
     phaseSince: null,

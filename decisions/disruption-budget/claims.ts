@@ -4,7 +4,7 @@ import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isActive, isDown, isMeantToRun, isRestarting, liveVmi, servesNobody, type VmiOf } from './availability.ts';
-import { disruptionBudget, usesBudget, whyFull } from './budget.ts';
+import { DisruptionBudget, whyFull } from './budget.ts';
 
 /**
  * A claim expires after this time: by then its VM counts by itself, or nobody has acted on the claim. Much longer than
@@ -13,6 +13,8 @@ import { disruptionBudget, usesBudget, whyFull } from './budget.ts';
 export const CLAIM_MS = 60_000;
 /** A holder acts on its claim within this time, or claims again. */
 export const ACT_WITHIN_MS = 10_000;
+/** How often to look again while others have claimed the budget: no event of the pool tells if they give it back. */
+export const CLAIMS_AGAIN_MS = 2_000;
 /** Most claims in one pool's status. */
 const MAX_CLAIMS = 1_000;
 
@@ -147,22 +149,17 @@ export function grantClaims(
   const claims = new Map(active.map((claim) => [claim.vm, claim]));
   const restarting = vms.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
   const inProgress = [...claims.keys(), ...restarting];
-  const budget = disruptionBudget({ pool, vms, vmiOf, inProgress, now: Date.parse(at) });
-  const { most, names } = budget;
-  let used = budget.count;
+  const budget = new DisruptionBudget({ pool, vms, vmiOf, inProgress, now: Date.parse(at) });
   const answers = asks.map((ask): string | null => {
     const { name } = ask.vm;
     const held = claims.get(name);
     const live = liveVmi(ask.vmi);
     if (held !== undefined && held.by !== ask.by && live?.uid === held.vmi && live?.ready === true)
       return `${held.by} is about to disrupt it`;
-    const isCounted = usesBudget(ask.vm, budget);
     // An existing claim is no permission to act: other VMs may have failed since.
-    const hasRoom = !isCounted || servesNobody(ask.vm, ask.vmi) || (names.has(name) ? used <= most : used < most);
-    if (!hasRoom) return whyFull(pool, budget);
+    if (!servesNobody(ask.vm, ask.vmi) && !budget.stillAdmits(ask.vm)) return whyFull(pool, budget);
     if (held === undefined && claims.size >= MAX_CLAIMS) return `${MAX_CLAIMS} are being disrupted already`;
-    if (isCounted && !names.has(name)) used++;
-    if (isCounted) names.add(name);
+    budget.take(ask.vm);
     claims.set(name, claimOf(ask, live, at));
     return null;
   });

@@ -2,7 +2,7 @@ import { isStandby } from '../standby/standby.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isDown, isRestarting, isActive, servesNobody, type VmiOf } from './availability.ts';
-import { disruptionBudget, usesBudget, whyFull, type DisruptionBudget } from './budget.ts';
+import { DisruptionBudget, whyFull } from './budget.ts';
 
 /** UIDs of the VMIs to restart, or of the VMs to start or stop, by `namespace/name` of the VMs. */
 export type Chosen = ReadonlyMap<string, string>;
@@ -82,8 +82,7 @@ export class RestartBudget {
     const owner = snapshot.poolOf(vm);
     if (owner === undefined) return null;
     const budget = this.#poolOf(owner);
-    const hasRoom = !usesBudget(vm, budget) || budget.names.has(vm.name) || budget.count < budget.most;
-    return hasRoom ? null : whyFull(owner.pool, budget);
+    return budget.admits(vm) ? null : whyFull(owner.pool, budget);
   }
 
   take(vm: VmView): void {
@@ -91,11 +90,7 @@ export class RestartBudget {
     this.#inProgress.add(key);
     this.#down.add(key);
     const owner = this.#in.snapshot.poolOf(vm);
-    if (owner === undefined) return;
-    const budget = this.#poolOf(owner);
-    if (!usesBudget(vm, budget)) return;
-    if (!budget.names.has(vm.name)) budget.count++;
-    budget.names.add(vm.name);
+    if (owner !== undefined) this.#poolOf(owner).take(vm);
   }
 
   #poolOf({ pool, vms, claimed }: OwningPool): DisruptionBudget {
@@ -107,7 +102,7 @@ export class RestartBudget {
     const active = vms().filter(isActive);
     const going = active.filter((vm) => isRestarting(vm, vmiOf(vm)) || this.#inProgress.has(namespacedName(vm)));
     const inProgress = [...(claimed?.() ?? []), ...going.map(({ name }) => name)];
-    const counted = disruptionBudget({ pool, vms: active, vmiOf, inProgress, now });
+    const counted = new DisruptionBudget({ pool, vms: active, vmiOf, inProgress, now });
     this.#pools.set(uid, counted);
     return counted;
   }

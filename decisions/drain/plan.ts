@@ -1,8 +1,8 @@
 import { drainRules, type DrainRules } from '../../api/pool-defaults.ts';
 import { isRestarting, isActive, type VmiOf } from '../disruption-budget/availability.ts';
-import { disruptionBudget, usesBudget, type DisruptionBudget } from '../disruption-budget/budget.ts';
-import { claimedNames } from '../disruption-budget/claims.ts';
-import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
+import { DisruptionBudget } from '../disruption-budget/budget.ts';
+import { CLAIMS_AGAIN_MS, claimedNames } from '../disruption-budget/claims.ts';
+import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -56,8 +56,6 @@ export interface DrainInput {
 
 /** Most VMs that are begun with at once. */
 const MAX_AT_ONCE = 100;
-/** How often to look again while others have claimed the budget: a released claim causes no event of the pool. */
-const CLAIMS_AGAIN_MS = 2_000;
 
 const NOTHING: DrainPlan = { evacuate: [], statuses: [], wakeAt: null };
 
@@ -137,24 +135,16 @@ class Drain {
     const claimed = claimedNames({ pool, vms, vmiOf }, now);
     const restarting = active.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
     const inProgress = [...acting, ...claimed, ...restarting];
-    const budget = disruptionBudget({ pool, vms, vmiOf, inProgress, now });
-    const { names, count, most } = budget;
+    const budget = new DisruptionBudget({ pool, vms, vmiOf, inProgress, now });
     const closed = this.#closed();
-    let used = count;
     for (const { vm, need } of acts) {
-      const takes = need.needsBudget && usesBudget(vm, budget) && !names.has(vm.name);
       if (need.needsBudget && !need.isBegun && closed !== null) this.#add(vm, 'Window', closed);
-      else if (takes && used >= most) {
-        this.#add(
-          vm,
-          'Budget',
-          `waits: ${used === 1 ? '1 VM is' : `${used} VMs are`} unavailable or being moved, and maxUnavailable allows ${most - budget.availableSurge.size}${besideExtra(budget)}`,
-        );
+      else if (need.needsBudget && !budget.admits(vm)) {
+        this.#add(vm, 'Budget', `waits: ${whyFullOf(budget)}`);
         if (claimed.length > 0) this.#wake(now + CLAIMS_AGAIN_MS);
       } else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);
       else {
-        if (takes) used++;
-        names.add(vm.name);
+        if (need.needsBudget) budget.take(vm);
         const vmi = vmiOf(vm)!;
         this.#evacuate.push({ name: vm.name, uid: vmi.uid, node: nodeToLeave(vmi), act: need.act, why: need.why });
         const message = need.act === 'migrate' ? 'is being migrated' : `is being restarted: ${need.why}`;
@@ -169,11 +159,7 @@ class Drain {
     const window = windowAt(windows, this.#in.now);
     if (window.open) return null;
     this.#wake(window.next);
-    const when =
-      window.next === null
-        ? 'no window of spec.drain opens any more'
-        : `the next window opens at ${new Date(window.next).toISOString()}`;
-    return ['waits: ' + when, ...windowFaults(windows, 'spec.drain.windows')].join(', ');
+    return `waits: ${whyClosed(window, windows, 'spec.drain.windows')}`;
   }
 
   #add(vm: VmView, state: EvacuationStatus['state'], message: string): void {
@@ -185,5 +171,8 @@ class Drain {
   }
 }
 
-const besideExtra = ({ availableSurge: { size } }: DisruptionBudget): string =>
-  size === 0 ? '' : `, beside the ${size} that extra VMs stand in for`;
+function whyFullOf({ count, most, availableSurge: { size } }: DisruptionBudget): string {
+  const unavailable = `${count === 1 ? '1 VM is' : `${count} VMs are`} unavailable or being moved`;
+  const beside = size === 0 ? '' : `, beside the ${size} that extra VMs stand in for`;
+  return `${unavailable}, and maxUnavailable allows ${most - size}${beside}`;
+}

@@ -6,9 +6,13 @@ import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 /** All times in milliseconds since the epoch. */
 export type WindowState =
   /** Open until `until` at least; null: there are no windows, so always. */
-  | { open: true; until: number | null }
-  /** `next`: when a window opens; null: never. */
-  | { open: false; next: number | null };
+  { open: true; until: number | null } | ClosedWindow;
+
+/** `next`: when a window opens, in milliseconds since the epoch; null: never. */
+export interface ClosedWindow {
+  open: false;
+  next: number | null;
+}
 
 /**
  * Reports whether a batch may begin at `now`: always if there are no windows, otherwise while any window is open. A
@@ -33,6 +37,16 @@ export const windowFaults = (windows: readonly MaintenanceWindow[], path: string
     const schedule = scheduleOf(window);
     return 'fault' in schedule ? [`${path}[${index}]: ${schedule.fault}`] : [];
   });
+
+/**
+ * Says what is waited for while the windows at this path are closed. Windows that `drover apply` has not checked may
+ * never open.
+ */
+export const whyClosed = ({ next }: ClosedWindow, windows: readonly MaintenanceWindow[] = [], path = ''): string =>
+  [
+    next === null ? 'no window opens any more' : `the next window opens at ${new Date(next).toISOString()}`,
+    ...windowFaults(windows, path),
+  ].join(', ');
 
 interface Schedule {
   cron: ReturnType<typeof cronOf>;

@@ -7,7 +7,7 @@ import {
   type MaybeAvailable,
   type VmiOf,
 } from '../disruption-budget/availability.ts';
-import { disruptionBudget, minReadyMsOf } from '../disruption-budget/budget.ts';
+import { DisruptionBudget, minReadyMsOf } from '../disruption-budget/budget.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime } from '../status/conditions.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
@@ -41,7 +41,7 @@ export const poolAvailability = (pool: StoredPool, vms: readonly VmView[], vmiOf
   };
   const all = vms.filter((vm) => isRegular(vm) && isActive(vm));
   const active = all.map((vm) => ({ name: vm.name, availableSince: since(vm) }));
-  const { availableSurge } = disruptionBudget({ pool, vms, vmiOf, inProgress: [], now });
+  const { availableSurge } = new DisruptionBudget({ pool, vms, vmiOf, inProgress: [], now });
   return { ...availabilityOf(pool.spec.replicas, active, now), availableSurge: availableSurge.size };
 };
 

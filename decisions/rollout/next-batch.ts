@@ -3,9 +3,9 @@ import { REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { requesterOf } from '../../api/requested-by.ts';
 import { isMeantToRun, activeVmi, type VmiOf } from '../disruption-budget/availability.ts';
-import { disruptionBudget } from '../disruption-budget/budget.ts';
-import { claimedNames } from '../disruption-budget/claims.ts';
-import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
+import { DisruptionBudget } from '../disruption-budget/budget.ts';
+import { CLAIMS_AGAIN_MS, claimedNames } from '../disruption-budget/claims.ts';
+import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
 import type { SurgeNeed } from '../surge/need.ts';
@@ -25,9 +25,6 @@ const MAX_IN_BATCH = 1_000;
 
 /** How many changed Secrets and ConfigMaps the reason of a batch names. */
 const CHANGES_NAMED = 3;
-
-/** How often to look again while others have claimed the budget. */
-const CLAIMS_AGAIN_MS = 2_000;
 
 /** A batch to begin. */
 export interface PlannedBatch {
@@ -64,12 +61,12 @@ export function nextVms(
   const { pool, vms, vmiOf, queued, evacuating, now } = context.input;
   const claimed = claimedNames({ pool, vms, vmiOf }, now);
   const taken = [...inProgress.unsettled, ...claimed, ...evacuating];
-  const budget = disruptionBudget({ pool, vms, vmiOf, inProgress: taken, now });
+  const budget = new DisruptionBudget({ pool, vms, vmiOf, inProgress: taken, now });
   // Standby VMs first: what they show of the new revision costs nobody anything.
   const standby = free.filter(({ vm }) => !isRegular(vm));
   const isStandbyFirst = standby.length > 0 || inProgress.all.size > inProgress.regular.size;
   const candidates = inOrder(context, isStandbyFirst ? standby : free, stepRoom === null ? null : target.revision);
-  const limits = { budget: Math.max(budget.most - budget.count, 0), toStep: stepRoom };
+  const limits = { budget: Math.max(budget.left, 0), toStep: stepRoom };
   const { chosen, paid, hasMore } = choose(context, candidates, { ...limits, pays: () => true });
   const wait = queued.filter((held) => held.revision === target.revision).length;
   if (chosen.length === 0 && (hasMore || (wait > 0 && limits.budget === 0))) {
@@ -148,7 +145,6 @@ function sayFull(context: RolloutContext, state: RolloutStatus, full: FullBudget
     isBlocked ? 'Blocked' : 'Budget',
     [`${unavailable}, and maxUnavailable allows ${most - availableSurge.size}`, ...more].join('; '),
   );
-  // A released claim causes no event of the pool.
   if (claimed.some((name) => !unsettled.has(name))) waits.wake(input.now + CLAIMS_AGAIN_MS);
 }
 
@@ -243,11 +239,7 @@ function isTooEarly({ spec, waits, input: { now, notBefore, held } }: RolloutCon
   const window = windowAt(spec.rollout.windows, now);
   if (!window.open) {
     if (window.next !== null) waits.wake(window.next);
-    const when =
-      window.next === null
-        ? 'no maintenance window opens any more'
-        : `the next maintenance window opens at ${new Date(window.next).toISOString()}`;
-    waits.for('Window', [when, ...windowFaults(spec.rollout.windows, 'spec.rollout.windows')].join('; '));
+    waits.for('Window', whyClosed(window, spec.rollout.windows, 'spec.rollout.windows'));
     return true;
   }
   if (notBefore <= now) return false;

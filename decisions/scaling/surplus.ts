@@ -4,7 +4,7 @@ import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { isAtRest, type VmiOf } from '../disruption-budget/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
-import { windowAt, windowFaults, type WindowState } from '../lib/maintenance-windows.ts';
+import { whyClosed, windowAt, type ClosedWindow, type WindowState } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import type { StandbyVm } from '../standby/standby.ts';
 import { withTime } from '../status/conditions.ts';
@@ -94,7 +94,7 @@ function blockedIn(
   const free = members.filter((vm) => mayLeave(input, vm)).length;
   const count = members.length - wanted - (window.open ? free : 0);
   if (count <= 0) return null;
-  const { reason, why } = window.open ? causes(input, group) : closed(input, group, window.next);
+  const { reason, why } = window.open ? causes(input, group) : closed(input, group, window);
   const stay = count === 1 ? '1 VM stays that is' : `${count} VMs stay that are`;
   return { reason, count, sentences: [`${stay} more than the ${wanted} wanted${as}: ${why[0]}`, ...why.slice(1)] };
 }
@@ -107,16 +107,14 @@ const unreadable = (count: number, fault: string): BlockedSurplus => ({
 });
 
 /** VMs that are protected stay also inside a window, if too many are. */
-function closed({ rules }: SurplusInput, { members, wanted }: Group, next: number | null): Causes {
+function closed({ rules }: SurplusInput, { members, wanted }: Group, window: ClosedWindow): Causes {
   const kept = members.filter((vm) => vm.protected);
-  const opening =
-    next === null
-      ? 'no window for scale-in opens any more'
-      : `the next window for scale-in opens at ${new Date(next).toISOString()}`;
-  const faults =
-    rules.kind === 'proactive' ? windowFaults(rules.windows, 'spec.scaleInStrategy.proactive.windows') : [];
+  const windows = rules.kind === 'proactive' ? rules.windows : [];
   const held = kept.length > wanted ? sentence(kept, 'protected from scale-in') : [];
-  return { reason: 'WaitingForWindow', why: [opening, ...faults, ...held] };
+  return {
+    reason: 'WaitingForWindow',
+    why: [whyClosed(window, windows, 'spec.scaleInStrategy.proactive.windows'), ...held],
+  };
 }
 
 interface Causes {

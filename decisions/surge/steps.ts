@@ -1,6 +1,6 @@
 import { isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
-import { disruptionBudget } from '../disruption-budget/budget.ts';
-import { claimedNames } from '../disruption-budget/claims.ts';
+import { DisruptionBudget } from '../disruption-budget/budget.ts';
+import { CLAIMS_AGAIN_MS, claimedNames } from '../disruption-budget/claims.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import { allowanceOf, refusedOf } from '../pool/failures.ts';
@@ -33,9 +33,6 @@ export interface SurgeSteps {
   /** When to look again; milliseconds since the epoch. */
   wakeAt: number | null;
 }
-
-/** How often to look again while others have claimed the budget. */
-const CLAIMS_AGAIN_MS = 2_000;
 
 /**
  * Returns the steps towards as many extra VMs as the rollout has a use for. One that is available leaves only while the
@@ -73,13 +70,16 @@ function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: Su
   const { pool, vms, vmiOf, now, need, inProgress } = input;
   const claimed = claimedNames({ pool, vms, vmiOf }, now);
   const going = [...need.unsettled, ...claimed, ...inProgress.deleting];
-  const { most, count, availableSurge, names } = disruptionBudget({ pool, vms, vmiOf, inProgress: going, now });
-  let room = most - count;
+  const budget = new DisruptionBudget({ pool, vms, vmiOf, inProgress: going, now });
   const free = leaving.filter(
     (vm) => !vm.protected && whyNotNow(vm, liveVmi(vmiOf(vm))) === null && !inProgress.creating.includes(vm.name),
   );
-  const may = free.filter(({ name }) => !availableSurge.has(name) || names.has(name) || room-- > 0);
-  // A claim that is given back causes no event of the pool.
+  const may: SurgeVm[] = [];
+  for (const vm of free) {
+    if (!budget.admits(vm)) continue;
+    budget.take(vm);
+    may.push(vm);
+  }
   return { may, wakeAt: may.length < free.length && claimed.length > 0 ? now + CLAIMS_AGAIN_MS : null };
 }
 

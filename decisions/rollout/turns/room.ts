@@ -1,5 +1,5 @@
 import { isDown, type VmiOf } from '../../disruption-budget/availability.ts';
-import { disruptionBudget } from '../../disruption-budget/budget.ts';
+import { DisruptionBudget } from '../../disruption-budget/budget.ts';
 import { claimedNames } from '../../disruption-budget/claims.ts';
 import type { StoredPool } from '../../views/pool.ts';
 import { isRegular, type VmView } from '../../views/vm.ts';
@@ -20,8 +20,7 @@ export interface TurnInput {
 /** How many more VMs a batch may take down. */
 export function roomIn({ pool, vms, vmiOf, onTheirWay, now }: TurnInput): number {
   const inProgress = [...onTheirWay, ...claimedNames({ pool, vms, vmiOf }, now)];
-  const { most, count } = disruptionBudget({ pool, vms, vmiOf, inProgress, now });
-  return most - count;
+  return new DisruptionBudget({ pool, vms, vmiOf, inProgress, now }).left;
 }
 
 /** Whether a VM of a batch must wait for room: others go down for nobody. */

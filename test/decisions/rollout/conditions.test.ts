@@ -123,7 +123,7 @@ describe('Progressing', () => {
       { vms: canary, spec: { rollout: { windows } } },
       'True',
       'WaitingForWindow',
-      'the next maintenance window opens at 2026-01-01T22:00:00.000Z',
+      'the next window opens at 2026-01-01T22:00:00.000Z',
     ],
     [{ vms: canary, spec: { paused: true } }, 'False', 'Paused', ''],
     [{ vms: canary, state: stopped('Aborted', 'not today') }, 'False', 'Aborted', 'by anna: not today'],

@@ -261,16 +261,14 @@ describe('no batch begins', () => {
       'outside of the windows',
       { spec: { rollout: { windows } } },
       'Waiting',
-      ['the next maintenance window opens at 2026-01-01T22:00:00.000Z'],
+      ['the next window opens at 2026-01-01T22:00:00.000Z'],
       Date.UTC(2026, 0, 1, 22),
     ],
     [
       'if no window can be read',
       { spec: { rollout: { windows: [{ cron: '0 22 * * *', duration: '2 hours' }] } } },
       'Waiting',
-      [
-        'no maintenance window opens any more; spec.rollout.windows[0]: "2 hours" is not a duration such as 30s, 10m or 1h30m',
-      ],
+      ['no window opens any more, spec.rollout.windows[0]: "2 hours" is not a duration such as 30s, 10m or 1h30m'],
       null,
     ],
     ['before its time', { notBefore: NOW + 500 }, 'RollingOut', [`it goes on at ${at(NOW + 500)}`], NOW + 500],

@@ -136,8 +136,7 @@ describe('a pool with windows for scale-in', () => {
     expect(planned).toMatchObject({ steps: [], wakeAt: opening });
     expect(condition(planned)).toMatchObject({
       reason: 'WaitingForWindow',
-      message:
-        '1 VM stays that is more than the 1 wanted: the next window for scale-in opens at 2026-06-01T22:00:00.000Z',
+      message: '1 VM stays that is more than the 1 wanted: the next window opens at 2026-06-01T22:00:00.000Z',
     });
     const inside = at('2026-06-01T23:59:00Z');
     expect(leaving(inside)).toHaveLength(1);
@@ -150,7 +149,7 @@ describe('a pool with windows for scale-in', () => {
     expect(condition(at('2026-06-01T12:00:00Z', kept))?.message).toMatch(/; web-1, web-2 are protected from scale-in$/);
     const never = { proactive: { windows: [{ cron: '0 25 * * *', duration: '2h' }] } };
     expect(condition(at('2026-06-01T12:00:00Z', vms, { scaleInStrategy: never }))?.message).toMatch(
-      /no window for scale-in opens any more; spec\.scaleInStrategy\.proactive\.windows\[0\]: hour 25/,
+      /no window opens any more, spec\.scaleInStrategy\.proactive\.windows\[0\]: hour 25/,
     );
   });
 

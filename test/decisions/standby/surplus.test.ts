@@ -42,7 +42,7 @@ describe('standby VMs that are too many, and stay, are told of with the reason',
     ['Protected', {}, two.map((vm) => ({ ...vm, protected: true })), 'web-2, web-3 are protected from scale-in'],
     ['Unmanaged', { unmanaged: {} }, two, 'scale-in is left to people, and the pool has web-2, web-3 as standby'],
     ['NotHalted', { opportunistic: {} }, two, 'web-2, web-3 are not halted'],
-    ['WaitingForWindow', { proactive: { windows } }, two, `the next window for scale-in opens at ${OPENING}`],
+    ['WaitingForWindow', { proactive: { windows } }, two, `the next window opens at ${OPENING}`],
   ])('%s', (reason, strategy, vms, why) => {
     const found = plan(vms, strategy);
     expect(deleted(found)).toEqual([]);

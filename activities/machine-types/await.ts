@@ -1,4 +1,3 @@
-import type { OwningPool } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
 import { MAX_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
@@ -10,12 +9,8 @@ import { waitFor, SETTLE_MS_A_VM } from '../cache/wait-for.ts';
 import { digestOf } from '../lib/digest.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { lateOf } from '../power/power.ts';
-import { contextOf, type TransitionRequest } from './context.ts';
-import type { OtherTransitions } from './other-transitions.ts';
-import { isRelevantToTransition } from './relevant-change.ts';
+import type { TransitionContext, TransitionContexts, TransitionRequest } from './context.ts';
 
-/** While nothing is in progress: others restart their VMs at any time, and reporting that is not urgent. */
-const IDLE_SETTLE_MS_A_VM = 4 * SETTLE_MS_A_VM;
 /** How long work is gathered, unless enough has come together before. */
 const GATHER_MS = 500;
 
@@ -41,7 +36,7 @@ export interface TransitionObservation extends Omit<TransitionPlan, 'wakeAt'> {
 
 export interface AwaitTransitionOptions {
   cache: ClusterCache;
-  others: OtherTransitions;
+  contexts: TransitionContexts;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
   onLook?: ((id: string, counts: TransitionCounts) => void) | undefined;
@@ -52,36 +47,28 @@ export interface AwaitTransitionOptions {
  * Looks at this worker's caches, and only when something relevant has changed or is due.
  */
 export function awaitTransition(
-  { cache, others, stopping, onLook }: AwaitTransitionOptions,
+  { cache, contexts, stopping, onLook }: AwaitTransitionOptions,
   request: AwaitTransitionRequest,
 ): Promise<TransitionObservation> {
-  const { ref, minVersions, inProgress, failed, maxRestarts, takes, isEnding, notBefore } = request;
-  let isRelevant: ((changed: Changed) => boolean) | undefined;
+  const { ref, minVersions, notBefore } = request;
+  let takesIn: TransitionContext['takesIn'] | undefined;
+  /** The budgets are counted for all that wait to be restarted. */
+  let restarts = 0;
   let isFirst = true;
   const options = {
     cache,
     stopping,
     minVersions,
-    isRelevant: (changed: Changed) => isRelevant?.(changed) ?? true,
-    settleMs: () => cache.vms.size * (inProgress.length > 0 ? SETTLE_MS_A_VM : IDLE_SETTLE_MS_A_VM),
+    isRelevant: ({ change }: Changed) => takesIn?.(change) ?? true,
+    settleMs: () => restarts * SETTLE_MS_A_VM,
     gatherMs: GATHER_MS,
   };
   return withHeartbeat(() =>
     waitFor<TransitionObservation>(options, async (now) => {
-      const { rules, snapshot } = await contextOf(cache, others, request);
-      isRelevant = isRelevantToTransition(cache, rules);
-      const whole = planTransition({
-        rules,
-        vms: cache.vms.values(),
-        pools: ownersOf(cache),
-        snapshot,
-        inProgress,
-        failed,
-        maxRestarts,
-        takes,
-        isEnding,
-        now,
-      });
+      const context = await contexts.of(request);
+      ({ takesIn } = context);
+      restarts = context.needs.tally.restarts.size;
+      const whole = planTransition(context.needs, { ...request, now });
       const skipped = inShort(whole.skipped);
       const { wakeAt, ...plan } = { ...whole, skipped, ...(now < notBefore ? { take: [] } : {}) };
       onLook?.(ref.id, plan.counts);
@@ -114,9 +101,4 @@ function isPlenty(
 ): boolean {
   if (Math.max(patch.length, unmark.length) >= MAX_TO_CHANGE || pools.length + check.length > 0) return true;
   return take.length >= Math.ceil(maxRestarts / 4) || (settled.length > 0 && settled.length === inProgress.length);
-}
-
-function* ownersOf(cache: ClusterCache): Iterable<OwningPool> {
-  for (const pool of cache.pools.values())
-    yield { pool, vms: () => cache.vms.ownedBy('VirtualMachinePool', pool.metadata) };
 }

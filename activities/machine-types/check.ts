@@ -2,24 +2,30 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { formatFault } from '../../decisions/machine-types/fault.ts';
-import { poolTransitionState } from '../../decisions/machine-types/pool-state.ts';
-import { faultOf, restartable, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
+import {
+  faultOf,
+  formatFault,
+  restartable,
+  wantedResults,
+  type WantedResult,
+} from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVm } from '../lib/live-vm.ts';
-import { contextOf, type TransitionContext, type TransitionRequest } from './context.ts';
+import type { TransitionContext, TransitionContexts, TransitionRequest } from './context.ts';
 import { resultingType } from './dry-run.ts';
-import type { OtherTransitions } from './other-transitions.ts';
 import { missingRights, rightsFor } from './rights.ts';
 
 export interface CheckOptions {
   client: KubeClient;
   cache: ClusterCache;
-  others: OtherTransitions;
+}
+
+export interface PreflightOptions extends CheckOptions {
+  contexts: TransitionContexts;
 }
 
 export interface Checked {
@@ -41,7 +47,7 @@ export interface Preflight extends Checked {
  * Finds out what would become of the VMs in scope, and what stands in the way, before anything is written. Throws a
  * non-retryable failure if the transition is refused.
  */
-export async function preflight(options: CheckOptions, request: PreflightRequest): Promise<Preflight> {
+export async function preflight(options: PreflightOptions, request: PreflightRequest): Promise<Preflight> {
   try {
     return await checkAll(options, request);
   } catch (error) {
@@ -50,16 +56,16 @@ export async function preflight(options: CheckOptions, request: PreflightRequest
   }
 }
 
-async function checkAll(options: CheckOptions, request: PreflightRequest): Promise<Preflight> {
-  const { client, cache, others } = options;
+async function checkAll(options: PreflightOptions, request: PreflightRequest): Promise<Preflight> {
+  const { client, cache, contexts } = options;
   const { transition } = request;
   // VMs and pools that were created just before the request are in scope too.
   if (request.minVersions !== undefined) await cache.catchUp(request.minVersions);
   else await Promise.all([cache.pools, cache.vms, cache.vmis].map((list) => list.relist()));
-  const context = await contextOf(cache, others, { ...request, results: [] }, 0);
+  const context = await contexts.of({ ...request, results: [] }, 0);
   const missing = await missingRights(
     client,
-    rightsFor({ restarts: transition.restartNow, pools: changesPools(cache, context) }),
+    rightsFor({ restarts: transition.restartNow, pools: context.needs.changesPools }),
     transition.scope.namespaces,
   );
   if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
@@ -112,18 +118,6 @@ export async function checkTypes(
     }
   }
   return { results, minVersions: { vms } };
-}
-
-function changesPools(cache: ClusterCache, { rules, snapshot }: TransitionContext): boolean {
-  for (const pool of cache.pools.values()) {
-    const { state } = poolTransitionState(
-      rules,
-      { pool, vms: () => cache.vms.ownedBy('VirtualMachinePool', pool.metadata) },
-      snapshot,
-    );
-    if (state === 'change' || state === 'check') return true;
-  }
-  return false;
 }
 
 const refused = (sentences: string[]): ApplicationFailure =>

@@ -9,9 +9,8 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { BegunPower } from '../power/power.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionObservation } from './await.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './check.ts';
-import { contextOf, type TransitionRequest } from './context.ts';
+import { TransitionContexts, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
-import { OtherTransitions } from './other-transitions.ts';
 import { MachineTypePatcher, type TypeChanges, type Unpatched } from './patch-vms.ts';
 import { patchPoolTemplates, type ChangedPools } from './pools.ts';
 import { beginRestarts, type BeginTransitionRestartsRequest } from './restarts.ts';
@@ -53,22 +52,23 @@ export interface MachineTypeActivityOptions {
 
 export function createMachineTypeActivities(options: MachineTypeActivityOptions) {
   const { client, cache, places, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
-  const others = new OtherTransitions();
+  const contexts = new TransitionContexts(cache);
+  const { others } = contexts;
   const contextAt = async (request: TransitionRequest) => {
     await cache.catchUp(request.minVersions);
-    return contextOf(cache, others, request);
+    return contexts.of(request);
   };
 
   return {
     preflightTransition: (request: PreflightRequest): Promise<Preflight> =>
-      withHeartbeat(() => preflight({ client, cache, others }, request)),
+      withHeartbeat(() => preflight({ client, cache, contexts }, request)),
 
     awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionObservation> =>
-      awaitTransition({ cache, others, stopping, onLook }, request),
+      awaitTransition({ cache, contexts, stopping, onLook }, request),
 
     /** Finds out what becomes of groups of VMs that no dry run has shown yet. */
     checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
-      withHeartbeat(async () => checkTypes({ client, cache, others }, await contextAt(request), request.wanted)),
+      withHeartbeat(async () => checkTypes({ client, cache }, await contextAt(request), request.wanted)),
 
     /**
      * Changes the types of VMs, or marks VMs of which only the VMI has the old type. Safe to run again at any point.

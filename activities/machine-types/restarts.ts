@@ -1,4 +1,4 @@
-import { countedVms, type FailedVm, type VmiInProgress } from '../../decisions/machine-types/limit.ts';
+import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
 import { transitionNeed } from '../../decisions/machine-types/vm-need.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -39,7 +39,8 @@ export async function beginRestarts(
   const acting = new Set(vms);
   const others = [...chosen.keys()].filter((key) => !acting.has(key));
   const note = `Restarted for its new machine type, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
-  const counted = countedVms(context.rules, cache.vms.values(), context.snapshot, request);
+  context.needs.follow(request);
+  const counted = [...context.needs.tally.limited];
   const power = new VmPower({
     action: 'Restart',
     client,

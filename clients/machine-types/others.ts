@@ -1,4 +1,3 @@
-import { othersOf } from '../../decisions/machine-types/other-transitions.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { transitionIdOf } from '../../workflows/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
@@ -14,7 +13,8 @@ export interface OthersRunning {
 
 /** Returns the transitions that left something on VMs and still run. Asks Temporal only if there are any. */
 export async function othersRunning(session: Session, vms: readonly VmView[]): Promise<OthersRunning> {
-  const ids = [...othersOf(vms, '')];
+  const left = vms.flatMap(({ transition, transitionMark }) => [transition?.id, transitionMark]);
+  const ids = [...new Set(left)].filter((id) => id !== undefined && id !== null);
   if (ids.length === 0) return { ids: new Set(), unknown: null };
   if (!(await session.knowsTemporal())) return unknown("give Temporal's address with --address");
   try {

@@ -2,7 +2,7 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isAlias } from './machine-type.ts';
 import { scopeRules, type ScopeRules } from './scope.ts';
-import type { Transition, TransitionRecord, TransitionResult, TypeGroup } from './transition.ts';
+import type { PoolTransitionState, Transition, TransitionRecord, TransitionResult, TypeGroup } from './transition.ts';
 
 export interface TransitionRulesInput {
   ref: { cluster: string; id: string };
@@ -13,12 +13,11 @@ export interface TransitionRulesInput {
   othersRunning: Pick<ReadonlySet<string>, 'has'>;
 }
 
-/**
- * A transition, prepared for queries about thousands of VMs. Build a new one for each pass, because findings about
- * pools are cached with it.
- */
+/** A transition, prepared for queries about thousands of VMs. */
 export interface TransitionRules extends Omit<TransitionRulesInput, 'results'> {
   scope: ScopeRules;
+  /** What was found about pools, by their UIDs, since each of their many VMs asks: forget what may have changed. */
+  pools: Map<string, PoolTransitionState>;
   /** Undefined if no dry run has shown it yet. */
   resultOf: (group: TypeGroup) => TransitionResult | undefined;
 }
@@ -31,6 +30,7 @@ export function transitionRules({ ref, transition, results, othersRunning }: Tra
     transition,
     othersRunning,
     scope: scopeRules(transition.scope),
+    pools: new Map(),
     resultOf: (group) => byGroup.get(groupKey(group)),
   };
 }

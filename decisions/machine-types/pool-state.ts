@@ -17,39 +17,18 @@ import {
   type TransitionRules,
 } from './criteria.ts';
 import { recordOf } from './record.ts';
-import type { TypeGroup } from './transition.ts';
-
-/** What a transition means for one of drover's pools. */
-export type PoolTransitionState =
-  /** The template is not affected: the pool's VMs are treated like any others. */
-  | { state: 'apart' }
-  /** The resulting type of its VMs is not known yet: dry runs of these groups must show it first. */
-  | { state: 'check'; groups: TypeGroup[] }
-  /** The machine type of its template is to be set (null: cleared), and recorded. */
-  | { state: 'change'; to: string | null }
-  /**
-   * Its template, of this revision, is as it should be, and the pool updates its VMs to it. `isOurs`: this transition
-   * has changed it.
-   */
-  | { state: 'rolls'; revision: string; isOurs: boolean }
-  | { state: 'deferred'; why: string }
-  | { state: 'left'; why: string };
+import type { PoolTransitionState, TypeGroup } from './transition.ts';
 
 type Snapshot = Pick<VmsSnapshot, 'vmiOf'>;
-
-/** Cached per set of rules, because each of a pool's many VMs asks for it. */
-const found = new WeakMap<TransitionRules, Map<string, PoolTransitionState>>();
 
 export function poolTransitionState(
   rules: TransitionRules,
   owner: OwningPool,
   snapshot: Snapshot,
 ): PoolTransitionState {
-  const stands = found.get(rules) ?? new Map<string, PoolTransitionState>();
-  found.set(rules, stands);
   const { uid } = owner.pool.metadata;
-  const state = stands.get(uid) ?? stateOf(rules, owner, snapshot);
-  stands.set(uid, state);
+  const state = rules.pools.get(uid) ?? stateOf(rules, owner, snapshot);
+  rules.pools.set(uid, state);
   return state;
 }
 

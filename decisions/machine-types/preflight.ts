@@ -4,7 +4,7 @@ import type { NodeView } from '../views/node.ts';
 import type { VmView } from '../views/vm.ts';
 import { groupKey, groupOf, wantedType, type TransitionRules } from './criteria.ts';
 import { poolTransitionState } from './pool-state.ts';
-import type { TypeGroup } from './transition.ts';
+import type { TransitionResult, TypeGroup } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
 /** A group of VMs whose resulting type is not known yet. */
@@ -90,4 +90,11 @@ export function faultOf(
     typed.length === 0 ||
     typed.some(({ schedulable, machineTypes }) => schedulable && machineTypes.includes(to));
   return isKnown ? null : `no schedulable node has ${to}`;
+}
+
+/** Says in one sentence why VMs block a transition, and what to do about it. For results with a fault. */
+export function formatFault({ from, to, architecture, preference, vms, fault }: TransitionResult): string {
+  const of = [architecture, preference].filter((one) => one !== null).join(', ');
+  const whose = `${vms} ${vms === 1 ? 'VM' : 'VMs'} with ${from}${of === '' ? '' : ` (${of})`}`;
+  return `${whose} would get ${to === '' ? 'the default' : to}: ${fault}; choose another type with --to, or leave them out with --exclude; with --force KubeVirt judges each of them`;
 }

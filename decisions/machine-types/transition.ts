@@ -103,6 +103,22 @@ export interface TypeGroup {
   preference: string | null;
 }
 
+/** What a transition means for one of drover's pools. */
+export type PoolTransitionState =
+  /** The template is not affected: the pool's VMs are treated like any others. */
+  | { state: 'apart' }
+  /** The resulting type of its VMs is not known yet: dry runs of these groups must show it first. */
+  | { state: 'check'; groups: TypeGroup[] }
+  /** The machine type of its template is to be set (null: cleared), and recorded. */
+  | { state: 'change'; to: string | null }
+  /**
+   * Its template, of this revision, is as it should be, and the pool updates its VMs to it. `isOurs`: this transition
+   * has changed it.
+   */
+  | { state: 'rolls'; revision: string; isOurs: boolean }
+  | { state: 'deferred'; why: string }
+  | { state: 'left'; why: string };
+
 /** Resulting type of the VMs of a group, found by a server-side dry run. */
 export interface TransitionResult extends TypeGroup {
   /** Empty if no default fills it in. */

@@ -20,8 +20,8 @@ import {
   type TransitionRules,
 } from './criteria.ts';
 import { isAlias } from './machine-type.ts';
-import { poolTransitionState, type PoolTransitionState } from './pool-state.ts';
-import type { TypeGroup } from './transition.ts';
+import { poolTransitionState } from './pool-state.ts';
+import type { PoolTransitionState, TypeGroup } from './transition.ts';
 
 /** What one VM needs from a transition. */
 export type TransitionNeed =

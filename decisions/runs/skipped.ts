@@ -13,7 +13,7 @@ export interface Skipped {
 
 /** How many reasons, names per reason, and characters per reason are reported: limits the size of a report. */
 const MAX_REASONS = 40;
-const MAX_NAMES = 40;
+export const MAX_NAMES = 40;
 const WHY_LENGTH = 300;
 
 /**

@@ -1,11 +1,13 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import {
   preflight,
-  type CheckOptions,
+  type PreflightOptions,
   type Preflight,
   type PreflightRequest,
 } from '../../../activities/machine-types/check.ts';
+import { TransitionContexts } from '../../../activities/machine-types/context.ts';
 import type { ResourceVersions } from '../../../decisions/lib/resource-versions.ts';
 import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 
@@ -18,10 +20,12 @@ async function askedOfCaches(request: Pick<PreflightRequest, 'minVersions'>): Pr
     ...caches,
     catchUp: (minVersions: ResourceVersions) => Promise.resolve(asked.push(minVersions)),
     versionsOf: () => ({}),
+    subscribe: () => () => {},
   };
   const client = { create: () => Promise.resolve({ status: { allowed: true } }) };
-  const others = { refresh: () => Promise.resolve(), runs: () => false };
-  const options = { client, cache, others } as unknown as CheckOptions;
+  const contexts = new TransitionContexts(cache as unknown as ClusterCache);
+  contexts.others.refresh = () => Promise.resolve();
+  const options = { client, cache, contexts } as unknown as PreflightOptions;
   const whole: PreflightRequest = {
     ref: { cluster: 'default', id: '1f0c92ab' },
     transition: aTransition(),

@@ -1,10 +1,7 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import { isDown, isActive } from '../../../decisions/disruption-budget/availability.ts';
-import {
-  namespacedName,
-  type OwningPool,
-  type VmsSnapshot,
-} from '../../../decisions/disruption-budget/restart-budget.ts';
+import { namespacedName, type OwningPool } from '../../../decisions/disruption-budget/restart-budget.ts';
+import type { Fleet } from '../../../decisions/machine-types/needs.ts';
 import { templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import type { TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
@@ -38,14 +35,14 @@ export class ModelCluster {
     for (const vm of vms) this.add(vm);
   }
 
-  get snapshot(): VmsSnapshot {
-    const owner = this.owner;
-    return {
-      vmOf: (key) => this.vms.get(key),
-      vmiOf: (vm) => this.vmis.get(namespacedName(vm)),
-      poolOf: (vm) => (vm.owner === null ? undefined : owner),
-    };
-  }
+  readonly snapshot: Fleet = {
+    vmOf: (key) => this.vms.get(key),
+    vmiOf: (vm) => this.vmis.get(namespacedName(vm)),
+    poolOf: (vm) => (vm.owner === null ? undefined : this.owner),
+    vms: () => this.vms.values(),
+    pools: () => [this.owner],
+    poolAt: (key) => (key === namespacedName(this.pool.metadata) ? this.owner : undefined),
+  };
 
   get owner(): OwningPool {
     const owned = [...this.vms.values()].filter(({ owner }) => owner !== null);
@@ -147,7 +144,11 @@ export class ModelCluster {
     this.pool = {
       ...this.pool,
       spec,
-      metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations }) },
+      metadata: {
+        ...metadata,
+        generation: (this.pool.metadata.generation ?? 0) + 1,
+        ...(annotations === undefined ? {} : { annotations }),
+      },
     };
   }
 

@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import { namespacedName, RestartBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
-import { countedVms, type FailedVm, type VmiInProgress } from '../../../decisions/machine-types/limit.ts';
+import type { FailedVm, VmiInProgress } from '../../../decisions/machine-types/limit.ts';
+import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { planTransition, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
 import { poolTransitionState, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
@@ -80,20 +81,10 @@ export class ModelTransition {
   }
 
   #plan(): TransitionPlan {
-    const { vms, snapshot, owner, now } = this.#cluster;
+    const { snapshot, now } = this.#cluster;
     const { rules, inProgress, failed, isEnding, maxRestarts } = this;
-    return planTransition({
-      rules,
-      vms: vms.values(),
-      pools: [owner],
-      snapshot,
-      inProgress,
-      failed,
-      maxRestarts,
-      takes: !isEnding,
-      isEnding,
-      now,
-    });
+    const needs = new TransitionNeeds(rules, snapshot);
+    return planTransition(needs, { inProgress, failed, maxRestarts, takes: !isEnding, isEnding, now });
   }
 
   get maxRestarts(): number {
@@ -172,7 +163,9 @@ export class ModelTransition {
       owner: vm && snapshot.poolOf(vm),
     });
     if (vm === undefined || need.need === 'nothing' || vm.changingState) return true;
-    const counted = countedVms(this.rules, vms.values(), snapshot, this);
+    const needs = new TransitionNeeds(this.rules, snapshot);
+    needs.follow(this);
+    const counted = needs.tally.limited;
     const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
     const budget = new RestartBudget({
       counted,

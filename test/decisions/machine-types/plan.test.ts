@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
+import type { TransitionRules } from '../../../decisions/machine-types/criteria.ts';
 import type { VmiInProgress } from '../../../decisions/machine-types/limit.ts';
-import { MAX_TO_CHANGE, planTransition, type TransitionPlanInput } from '../../../decisions/machine-types/plan.ts';
+import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
+import { MAX_TO_CHANGE, planTransition, type TransitionTurn } from '../../../decisions/machine-types/plan.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -35,7 +37,7 @@ interface Scene {
 
 function plan(
   { vms, vmiFields = [], pool, transition = aTransition() }: Scene,
-  input: Partial<TransitionPlanInput> = {},
+  { rules = rulesOf(transition), ...turn }: Partial<TransitionTurn> & { rules?: TransitionRules } = {},
 ) {
   const vmis = vms.flatMap((vm, index) =>
     vmiFields[index] === null || !vm.hasVmi
@@ -44,7 +46,7 @@ function plan(
   );
   const snapshot = snapshotOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
   const rest = { inProgress: [], failed: [], maxRestarts: 1, takes: true, isEnding: false, now: NOW };
-  return planTransition({ rules: rulesOf(transition), vms, pools: snapshot.pools, snapshot, ...rest, ...input });
+  return planTransition(new TransitionNeeds(rules, snapshot), { ...rest, ...turn });
 }
 
 const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>

@@ -31,7 +31,7 @@ function standOf(
   const snapshot = snapshotOf(vms, { pool });
   const rules = rulesOf(transition, input);
   return {
-    ...poolTransitionState(rules, snapshot.pools[0]!, snapshot),
+    ...poolTransitionState(rules, [...snapshot.pools()][0]!, snapshot),
     needs: vms.map((vm) => transitionNeed(rules, vm, snapshot)),
   };
 }

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
-import { othersOf } from '../../../decisions/machine-types/other-transitions.ts';
 import { faultOf, restartable, wantedResults } from '../../../decisions/machine-types/preflight.ts';
 import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {
@@ -117,14 +116,4 @@ test('a record says what was there and what ran; one that takes over what anothe
     vmiUid: vmiType.uid,
   });
   expect(newRecord(changed, vmiType, { ...change, to: 'pc-q35-rhel9.8.0' }).from).toBe(NEW);
-});
-
-test('others are those that have left something on VMs', () => {
-  const vms = [
-    anOldVm('a'),
-    anOldVm('b', { transitionMark: OTHER }),
-    anOldVm('c', { transition: recordOfOurs({ id: '77777777' }) }),
-    anOldVm('d', { transitionMark: ID }),
-  ];
-  expect([...othersOf(vms, ID)].sort()).toEqual(['77777777', OTHER]);
 });

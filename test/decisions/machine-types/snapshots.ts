@@ -1,16 +1,13 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import {
-  namespacedName,
-  type OwningPool,
-  type VmsSnapshot,
-} from '../../../decisions/disruption-budget/restart-budget.ts';
+import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import {
   groupOf,
   transitionRules,
   type TransitionRules,
   type TransitionRulesInput,
 } from '../../../decisions/machine-types/criteria.ts';
+import type { Fleet } from '../../../decisions/machine-types/needs.ts';
 import type {
   Transition,
   TransitionRecord,
@@ -121,7 +118,7 @@ export const aPoolVm = (number: number, pool: StoredPool, fields: Partial<VmView
 export function snapshotOf(
   vms: readonly VmView[],
   { vmis, pool }: { vmis?: VmiView[]; pool?: StoredPool } = {},
-): VmsSnapshot & { pools: OwningPool[] } {
+): Fleet {
   const byKey = new Map(vms.map((vm) => [namespacedName(vm), vm]));
   const vmiOfVm = new Map(
     (vmis ?? vms.filter((vm) => vm.hasVmi).map((vm) => anOldVmi(vm))).map((vmi) => [vmi.vmUid, vmi]),
@@ -132,6 +129,8 @@ export function snapshotOf(
     vmOf: (key) => byKey.get(key),
     vmiOf: (vm) => vmiOfVm.get(vm.uid),
     poolOf: (vm) => (vm.owner?.uid === owner?.pool.metadata.uid ? owner : undefined),
-    pools: owner === undefined ? [] : [owner],
+    vms: () => vms,
+    pools: () => (owner === undefined ? [] : [owner]),
+    poolAt: (key) => (owner !== undefined && key === namespacedName(owner.pool.metadata) ? owner : undefined),
   };
 }

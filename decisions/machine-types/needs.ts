@@ -1,0 +1,201 @@
+import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import type { VmView } from '../views/vm.ts';
+import type { TransitionRules } from './criteria.ts';
+import { formatPool, isSameFailure, type FailedVm, type Touched } from './limit.ts';
+import { poolTransitionState } from './pool-state.ts';
+import { recordOf } from './record.ts';
+import { Tally, type Judged, type Role } from './tally.ts';
+import type { PoolTransitionState } from './transition.ts';
+import { transitionNeed, type TransitionNeed } from './vm-need.ts';
+
+/** All VMs and all of drover's pools, as they are now; by `namespace/name`. */
+export interface Fleet extends VmsSnapshot {
+  vms: () => Iterable<VmView>;
+  pools: () => Iterable<OwningPool>;
+  poolAt: (key: string) => OwningPool | undefined;
+}
+
+interface JudgedPool {
+  uid: string;
+  state: PoolTransitionState;
+  /** Differs whenever what its VMs need may differ. */
+  print: string;
+  /** Id of the transition that last changed it. */
+  record: string | null;
+}
+
+/**
+ * What all VMs need from a transition, with their sums, kept by difference: whoever watches the fleet tells each change
+ * of a VM, a VMI or a pool, and a change costs no more in a larger fleet. A change of a pool costs as much as it has
+ * VMs, and so does that of a VM whose pool's template is still of an old type.
+ */
+export class TransitionNeeds {
+  readonly rules: TransitionRules;
+  readonly fleet: Fleet;
+  readonly tally: Tally;
+  /** Without VMs that need nothing. */
+  readonly #vms = new Map<string, Judged>();
+  readonly #pools = new Map<string, JudgedPool>();
+  /** Pools that are to be judged again. */
+  readonly #due = new Set<string>();
+  readonly #toChange = new Set<string>();
+  /** How many VMs and pools other transitions have left something on, by the transitions' ids. */
+  readonly #others = new Map<string, number>();
+  #held: ReadonlySet<string> = new Set();
+  #failed: ReadonlyMap<string, FailedVm> = new Map();
+
+  constructor(rules: TransitionRules, fleet: Fleet) {
+    this.rules = rules;
+    this.fleet = fleet;
+    this.tally = new Tally(rules);
+    for (const { pool } of fleet.pools()) this.#judgePool(namespacedName(pool.metadata));
+    for (const vm of fleet.vms()) if (fleet.poolOf(vm) === undefined) this.#judge(namespacedName(vm));
+  }
+
+  /** Ids of the other transitions that matter to these VMs and pools. */
+  get others(): Iterable<string> {
+    this.#judgePools();
+    return this.#others.keys();
+  }
+
+  /** Pools whose templates are to be changed; without those that could not be. */
+  get pools(): string[] {
+    this.#judgePools();
+    return [...this.#toChange].filter((key) => !this.#failed.has(`pool ${key}`));
+  }
+
+  /** Whether there is a pool whose template is to be changed, or will be once dry runs have shown the result. */
+  get changesPools(): boolean {
+    this.#judgePools();
+    return [...this.#pools.values()].some(({ state: { state } }) => state === 'change' || state === 'check');
+  }
+
+  /** Takes in that a VM, or its VMI, has changed. Returns whether that concerns the transition. */
+  vmChanged(key: string, before?: VmView): boolean {
+    const wasConcerned = this.#vms.has(key);
+    const after = this.fleet.vmOf(key);
+    for (const vm of [before, after]) {
+      const pool = vm?.owner === undefined || vm.owner === null ? undefined : `${vm.namespace}/${vm.owner.name}`;
+      // What VMs need of a pool whose template is as it should be depends on the template alone.
+      if (pool !== undefined && this.#pools.has(pool) && this.#pools.get(pool)!.state.state !== 'rolls')
+        this.#due.add(pool);
+    }
+    this.#judge(key);
+    return wasConcerned || this.#vms.has(key);
+  }
+
+  /** Takes in that a pool has changed. Returns whether that concerns the transition. */
+  poolChanged(key: string): boolean {
+    this.#due.add(key);
+    const vms = this.fleet.poolAt(key)?.vms() ?? [];
+    return this.#judgePools() || vms.some((vm) => this.#vms.has(namespacedName(vm)));
+  }
+
+  /** Takes in which VMs are in flight, and which VMs and pools have failed. */
+  follow({ inProgress, failed }: Touched): void {
+    this.#judgePools();
+    const [held, failures] = [new Set(inProgress.map(({ vm }) => vm)), new Map(failed.map((one) => [one.vm, one]))];
+    const known = [this.#held, this.#failed] as const;
+    const names = new Set([...held, ...known[0], ...failures.keys(), ...known[1].keys()]);
+    const changed = [...names].filter(
+      (key) => held.has(key) !== known[0].has(key) || !isSameFailure(failures.get(key), known[1].get(key)),
+    );
+    const judged = changed.flatMap((key) => this.#vms.get(key) ?? []);
+    for (const one of judged) this.tally.remove(one, this.#roleOf(one.vm));
+    this.#held = held;
+    this.#failed = failures;
+    for (const one of judged) this.tally.add(one, this.#roleOf(one.vm));
+    // Nothing else updates the VMs of a pool whose template could not be changed.
+    const pools = changed.filter((key) => key.startsWith('pool ')).map((key) => key.slice('pool '.length));
+    for (const pool of pools) this.#judgeVmsOf(pool, this.fleet.poolAt(pool));
+  }
+
+  #judge(key: string): void {
+    const known = this.#vms.get(key);
+    const vm = this.fleet.vmOf(key);
+    const judged = vm === undefined || !this.rules.scope.isWithin(vm.namespace) ? null : this.#judgedOf(vm);
+    if (known !== undefined) {
+      this.tally.remove(known, this.#roleOf(known.vm));
+      this.#count(idsOf(known.vm), -1);
+    }
+    // One that needs nothing still carries a mark, perhaps.
+    if (judged === null || (judged.need.need === 'nothing' && judged.vm.transitionMark === null)) {
+      this.#vms.delete(key);
+      return;
+    }
+    this.#vms.set(key, judged);
+    this.tally.add(judged, this.#roleOf(judged.vm));
+    this.#count(idsOf(judged.vm), 1);
+  }
+
+  #judgedOf(vm: VmView): Judged {
+    const owner = this.fleet.poolOf(vm);
+    const need = this.#unlessPoolFailed(transitionNeed(this.rules, vm, this.fleet));
+    return { vm, need, pool: owner === undefined ? null : namespacedName(owner.pool.metadata) };
+  }
+
+  #unlessPoolFailed(need: TransitionNeed): TransitionNeed {
+    if (need.need !== 'pool' || !this.#failed.has(formatPool(need.pool))) return need;
+    return { need: 'left', why: `its pool ${namespacedName(need.pool.metadata)} could not be changed` };
+  }
+
+  #roleOf(vm: VmView): Role {
+    const key = namespacedName(vm);
+    if (this.#held.has(key)) return 'held';
+    const failure = this.#failed.get(key);
+    return failure === undefined || (failure.uid !== undefined && failure.uid !== vm.uid) ? 'open' : failure;
+  }
+
+  #judgePools(): boolean {
+    let hasChanged = false;
+    for (const key of this.#due) hasChanged = this.#judgePool(key) || hasChanged;
+    this.#due.clear();
+    return hasChanged;
+  }
+
+  /** Returns whether what its VMs need may have changed. */
+  #judgePool(key: string): boolean {
+    const known = this.#pools.get(key);
+    const owner = this.fleet.poolAt(key);
+    if (known !== undefined) this.rules.pools.delete(known.uid);
+    const judged = owner === undefined ? undefined : this.#judgedPoolOf(owner);
+    if (known?.print === judged?.print) return false;
+    this.#count([known?.record], -1);
+    this.#count([judged?.record], 1);
+    if (judged === undefined) this.#pools.delete(key);
+    else this.#pools.set(key, judged);
+    if (judged?.state.state === 'change') this.#toChange.add(key);
+    else this.#toChange.delete(key);
+    this.#judgeVmsOf(key, owner);
+    if (known !== undefined && known.uid !== judged?.uid) this.#judgeVmsOf(key, undefined);
+    return true;
+  }
+
+  #judgedPoolOf(owner: OwningPool): JudgedPool {
+    const { metadata, status, spec } = owner.pool;
+    const state = poolTransitionState(this.rules, owner, this.fleet);
+    const record = recordOf(metadata.annotations)?.id ?? null;
+    const rollout = state.state === 'rolls' ? [status?.rollout, metadata.generation, spec.paused] : [];
+    return { uid: metadata.uid, state, record, print: JSON.stringify([metadata.uid, record, state, rollout]) };
+  }
+
+  /** Judges the VMs of a pool; without the pool, those that were its VMs. */
+  #judgeVmsOf(key: string, owner: OwningPool | undefined): void {
+    const former = (): string[] => [...this.#vms].flatMap(([vm, { pool }]) => (pool === key ? [vm] : []));
+    for (const vm of owner?.vms().map(namespacedName) ?? former()) this.#judge(vm);
+  }
+
+  #count(ids: readonly (string | null | undefined)[], by: 1 | -1): void {
+    for (const id of ids) {
+      if (id === null || id === undefined || id === this.rules.ref.id) continue;
+      const count = (this.#others.get(id) ?? 0) + by;
+      if (count === 0) this.#others.delete(id);
+      else this.#others.set(id, count);
+    }
+  }
+}
+
+const idsOf = ({ transition, transitionMark }: VmView): (string | null | undefined)[] => [
+  transition?.id,
+  transitionMark,
+];

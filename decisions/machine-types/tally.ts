@@ -1,0 +1,165 @@
+import { isActive } from '../disruption-budget/availability.ts';
+import { namespacedName } from '../disruption-budget/restart-budget.ts';
+import type { Skipped } from '../runs/skipped.ts';
+import type { VmView } from '../views/vm.ts';
+import { groupKey, type TransitionRules } from './criteria.ts';
+import type { FailedVm } from './limit.ts';
+import type { WantedResult } from './preflight.ts';
+import { NO_COUNTS, type TransitionCounts } from './transition.ts';
+import type { TransitionNeed } from './vm-need.ts';
+
+/** How a VM counts: like any other, as in flight, or as one that has failed. */
+export type Role = 'open' | 'held' | FailedVm;
+
+/** A VM, what it needs, and the pool that owns it, by `namespace/name`. */
+export interface Judged {
+  vm: VmView;
+  need: TransitionNeed;
+  pool: string | null;
+}
+
+/** Which count a VM is part of, by what it needs. */
+const COUNTED_AS = {
+  nothing: null,
+  failed: null,
+  patch: 'toPatch',
+  mark: 'toPatch',
+  check: 'toPatch',
+  restart: 'toRestart',
+  wait: 'waiting',
+  pool: 'inPools',
+  deferred: 'deferred',
+  left: 'excluded',
+  done: 'done',
+} as const satisfies Record<TransitionNeed['need'], keyof TransitionCounts | null>;
+
+/**
+ * A VM that needs one of these keeps this transition's mark. The mark left behind by another transition stays if the
+ * VM's patch will replace it.
+ */
+const KEEPS_MARK = new Set<TransitionNeed['need']>(['restart', 'wait', 'deferred']);
+const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check', 'deferred']);
+
+/** VMs that have something in common. */
+type Grouped<T> = Map<string, { of: T; vms: Set<string> }>;
+
+/** Sums of what VMs need, kept by difference. VMs are named by `namespace/name`. */
+export class Tally {
+  readonly #rules: TransitionRules;
+  readonly #skipped: Grouped<Pick<Skipped, 'why' | 'isExcluded'>> = new Map();
+  readonly #groups: Grouped<Pick<WantedResult, 'group'>> = new Map();
+  readonly counts: TransitionCounts = { ...NO_COUNTS };
+  readonly patch = new Set<string>();
+  readonly unmark = new Set<string>();
+  /** UIDs of the VMIs that are to be restarted, by their VMs. */
+  readonly restarts = new Map<string, string>();
+  /** Why pools could not update these VMs. */
+  readonly failures = new Map<string, string>();
+  /** VMs that count against the limit of restarts while they are not ready. */
+  readonly limited = new Set<string>();
+
+  constructor(rules: TransitionRules) {
+    this.#rules = rules;
+  }
+
+  get groups(): WantedResult[] {
+    return [...this.#groups.values()].map(({ of, vms }) => ({ ...of, vms: vms.size, sample: first(vms, 1)[0]! }));
+  }
+
+  /** Names at most `names` VMs for each reason. */
+  skipped(names: number): Skipped[] {
+    return [...this.#skipped.values()].map(({ of, vms }) => ({ ...of, count: vms.size, vms: first(vms, names) }));
+  }
+
+  add(judged: Judged, role: Role): void {
+    this.#change(judged, role, true);
+  }
+
+  /** Takes back what `add` has done with the same arguments. */
+  remove(judged: Judged, role: Role): void {
+    this.#change(judged, role, false);
+  }
+
+  #change({ vm, need }: Judged, role: Role, isThere: boolean): void {
+    const key = namespacedName(vm);
+    if (this.#isLimited(vm, need, role)) put(this.limited, key, isThere);
+    if (role === 'held') return;
+    if (role !== 'open') {
+      if (need.need === 'done' && role.keepsMark === undefined) this.#clear(vm, need, isThere);
+      return;
+    }
+    this.#clear(vm, need, isThere);
+    this.#count(key, need, isThere);
+  }
+
+  #count(key: string, need: TransitionNeed, isThere: boolean): void {
+    const counted = COUNTED_AS[need.need];
+    if (counted !== null) this.counts[counted] += isThere ? 1 : -1;
+    switch (need.need) {
+      case 'patch':
+      case 'mark':
+        return put(this.patch, key, isThere);
+      case 'check':
+        return putIn(this.#groups, { name: groupKey(need.group), of: { group: need.group } }, key, isThere);
+      case 'restart':
+        return set(this.restarts, key, isThere ? need.vmi.uid : null);
+      case 'failed':
+        return set(this.failures, key, isThere ? need.why : null);
+      case 'left':
+      case 'deferred':
+      case 'pool':
+      case 'wait': {
+        const { why } = need;
+        const isExcluded = need.need === 'left';
+        if (why !== null) putIn(this.#skipped, { name: `${isExcluded} ${why}`, of: { why, isExcluded } }, key, isThere);
+        return undefined;
+      }
+      case 'nothing':
+      case 'done':
+        return undefined;
+    }
+  }
+
+  /**
+   * Whether the VM counts against the limit of restarts while it is not ready: those that are, were or will be
+   * restarted do, whatever the cause. Paused VMs and VMs in their pool's rollout don't, since others answer for them.
+   * Neither do failed VMs that were not ready before either: they would block the rest for ever.
+   */
+  #isLimited({ transition }: VmView, { need }: TransitionNeed, role: Role): boolean {
+    if (role === 'held') return true;
+    if (role !== 'open') return role.wasAvailable;
+    return need === 'restart' || (need === 'done' && transition?.id === this.#rules.ref.id);
+  }
+
+  /** Clears marks, also those that a terminated transition could not clear itself: nothing else would. */
+  #clear(vm: VmView, { need }: TransitionNeed, isThere: boolean): void {
+    const { ref, scope, othersRunning } = this.#rules;
+    const { transitionMark: mark } = vm;
+    if (mark === null || !isActive(vm)) return;
+    const isLeftBehind = mark !== ref.id && scope.chooses(vm) && !othersRunning.has(mark);
+    if (mark === ref.id ? !KEEPS_MARK.has(need) : isLeftBehind && !REPLACES_MARK.has(need))
+      put(this.unmark, namespacedName(vm), isThere);
+  }
+}
+
+const put = (names: Set<string>, key: string, isThere: boolean): void =>
+  void (isThere ? names.add(key) : names.delete(key));
+
+const set = (values: Map<string, string>, key: string, value: string | null): void =>
+  void (value === null ? values.delete(key) : values.set(key, value));
+
+function putIn<T>(groups: Grouped<T>, { name, of }: { name: string; of: T }, key: string, isThere: boolean): void {
+  const known = groups.get(name) ?? { of, vms: new Set() };
+  put(known.vms, key, isThere);
+  if (known.vms.size === 0) groups.delete(name);
+  else groups.set(name, known);
+}
+
+export function first(names: ReadonlySet<string>, most: number): string[] {
+  const found: string[] = [];
+  for (const name of names) {
+    if (found.length >= most) break;
+    found.push(name);
+  }
+  return found;
+}

@@ -49,11 +49,11 @@ export class PodMigrator {
     const vmi = live.vmi && cache.withSurroundings(live.vmi);
     this.#note({ vms: vm?.resourceVersion, vmis: vmi?.resourceVersion });
     const take = recheckMigration({ held, revision, rollout, startedAt, vm, vmi, pool, now: Date.now() });
-    if (take.take === 'gone' || pool === undefined || vm === undefined) return { vm: held.name, end: 'Gone' };
-    if (take.take === 'later') return deferred(held, take.why);
-    if (take.take === 'nothing') return null;
+    if (take.need === 'gone' || pool === undefined || vm === undefined) return { vm: held.name, end: 'Gone' };
+    if (take.need === 'deferred') return deferred(held, take.why);
+    if (take.need === 'nothing') return null;
     const need = await this.#targets.needOf(pool, revision, vm, take.vmi);
-    if (need.need === 'later' || need.need === 'left') return deferred(held, need.why);
+    if (need.need === 'deferred' || need.need === 'excluded') return deferred(held, need.why);
     if (need.need === 'nothing' || need.act !== 'migrate') return deferred(held, 'it need not be migrated any more');
     const { attempt } = held.migration!;
     const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: take.vmi, attempt });

@@ -3,6 +3,7 @@ import type { Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
 import { olderContent } from '../../decisions/configuration/older-content.ts';
 import { activeVmi } from '../../decisions/disruption-budget/availability.ts';
+import { excluded } from '../../decisions/disruption/need.ts';
 import { correctionOf } from '../../decisions/drift/members.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { field, type Json } from '../../decisions/lib/json.ts';
@@ -78,7 +79,7 @@ export class VmTargets {
     }
     const templateOf = (of: string): PoolTemplate | undefined => templates.get(of);
     const rules = updateRules(pool.spec.updateStrategy);
-    if (rules.kind === 'unmanaged') return { need: 'left', why: 'its pool leaves updates to others' };
+    if (rules.kind === 'unmanaged') return excluded('its pool leaves updates to others');
     const clusterStrategy = cache.rolloutStrategy();
     const strategy = pool.spec.vmRolloutStrategy ?? clusterStrategy;
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : undefined);

@@ -47,7 +47,7 @@ export interface VmUpdaterOptions extends VmTargetsOptions {
 type Outcome = UpdateOutcome | 'again' | null;
 
 /** What is to be done to a VM. */
-type ToDo = Extract<Recheck, { take: 'act' }>;
+type ToDo = Extract<Recheck, { need: 'act' }>;
 
 /** Reports whether the VM that is to be replaced is gone already, or goes: only its replacement is left to be made. */
 const isGoing = (key: PoolKey, held: BatchVm, vm: VmView | undefined): boolean =>
@@ -56,7 +56,7 @@ const isGoing = (key: PoolKey, held: BatchVm, vm: VmView | undefined): boolean =
 
 /** Returns why more is to be done to the VM than it needs by what there is now; null if it needs that. */
 function whyExcessive({ act }: BatchVm, { restarts }: ToDo, need: UpdateNeed, { spec }: StoredPool): string | null {
-  if (need.need === 'later' || need.need === 'left') return need.why;
+  if (need.need === 'deferred' || need.need === 'excluded') return need.why;
   if (need.need === 'nothing') return 'it needs no update any more';
   if (act === 'replace' && need.act !== 'replace') return 'it need not be replaced any more';
   if (restarts === null || need.act === 'restart' || need.act === 'replace') return null;
@@ -132,7 +132,7 @@ export class VmUpdater {
   /** Whether the VM needs a place in the budget. */
   #disrupts(held: BatchVm, seen: Glance & Partial<Pick<Look, 'right'>>): boolean {
     const todo = this.#decide(held, seen);
-    return todo.take === 'act' && todo.disrupts;
+    return todo.need === 'act' && todo.disrupts;
   }
 
   /** Does to the VM what is to be done, in its place if that costs one. */
@@ -142,9 +142,9 @@ export class VmUpdater {
     if (held.act === 'replace' && isGoing(key, held, look?.view)) return notDone(null);
     if (look === undefined) return notDone({ vm: held.name, end: 'Gone' });
     const todo = this.#decide(held, look);
-    if (todo.take === 'gone') return notDone({ vm: held.name, end: 'Gone' });
-    if (todo.take === 'later') return notDone(deferred(held, todo.why));
-    if (todo.take === 'nothing')
+    if (todo.need === 'gone') return notDone({ vm: held.name, end: 'Gone' });
+    if (todo.need === 'deferred') return notDone(deferred(held, todo.why));
+    if (todo.need === 'nothing')
       return notDone(held.act === 'write' || held.act === 'replace' ? { vm: held.name, end: 'Updated' } : null);
     if (todo.disrupts && place === NO_PLACE) return notDone('again');
     const need = await this.#targets.needOf(look.pool, revision, look.view, look.own);
@@ -225,7 +225,7 @@ export class VmUpdater {
       if (!isObserved) return { isDone: false, value: deferred(held, 'KubeVirt has not observed its new spec') };
       const seen = this.#looks.cached(held);
       const todo = seen && this.#decide(held, seen);
-      if (todo?.take !== 'act' || todo.restarts?.uid !== target.uid) return { isDone: true, value: 'again' };
+      if (todo?.need !== 'act' || todo.restarts?.uid !== target.uid) return { isDone: true, value: 'again' };
       now = { vm: seen!.view, vmi: todo.restarts };
     }
     this.#note(await restartVm(client, now.vm, now.vmi, place));

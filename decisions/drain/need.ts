@@ -1,5 +1,6 @@
 import type { DrainRules } from '../../api/pool-defaults.ts';
 import { isActive, isMeantToRun, isRestarting, servesNobody } from '../disruption-budget/availability.ts';
+import { deferred, NOTHING, type Deferred, type Excluded, type Need } from '../disruption/need.ts';
 import { isPausedByPerson } from '../disruption/pause.ts';
 import { reasonsOf, type Reason } from '../disruption/reasons.ts';
 import type { VmView } from '../views/vm.ts';
@@ -12,33 +13,26 @@ export type EvacuationAct = 'migrate' | 'restart';
 
 /** What a VM needs, for its VMI to leave a node that is drained. */
 export type EvacuationNeed =
-  /** Its VMI is not marked for evacuation from its current node, or the VM is leaving the pool anyway. */
-  | { need: 'nothing' }
-  /**
-   * It may be acted on. `needsBudget`: only within the budget. `isBegun`: drover has tried before. `isWish`: nobody
-   * drains its node, so that those that must leave come first. `refused`: what is said of it if the last try was
-   * refused.
-   */
-  | {
-      need: 'act';
-      act: EvacuationAct;
-      needsBudget: boolean;
-      isBegun: boolean;
-      isWish: boolean;
-      why: string;
-      refused: Wait | null;
-    }
+  | Exclude<Need<Evacuate>, Deferred | Excluded>
   /** It is on its way. `until`: when this takes too long, in milliseconds since the epoch. */
   | { need: 'underway'; message: string; until: number | null }
-  | Wait;
+  | DeferredEvacuation;
 
-/** `isStuck`: it may wait for ever. `until`: when that has passed by time alone; milliseconds since the epoch. */
-export interface Wait {
-  need: 'wait';
+interface Evacuate {
+  act: EvacuationAct;
+  /** Only within the budget. */
+  needsBudget: boolean;
+  /** drover has tried before. */
+  isBegun: boolean;
+  /** Nobody drains its node, so that those that must leave come first. */
+  isWish: boolean;
   why: string;
-  isStuck: boolean;
-  until: number | null;
+  /** What is said of it if the last try was refused. */
+  refused: DeferredEvacuation | null;
 }
+
+/** `isStuck`: it may wait for ever. Nothing is excluded from a drain: what waits keeps its node from being empty. */
+export type DeferredEvacuation = Deferred & { isStuck: boolean };
 
 export interface EvacuationInput {
   vm: VmView;
@@ -65,7 +59,7 @@ export const START_MS = 60_000;
 export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   const { vm, vmi } = input;
   const departure = departureOf(vmi);
-  if (vmi === undefined || departure === null || !isActive(vm)) return { need: 'nothing' };
+  if (vmi === undefined || departure === null || !isActive(vm)) return NOTHING;
   if (departure === 'CalledOff' && !isEvacuating(vmi))
     return waits(
       `it is marked to leave ${nodeToLeave(vmi)}, which is not drained: \`virtctl evacuate-cancel vmi NAME\` takes the mark back`,
@@ -81,11 +75,9 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   return actOn(input, vmi, isPast);
 }
 
-const waits = (why: string, { isStuck = false, until = null as number | null } = {}): Wait => ({
-  need: 'wait',
-  why,
+const waits = (why: string, { isStuck = false, until = null as number | null } = {}): DeferredEvacuation => ({
+  ...deferred(why, until),
   isStuck,
-  until,
 });
 
 /**
@@ -148,7 +140,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
 }
 
 /** Holds until a new try has succeeded: a status that told of each try would change twice for each. */
-const afterRefusal = ({ why, notBefore }: RefusedEvacuation, soonest: number, isStuck: boolean): Wait =>
+const afterRefusal = ({ why, notBefore }: RefusedEvacuation, soonest: number, isStuck: boolean): DeferredEvacuation =>
   waits(`it could not be begun (${why}), and is tried again at ${iso(notBefore)}`, {
     until: Math.min(notBefore, soonest),
     isStuck,

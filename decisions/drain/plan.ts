@@ -2,6 +2,7 @@ import { drainRules, type DrainRules } from '../../api/pool-defaults.ts';
 import { isRestarting, isActive, type VmiOf } from '../disruption-budget/availability.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
 import { CLAIMS_AGAIN_MS, claimedNames } from '../disruption-budget/claims.ts';
+import { deferred } from '../disruption/need.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
@@ -119,7 +120,7 @@ class Drain {
       const refused = need.need === 'act' ? need.refused : null;
       return refused ?? { need: 'underway', message: 'is being moved', until: null };
     }
-    return other === undefined ? need : { need: 'wait', why: other, isStuck: false, until: null };
+    return other === undefined ? need : { ...deferred(other), isStuck: false };
   }
 
   #note(vm: VmView, need: Exclude<EvacuationNeed, Act>): void {

@@ -1,6 +1,6 @@
 import { isActive, isMeantToRun, isRestarting, liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type OwningPool } from '../disruption-budget/restart-budget.ts';
-import { whyNotNow } from '../disruption/reasons.ts';
+import { deferred, excluded, heldBack, NOTHING, type Need } from '../disruption/need.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -9,13 +9,7 @@ import { isFinal, type VmiView } from '../views/vmi.ts';
 import type { PowerAction } from './action.ts';
 
 /** What one chosen VM needs. */
-export type PowerNeed =
-  | { need: 'nothing' }
-  | { need: 'act' }
-  /** It can't be touched now. */
-  | { need: 'later'; why: string }
-  /** Its owner, or its run strategy, does not allow it. */
-  | { need: 'left'; why: string };
+export type PowerNeed = Need;
 
 /** A chosen VM as it stands. */
 export interface PowerContext {
@@ -34,51 +28,46 @@ const IS_SWITCHED = new Set(['Always', 'Once', 'Halted']);
 /** Returns what the VM needs; nothing if another VM has its name by now, or if somebody else has done it. */
 export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed {
   const { vm } = context;
-  if (vm === undefined || !isActive(vm)) return { need: 'nothing' };
+  if (vm === undefined || !isActive(vm)) return NOTHING;
   if (action === 'Restart') return restartNeed(vm, context);
-  if (vm.uid !== context.target) return { need: 'nothing' };
+  if (vm.uid !== context.target) return NOTHING;
   return action === 'Start' ? startNeed(vm, context) : stopNeed(vm, context);
 }
 
 /** A VMI is restarted only once: if the VM has another VMI by now, or none, nothing is left to do, whoever did it. */
 function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNeed {
   const live = liveVmi(vmi);
-  if (live?.uid !== target || !isMeantToRun(vm, live)) return { need: 'nothing' };
-  const blocked = blockedBy(vm, live);
-  if (blocked !== null) return blocked;
+  if (live?.uid !== target || !isMeantToRun(vm, live)) return NOTHING;
+  const held = heldBack(vm, live);
+  if (held !== null) return held;
   if (owner !== undefined && isRollingOut(owner))
-    return { need: 'later', why: `its pool ${namespacedName(owner.pool.metadata)} is rolling out` };
+    return deferred(`its pool ${namespacedName(owner.pool.metadata)} is rolling out`);
   // The next VMI would start from the spec that KubeVirt has observed.
-  if (!vm.generationObserved) return { need: 'later', why: 'KubeVirt has not observed its spec' };
+  if (!vm.generationObserved) return deferred('KubeVirt has not observed its spec');
   return { need: 'act' };
 }
 
 /** Starting a VM disrupts nothing, so neither the do-not-disrupt annotation nor a rollout of its pool prevents it. */
 function startNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
   // Under Manual, a VM that somebody has just stopped looks the same.
-  if (isRestarting(vm, vmi) && vmi !== undefined) return { need: 'later', why: 'it is stopping or restarting' };
-  if (isMeantToRun(vm, vmi)) return { need: 'nothing' };
-  const blocked = blockedBy({ ...vm, optedOut: false }, undefined);
-  if (blocked !== null) return blocked;
+  if (isRestarting(vm, vmi) && vmi !== undefined) return deferred('it is stopping or restarting');
+  if (isMeantToRun(vm, vmi)) return NOTHING;
+  const held = heldBack({ ...vm, optedOut: false }, undefined);
+  if (held !== null) return held;
   // KubeVirt refuses these.
-  if (vm.runStrategy === 'Once') return { need: 'left', why: 'its run strategy is Once, and it has run' };
-  if (vmi !== undefined && !isFinal(vmi)) return { need: 'later', why: 'its last VMI has not stopped yet' };
+  if (vm.runStrategy === 'Once') return excluded('its run strategy is Once, and it has run');
+  if (vmi !== undefined && !isFinal(vmi)) return deferred('its last VMI has not stopped yet');
   return { need: 'act' };
 }
 
 function stopNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
-  if (!isMeantToRun(vm, vmi)) return { need: 'nothing' };
+  if (!isMeantToRun(vm, vmi)) return NOTHING;
   const live = liveVmi(vmi);
-  const blocked = blockedBy(vm, live);
-  if (blocked !== null) return blocked;
+  const held = heldBack(vm, live);
+  if (held !== null) return held;
   // KubeVirt refuses that.
-  if (live === undefined && !IS_SWITCHED.has(vm.runStrategy)) return { need: 'later', why: 'it has no VMI yet' };
+  if (live === undefined && !IS_SWITCHED.has(vm.runStrategy)) return deferred('it has no VMI yet');
   return { need: 'act' };
-}
-
-function blockedBy(vm: VmView, live: VmiView | undefined): PowerNeed | null {
-  const reason = whyNotNow(vm, live);
-  return reason === null ? null : { need: reason.kind === 'OptedOut' ? 'left' : 'later', why: reason.why };
 }
 
 /** Computed once per pool, not once for each of its VMs. */

@@ -77,8 +77,8 @@ function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & {
     if (held.has(key) || excluded.has(key)) continue;
     const vm = snapshot.vmOf(key);
     const need = powerNeed(action, { target, vm, vmi: vm && snapshot.vmiOf(vm), owner: vm && snapshot.poolOf(vm) });
-    if (need.need === 'left' || need.need === 'later') skipped.add(key, need.why, need.need === 'left');
-    if (need.need === 'later' || need.need === 'act') open++;
+    if (need.need === 'excluded' || need.need === 'deferred') skipped.add(key, need.why, need.need === 'excluded');
+    if (need.need === 'deferred' || need.need === 'act') open++;
     if (need.need === 'act') free.push(vm!);
   }
   return { free, open, skipped: inShort(skipped.all) };

@@ -1,6 +1,7 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { settlesAt, type ContentChange } from '../configuration/content.ts';
 import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
+import { deferred } from '../disruption/need.ts';
 import { formatNames } from '../lib/names.ts';
 import { isStandby } from '../standby/standby.ts';
 import { standbyNeed, standbyTarget } from '../standby/update.ts';
@@ -51,20 +52,21 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const { held } = reservedNames(batches, context.input.vms, () => false);
   const inProgress = new Set([...held, ...queued.map(({ name }) => name)]);
   const ofStandby = standbyTarget(target);
-  const deferred = deferredVms(context, target);
+  const givenBack = deferredVms(context, target);
   for (const vm of [...context.standby, ...context.active]) {
     // A VM that is just tried again is still said to wait: the status would change with each try.
-    if (inProgress.has(vm.name) && deferred.has(vm.name)) setApart('Vms', vm, deferred.get(vm.name)!.why);
+    if (inProgress.has(vm.name) && givenBack.has(vm.name)) setApart('Vms', vm, givenBack.get(vm.name)!.why);
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
     const wanted = isStandby(vm) ? standbyNeed(vm, vmiOf, ofStandby) : updateNeed(vm, vmiOf, target);
-    const need = inTime(context, vm, wanted, deferred.get(vm.name));
+    const need = inTime(context, vm, wanted, givenBack.get(vm.name));
     if (need.need === 'nothing') continue;
-    if (need.need === 'left') {
+    if (need.need === 'excluded') {
       // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take
       // all other VMs back by several rollouts.
       if (!vm.optedOut) needs.left++;
       setApart('Left', vm, need.why);
-    } else if (need.need === 'later') {
+    } else if (need.need === 'deferred') {
+      if (need.until !== null) context.waits.wake(need.until);
       needs.later++;
       if (isRegular(vm) && isMeantToRun(vm, vmiOf(vm))) needs.laterRunning++;
       setApart('Vms', vm, need.why);
@@ -74,7 +76,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       setApart('Left', vm, 'it has failed in this rollout');
     } else {
       const down = !isRegular(vm) || isDown(vm, vmiOf(vm));
-      needs.free.push(candidateOf(vm, need, { down, wasDeferred: deferred.has(vm.name) }));
+      needs.free.push(candidateOf(vm, need, { down, wasDeferred: givenBack.has(vm.name) }));
     }
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
@@ -99,29 +101,25 @@ const candidateOf = (
 });
 
 /** VMs that batches to the goal's revision have given back for reasons of their own, by name. */
-const deferredVms = ({ input: { deferred = [] } }: RolloutContext, target: RolloutTarget): Map<string, DeferredVm> =>
-  new Map(deferred.filter(({ revision }) => revision === target.revision).map((one) => [one.vm, one]));
+const deferredVms = ({ input }: RolloutContext, target: RolloutTarget): Map<string, DeferredVm> =>
+  new Map((input.deferred ?? []).filter(({ revision }) => revision === target.revision).map((one) => [one.vm, one]));
 
 /** What is not tried again at once after a VM was given back. */
 const PUT_OFF: ReadonlySet<UpdateAct> = new Set(['migrate', 'restart', 'replace']);
 
 /** A VM that is being moved is taken once it is there, and what has changed in this very second is read after it. */
 function inTime(
-  { waits, input: { now, evacuating } }: RolloutContext,
+  { input: { now, evacuating } }: RolloutContext,
   vm: VmView,
   need: UpdateNeed,
-  deferred: DeferredVm | undefined,
+  givenBack: DeferredVm | undefined,
 ): UpdateNeed {
   if (need.need !== 'act') return need;
-  if (deferred !== undefined && now < deferred.notBefore && PUT_OFF.has(need.act)) {
-    waits.wake(deferred.notBefore);
-    return { need: 'later', why: deferred.why };
-  }
-  if (evacuating.has(vm.name)) return { need: 'later', why: 'it is being moved off its node' };
+  if (givenBack !== undefined && now < givenBack.notBefore && PUT_OFF.has(need.act))
+    return deferred(givenBack.why, givenBack.notBefore);
+  if (evacuating.has(vm.name)) return deferred('it is being moved off its node');
   const until = need.change === undefined ? null : settlesAt(need.change, now);
-  if (until === null) return need;
-  waits.wake(until);
-  return { need: 'later', why: `${need.change!.what} has just changed` };
+  return until === null ? need : deferred(`${need.change!.what} has just changed`, until);
 }
 
 function unmanaged(context: RolloutContext, { revision }: RolloutTarget): number {

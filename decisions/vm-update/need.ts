@@ -2,7 +2,7 @@ import type { Disruption } from '../../api/pool/pool.ts';
 import type { ContentChange } from '../configuration/content.ts';
 import { recreatedDisks } from '../disks/disk-template.ts';
 import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
-import { whyNotNow } from '../disruption/reasons.ts';
+import { excluded, heldBack, NOTHING, type Deferred, type Need } from '../disruption/need.ts';
 import type { UpdateAct } from '../rollout/batch.ts';
 import { numberOf } from '../scaling/vm-names.ts';
 import type { PoolTemplate } from '../template/template.ts';
@@ -23,14 +23,14 @@ import type { PodAct } from './pod-act.ts';
 import { isStartedFrom, otherLabel } from './started-from.ts';
 
 /** What a VM needs to reach a revision. */
-export type UpdateNeed =
-  | { need: 'nothing' }
-  /** `change`: what it has read as it started has changed since. `forPod`: only its pod lacks something. */
-  | { need: 'act'; act: UpdateAct; change?: ContentChange; setsRight?: true; forPod?: true }
-  /** It can't be taken now, and the rollout waits for it. */
-  | { need: 'later'; why: string }
-  /** It is left as it is, because its owner or the pool's rules want that. */
-  | { need: 'left'; why: string };
+export type UpdateNeed = Need<{
+  act: UpdateAct;
+  /** What the VMI has read as it started has changed since. */
+  change?: ContentChange;
+  setsRight?: true;
+  /** Only its pod lacks something. */
+  forPod?: true;
+}>;
 
 export interface RolloutTarget {
   revision: string;
@@ -60,8 +60,7 @@ export interface RolloutTarget {
 /** Compares what the VM's spec and its VMI were made from with the goal. */
 export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): UpdateNeed {
   const wanted = withPod(withChange(needOf(vm, vmiOf, target), vm, vmiOf, target), vm, vmiOf, target);
-  const reason = wanted.need === 'act' ? whyNotNow(vm, liveVmi(vmiOf(vm))) : null;
-  return reason === null ? wanted : { need: reason.kind === 'OptedOut' ? 'left' : 'later', why: reason.why };
+  return (wanted.need === 'act' ? heldBack(vm, liveVmi(vmiOf(vm))) : null) ?? wanted;
 }
 
 /** Any other update comes first: it may give the VMI another pod. */
@@ -74,9 +73,7 @@ function withPod(
   const vmi = activeVmi(vm, vmiOf(vm));
   const act = wanted.need === 'nothing' && vmi !== undefined ? (podActFor?.(vm, vmi) ?? null) : null;
   if (act === null) return wanted;
-  return act === 'restart' && hasForeignName(vm)
-    ? { need: 'left', why: FOREIGN_NAME }
-    : { need: 'act', act, forPod: true };
+  return act === 'restart' && hasForeignName(vm) ? excluded(FOREIGN_NAME) : { need: 'act', act, forPod: true };
 }
 
 /** If a VMI restarts because of a changed Secret or ConfigMap, it also takes the new spec. */
@@ -90,21 +87,21 @@ function withChange(
   const isCovered = wanted.need === 'act' && (wanted.act === 'restart' || wanted.act === 'replace');
   const change = vmi === undefined || isCovered ? null : target.changeFor(vm, vmi);
   if (change === null) return wanted;
-  if (wanted.need === 'nothing' && hasForeignName(vm)) return { need: 'left', why: FOREIGN_NAME };
+  if (wanted.need === 'nothing' && hasForeignName(vm)) return excluded(FOREIGN_NAME);
   if (target.limit !== null && !exceeds('Restart', target.limit))
-    return wanted.need === 'left' ? wanted : { ...wanted, need: 'act', act: 'restart', change };
-  return wanted.need === 'nothing' ? { need: 'left', why: `it has started before ${change.what} changed` } : wanted;
+    return wanted.need === 'excluded' ? wanted : { ...wanted, need: 'act', act: 'restart', change };
+  return wanted.need === 'nothing' ? excluded(`it has started before ${change.what} changed`) : wanted;
 }
 
 /** What the VM needs, even if it can't be touched now. */
-function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<UpdateNeed, { need: 'later' }> {
+function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<UpdateNeed, Deferred> {
   const vmi = activeVmi(vm, vmiOf(vm));
   const correction = target.correction?.(vm) ?? null;
   if (correction === null && vm.revision === target.revision && (vmi === undefined || vmi.revision === target.revision))
-    return { need: 'nothing' };
-  if (hasForeignName(vm)) return { need: 'left', why: FOREIGN_NAME };
+    return NOTHING;
+  if (hasForeignName(vm)) return excluded(FOREIGN_NAME);
   if (correction === null && vm.revision === target.revision && vmi !== undefined && isStartedFrom(vm, vmi))
-    return { need: 'left', why: otherLabel(vmi) };
+    return excluded(otherLabel(vmi));
   if (disruptionFrom(vm.revision, target) === 'Replace') return needOfReplacement(vm, vmiOf, target);
   if (vmi === undefined) {
     const comesUp = isMeantToRun(vm, vmiOf(vm)) || (hasNewPower(vm, target) && runsByItself(target.template));
@@ -122,17 +119,16 @@ function needOfRunning(
   target: LimitedTarget,
   correction: Disruption | null,
 ): ReturnType<typeof needOf> {
-  if (correction === 'Replace') return { need: 'left', why: 'its disks would have to be replaced to set it right' };
+  if (correction === 'Replace') return excluded('its disks would have to be replaced to set it right');
 
   const disruption = vmiDisruption(vm, vmi, target, correction);
   // Writing the spec would be enough to set these off.
   if (hasNewPower(vm, target) && powerOf(target.template.spec) === 'Halted') {
-    if (exceeds('Restart', target.limit))
-      return { need: 'left', why: 'it would be stopped, which the pool does not allow' };
+    if (exceeds('Restart', target.limit)) return excluded('it would be stopped, which the pool does not allow');
     return acting('restart', correction);
   }
   if (disruption === 'Live' && exceeds(disruption, target.limit)) {
-    return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
+    return excluded('it would be updated while it runs, which the pool does not allow');
   }
   return atMost(disruption, vm, vmi, target, correction);
 }
@@ -150,13 +146,11 @@ const acting = (act: UpdateAct, correction: Disruption | null): Extract<UpdateNe
 function needOfReplacement(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): ReturnType<typeof needOf> {
   if (target.limit === null || exceeds('Replace', target.limit)) {
     const disks = formatDisks(vm, target);
-    return { need: 'left', why: `its disks would have to be replaced, which the pool does not allow${disks}` };
+    return excluded(`its disks would have to be replaced, which the pool does not allow${disks}`);
   }
   // A halted VM's replacement stays halted.
   const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(target.template);
-  return staysAsItIs
-    ? { need: 'act', act: 'replace' }
-    : { need: 'left', why: 'it has ended, and the VM in its place would run' };
+  return staysAsItIs ? { need: 'act', act: 'replace' } : excluded('it has ended, and the VM in its place would run');
 }
 
 const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
@@ -167,16 +161,13 @@ const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to peop
  */
 function ahead(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnType<typeof needOf> {
   if (vm.revision === target.revision)
-    return {
-      need: 'left',
-      why: vmi.revision === target.revision ? 'it runs, and is set right when it stops' : WAITS_FOR_RESTART,
-    };
+    return excluded(vmi.revision === target.revision ? 'it runs, and is set right when it stops' : WAITS_FOR_RESTART);
   // Disks are made, and detached, with the VM that has them.
   const before = [vm.revision, vmi.revision].map((revision) => expanded(revision, target));
   const keepsDisks = before.every((from) => from !== undefined && hasSameClaims(from, target.template));
   return keepsDisks && isLeftAlone(vm, vmi, target)
     ? { need: 'act', act: 'write' }
-    : { need: 'left', why: 'it runs, and is updated when it stops' };
+    : excluded('it runs, and is updated when it stops');
 }
 
 /** Reports whether the VMI that runs stays as it is when its VM gets the new spec. */
@@ -220,11 +211,11 @@ function atMost(
   const { limit, revision } = target;
   if (disruption === 'None') return acting('write', correction);
   if (!exceeds(disruption, limit)) return acting(disruption === 'Live' ? 'live' : 'restart', correction);
-  if (vm.revision === revision && correction === null) return { need: 'left', why: WAITS_FOR_RESTART };
+  if (vm.revision === revision && correction === null) return excluded(WAITS_FOR_RESTART);
   const isLost = expanded(vmi.revision, target) === undefined;
   return correction !== null || isLost || isLeftAlone(vm, vmi, target)
     ? acting('write', correction)
-    : { need: 'left', why: 'KubeVirt would begin to change it while it runs: it is updated when it stops' };
+    : excluded('KubeVirt would begin to change it while it runs: it is updated when it stops');
 }
 
 /** What the VMI needs, by what it was started from and by what its VM has drifted to. */

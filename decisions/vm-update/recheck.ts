@@ -2,6 +2,7 @@ import { updateRules } from '../../api/pool-defaults.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { restartsOnChange } from '../configuration/older-content.ts';
 import { isActive, activeVmi, liveVmi } from '../disruption-budget/availability.ts';
+import { deferred, NOTHING, type Excluded, type Need } from '../disruption/need.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
 import type { BatchVm } from '../rollout/batch.ts';
 import { batchStop } from '../rollout/turns/stop.ts';
@@ -11,21 +12,19 @@ import type { VmiView } from '../views/vmi.ts';
 import { isStartedFrom } from './started-from.ts';
 
 /** What a batch does with one of its VMs. */
-export type Recheck =
-  /** It is no longer the VM that was meant. */
-  | { take: 'gone' }
-  /** Everything to be done to it has been done. */
-  | { take: 'nothing' }
-  | { take: 'later'; why: string }
-  | {
-      take: 'act';
-      /** Whether its spec must be written. */
-      writes: boolean;
-      /** The VMI to restart, if any. */
-      restarts: VmiView | null;
-      /** Whether the VM may go down by it: the pool's disruption budget must be claimed first. */
-      disrupts: boolean;
-    };
+export type Recheck<Act extends object = UpdateStep> = Exclude<Need<Act>, Excluded> | typeof GONE;
+
+/** It is no longer the VM that was meant. */
+const GONE = { need: 'gone' } as const;
+
+interface UpdateStep {
+  /** Whether its spec must be written. */
+  writes: boolean;
+  /** The VMI to restart, if any. */
+  restarts: VmiView | null;
+  /** Whether the VM may go down by it: the pool's disruption budget must be claimed first. */
+  disrupts: boolean;
+}
 
 export interface RecheckInput {
   held: BatchVm;
@@ -52,22 +51,22 @@ export interface RecheckInput {
  */
 export function recheckVm(input: RecheckInput): Recheck {
   const { held, revision, vm, pool, correction = null } = input;
-  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return { take: 'gone' };
+  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return GONE;
   // A newer batch has acted on the VM since: an attempt that was suspended meanwhile must not bring back the older
   // spec.
   if (vm.revision !== revision && vm.revision !== held.from)
-    return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
+    return deferred(`its spec is of revision ${vm.revision ?? 'unknown'} by now`);
   const vmi = activeVmi(vm, input.vmi);
   const writes = vm.revision !== revision || correction !== null;
   const isOld = isOldVmi(vmi, { ...input, isWritten: !writes, spec: vm });
   // KubeVirt starts a live update by itself as soon as the spec is written.
-  if (!writes && (!isOld || held.act === 'live')) return { take: 'nothing' };
+  if (!writes && (!isOld || held.act === 'live')) return NOTHING;
   const restarts = held.act === 'restart' && isOld ? vmi : null;
   // Writing the spec may stop even a VMI of the right revision: by its run strategy.
   const isCounted = isRegular(vm);
   const disrupts = isCounted && (held.act === 'restart' ? vmi !== undefined : held.act !== 'write');
   const why = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(held, vmi, correction) : null);
-  return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
+  return why === null ? { need: 'act', writes, restarts, disrupts } : deferred(why);
 }
 
 /**
@@ -99,20 +98,17 @@ const restartsForPods = ({ spec }: StoredPool): boolean => {
  * Decides again whether a batch migrates one of its VMs, whose VMI is to get a new pod. Nothing is to be done to a VMI
  * that its batch has migrated, however that went, nor for one that has started since.
  */
-export function recheckMigration(
-  input: RecheckInput,
-): Exclude<Recheck, { take: 'act' }> | { take: 'migrate'; vmi: VmiView } {
+export function recheckMigration(input: RecheckInput): Recheck<{ vmi: VmiView }> {
   const { held, revision, vm, pool } = input;
-  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return { take: 'gone' };
-  if (vm.revision !== revision)
-    return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
+  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return GONE;
+  if (vm.revision !== revision) return deferred(`its spec is of revision ${vm.revision ?? 'unknown'} by now`);
   const { migration } = held;
   const vmi = activeVmi(vm, input.vmi);
   const next = (vmi?.evacuation?.attempt ?? 0) + 1;
-  if (migration === undefined || vmi?.uid !== migration.vmi || next > migration.attempt) return { take: 'nothing' };
-  if (next < migration.attempt) return { take: 'later', why: 'its earlier migrations are not known any more' };
+  if (migration === undefined || vmi?.uid !== migration.vmi || next > migration.attempt) return NOTHING;
+  if (next < migration.attempt) return deferred('its earlier migrations are not known any more');
   const why = whyNot(input, pool, vm);
-  return why === null ? { take: 'migrate', vmi } : { take: 'later', why };
+  return why === null ? { need: 'act', vmi } : deferred(why);
 }
 
 const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>

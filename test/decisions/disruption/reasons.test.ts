@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { deferred, excluded } from '../../../decisions/disruption/need.ts';
 import { isPausedByPerson } from '../../../decisions/disruption/pause.ts';
 import { reasonsOf, whyNotNow, type Reason } from '../../../decisions/disruption/reasons.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
@@ -29,7 +30,7 @@ test.each<[Reason['kind'], Partial<VmView>, Partial<VmiView>]>([
   expect(reason?.kind).toBe(kind);
   const need = powerNeed('Stop', { target: vm.uid, vm, vmi, owner: undefined });
   // KubeVirt has no VM that receives a migration stopped.
-  if (kind !== 'Receives') expect(need).toEqual({ need: kind === 'OptedOut' ? 'left' : 'later', why: reason!.why });
+  if (kind !== 'Receives') expect(need).toEqual((kind === 'OptedOut' ? excluded : deferred)(reason!.why));
 });
 
 test('nothing holds a VM that no reason names: a pause by QEMU, or by drover, is none', () => {

@@ -68,7 +68,7 @@ describe('a VM that runs', () => {
     [
       'stays if both are out',
       { vmi: { migratable: false }, rules: { method: 'Migrate' } },
-      { need: 'wait', isStuck: true },
+      { need: 'deferred', isStuck: true },
     ],
     ['is on its way', { vmi: tried() }, { need: 'underway', until: NOW - 5000 + DEADLINE }],
     [
@@ -90,14 +90,14 @@ describe('a VM that runs', () => {
     [
       'is stuck then if its pool wants no restart',
       { vmi: tried({ since: NOW - DEADLINE }), rules: { method: 'Migrate' } },
-      { need: 'wait', isStuck: true },
+      { need: 'deferred', isStuck: true },
     ],
-    ['waits after a failure', { vmi: failed(1, NOW - 4000) }, { need: 'wait', isStuck: false, until: NOW + 6000 }],
-    ['waits longer after the next', { vmi: failed(2, NOW - 4000) }, { need: 'wait', until: NOW + 16_000 }],
+    ['waits after a failure', { vmi: failed(1, NOW - 4000) }, { need: 'deferred', isStuck: false, until: NOW + 6000 }],
+    ['waits longer after the next', { vmi: failed(2, NOW - 4000) }, { need: 'deferred', until: NOW + 16_000 }],
     [
       'waits no longer than until its deadline',
       { vmi: failed(1, NOW - 4000), rules: { deadlineSeconds: 6 } },
-      { need: 'wait', until: NOW + 1000 },
+      { need: 'deferred', until: NOW + 1000 },
     ],
     ['migrates again then', { vmi: failed(2, NOW - 20_000) }, { ...migrates, isBegun: true }],
     [
@@ -113,7 +113,7 @@ describe('a VM that runs', () => {
     [
       'waits longer after each of these',
       { vmi: tried({ attempt: 5, state: 'Failed', ended: 5, failures: 2, endedAt: NOW - 159_000 }) },
-      { need: 'wait', until: NOW + 1000 },
+      { need: 'deferred', until: NOW + 1000 },
     ],
     [
       'begins anew if its migrations are those of an earlier drain',
@@ -146,7 +146,7 @@ describe('an eviction from a node that is not drained', () => {
     need({ ...given, vmi: { ...given.vmi, nodeDrained: false, wishedBy: 'Descheduler' } });
 
   test.each(ways)('leaves %s alone if the drain was called off, and says how to take it back', (_what, given) => {
-    const waits = { need: 'wait', isStuck: false, until: null };
+    const waits = { need: 'deferred', isStuck: false, until: null };
     expect(calledOff(given)).toEqual({ ...waits, why: expect.stringContaining('virtctl evacuate-cancel') as string });
     expect(calledOff(given)).toMatchObject({
       why: expect.stringContaining('marked to leave node-1, which is not drained') as string,
@@ -162,7 +162,7 @@ describe('an eviction from a node that is not drained', () => {
     expect(wished({})).toMatchObject({ ...migrates, isWish: true, why: 'the descheduler asks for that' });
     expect(wished({ vm: { ready: false } })).toMatchObject({ ...migrates, isWish: true });
     expect(wished({ vmi: { migratable: false } })).toMatchObject({
-      need: 'wait',
+      need: 'deferred',
       why: expect.stringContaining('KubeVirt cannot migrate it; it is not restarted') as string,
     });
     expect(wished({ rules: { method: 'Restart' } })).toMatchObject({
@@ -174,7 +174,7 @@ describe('an eviction from a node that is not drained', () => {
     const vmi = { nodeDrained: false, wishedBy: 'KubeVirtUpdate' } as const;
     expect(need({ vmi })).toMatchObject({ ...migrates, isWish: true, why: 'the update of KubeVirt asks for that' });
     expect(need({ vmi: { ...vmi, migratable: false } })).toMatchObject({
-      need: 'wait',
+      need: 'deferred',
       why: expect.stringMatching(/^the update of KubeVirt would have it leave node-1, and KubeVirt cannot/) as string,
     });
   });
@@ -199,7 +199,7 @@ describe('a VM whose pod has not come up, which KubeVirt refuses to evict', () =
   const since = (ms: number) => ({ ...starting, podNodeCordoned: true, createdAt: NOW - ms });
   test.each<[string, Given, object]>([
     ['is left on a node that takes pods', { vm, vmi: { ...starting, createdAt: 0 } }, { need: 'nothing' }],
-    ['has a minute to start on a cordoned node', { vm, vmi: since(59_999) }, { need: 'wait', until: NOW + 1 }],
+    ['has a minute to start on a cordoned node', { vm, vmi: since(59_999) }, { need: 'deferred', until: NOW + 1 }],
     ['restarts after that', { vm, vmi: since(60_000) }, { ...restarts, needsBudget: false }],
     [
       'is left if it tolerates cordons, so that it could start there again',
@@ -211,7 +211,11 @@ describe('a VM whose pod has not come up, which KubeVirt refuses to evict', () =
       { vm, vmi: since(60_000), rules: { method: 'Migrate' } },
       { act: 'restart' },
     ],
-    ['is left to its owner', { vm: { ...vm, optedOut: true }, vmi: since(60_000) }, { need: 'wait', isStuck: true }],
+    [
+      'is left to its owner',
+      { vm: { ...vm, optedOut: true }, vmi: since(60_000) },
+      { need: 'deferred', isStuck: true },
+    ],
     ['is left to KubeVirt', { vm, vmi: { ...since(60_000), evictionStrategy: 'LiveMigrate' } }, { need: 'nothing' }],
   ])('%s', (_what, given, expected) => {
     expect(need(given)).toMatchObject(expected);
@@ -240,9 +244,9 @@ describe('a VM that serves nobody', () => {
   test('keeps what it has in memory if it is paused', () => {
     const vm = { ready: false };
     expect(need({ vm, vmi: { pause: BY_USER } })).toMatchObject({ ...migrates, needsBudget: false });
-    expect(need({ vm, vmi: { pause: BY_USER, migratable: false } })).toMatchObject({ need: 'wait', isStuck: true });
+    expect(need({ vm, vmi: { pause: BY_USER, migratable: false } })).toMatchObject({ need: 'deferred', isStuck: true });
     expect(need({ vm, vmi: { pause: BY_USER, ...tried({ since: 0 }) } })).toMatchObject({
-      need: 'wait',
+      need: 'deferred',
       isStuck: true,
     });
   });
@@ -264,16 +268,16 @@ test.each<[string, Given, object]>([
   [
     'recovery by hand',
     { vm: { operations: [{ kind: 'ManualRecovery', object: null }] } },
-    { need: 'wait', isStuck: true },
+    { need: 'deferred', isStuck: true },
   ],
   [
     'a backup',
     { vmi: { operations: [{ kind: 'Backup', object: 'b' }] } },
-    { need: 'wait', why: 'a backup of it (b) runs' },
+    { need: 'deferred', why: 'a backup of it (b) runs' },
   ],
-  ['its owner', { vm: { optedOut: true } }, { need: 'wait', isStuck: true }],
-  ['a snapshot', { vm: { operations: SNAPSHOT } }, { need: 'wait', isStuck: false }],
-  ['a migration of somebody else', { vmi: { migration: { name: 'm', phase: 'Running' } } }, { need: 'wait' }],
+  ['its owner', { vm: { optedOut: true } }, { need: 'deferred', isStuck: true }],
+  ['a snapshot', { vm: { operations: SNAPSHOT } }, { need: 'deferred', isStuck: false }],
+  ['a migration of somebody else', { vmi: { migration: { name: 'm', phase: 'Running' } } }, { need: 'deferred' }],
   ['a restart', { vm: { changingState: true } }, { need: 'underway' }],
   ['its end', { vm: { runStrategy: 'Halted' } }, { need: 'underway' }],
 ])('what is done to a VM waits for %s', (_what, given, expected) => {
@@ -283,7 +287,7 @@ test.each<[string, Given, object]>([
 describe('what the API server refuses', () => {
   const refusal = { vm: 'web-1', uid: 'u', why: 'forbidden', since: NOW - 1000, times: 1, notBefore: NOW + 9000 };
   test('is tried again later', () => {
-    expect(need({ refusal })).toMatchObject({ need: 'wait', until: NOW + 9000, isStuck: false });
+    expect(need({ refusal })).toMatchObject({ need: 'deferred', until: NOW + 9000, isStuck: false });
     expect(need({ refusal: { ...refusal, notBefore: NOW } })).toMatchObject({ ...migrates, isBegun: true });
   });
 

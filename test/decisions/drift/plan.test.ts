@@ -154,9 +154,9 @@ describe('to set a VM right', () => {
 
   test('no more is done than the pool allows', () => {
     expect(need(member(1, template(4)), {}, 'Live')).toEqual(act('write'));
-    expect(need(member(1, template(1, 0)), {}, 'None')).toMatchObject({ need: 'left' });
+    expect(need(member(1, template(1, 0)), {}, 'None')).toMatchObject({ need: 'excluded' });
     expect(need(member(1, template(4)), {}, null)).toEqual({
-      need: 'left',
+      need: 'excluded',
       why: 'it runs, and is set right when it stops',
     });
   });

@@ -35,17 +35,22 @@ describe('a start', () => {
       'waits for one that somebody is stopping',
       { runStrategy: 'Manual', changingState: true },
       {},
-      { need: 'later', why: 'it is stopping or restarting' },
+      { need: 'deferred', why: 'it is stopping or restarting', until: null },
     ],
     ['is done to a halted VM that KubeVirt was asked to stop before', { changingState: true }, null, ACT],
     ['is not needed by one that starts', { runStrategy: 'Manual', changingState: true }, null, NOTHING],
     ['is not for another VM of its name', { uid: 'another' }, null, NOTHING],
     ['is not for a VM that is deleted', { deleting: true }, null, NOTHING],
     ['is not for a VM that leaves its pool', { removing: true }, null, NOTHING],
-    ['waits for its last VMI', {}, { deleting: true }, { need: 'later', why: 'its last VMI has not stopped yet' }],
-    ['waits while a snapshot is taken', { operations: SNAPSHOT }, null, { need: 'later' }],
+    [
+      'waits for its last VMI',
+      {},
+      { deleting: true },
+      { need: 'deferred', why: 'its last VMI has not stopped yet', until: null },
+    ],
+    ['waits while a snapshot is taken', { operations: SNAPSHOT }, null, { need: 'deferred' }],
     ['is done to a VM that was changed while it was stopped', { generationObserved: false }, null, ACT],
-    ['leaves one that runs only once', { runStrategy: 'Once' }, { phase: 'Succeeded' }, { need: 'left' }],
+    ['leaves one that runs only once', { runStrategy: 'Once' }, { phase: 'Succeeded' }, { need: 'excluded' }],
   ])('%s', (_words, vm, vmi, need) => {
     expect(needOf('Start', { ...stopped, ...vm }, vmi)).toMatchObject(need);
   });
@@ -62,19 +67,24 @@ describe('a stop', () => {
     ['is not needed by one that has run once', { runStrategy: 'Once' }, { phase: 'Succeeded' }, NOTHING],
     ['is not for another VM of its name', { uid: 'another' }, {}, NOTHING],
     ['is not for a VM that is deleted', { deleting: true }, {}, NOTHING],
-    ['leaves what nobody may disrupt', { optedOut: true }, {}, { need: 'left' }],
-    ['waits while it is paused', {}, { pause: BY_USER }, { need: 'later', why: 'it is paused by a person' }],
+    ['leaves what nobody may disrupt', { optedOut: true }, {}, { need: 'excluded' }],
+    [
+      'waits while it is paused',
+      {},
+      { pause: BY_USER },
+      { need: 'deferred', why: 'it is paused by a person', until: null },
+    ],
     [
       'waits while it migrates',
       {},
       { migration: { name: 'm', phase: 'Running' } },
-      { need: 'later', why: 'it migrates' },
+      { need: 'deferred', why: 'it migrates', until: null },
     ],
     [
       'waits for the VMI of one that KubeVirt would refuse to stop',
       { runStrategy: 'RerunOnFailure', state: 'Starting' },
       null,
-      { need: 'later', why: 'it has no VMI yet' },
+      { need: 'deferred', why: 'it has no VMI yet', until: null },
     ],
   ])('%s', (_words, vm, vmi, need) => {
     expect(needOf('Stop', { ...running, ...vm }, vmi)).toMatchObject(need);

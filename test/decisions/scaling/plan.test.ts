@@ -239,7 +239,7 @@ describe('a VM with a name that the pool would not give', () => {
       limit: 'Restart',
     } as const;
     expect(updateNeed(adopted, () => aVmi(adopted), target)).toEqual({
-      need: 'left',
+      need: 'excluded',
       why: "its name does not match the pool's naming scheme",
     });
   });

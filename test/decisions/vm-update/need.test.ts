@@ -62,7 +62,7 @@ function need({
 }
 
 const act = (what: UpdateAct): UpdateNeed => ({ need: 'act', act: what });
-const left = (why: string): UpdateNeed => ({ need: 'left', why });
+const left = (why: string): UpdateNeed => ({ need: 'excluded', why });
 const LIVE = left('it would be updated while it runs, which the pool does not allow');
 const LARGE = { disk: '20Gi' };
 const DISKS = left(
@@ -234,8 +234,9 @@ describe('if only those may be touched that do not run', () => {
 
   test('a VM without a VMI is written to, and a paused one once it goes on', () => {
     expect(need({ to: { cores: 2 }, limit: null, vmi: { pause: BY_USER } })).toEqual({
-      need: 'later',
+      need: 'deferred',
       why: 'it is paused by a person',
+      until: null,
     });
     expect(need({ to: { cores: 2 }, limit: null, vmi: { deleting: true } })).toEqual(act('write'));
     expect(need({ to: { cores: 2 }, limit: null, vm: HALTED, vmi: null })).toEqual(act('write'));
@@ -249,18 +250,22 @@ describe('a VM is left alone', () => {
     [
       'while a snapshot is taken',
       { vm: { operations: SNAPSHOT } },
-      { need: 'later', why: 'a snapshot of it (nightly) is taken' },
+      { need: 'deferred', why: 'a snapshot of it (nightly) is taken', until: null },
     ],
-    ['while it is paused', { vmi: { pause: BY_USER } }, { need: 'later', why: 'it is paused by a person' }],
+    [
+      'while it is paused',
+      { vmi: { pause: BY_USER } },
+      { need: 'deferred', why: 'it is paused by a person', until: null },
+    ],
     [
       'while it migrates',
       { vmi: { migration: { name: 'm', phase: 'Running' } } },
-      { need: 'later', why: 'it migrates' },
+      { need: 'deferred', why: 'it migrates', until: null },
     ],
     [
       'while it is received',
       { vm: { runStrategy: 'WaitAsReceiver' } },
-      { need: 'later', why: 'it receives a migration' },
+      { need: 'deferred', why: 'it receives a migration', until: null },
     ],
     [
       'under a name that no template is made for',

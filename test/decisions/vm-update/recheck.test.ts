@@ -48,8 +48,8 @@ function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = fals
   };
 }
 
-const later = (why: string): Recheck => ({ take: 'later', why });
-const restart = { take: 'act', writes: true, restarts: { revision: OLD }, disrupts: true };
+const later = (why: string): Recheck => ({ need: 'deferred', until: null, why });
+const restart = { need: 'act', writes: true, restarts: { revision: OLD }, disrupts: true };
 
 describe('a VM of the revision is set right', () => {
   const right = {
@@ -59,9 +59,9 @@ describe('a VM of the revision is set right', () => {
   };
 
   test('without a restart if its VMI runs the revision, and with one if it does not', () => {
-    expect(take({ ...right, correction: 'Restart' })).toMatchObject({ take: 'act', writes: true, restarts: null });
+    expect(take({ ...right, correction: 'Restart' })).toMatchObject({ need: 'act', writes: true, restarts: null });
     expect(take({ ...right, correction: 'Restart', vmi: { revision: null } })).toMatchObject({
-      take: 'act',
+      need: 'act',
       writes: true,
       restarts: { revision: null },
       disrupts: true,
@@ -69,14 +69,14 @@ describe('a VM of the revision is set right', () => {
   });
 
   test('only if there still is something to set right', () => {
-    expect(take({ ...right, correction: null })).toEqual({ take: 'nothing' });
+    expect(take({ ...right, correction: null })).toEqual({ need: 'nothing' });
     expect(take({ ...right, correction: 'Restart', spec: { paused: true } })).toEqual(later('spec.paused is true'));
   });
 
   test('later if that would now change its VMI, for which it has no place', () => {
     const write = { ...right, held: { ...right.held, act: 'write' as const, runs: true as const } };
     expect(take({ ...write, correction: 'Live' })).toEqual(later('it has changed meanwhile'));
-    expect(take({ ...write, correction: 'None' })).toMatchObject({ take: 'act', writes: true, disrupts: false });
+    expect(take({ ...write, correction: 'None' })).toMatchObject({ need: 'act', writes: true, disrupts: false });
   });
 });
 
@@ -90,9 +90,9 @@ describe('a VM is taken', () => {
   });
 
   test('and nothing is done, if all of it was', () => {
-    expect(take({ vm: fresh(1) })).toEqual({ take: 'nothing' });
-    expect(take({ vm: fresh(1), vmi: { revision: OLD, deleting: true } })).toEqual({ take: 'nothing' });
-    expect(take({ vm: fresh(1), vmi: null })).toEqual({ take: 'nothing' });
+    expect(take({ vm: fresh(1) })).toEqual({ need: 'nothing' });
+    expect(take({ vm: fresh(1), vmi: { revision: OLD, deleting: true } })).toEqual({ need: 'nothing' });
+    expect(take({ vm: fresh(1), vmi: null })).toEqual({ need: 'nothing' });
     // KubeVirt is migrating the VM for the change that was written before.
     expect(
       take({
@@ -101,13 +101,13 @@ describe('a VM is taken', () => {
         vmi: { revision: OLD, migration: { name: 'm', phase: 'Running' } },
       }),
     ).toEqual({
-      take: 'nothing',
+      need: 'nothing',
     });
   });
 
   test('and its VMI labelled, if that is all that was left', () => {
     expect(take({ held: held(old(1), 'write'), vm: fresh(1), vmi: { revision: OLD } })).toEqual({
-      take: 'act',
+      need: 'act',
       writes: false,
       restarts: null,
       disrupts: false,
@@ -115,7 +115,7 @@ describe('a VM is taken', () => {
   });
 
   test('and written to only, if nothing runs', () => {
-    const written = { take: 'act', writes: true, restarts: null, disrupts: false };
+    const written = { need: 'act', writes: true, restarts: null, disrupts: false };
     expect(take({ vmi: null })).toEqual(written);
     expect(take({ vmi: { deleting: true } })).toEqual(written);
     expect(take({ vm: old(1, HALTED), vmi: null })).toEqual(written);
@@ -124,7 +124,7 @@ describe('a VM is taken', () => {
   });
 
   test('and written to only, if its VMI ran as that was planned; one that runs only by now might be stopped by it, or changed', () => {
-    const written = { take: 'act', writes: true, restarts: null, disrupts: false };
+    const written = { need: 'act', writes: true, restarts: null, disrupts: false };
     expect(take({ held: held(old(1), 'write', { runs: true }) })).toEqual(written);
     expect(take({ held: held(old(1), 'write') })).toEqual(later('it runs by now'));
     // Its owner has stopped it meanwhile, and the VMI is ending by itself.
@@ -135,9 +135,9 @@ describe('a VM is taken', () => {
   });
 
   test('live, or to be replaced, which a place in the budget is claimed for', () => {
-    expect(take({ held: held(old(1), 'live') })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
+    expect(take({ held: held(old(1), 'live') })).toEqual({ need: 'act', writes: true, restarts: null, disrupts: true });
     expect(take({ held: held(old(1), 'replace') })).toEqual({
-      take: 'act',
+      need: 'act',
       writes: true,
       restarts: null,
       disrupts: true,
@@ -147,7 +147,7 @@ describe('a VM is taken', () => {
   test('as one that is stopped by its new run strategy, which a place is claimed for too', () => {
     const vm = old(1);
     expect(take({ vm, vmi: { revision: NEW } })).toEqual({
-      take: 'act',
+      need: 'act',
       writes: true,
       restarts: null,
       disrupts: true,
@@ -163,7 +163,7 @@ describe('the VM has changed since the plan', () => {
     ['let go', { vm: old(1, { owner: null }) }],
     ['in another pool', { vm: old(1, { owner: { kind: 'VirtualMachinePool', name: 'web', uid: 'another' } }) }],
   ])('%s', (_what, fields) => {
-    expect(take(fields)).toEqual({ take: 'gone' });
+    expect(take(fields)).toEqual({ need: 'gone' });
   });
 
   test.each<[string, Partial<VmView>, Partial<VmiView>, string]>([
@@ -182,7 +182,7 @@ test('a VM of a newer revision is left as it is by the batch of an older one', (
   expect(take({ vm: newer, vmi: null })).toEqual(later('its spec is of revision newer by now'));
   expect(take({ vm: old(1, { revision: null }) })).toEqual(later('its spec is of revision unknown by now'));
   expect(take({ held: held(newer, 'restart', { from: 'newer' }), vm: newer })).toMatchObject({
-    take: 'act',
+    need: 'act',
     writes: true,
   });
 });
@@ -224,8 +224,8 @@ describe('the rollout has changed since the plan', () => {
     };
     const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Recheck =>
       take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });
-    expect(undoing('Undoing', before)).toMatchObject({ take: 'act' });
-    expect(take(back)).toMatchObject({ take: 'act' });
+    expect(undoing('Undoing', before)).toMatchObject({ need: 'act' });
+    expect(take(back)).toMatchObject({ need: 'act' });
     expect(undoing('UndoFailed', after)).toEqual(later('the rollout has ended: UndoFailed'));
     expect(take({ ...back, spec: { template: OLD_TEMPLATE } })).toEqual(later('the template has changed'));
   });
@@ -238,8 +238,8 @@ describe('a VMI that is to restart for what it has read', () => {
     take({ held: it, vm: fresh(1), vmi: { uid }, spec });
 
   test('restarts, and is known by its UID: any other has restarted since', () => {
-    expect(taken('the old one')).toMatchObject({ take: 'act', writes: false, restarts: { uid: 'the old one' } });
-    expect(taken('a new one')).toEqual({ take: 'nothing' });
+    expect(taken('the old one')).toMatchObject({ need: 'act', writes: false, restarts: { uid: 'the old one' } });
+    expect(taken('a new one')).toEqual({ need: 'nothing' });
   });
 
   test('is left alone if its pool no longer asks for that', () => {
@@ -273,14 +273,14 @@ describe('a VMI that is to get a new pod by a migration', () => {
       }),
     );
 
-  test('is migrated', () => expect(moved()).toMatchObject({ take: 'migrate', vmi: { uid: migration.vmi } }));
+  test('is migrated', () => expect(moved()).toMatchObject({ need: 'act', vmi: { uid: migration.vmi } }));
 
   test.each<[string, Fields, object]>([
-    ['whose VM has left', { vm: null }, { take: 'gone' }],
-    ['whose VM is another', { vm: fresh(1, { uid: 'another' }) }, { take: 'gone' }],
-    ['that has started since', { vmi: { uid: 'another' } }, { take: 'nothing' }],
-    ['that its batch has migrated, in vain', { vmi: { evacuation: evacuation(2) } }, { take: 'nothing' }],
-    ['whose VM is stopped', { vm: fresh(1, HALTED) }, { take: 'nothing' }],
+    ['whose VM has left', { vm: null }, { need: 'gone' }],
+    ['whose VM is another', { vm: fresh(1, { uid: 'another' }) }, { need: 'gone' }],
+    ['that has started since', { vmi: { uid: 'another' } }, { need: 'nothing' }],
+    ['that its batch has migrated, in vain', { vmi: { evacuation: evacuation(2) } }, { need: 'nothing' }],
+    ['whose VM is stopped', { vm: fresh(1, HALTED) }, { need: 'nothing' }],
     [
       'whose migrations were forgotten',
       { vmi: { evacuation: null } },
@@ -300,7 +300,7 @@ test('a VMI of the revision restarts for its pod only if the pool restarts VMs f
   };
   const under = (outdatedPods: OutdatedPods) =>
     take({ ...forPod, spec: { updateStrategy: { proactive: { outdatedPods } } } });
-  expect([under('Restart'), under('MigrateOrRestart')]).toMatchObject([{ take: 'act' }, { take: 'act' }]);
+  expect([under('Restart'), under('MigrateOrRestart')]).toMatchObject([{ need: 'act' }, { need: 'act' }]);
   const why = 'its pool leaves it with what it has read';
   expect([under('Report'), under('Migrate')]).toEqual([later(why), later(why)]);
 });

@@ -1,42 +1,60 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadClientConnectConfig } from '@temporalio/envconfig';
 
 /** How often the files of certificates, keys and Temporal's configuration are read again. */
-const EVERY_MS = 30_000;
+const EVERY_MS = 5_000;
 
-export interface Renewal {
+/**
+ * What becomes of what was read: it is used from now on, can't be used and is tried again, or only a process that
+ * starts can use it.
+ */
+export type Adoption = 'adopted' | 'refused' | 'restart';
+
+export interface RenewalOptions<Config> {
   signal: AbortSignal;
   everyMs?: number;
   /** Reads what a worker connects to Temporal with. */
-  read?: () => unknown;
+  read: () => Config;
+  /** What the worker is connected with. */
+  used: Config;
+  adopt: (config: Config) => Promise<Adoption>;
 }
 
 /**
- * Ends when what this worker would connect to Temporal with is another than at its start, as after a certificate was
+ * Adopts what a worker connects to Temporal with each time that this has become another, as after a certificate was
  * renewed in its file. What was read twice alike counts: a certificate and its key may be two writes. A file that can't
- * be read just now is read again.
+ * be read just now is read again. Ends once only another process can use what was read.
  */
-export async function untilRenewed({
+export async function followRenewals<Config>({
   signal,
   everyMs = EVERY_MS,
-  read = () => loadClientConnectConfig(),
-}: Renewal): Promise<void> {
-  const first = digestOf(read);
-  let last = first;
+  read,
+  used,
+  adopt,
+}: RenewalOptions<Config>): Promise<void> {
+  let known = digestOf(used);
+  let last = known;
   for (;;) {
     await sleep(everyMs, undefined, { signal, ref: false });
-    const now = digestOf(read);
-    if (now !== null && now !== first && now === last) return;
-    last = now;
+    const config = tried(read);
+    if (config === undefined) continue;
+    const digest = digestOf(config);
+    if (digest !== known && digest === last) {
+      const adoption = await adopt(config);
+      if (adoption === 'restart') return;
+      if (adoption === 'adopted') known = digest;
+    }
+    last = digest;
   }
 }
 
-/** Nothing that is secret stays in memory for this. Null if it can't be read. */
-function digestOf(read: () => unknown): string | null {
+function tried<Config>(read: () => Config): Config | undefined {
   try {
-    return createHash('sha256').update(JSON.stringify(read())).digest('base64');
+    return read();
   } catch {
-    return null;
+    return undefined;
   }
 }
+
+/** Nothing that is secret stays in memory for this. */
+const digestOf = (config: unknown): string => createHash('sha256').update(JSON.stringify(config)).digest('base64');

@@ -1,16 +1,6 @@
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
-import { loadClientConnectConfig } from '@temporalio/envconfig';
-import {
-  bundleWorkflowCode,
-  NativeConnection,
-  Runtime,
-  Worker,
-  type Logger,
-  type NativeConnectionOptions,
-  type WorkerOptions,
-} from '@temporalio/worker';
+import { bundleWorkflowCode, Runtime, Worker, type Logger, type WorkerOptions } from '@temporalio/worker';
 import { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { ensureCurrentAttempt } from '../activities/lib/attempt.ts';
 import { VirtualMachinePools } from '../api/resources.ts';
@@ -25,9 +15,9 @@ import { serveHealth, type Health } from './health/health.ts';
 import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
-import { untilRenewed } from './renewed-credentials.ts';
-import { RepeatedProblem, whyUnreached } from './repeated-problem.ts';
+import { RepeatedProblem } from './repeated-problem.ts';
 import { Serving } from './serving.ts';
+import { TemporalConnection } from './temporal-connection.ts';
 import { watchRun } from './watch/cluster-watch.ts';
 import { keepWatch, waitUntilWatched, type KeepWatchOptions } from './watch/keep-watch.ts';
 import { untilPutBack } from './watch/put-back.ts';
@@ -35,8 +25,6 @@ import { workflowsPath } from './workflows-path.ts';
 
 /** Longer than any one call to the API server, so that a worker that shuts down finishes what it has begun. */
 const GRACE = '35s';
-const CONNECT_AGAIN_MS = 500;
-const MAX_CONNECT_AGAIN_MS = 5_000;
 /** A cluster has one watch; more slots are for successors of a watch that was just given up. */
 const WATCHES = 4;
 
@@ -75,10 +63,9 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     },
   };
   const server = config.health && (await serveHealth(config.health, health));
-  let connection: NativeConnection | undefined;
+  let connection: TemporalConnection | undefined;
   try {
-    const { connectionOptions, namespace } = loadClientConnectConfig();
-    connection = await connect(connectionOptions, logger, stop);
+    connection = await TemporalConnection.open({ logger, stop });
     // Nothing is decided on incomplete caches: the queues are served once the caches are complete.
     await untilAborted(cache.start(), stop);
     const bundle =
@@ -88,10 +75,16 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     const activities = createActivities({ config, client, cache, metrics, stopping: stop });
     const temporal = {
       connection,
-      namespace: namespace ?? 'default',
+      namespace: connection.namespace,
       ...(dataConverter === undefined ? {} : { dataConverter }),
     };
-    const watched = { client: new Client(temporal), kube: client, cluster: config.cluster, logger, stop };
+    const watched = {
+      client: new Client({ ...temporal, connection: connection.view() }),
+      kube: client,
+      cluster: config.cluster,
+      logger,
+      stop,
+    };
     // What was decided for another cluster must not be done in this one.
     const uid = await waitUntilWatched(watched);
     const create = (): Promise<Worker>[] => createWorkers(config, temporal, bundle, activities);
@@ -105,18 +98,13 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
     const onProblem = ({ message }: Error): void => refused.lasts(message);
     serving = new Serving({ create, cache, stop, onServing, onProblem });
-    const parts = [serving.run(), keepWatch(watched, uid), ...endings(watched)];
+    const parts = [serving.run(), keepWatch(watched, uid), ...endings(connection, watched)];
     await untilOneEnds(stopping, parts, () => serving?.drain());
   } catch (error) {
     if (!(stop.aborted && isAbort(error))) throw error;
   } finally {
     await cache.stop();
-    // What ended the worker must not be hidden by an error while it closes.
-    await connection
-      ?.close()
-      .catch((error: unknown) =>
-        logger.warn('the connection to Temporal could not be closed', { error: (error as Error).message }),
-      );
+    await connection?.close();
     await client.close();
     server?.close();
   }
@@ -138,13 +126,14 @@ async function endOn(reason: Promise<void>, why: string, logger: Logger): Promis
 }
 
 /** What ends a worker before it is asked to stop. */
-const endings = ({ client, cluster, logger, stop: signal }: KeepWatchOptions & { logger: Logger }): Promise<void>[] => [
-  endOn(untilRenewed({ signal }), RENEWED, logger),
+const endings = (
+  connection: TemporalConnection,
+  { client, cluster, logger, stop: signal }: KeepWatchOptions & { logger: Logger },
+): Promise<void>[] => [
+  endOn(connection.followRenewals(), 'another namespace of Temporal is configured', logger),
   endOn(untilPutBack({ signal, describe: (runId) => watchRun(client, cluster, runId) }), PUT_BACK, logger),
 ];
 
-/** A connection keeps what it was made with: a worker that went on would be refused at its next reconnection. */
-const RENEWED = 'what Temporal is reached with was renewed';
 /** What a worker has in memory of workflows does not go with what Temporal knows of them now. */
 const PUT_BACK = 'Temporal was put back to an earlier moment, or has lost its data';
 
@@ -153,19 +142,21 @@ function installRuntime(logger: Logger, metrics: string | null): void {
   Runtime.install({ logger, ...(telemetryOptions === null ? {} : { telemetryOptions }) });
 }
 
-type TemporalOptions = Pick<WorkerOptions, 'connection' | 'namespace' | 'dataConverter'>;
+type TemporalOptions = Pick<WorkerOptions, 'namespace' | 'dataConverter'> & { connection: TemporalConnection };
 
 /** Creates a worker for each of the cluster's task queues. */
 function createWorkers(
   { cluster, cachedWorkflows, slots, waitSlots }: WorkerConfig,
-  temporal: TemporalOptions,
+  { connection, ...temporal }: TemporalOptions,
   workflowBundle: NonNullable<WorkerOptions['workflowBundle']>,
   activities: ReturnType<typeof createActivities>,
 ): Promise<Worker>[] {
   const common = { ...temporal, shutdownGraceTime: GRACE, maxHeartbeatThrottleInterval: '3s' } as const;
   const queue = taskQueueOf(cluster);
+  const create = (options: WorkerOptions): Promise<Worker> =>
+    connection.serve((current) => Worker.create({ ...options, connection: current }));
   return [
-    Worker.create({
+    create({
       ...common,
       taskQueue: queue,
       workflowBundle,
@@ -176,13 +167,13 @@ function createWorkers(
       stickyQueueScheduleToStartTimeout: '3s',
     }),
     // Waits cost next to nothing and last long: none of them takes the slot of an activity that acts.
-    Worker.create({
+    create({
       ...common,
       taskQueue: waitQueueOf(queue),
       activities: activities.waiting,
       maxConcurrentActivityTaskExecutions: waitSlots,
     }),
-    Worker.create({
+    create({
       ...common,
       taskQueue: watchQueueOf(queue),
       activities: activities.watching,
@@ -205,22 +196,6 @@ async function untilOneEnds(stopping: AbortController, parts: Promise<void>[], d
 }
 
 const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
-
-/** Connects to Temporal, and waits for it if it comes up after the worker. */
-async function connect(options: NativeConnectionOptions, logger: Logger, stop: AbortSignal): Promise<NativeConnection> {
-  const { address = 'localhost:7233' } = options;
-  const problem = new RepeatedProblem((why) =>
-    logger.warn(`Temporal at ${address} does not answer, and is tried again until it does: ${why}`, { address }),
-  );
-  for (let delayMs = CONNECT_AGAIN_MS; ; delayMs = Math.min(2 * delayMs, MAX_CONNECT_AGAIN_MS)) {
-    try {
-      return await NativeConnection.connect(options);
-    } catch (error) {
-      problem.lasts(whyUnreached(error));
-      await sleep(delayMs, undefined, { signal: stop });
-    }
-  }
-}
 
 /**
  * Returns a controller that SIGINT and SIGTERM abort: Temporal's runtime takes the signals over, and acts on them only

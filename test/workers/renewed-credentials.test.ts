@@ -3,10 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { expect, onTestFinished, test } from 'vitest';
-import { untilRenewed } from '../../workers/renewed-credentials.ts';
+import { followRenewals, type Adoption } from '../../workers/renewed-credentials.ts';
 
-/** Waits with what each look finds, in this order, and returns how many looks it took. */
-async function looks(found: readonly unknown[]): Promise<number> {
+/** Looks at what is found, in this order, and returns what was adopted. */
+async function adopted(
+  found: readonly unknown[],
+  adopt: (config: unknown) => Adoption = () => 'adopted',
+): Promise<unknown[]> {
+  const all: unknown[] = [];
   let count = 0;
   const stop = new AbortController();
   const read = (): unknown => {
@@ -15,23 +19,45 @@ async function looks(found: readonly unknown[]): Promise<number> {
     if (one instanceof Error) throw one;
     return one;
   };
-  await untilRenewed({ signal: stop.signal, everyMs: 1, read }).catch((error: Error) => {
-    if (error.name !== 'AbortError') throw error;
-    count = Infinity;
+  const renewals = followRenewals({
+    signal: stop.signal,
+    everyMs: 1,
+    read,
+    used: 'a',
+    adopt: (config) => {
+      all.push(config);
+      return Promise.resolve(adopt(config));
+    },
   });
-  return count;
+  await renewals.catch((error: Error) => {
+    if (error.name !== 'AbortError') throw error;
+  });
+  return all;
 }
 
-test('a certificate that was renewed is noticed once it was read twice alike', async () => {
-  expect(await looks(['a', 'a', 'b', 'b'])).toBe(4);
+test('a certificate that was renewed is adopted once it was read twice alike, each time', async () => {
+  expect(await adopted(['a', 'a', 'b', 'b', 'b'])).toEqual(['b']);
   // A new certificate beside the old key, and then both.
-  expect(await looks(['a', 'half', 'b', 'b', 'b'])).toBe(4);
+  expect(await adopted(['a', 'half', 'b', 'b', 'b', 'c', 'c', 'c'])).toEqual(['b', 'c']);
 });
 
-test('what is as it was, or cannot be read for a while, ends nobody', async () => {
-  expect(await looks(['a', 'a', 'a'])).toBe(Infinity);
-  expect(await looks(['a', new Error('gone'), new Error('gone'), 'a', 'b', 'a'])).toBe(Infinity);
+test('what is as it was, or cannot be read for a while, changes nothing', async () => {
+  expect(await adopted(['a', 'a', 'a'])).toEqual([]);
+  expect(await adopted(['a', new Error('gone'), new Error('gone'), 'a', 'b', 'a'])).toEqual([]);
 });
+
+const refuseBad = (config: unknown): Adoption => (config === 'bad' ? 'refused' : 'adopted');
+
+test('what Temporal refuses is tried again until it is put right', async () => {
+  expect(await adopted(['bad', 'bad', 'bad', 'good', 'good', 'good'], refuseBad)).toEqual(['bad', 'bad', 'good']);
+  expect(await adopted(['bad', 'bad', 'a', 'a'], refuseBad)).toEqual(['bad']);
+});
+
+test('what only a process that starts can use ends it', async () => {
+  expect(await adopted(['b', 'b', 'c', 'c'], () => 'restart')).toEqual(['b']);
+});
+
+const restart = (): Promise<Adoption> => Promise.resolve('restart');
 
 test("the files are those that Temporal's variables name", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'drover-renewed-'));
@@ -40,8 +66,8 @@ test("the files are those that Temporal's variables name", async () => {
   for (const file of [cert, key]) writeFileSync(file, 'first');
   const overrideEnvVars = { TEMPORAL_TLS_CLIENT_CERT_PATH: cert, TEMPORAL_TLS_CLIENT_KEY_PATH: key };
   const read = (): unknown => loadClientConnectConfig({ overrideEnvVars });
-  const stop = new AbortController();
-  const renewed = untilRenewed({ signal: stop.signal, everyMs: 5, read });
+  const { signal } = new AbortController();
+  const renewed = followRenewals({ signal, everyMs: 5, read, used: read(), adopt: restart });
   writeFileSync(cert, 'second');
   await expect(renewed).resolves.toBeUndefined();
 });

@@ -5,7 +5,7 @@ import type { TransitionCounts } from '../../decisions/machine-types/transition.
 import { inShort } from '../../decisions/runs/skipped.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { waitFor, SETTLE_MS_A_VM } from '../cache/wait-for.ts';
+import { waitFor } from '../cache/wait-for.ts';
 import { digestOf } from '../lib/digest.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { lateOf } from '../power/power.ts';
@@ -52,22 +52,18 @@ export function awaitTransition(
 ): Promise<TransitionObservation> {
   const { ref, minVersions, notBefore } = request;
   let takesIn: TransitionContext['takesIn'] | undefined;
-  /** The budgets are counted for all that wait to be restarted. */
-  let restarts = 0;
   let isFirst = true;
   const options = {
     cache,
     stopping,
     minVersions,
     isRelevant: ({ change }: Changed) => takesIn?.(change) ?? true,
-    settleMs: () => restarts * SETTLE_MS_A_VM,
     gatherMs: GATHER_MS,
   };
   return withHeartbeat(() =>
     waitFor<TransitionObservation>(options, async (now) => {
       const context = await contexts.of(request);
       ({ takesIn } = context);
-      restarts = context.needs.tally.restarts.size;
       const whole = planTransition(context.needs, { ...request, now });
       const skipped = inShort(whole.skipped);
       const { wakeAt, ...plan } = { ...whole, skipped, ...(now < notBefore ? { take: [] } : {}) };

@@ -40,14 +40,13 @@ export async function beginRestarts(
   const others = [...chosen.keys()].filter((key) => !acting.has(key));
   const note = `Restarted for its new machine type, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
   context.needs.follow(request);
-  const counted = [...context.needs.tally.limited];
   const power = new VmPower({
     action: 'Restart',
     client,
     cache,
     places,
     chosen,
-    counted,
+    counted: context.needs.tally.limited,
     atOnce: maxRestarts,
     others,
     note,

@@ -54,7 +54,7 @@ export interface VmPowerOptions {
   action: PowerAction;
   chosen: Chosen;
   /** VMs that the limit of a restart applies to, by `namespace/name`; if absent, all chosen VMs. */
-  counted?: readonly string[];
+  counted?: Iterable<string>;
   atOnce: number;
   /** VMs that are already in progress, by `namespace/name`. */
   others: string[];

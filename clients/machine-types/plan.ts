@@ -204,7 +204,7 @@ function needOf(
       return { need: 'Pool', why: needed.why };
     case 'deferred':
       return { need: 'Deferred', why: needed.why };
-    case 'left':
+    case 'excluded':
     case 'failed':
       return { need: 'Excluded', why: needed.why };
   }
@@ -217,8 +217,8 @@ function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: VmsSna
   const { namespace, name } = owner.pool.metadata;
   const type = templateTypeOf(owner.pool);
   const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, vmiType: null } as const;
-  if (state.state === 'left' || state.state === 'deferred')
-    return { ...item, result: type, need: state.state === 'left' ? 'Excluded' : 'Deferred', why: state.why };
+  if (state.state === 'excluded' || state.state === 'deferred')
+    return { ...item, result: type, need: state.state === 'excluded' ? 'Excluded' : 'Deferred', why: state.why };
   const wanted = state.state === 'change' ? state.to : (state.groups[0]?.wanted ?? null);
   return { ...item, result: wanted, need: 'Change', why: null };
 }

@@ -64,6 +64,11 @@ export class RestartBudget {
     }
   }
 
+  /** Whether no VM may be taken that still serves. */
+  get isFull(): boolean {
+    return this.#down.size >= this.#in.maxUnavailable;
+  }
+
   /** Counted VMs that aren't ready and are not in progress. */
   get downByThemselves(): string[] {
     return [...this.#down].filter((key) => !this.#inProgress.has(key));

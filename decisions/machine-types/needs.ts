@@ -1,4 +1,7 @@
+import { isDown } from '../disruption-budget/availability.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { excluded, NOTHING } from '../disruption/need.ts';
+import { powerNeed, type PowerNeed } from '../power/need.ts';
 import type { VmView } from '../views/vm.ts';
 import type { TransitionRules } from './criteria.ts';
 import { formatPool, isSameFailure, type FailedVm, type Touched } from './limit.ts';
@@ -129,14 +132,17 @@ export class TransitionNeeds {
   }
 
   #judgedOf(vm: VmView): Judged {
-    const owner = this.fleet.poolOf(vm);
+    const [owner, vmi] = [this.fleet.poolOf(vm), this.fleet.vmiOf(vm)];
     const need = this.#unlessPoolFailed(transitionNeed(this.rules, vm, this.fleet));
-    return { vm, need, pool: owner === undefined ? null : namespacedName(owner.pool.metadata) };
+    const restart: PowerNeed =
+      need.need === 'restart' ? powerNeed('Restart', { target: need.vmi.uid, vm, vmi, owner }) : NOTHING;
+    const pool = owner === undefined ? null : namespacedName(owner.pool.metadata);
+    return { vm, need, restart, pool, isDown: isDown(vm, vmi) };
   }
 
   #unlessPoolFailed(need: TransitionNeed): TransitionNeed {
     if (need.need !== 'pool' || !this.#failed.has(formatPool(need.pool))) return need;
-    return { need: 'left', why: `its pool ${namespacedName(need.pool.metadata)} could not be changed` };
+    return excluded(`its pool ${namespacedName(need.pool.metadata)} could not be changed`);
   }
 
   #roleOf(vm: VmView): Role {
@@ -172,10 +178,11 @@ export class TransitionNeeds {
   }
 
   #judgedPoolOf(owner: OwningPool): JudgedPool {
-    const { metadata, status, spec } = owner.pool;
+    const { metadata, status } = owner.pool;
     const state = poolTransitionState(this.rules, owner, this.fleet);
     const record = recordOf(metadata.annotations)?.id ?? null;
-    const rollout = state.state === 'rolls' ? [status?.rollout, metadata.generation, spec.paused] : [];
+    const progress = status?.conditions?.find(({ type }) => type === 'Progressing')?.reason;
+    const rollout = [metadata.generation, status?.updateRevision, progress, state.state === 'rolls' && status?.rollout];
     return { uid: metadata.uid, state, record, print: JSON.stringify([metadata.uid, record, state, rollout]) };
   }
 

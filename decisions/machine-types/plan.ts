@@ -1,6 +1,7 @@
+import { RestartBudget } from '../disruption-budget/restart-budget.ts';
 import { windowAt } from '../lib/maintenance-windows.ts';
 import type { PowerOutcome, Verification } from '../power/outcome.ts';
-import { planPower, type PowerPlan } from '../power/plan.ts';
+import { MAX_IN_PROGRESS, settle, takeVms } from '../power/plan.ts';
 import { MAX_NAMES, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -79,35 +80,43 @@ export function planTransition(needs: TransitionNeeds, turn: TransitionTurn): Tr
     take: restarts.take,
     unmark: first(tally.unmark, MAX_TO_CHANGE),
     counts,
-    skipped: [...tally.skipped(MAX_NAMES), ...restarts.skipped],
+    skipped: tally.skipped(MAX_NAMES),
     full: isHeldUp && !window.open ? [formatWindow(window.next), ...restarts.full] : restarts.full,
     isOver: held.length === 0 && (isEnding || !isOpen),
     wakeAt: times.length === 0 ? null : Math.min(...times),
   };
 }
 
-type Restarts = Omit<PowerPlan, 'open' | 'take'> & Pick<TransitionPlan, 'take'>;
+type Restarts = Pick<TransitionPlan, 'settled' | 'take' | 'full' | 'wakeAt'>;
 
 function restartsOf({ rules, fleet, tally }: TransitionNeeds, turn: TransitionTurn, takes: boolean): Restarts {
   const { inProgress, maxRestarts, now } = turn;
-  // Deleted VMs in flight must be settled too.
-  const chosen = new Map([...tally.restarts, ...inProgress.map(({ vm, vmi }) => [vm, vmi] as const)]);
-  if (chosen.size === 0) return { settled: [], take: [], skipped: [], full: [], wakeAt: null };
-  const plan = planPower({
+  const { settled, held, wakeAt } = settle(inProgress, {
     action: 'Restart',
-    chosen,
-    counted: tally.limited,
+    chosen: new Map(inProgress.map(({ vm, vmi }) => [vm, vmi])),
     snapshot: fleet,
-    inProgress,
-    // `chosen` contains no failed VMs.
-    excluded: new Set(),
-    atOnce: maxRestarts,
     deadlineMs: rules.transition.deadlineMs,
-    takes: takes && rules.transition.restartNow,
     verify: (vm, vmi) => verificationOf(rules, vm, vmi),
     now,
   });
-  return { ...plan, take: plan.take.map((one) => ({ ...one, vmi: chosen.get(one.vm)! })) };
+  if (!takes || !rules.transition.restartNow) return { settled, take: [], full: [], wakeAt };
+  const room = new RestartBudget({
+    counted: tally.limited,
+    snapshot: fleet,
+    inProgress: held.map(({ vm }) => vm),
+    maxUnavailable: maxRestarts,
+    now,
+  });
+  const candidates = function* (): Iterable<VmView> {
+    for (const key of tally.candidates(() => room.isFull)) yield fleet.vmOf(key)!;
+  };
+  const { take, full } = takeVms(
+    { action: 'Restart', snapshot: fleet },
+    candidates(),
+    room,
+    MAX_IN_PROGRESS - held.length,
+  );
+  return { settled, take: take.map((one) => ({ ...one, vmi: tally.restarts.get(one.vm)! })), full, wakeAt };
 }
 
 /** Judges a VMI that is ready after its restart. */

@@ -48,7 +48,7 @@ function stateOf(rules: TransitionRules, owner: OwningPool, snapshot: Snapshot):
   const typed = { machineType, transition: record };
   const since = `somebody has set the machine type of its ${words} to ${machineType ?? 'none'} since`;
   const isOurs = record?.id === rules.ref.id;
-  if (isOurs ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { state: 'left', why: since };
+  if (isOurs ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { state: 'excluded', why: since };
   const isUnmanaged = withDefaults(pool.spec).update.kind === 'unmanaged';
   const wanted = isOurs ? undefined : wantedType(rules, typed);
   if (wanted !== undefined) return stateOfOld(rules, owner, { wanted, isUnmanaged, holder: record?.id, snapshot });
@@ -80,10 +80,10 @@ function stateOfOld(
   if (!isChosen) return { state: 'apart' };
   if (isUnmanaged)
     return {
-      state: 'left',
+      state: 'excluded',
       why: `its ${words} makes VMs of the old type, and is unmanaged: change its template first`,
     };
-  if (chosen.length < vms.length) return { state: 'left', why: `${words} has VMs that were not chosen` };
+  if (chosen.length < vms.length) return { state: 'excluded', why: `${words} has VMs that were not chosen` };
   const held = whoHolds(rules, holder);
   if (held !== null) return { state: 'deferred', why: held };
   return stateOfResults(rules, chosen, wanted) ?? { state: 'change', to: wanted };
@@ -106,7 +106,7 @@ function stateOfResults(
     const group = groupOf(vm, wanted);
     const result = rules.resultOf(group);
     const why = result === undefined ? null : refusalOf(rules, result);
-    if (why !== null) return { state: 'left', why };
+    if (why !== null) return { state: 'excluded', why };
     if (result === undefined) groups.push(group);
   }
   return groups.length > 0 ? { state: 'check', groups } : undefined;

@@ -66,7 +66,7 @@ export function restartable(
   return count;
 }
 
-const STAYS = new Set<TransitionNeed['need']>(['nothing', 'left', 'failed', 'pool']);
+const STAYS = new Set<TransitionNeed['need']>(['nothing', 'excluded', 'failed', 'pool']);
 
 function later(rules: TransitionRules, vm: VmView): TypeGroup | undefined {
   const wanted = wantedType(rules, vm);

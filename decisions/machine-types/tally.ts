@@ -1,6 +1,8 @@
 import { isActive } from '../disruption-budget/availability.ts';
 import { namespacedName } from '../disruption-budget/restart-budget.ts';
+import type { PowerNeed } from '../power/need.ts';
 import type { Skipped } from '../runs/skipped.ts';
+import { isStandby } from '../standby/standby.ts';
 import type { VmView } from '../views/vm.ts';
 import { groupKey, type TransitionRules } from './criteria.ts';
 import type { FailedVm } from './limit.ts';
@@ -15,7 +17,11 @@ export type Role = 'open' | 'held' | FailedVm;
 export interface Judged {
   vm: VmView;
   need: TransitionNeed;
+  /** What a restart needs, if the VM needs one. */
+  restart: PowerNeed;
   pool: string | null;
+  /** It should run and is not ready. */
+  isDown: boolean;
 }
 
 /** Which count a VM is part of, by what it needs. */
@@ -29,7 +35,7 @@ const COUNTED_AS = {
   wait: 'waiting',
   pool: 'inPools',
   deferred: 'deferred',
-  left: 'excluded',
+  excluded: 'excluded',
   done: 'done',
 } as const satisfies Record<TransitionNeed['need'], keyof TransitionCounts | null>;
 
@@ -51,11 +57,16 @@ export class Tally {
   readonly counts: TransitionCounts = { ...NO_COUNTS };
   readonly patch = new Set<string>();
   readonly unmark = new Set<string>();
-  /** UIDs of the VMIs that are to be restarted, by their VMs. */
+  /** UIDs of the VMIs that may be restarted now if there is room, by their VMs. */
   readonly restarts = new Map<string, string>();
+  /** Those of them that are down already. */
+  readonly #downAlready = new Set<string>();
+  /** The same in the order of the UIDs; perhaps with some that are no more, and without new ones. */
+  #inOrder = new Map<string, string>();
+  #hasNew = false;
   /** Why pools could not update these VMs. */
   readonly failures = new Map<string, string>();
-  /** VMs that count against the limit of restarts while they are not ready. */
+  /** VMs that count against the limit of restarts: those in flight, and those that are not ready. */
   readonly limited = new Set<string>();
 
   constructor(rules: TransitionRules) {
@@ -71,6 +82,22 @@ export class Tally {
     return [...this.#skipped.values()].map(({ of, vms }) => ({ ...of, count: vms.size, vms: first(vms, names) }));
   }
 
+  /**
+   * The VMs that may be restarted: those that are down already first, which costs nothing more; the others scattered,
+   * so that no application goes down as a whole. Ends early once these find no room.
+   */
+  *candidates(isFull: () => boolean): Iterable<string> {
+    yield* this.#downAlready;
+    if (this.#hasNew) this.#inOrder = new Map([...this.restarts].sort(([, one], [, other]) => (one < other ? -1 : 1)));
+    this.#hasNew = false;
+    for (const [key, vmi] of this.#inOrder) {
+      if (this.restarts.get(key) !== vmi || this.#downAlready.has(key)) continue;
+      const wasFull = isFull();
+      yield key;
+      if (wasFull) return;
+    }
+  }
+
   add(judged: Judged, role: Role): void {
     this.#change(judged, role, true);
   }
@@ -80,19 +107,20 @@ export class Tally {
     this.#change(judged, role, false);
   }
 
-  #change({ vm, need }: Judged, role: Role, isThere: boolean): void {
+  #change(judged: Judged, role: Role, isThere: boolean): void {
+    const { vm, need } = judged;
     const key = namespacedName(vm);
-    if (this.#isLimited(vm, need, role)) put(this.limited, key, isThere);
+    if (this.#isLimited(judged, role)) put(this.limited, key, isThere);
     if (role === 'held') return;
     if (role !== 'open') {
       if (need.need === 'done' && role.keepsMark === undefined) this.#clear(vm, need, isThere);
       return;
     }
     this.#clear(vm, need, isThere);
-    this.#count(key, need, isThere);
+    this.#count(key, judged, isThere);
   }
 
-  #count(key: string, need: TransitionNeed, isThere: boolean): void {
+  #count(key: string, { need, restart, isDown }: Judged, isThere: boolean): void {
     const counted = COUNTED_AS[need.need];
     if (counted !== null) this.counts[counted] += isThere ? 1 : -1;
     switch (need.need) {
@@ -102,33 +130,47 @@ export class Tally {
       case 'check':
         return putIn(this.#groups, { name: groupKey(need.group), of: { group: need.group } }, key, isThere);
       case 'restart':
-        return set(this.restarts, key, isThere ? need.vmi.uid : null);
+        return this.#restart(key, { vmi: need.vmi.uid, restart, isDown }, isThere);
       case 'failed':
         return set(this.failures, key, isThere ? need.why : null);
-      case 'left':
+      case 'excluded':
       case 'deferred':
       case 'pool':
-      case 'wait': {
-        const { why } = need;
-        const isExcluded = need.need === 'left';
-        if (why !== null) putIn(this.#skipped, { name: `${isExcluded} ${why}`, of: { why, isExcluded } }, key, isThere);
-        return undefined;
-      }
+      case 'wait':
+        return need.why === null ? undefined : this.#skip(key, need.why, need.need === 'excluded', isThere);
       case 'nothing':
       case 'done':
         return undefined;
     }
   }
 
+  #restart(
+    key: string,
+    { vmi, restart, isDown }: Pick<Judged, 'restart' | 'isDown'> & { vmi: string },
+    isThere: boolean,
+  ): void {
+    if (restart.need === 'excluded' || restart.need === 'deferred')
+      return this.#skip(key, restart.why, restart.need === 'excluded', isThere);
+    if (restart.need === 'nothing') return;
+    if (isThere && this.#inOrder.get(key) !== vmi) this.#hasNew = true;
+    if (isDown) put(this.#downAlready, key, isThere);
+    set(this.restarts, key, isThere ? vmi : null);
+  }
+
+  #skip(key: string, why: string, isExcluded: boolean, isThere: boolean): void {
+    putIn(this.#skipped, { name: `${isExcluded} ${why}`, of: { why, isExcluded } }, key, isThere);
+  }
+
   /**
-   * Whether the VM counts against the limit of restarts while it is not ready: those that are, were or will be
-   * restarted do, whatever the cause. Paused VMs and VMs in their pool's rollout don't, since others answer for them.
-   * Neither do failed VMs that were not ready before either: they would block the rest for ever.
+   * Whether the VM counts against the limit of restarts, if it is in flight or not ready: those that are, were or will
+   * be restarted do, whatever the cause. Paused VMs and VMs in their pool's rollout don't, since others answer for
+   * them. Neither do failed VMs that were not ready before either: they would block the rest for ever.
    */
-  #isLimited({ transition }: VmView, { need }: TransitionNeed, role: Role): boolean {
+  #isLimited({ vm, need: { need }, isDown }: Judged, role: Role): boolean {
     if (role === 'held') return true;
+    if (!isDown || isStandby(vm) || !isActive(vm)) return false;
     if (role !== 'open') return role.wasAvailable;
-    return need === 'restart' || (need === 'done' && transition?.id === this.#rules.ref.id);
+    return need === 'restart' || (need === 'done' && vm.transition?.id === this.#rules.ref.id);
   }
 
   /** Clears marks, also those that a terminated transition could not clear itself: nothing else would. */

@@ -117,7 +117,7 @@ export type PoolTransitionState =
    */
   | { state: 'rolls'; revision: string; isOurs: boolean }
   | { state: 'deferred'; why: string }
-  | { state: 'left'; why: string };
+  | { state: 'excluded'; why: string };
 
 /** Resulting type of the VMs of a group, found by a server-side dry run. */
 export interface TransitionResult extends TypeGroup {

@@ -2,7 +2,8 @@ import { withDefaults } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isMeantToRun, isReady, isActive, liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
-import { OPTED_OUT, whyNotNow } from '../disruption/reasons.ts';
+import { deferred, excluded, heldBack, NOTHING, type Deferred, type Excluded } from '../disruption/need.ts';
+import { OPTED_OUT } from '../disruption/reasons.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -45,15 +46,12 @@ export type TransitionNeed =
   | { need: 'failed'; why: string }
   /** The resulting type is not known yet: a dry run of the VM's group must show it first. */
   | { need: 'check'; group: TypeGroup }
-  /** Handled later. */
-  | { need: 'deferred'; why: string }
-  /** Skipped for good. */
-  | { need: 'left'; why: string };
+  | Deferred
+  | Excluded;
 
 /** Looks up a VM's VMI and its pool. */
 type Snapshot = Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>;
 
-const NOTHING: TransitionNeed = { need: 'nothing' };
 const DONE: TransitionNeed = { need: 'done' };
 
 /**
@@ -92,7 +90,8 @@ function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): T
   const isMeant = isOld || rules.transition.scope.undoes !== null;
   if (state.state === 'rolls') return needInRollout(rules, owned, state, snapshot, { isOld, isMeant });
   if (!isMeant) return undefined;
-  if (state.state === 'left' || state.state === 'deferred') return { need: state.state, why: state.why };
+  if (state.state === 'excluded') return excluded(state.why);
+  if (state.state === 'deferred') return deferred(state.why);
   const exclusion = exclusionOf(vm);
   if (exclusion !== undefined) return exclusion;
   const group =
@@ -137,7 +136,7 @@ const needBeforeUpdate = (
 ): TransitionNeed =>
   rollout?.halted === undefined
     ? { need: 'pool', pool, why: whyNotYet(pool, live) }
-    : { need: 'left', why: `the rollout of ${formatPool(pool)} has ended: ${rollout.halted.kind}` };
+    : excluded(`the rollout of ${formatPool(pool)} has ended: ${rollout.halted.kind}`);
 
 /** The need of a VM that has the transition's revision and is not up yet: the pool is waiting for its VMI too. */
 function needWhileItComesUp(
@@ -185,8 +184,7 @@ function needOfChanged(
   vm: VmView,
   { vmi, owner }: { vmi: VmiView | undefined; owner: OwningPool | undefined },
 ): TransitionNeed {
-  if (isSetBack(rules, vm))
-    return { need: 'left', why: `${changedSince(vm)}${owner === undefined ? ofOwner(vm) : ''}` };
+  if (isSetBack(rules, vm)) return excluded(`${changedSince(vm)}${owner === undefined ? ofOwner(vm) : ''}`);
   const live = liveVmi(vmi);
   // The type that a VMI gets for an alias is unknown until it runs. A VMI that asks for a type gets that, or never
   // runs.
@@ -196,9 +194,9 @@ function needOfChanged(
     return { need: 'wait', why: null };
   if (live === undefined || !isOldVmi(rules, vm, live)) return DONE;
   // The VMI was started from the old spec while that was being changed.
-  if (vm.transition?.vmiType === null) return blockedBy(vm, live) ?? { need: 'mark' };
+  if (vm.transition?.vmiType === null) return heldBack(vm, live) ?? { need: 'mark' };
   if (!rules.transition.restartNow) return { need: 'wait', why: cameBack(vm, live) };
-  return blockedBy(vm, live) ?? { need: 'restart', vmi: live };
+  return heldBack(vm, live) ?? { need: 'restart', vmi: live };
 }
 
 const changedSince = ({ machineType }: VmView): string =>
@@ -218,12 +216,12 @@ function cameBack({ transition, machineType }: VmView, live: VmiView): string | 
 }
 
 function needOfOther(rules: TransitionRules, vm: VmView, live: VmiView | undefined): TransitionNeed {
-  if (isChangedSince(rules, vm)) return { need: 'left', why: changedSince(vm) };
+  if (isChangedSince(rules, vm)) return excluded(changedSince(vm));
   const wanted = wantedType(rules, vm);
   if (wanted === undefined && (live === undefined || !isOldVmi(rules, vm, live))) return NOTHING;
   const held = whoHolds(rules, vm.transitionMark, vm.transition?.id);
-  if (held !== null) return { need: 'deferred', why: held };
-  const blocked = blockedBy(vm, live);
+  if (held !== null) return deferred(held);
+  const blocked = heldBack(vm, live);
   if (blocked !== null) return blocked;
   if (wanted === undefined) return { need: 'mark' };
   const group = groupOf(vm, wanted);
@@ -236,7 +234,7 @@ function needOfOther(rules: TransitionRules, vm: VmView, live: VmiView | undefin
         to: wanted,
         marks: live !== undefined && waitsAfter(rules, { vm, live, wanted, to: result.to }),
       }
-    : { need: 'left', why };
+    : excluded(why);
 }
 
 /** Whether the VMI will be old once the VM's spec has the wanted type, which results in the type `to`. */
@@ -248,11 +246,5 @@ const waitsAfter = (
     ? isOldVmi(rules, vm, live) || isOfOldAlias(rules, live, to)
     : live.specMachineType !== wanted;
 
-function blockedBy(vm: VmView, live: VmiView | undefined): TransitionNeed | null {
-  const reason = whyNotNow(vm, live);
-  return reason === null ? null : { need: reason.kind === 'OptedOut' ? 'left' : 'deferred', why: reason.why };
-}
-
 /** What the owner has set on the VM that keeps the pool from updating it; undefined if there is none. */
-const exclusionOf = (vm: VmView): TransitionNeed | undefined =>
-  vm.optedOut ? { need: 'left', why: OPTED_OUT } : undefined;
+const exclusionOf = (vm: VmView): TransitionNeed | undefined => (vm.optedOut ? excluded(OPTED_OUT) : undefined);

@@ -14,8 +14,6 @@ export const MAX_IN_PROGRESS = 250;
 const MAX_FULL_BUDGETS = 40;
 
 export interface PowerPlanInput extends OutcomeInput {
-  /** VMs that the limit of a restart applies to, by `namespace/name`; all chosen VMs if absent. */
-  counted?: Iterable<string>;
   inProgress: readonly VmInProgress[];
   /** VMs not to be taken again, by `namespace/name`. */
   excluded: ReadonlySet<string>;
@@ -45,22 +43,30 @@ export interface PowerPlan {
 
 /** Settles the VMs in progress and picks the next ones: never more than the limits allow. */
 export function planPower(input: PowerPlanInput): PowerPlan {
-  const { action, chosen, counted = chosen.keys(), snapshot, inProgress, atOnce, now } = input;
-  const settled = inProgress.flatMap((held) => outcomeOf(held, input) ?? []);
-  const ended = new Set(settled.map(({ vm }) => vm));
-  const held = inProgress.filter(({ vm }) => !ended.has(vm));
+  const { action, chosen, snapshot, inProgress, atOnce, now } = input;
+  const { settled, held, wakeAt } = settle(inProgress, input);
   const holds = new Set(held.map(({ vm }) => vm));
   const { free, open, skipped } = openVms(input);
-  const room = roomFor({ action, counted, snapshot, inProgress: holds, atOnce, now });
+  const room = roomFor({ action, counted: chosen.keys(), snapshot, inProgress: holds, atOnce, now });
   const { take, full } = takeVms(
     input,
     input.takes ? inOrder(free, room, chosen) : [],
     room,
     MAX_IN_PROGRESS - held.length,
   );
-  const deadlines = held.map((one) => deadlineOf(one, input)).filter((deadline) => deadline > now);
-  const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
   return { settled, take, open, skipped, full, wakeAt };
+}
+
+/** Settles the VMs in progress; `held` are those still on their way. */
+export function settle<Held extends VmInProgress>(
+  inProgress: readonly Held[],
+  input: OutcomeInput,
+): Pick<PowerPlan, 'settled' | 'wakeAt'> & { held: Held[] } {
+  const settled = inProgress.flatMap((one) => outcomeOf(one, input) ?? []);
+  const ended = new Set(settled.map(({ vm }) => vm));
+  const held = inProgress.filter(({ vm }) => !ended.has(vm));
+  const deadlines = held.map((one) => deadlineOf(one, input)).filter((deadline) => deadline > input.now);
+  return { settled, held, wakeAt: deadlines.length === 0 ? null : Math.min(...deadlines) };
 }
 
 /**
@@ -85,9 +91,9 @@ function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & {
 }
 
 /** Takes at most `most` of these VMs while there is room, and says which limits are reached. */
-function takeVms(
-  { action, snapshot }: PowerPlanInput,
-  ordered: readonly VmView[],
+export function takeVms(
+  { action, snapshot }: Pick<PowerPlanInput, 'action' | 'snapshot'>,
+  ordered: Iterable<VmView>,
   room: Room,
   most: number,
 ): Pick<PowerPlan, 'take' | 'full'> {

@@ -207,7 +207,7 @@ test('any fleet, whatever happens to it: within the limit, once each, to an end,
       for (const [key, vm] of cluster.vms) {
         const { need } = transitionNeed(rules, vm, cluster.snapshot);
         const isFailed = failed.some((one) => one.vm === key);
-        if (!isFailed) expect(['nothing', 'done', 'left']).toContain(need);
+        if (!isFailed) expect(['nothing', 'done', 'excluded']).toContain(need);
         if (need === 'done' && !isFailed) expect(isNew(rules.scope.isOld, vm, cluster.vmis.get(key))).toBe(true);
       }
     }),

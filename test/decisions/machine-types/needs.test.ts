@@ -67,6 +67,7 @@ function known(needs: TransitionNeeds): unknown {
     skipped: sorted(tally.skipped(99).map((one) => ({ ...one, vms: one.vms.toSorted() }))),
     groups: sorted(tally.groups.map(({ group, vms }) => ({ group, vms }))),
     sets: [tally.patch, tally.unmark, tally.limited, tally.restarts, tally.failures].map(sorted),
+    candidates: sorted(tally.candidates(() => false)),
   };
 }
 

@@ -59,16 +59,16 @@ describe('a pool whose template has the old type', () => {
     const why = 'pool shop/web has VMs that were not chosen';
     for (const scope of [{ names: ['web-1'] }, { exclude: ['web-2'] }]) {
       expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope }))).toMatchObject({
-        state: 'left',
-        needs: [{ need: 'left', why }, { need: 'nothing' }],
+        state: 'excluded',
+        needs: [{ need: 'excluded', why }, { need: 'nothing' }],
       });
     }
     expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).state).toBe('apart');
   });
   test('is left if nothing rolls its VMs', () => {
     expect(standOf(aTypedPool(OLD, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool))).toMatchObject({
-      state: 'left',
-      needs: [{ need: 'left' }, { need: 'left' }],
+      state: 'excluded',
+      needs: [{ need: 'excluded' }, { need: 'excluded' }],
     });
   });
   test('waits until it is known what its VMs would get, and is left if that will not do', () => {
@@ -77,7 +77,7 @@ describe('a pool whose template has the old type', () => {
       needs: [{ need: 'check' }, { need: 'check' }],
     });
     const results = [resultOf(vmsOf(oldPool)[0]!, null, { fault: 'no' })];
-    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results })).toMatchObject({ state: 'left', why: 'no' });
+    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results })).toMatchObject({ state: 'excluded', why: 'no' });
   });
   test('waits for another transition that has changed it and still runs', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs({ id: OTHER, from: NEW, to: OLD }));
@@ -109,11 +109,11 @@ describe('a pool whose template has the old type', () => {
     const exempt = { optedOut: true, machineType: 'pc-q35-rhel8.2.0' };
     expect(standOf(oldPool, [...vmsOf(oldPool, 1), aPoolVm(2, oldPool, exempt)])).toMatchObject({
       state: 'change',
-      needs: [{ need: 'pool' }, { need: 'left' }],
+      needs: [{ need: 'pool' }, { need: 'excluded' }],
     });
   });
   test('does not update VMs whose owners opted out', () => {
-    expect(standOf(oldPool, vmsOf(oldPool, 1, { optedOut: true })).needs).toMatchObject([{ need: 'left' }]);
+    expect(standOf(oldPool, vmsOf(oldPool, 1, { optedOut: true })).needs).toMatchObject([{ need: 'excluded' }]);
   });
 });
 
@@ -184,7 +184,7 @@ describe('a pool that this transition has changed', () => {
       { need: 'pool', why: 'its pool shop/web is paused' },
     ]);
     expect(standOf(told({ halted }), behind).needs).toMatchObject([
-      { need: 'left', why: 'the rollout of its pool shop/web has ended: Failed' },
+      { need: 'excluded', why: 'the rollout of its pool shop/web has ended: Failed' },
     ]);
     const failures = [{ vm: 'web-1', why: 'not ready', at: '' }];
     expect(standOf(told({ halted, failures }), behind).needs).toEqual([
@@ -209,7 +209,7 @@ describe('a pool that this transition has changed', () => {
   test('is left if somebody has set it back', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs());
     expect(standOf(pool, vmsOf(pool))).toMatchObject({
-      state: 'left',
+      state: 'excluded',
       why: `somebody has set the machine type of its pool shop/web to ${OLD} since`,
     });
   });
@@ -247,7 +247,7 @@ describe('an undo', () => {
     expect(standOf(back, [...vms, aPoolVm(2, back)], undo).needs).toMatchObject([{ need: 'pool' }, { need: 'done' }]);
   });
   test('leaves a template that somebody has changed since, and any other', () => {
-    expect(standOf(aTypedPool('q35', {}, recordOfOurs({ id: OTHER, to: '' })), [], undo).state).toBe('left');
+    expect(standOf(aTypedPool('q35', {}, recordOfOurs({ id: OTHER, to: '' })), [], undo).state).toBe('excluded');
     expect(standOf(oldPool, vmsOf(oldPool), undo)).toMatchObject({
       state: 'apart',
       needs: [{ need: 'nothing' }, { need: 'nothing' }],

@@ -68,7 +68,7 @@ describe('what nobody has touched yet', () => {
     ['is not old without a VMI, with an alias', { machineType: 'q35', ...STOPPED }, null, { need: 'nothing' }],
     ['is left alone if it goes', { deleting: true }, {}, { need: 'nothing' }],
     ['is left alone if it leaves its pool', { removing: true }, {}, { need: 'nothing' }],
-    ['is left as its owner asked', { optedOut: true }, {}, { need: 'left' }],
+    ['is left as its owner asked', { optedOut: true }, {}, { need: 'excluded' }],
     ['waits while it is paused', {}, { pause: BY_USER }, { need: 'deferred', why: 'it is paused by a person' }],
     [
       'waits while it migrates',
@@ -94,9 +94,13 @@ describe('what nobody has touched yet', () => {
   test('is left to another transition that still runs, and told', () => {
     const othersRunning = new Set([OTHER]);
     const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
-    expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({ need: 'deferred', why });
+    expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({
+      need: 'deferred',
+      why,
+      until: null,
+    });
     expect(needOf({ transition: recordOfOurs({ id: OTHER }), ...STOPPED }, null, undefined, { othersRunning })).toEqual(
-      { need: 'deferred', why },
+      { need: 'deferred', why, until: null },
     );
     expect(needOf({ transitionMark: OTHER, machineType: NEW }, {}, undefined, { othersRunning })).toEqual({
       need: 'nothing',
@@ -122,9 +126,12 @@ describe('what would come out', () => {
     expect(needOf({ architecture: 'arm64' }, {})).toMatchObject({ need: 'check' });
   });
   test('must do; with force a type that no node has yet will do, one that is old again never', () => {
-    expect(faulty(NEW, false)).toEqual({ need: 'left', why: 'it will not do' });
+    expect(faulty(NEW, false)).toEqual({ need: 'excluded', why: 'it will not do' });
     expect(faulty(NEW, true)).toMatchObject({ need: 'patch' });
-    expect(faulty('pc-q35-rhel8.8.0', true)).toEqual({ need: 'left', why: 'it would come back as pc-q35-rhel8.8.0' });
+    expect(faulty('pc-q35-rhel8.8.0', true)).toEqual({
+      need: 'excluded',
+      why: 'it would come back as pc-q35-rhel8.8.0',
+    });
   });
 });
 
@@ -150,12 +157,12 @@ describe('what this transition has changed', () => {
     ['waits for the next VMI too, if it is to have one', { machineType: 'q35' }, null, { need: 'wait' }],
     ['is done with an alias if it is stopped', { machineType: 'q35', ...STOPPED }, null, { need: 'done' }],
     ['is not restarted while it is paused', {}, { ...VMI_OF_OLD_TYPE, pause: BY_USER }, { need: 'deferred' }],
-    ['is not restarted any more if its owner asks', { optedOut: true }, VMI_OF_OLD_TYPE, { need: 'left' }],
+    ['is not restarted any more if its owner asks', { optedOut: true }, VMI_OF_OLD_TYPE, { need: 'excluded' }],
     [
       'is left if somebody has set it back',
       { machineType: OLD },
       VMI_OF_OLD_TYPE,
-      { need: 'left', why: `somebody has set its machine type to ${OLD} since` },
+      { need: 'excluded', why: `somebody has set its machine type to ${OLD} since` },
     ],
     [
       'is done with another new type that somebody has set',
@@ -196,7 +203,7 @@ describe('what this transition has changed', () => {
   test('is skipped, naming the foreign owner that may have reverted the change', () => {
     const owner = { kind: 'VirtualMachinePool', name: 'theirs', uid: 'of-kubevirt' };
     const why = `somebody has set its machine type to ${OLD} since: perhaps its owner, VirtualMachinePool theirs, by a template that is not drover's to change`;
-    expect(needOf({ ...CHANGED, machineType: OLD, owner }, VMI_OF_OLD_TYPE)).toEqual({ need: 'left', why });
+    expect(needOf({ ...CHANGED, machineType: OLD, owner }, VMI_OF_OLD_TYPE)).toEqual({ need: 'excluded', why });
   });
 
   test('is marked if its VMI was started from the old spec during the change', () => {
@@ -240,7 +247,7 @@ describe('an undo', () => {
   });
   test('leaves what somebody has changed since, and says so', () => {
     expect(needOfUndo({ machineType: 'pc-q35-rhel9.8.0' }, {})).toEqual({
-      need: 'left',
+      need: 'excluded',
       why: 'somebody has set its machine type to pc-q35-rhel9.8.0 since',
     });
   });
@@ -255,6 +262,6 @@ describe('an undo', () => {
     const own = { machineType: OLD, transition: recordOfOurs({ id: ID, from: NEW, to: OLD }) };
     expect(needOf(own, { machineType: NEW, specMachineType: NEW }, undo)).toMatchObject({ need: 'restart' });
     expect(needOf(own, VMI_OF_OLD_TYPE, undo)).toEqual({ need: 'done' });
-    expect(needOf({ ...own, machineType: NEW }, VMI_OF_OLD_TYPE, undo)).toMatchObject({ need: 'left' });
+    expect(needOf({ ...own, machineType: NEW }, VMI_OF_OLD_TYPE, undo)).toMatchObject({ need: 'excluded' });
   });
 });

@@ -308,9 +308,11 @@ test('what counts may be more than what is to be restarted, or less', () => {
     VmView,
     VmView,
   ];
-  const context = { vms: [down, ...well] };
-  expect(plan(context, { chosen: chosenOf(well), counted: vms.map(namespacedName) }).take).toEqual([]);
-  expect(plan(context, { chosen: chosenOf(well), counted: well.map(namespacedName) }).take.length).toBe(1);
+  const rest = { snapshot: snapshotOf({ vms: [down, ...well] }), inProgress: [], maxUnavailable: 1, now: 0 };
+  const budgetOf = (counted: VmView[]): RestartBudget =>
+    new RestartBudget({ ...rest, counted: counted.map(namespacedName) });
+  expect([budgetOf(vms).whyNot(well[0]), budgetOf(vms).isFull]).toEqual(['1 at a time', true]);
+  expect([budgetOf(well).whyNot(well[0]), budgetOf(well).isFull]).toEqual([null, false]);
 });
 
 /** A small cluster in which time passes, VMIs come and go, and two restarts run over some of the same VMs. */

@@ -1,6 +1,11 @@
-import { REMOVING_ANNOTATION } from '../../../api/names.ts';
+import {
+  MACHINE_TYPE_RESTART_LABEL,
+  MACHINE_TYPE_TRANSITION_ANNOTATION,
+  REMOVING_ANNOTATION,
+} from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { field } from '../../../decisions/lib/json.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { resolveMachineType } from '../../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
@@ -113,5 +118,67 @@ export class RunGuarantees extends Check {
 
   #argsOf(run: string): unknown {
     return this.world.temporal.runs.get(run)!.args[0];
+  }
+}
+
+const typeOf = (vm: Stored): unknown => field(vm['spec'], 'template', 'spec', 'domain', 'machine', 'type');
+
+/** Checks that machine type transitions do to each VM and pool no more than they have to (G4). */
+export class TransitionGuarantees extends Check {
+  /** How often transitions have changed VMs and pools, by transition and UID; without those changed by others since. */
+  readonly #changed = new Map<string, Set<string>>();
+  /** UIDs of the VMIs that transitions have restarted, by transition and VM. */
+  readonly #restarted = new Map<string, string>();
+
+  onWrite({ resource, before, after }: Write, call: Call | null): void {
+    if (before === undefined || after === undefined || !isByWorker(call)) {
+      if (resource === VirtualMachines && before !== undefined && after !== undefined) this.#noteOthers(before, after);
+      return this.#checkRestart(resource === VirtualMachineInstances ? before : undefined, after, call);
+    }
+    const activity = activityNow();
+    if (resource === VirtualMachines && activity === 'patchMachineTypes' && typeOf(before) !== typeOf(after))
+      this.#checkOnce(after, 'changed');
+    if (resource === VirtualMachines && activity !== 'patchMachineTypes') this.#noteOthers(before, after);
+    if (resource === VirtualMachinePools && activity === 'patchPoolTemplates')
+      this.#checkOnce(after, 'changed as a pool');
+    if (resource === VirtualMachineInstances) this.#checkRestart(before, after, call);
+  }
+
+  /** What somebody else has changed may be changed again. */
+  #noteOthers(before: Stored, after: Stored): void {
+    const hasRecord = after.metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION] !== undefined;
+    if (typeOf(before) === typeOf(after) && hasRecord) return;
+    for (const uids of this.#changed.values()) uids.delete(after.metadata.uid);
+  }
+
+  #checkOnce({ metadata: { uid, name } }: Stored, what: string): void {
+    const run = runNow()!;
+    const uids = this.#changed.get(run) ?? new Set();
+    if (uids.has(uid)) this.broken('G4', `${name} is ${what} twice by ${run}`);
+    this.#changed.set(run, uids.add(uid));
+  }
+
+  #checkRestart(before: Stored | undefined, after: Stored | undefined, call: Call | null): void {
+    if (before === undefined || !isByWorker(call) || !isDeletion(before, after)) return;
+    const run = runNow();
+    if (activityNow() !== 'beginTransitionRestarts' || run === undefined) return;
+    const { name, uid } = before.metadata;
+    const { transition } = this.world.temporal.runs.get(run)!.args[0] as MachineTypeTransitionInput;
+    if (!transition.restartNow) this.broken('G4', `${run} restarts ${name}, which it leaves to its owner`);
+    const key = `${run} ${this.world.vm(name)?.metadata.uid}`;
+    const earlier = this.#restarted.get(key);
+    if (earlier !== undefined && earlier !== uid) this.broken('G4', `${name} is restarted twice by ${run}`);
+    this.#restarted.set(key, uid);
+  }
+
+  /** Checks that a transition that has ended by itself has left no mark. */
+  checkEnd(): void {
+    for (const { id, isOpen, status } of this.world.temporal.runs.values()) {
+      if (isOpen || status !== 'COMPLETED' || !id.includes('machine-types/')) continue;
+      const mark = id.slice(id.lastIndexOf('/') + 1);
+      for (const { metadata } of this.world.vms)
+        if (metadata.labels?.[MACHINE_TYPE_RESTART_LABEL] === mark)
+          this.broken('G4', `${metadata.name} has the mark of ${id}, which has ended`);
+    }
   }
 }

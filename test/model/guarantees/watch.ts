@@ -15,7 +15,7 @@ import { PoolGuarantees } from './pools.ts';
 import { RefusalGuarantees } from './refusals.ts';
 import { RemovedVmGuarantees } from './removed-vms.ts';
 import { ReturnedVmGuarantees } from './returned-vms.ts';
-import { RunGuarantees } from './runs.ts';
+import { RunGuarantees, TransitionGuarantees } from './runs.ts';
 import { SetGuarantees } from './sets.ts';
 import { UpdateGuarantees } from './updates.ts';
 
@@ -27,6 +27,7 @@ export function watched(world: World, live: () => Promise<void>, off: readonly s
   const record = new PoolRecord(world);
   const pools = new PoolGuarantees(world, off, record);
   const budget = new BudgetGuarantees(world, off, record);
+  const transitions = new TransitionGuarantees(world, off);
   world.onlookers.push(
     // First, since the others ask it.
     record,
@@ -42,11 +43,15 @@ export function watched(world: World, live: () => Promise<void>, off: readonly s
     new BatchGuarantees(world, off),
     new UpdateGuarantees(world, off, record),
     new RunGuarantees(world, off),
+    transitions,
     new SetGuarantees(world, off),
     new RefusalGuarantees(world, off),
     new StrangerGuarantees(world, off),
   );
-  return () => pools.during(live);
+  return async () => {
+    await pools.during(live);
+    transitions.checkEnd();
+  };
 }
 
 /** Checks that workers write nothing to a namespace which has no pool or set, whatever its objects say (G28). */

@@ -13,6 +13,7 @@ import { disrupt } from '../disruption/wave.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { lasts } from '../lib/lasts.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { recordUpdates } from './events.ts';
 import { PodMigrator } from './migrate-pods.ts';
@@ -86,8 +87,14 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
         if ('outcomes' in prepared) return prepared;
         const { updater, pool } = prepared;
         const take = async (held: BatchVm): Promise<UpdateOutcome | null> => {
-          const outcome = await updater.take(held, (wait) => wait);
-          return outcome instanceof NoPlace ? { vm: held.name, end: 'Deferred', why: outcome.whyNot } : outcome;
+          const deferred = (why: string) => ({ vm: held.name, end: 'Deferred' as const, why });
+          try {
+            const outcome = await updater.take(held, (wait) => wait);
+            return outcome instanceof NoPlace ? deferred(outcome.whyNot) : outcome;
+          } catch (error) {
+            if (!lasts(error)) throw error;
+            return { ...deferred(`the API server fails: ${error.message}`), isOwn: true };
+          }
         };
         const vms = request.vms.filter(({ act }) => act === 'replace');
         const outcomes = await forEachConcurrently({ take }, vms, concurrency);

@@ -24,7 +24,6 @@ import { actInPlace, NO_PLACE, type Acted, type NoPlace, type Place } from '../d
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import type { Aside } from '../disruption/method.ts';
 import { refuseDrift } from '../drift/right-vm.ts';
-import { lasts } from '../lib/lasts.ts';
 import { deleteVm } from '../owners/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
@@ -106,7 +105,6 @@ export class VmUpdater {
       });
     } catch (error) {
       if (isConflict(error)) return deferred(held, error.message);
-      if (lasts(error)) return { ...deferred(held, `the API server fails: ${error.message}`), isOwn: true };
       if (!isRefusal(error)) throw error;
       return isDiskHeld(error)
         ? { ...deferred(held, error.message), isOwn: true }

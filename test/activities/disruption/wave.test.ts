@@ -1,5 +1,5 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Changes } from '../../../activities/cache/changes.ts';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { NoPlace } from '../../../activities/disruption-budget/in-place.ts';
@@ -26,6 +26,7 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   readonly outcomes = new Map<string, Outcome>();
   readonly queued: (name: string) => boolean;
   mostDown = 0;
+  looks = 0;
   why: WaveStop | null = null;
   /** What `take` does instead, for the next calls. */
   readonly instead: (() => Promise<Outcome | NoPlace | null>)[] = [];
@@ -34,7 +35,10 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
     this.queued = queued;
   }
 
-  stop = (): WaveStop | null => this.why;
+  stop(): WaveStop | null {
+    this.looks++;
+    return this.why;
+  }
   isQueued = ({ name }: Held): boolean => this.queued(name);
   room = (onTheirWay: readonly string[]): number => this.most - onTheirWay.length;
   costs = ({ name }: Held): boolean => !this.down.has(name);
@@ -196,4 +200,25 @@ test('any other error ends it', async () => {
   const fleet = new Fleet();
   fleet.instead.push(() => Promise.reject(new KubeError(422, 'Invalid', 'a fault of drover')));
   await expect(run(fleet, ['a']).result).rejects.toThrow('a fault of drover');
+});
+
+test('a wave with nothing to tell says every ten minutes that it still waits, and for which VMs', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  try {
+    const fleet = new Fleet();
+    let told: WaveResult<Outcome> | undefined;
+    const { result, look } = run(fleet, ['a', 'b']);
+    void result.then((found) => (told = found));
+    await until(() => fleet.taken.length === 1, look);
+    vi.setSystemTime(Date.now() + 590_000);
+    const seen = fleet.looks;
+    await until(() => fleet.looks > seen + 1, look);
+    expect(told).toBeUndefined();
+    vi.setSystemTime(Date.now() + 10_000);
+    look();
+    expect(await result).toMatchObject({ outcomes: [], begun: [{ vm: 'a' }] });
+    expect(fleet.taken).toEqual(['a']);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -6,10 +6,9 @@ import {
   ACT_WITHIN_MS,
   activeClaims,
   claimVersions,
-  grantClaims,
-  type Ask,
   type ClaimContext,
 } from '../../decisions/disruption-budget/claims.ts';
+import { grantClaims, type Ask } from '../../decisions/disruption-budget/grant-claims.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';

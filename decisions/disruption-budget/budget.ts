@@ -1,23 +1,31 @@
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
-import type { VmiView } from '../views/vmi.ts';
 import {
   availableSince,
   isActive,
   isMeantToRun,
+  isRestarting,
   maxUnavailableOf,
   unavailability,
   type UnavailabilityInput,
 } from './availability.ts';
+import { CLAIMS_AGAIN_MS, claimedNames } from './claims.ts';
 
-export type DisruptionBudgetInput = Omit<UnavailabilityInput, 'vms'> & {
+export type DisruptionBudgetInput = Omit<UnavailabilityInput, 'vms' | 'inProgress'> & {
   /** VMs that the pool owns, of any role. */
   vms: readonly VmView[];
+  /** Names of VMs that something is done to: they may go down at any moment, or have not come back yet. */
+  acting: Iterable<string>;
+  /** Names of VMs with claims; by default those that the pool's status claims. */
+  claimed?: Iterable<string>;
   /** Milliseconds since the epoch. */
   now: number;
 };
 
-/** What may be disrupted in a pool, and what is: nothing else compares `maxUnavailable` with what is down. */
+/**
+ * What may be disrupted in a pool, and what is: nothing else compares `maxUnavailable` with what is down. VMs count if
+ * they are down, are acted on, are claimed, or are to be restarted by KubeVirt.
+ */
 export class DisruptionBudget {
   /** How many VMs may be down at once: `maxUnavailable`, and one for each VM that stands in for another. */
   readonly most: number;
@@ -25,18 +33,26 @@ export class DisruptionBudget {
   readonly availableSurge: ReadonlySet<string>;
   /** VMs that are down, or soon will be; those of them that have names. */
   readonly names: ReadonlySet<string>;
+  /**
+   * When to look again if VMs must wait, in milliseconds since the epoch: no event of the pool tells if others give
+   * their claims back. Null if nobody else holds any.
+   */
+  readonly againAt: number | null;
   readonly #names: Set<string>;
+  readonly #pool: StoredPool;
   #count: number;
 
-  constructor({ vms, inProgress, ...input }: DisruptionBudgetInput) {
-    const { pool, vmiOf, now } = input;
+  constructor({ pool, vms, vmiOf, acting, now, ...given }: DisruptionBudgetInput) {
+    const claimed = new Set(given.claimed ?? claimedNames({ pool, vms, vmiOf }, now));
     const active = vms.filter(isActive);
-    const minReadyMs = minReadyMsOf(pool);
-    const availableSurge = new Set(namesOf(active.filter((vm) => isAvailableSurge(vm, vmiOf(vm), minReadyMs, now))));
+    const availableSurge = availableSurgeIn({ pool, vms: active, vmiOf, now });
     const extra = new Set(namesOf(vms.filter((vm) => !isRegular(vm))));
-    const held = [...new Set(inProgress)];
+    const own = new Set(acting);
+    const restarting = namesOf(active.filter((vm) => isRestarting(vm, vmiOf(vm))));
+    const held = [...new Set([...own, ...claimed, ...restarting])];
     const { names, count } = unavailability({
-      ...input,
+      pool,
+      vmiOf,
       vms: active.filter(isRegular),
       inProgress: held.filter((name) => !extra.has(name)),
     });
@@ -46,6 +62,8 @@ export class DisruptionBudget {
     this.#names = new Set([...names, ...going]);
     this.names = this.#names;
     this.#count = count + going.length;
+    this.#pool = pool;
+    this.againAt = [...claimed].every((name) => own.has(name)) ? null : now + CLAIMS_AGAIN_MS;
   }
 
   /** How many VMs are down, or soon will be. */
@@ -80,6 +98,22 @@ export class DisruptionBudget {
     this.#count++;
   }
 
+  /** Says how many VMs are down and how many may be. `which`: more about those that are. */
+  inWords(which = ' or in progress'): string {
+    const { size } = this.availableSurge;
+    const unavailable = `${this.#count === 1 ? '1 VM is' : `${this.#count} VMs are`} unavailable${which}`;
+    const extra = size === 1 ? '1 extra VM allows' : `${size} extra VMs allow`;
+    return `${unavailable}, and maxUnavailable allows ${this.most - size}${size === 0 ? '' : `; ${extra} ${size} more`}`;
+  }
+
+  /** The same of a pool that must be named, while no VM more may go down. */
+  whyFull(): string {
+    const { namespace, name } = this.#pool.metadata;
+    return this.most > 0
+      ? `in pool ${namespace}/${name}, ${this.inWords()}`
+      : `pool ${namespace}/${name} lets no VM go down (maxUnavailable is 0): \`drover rollout restart pool ${name}\` makes an extra VM first`;
+  }
+
   #uses(vm: VmView): boolean {
     return isRegular(vm) || this.availableSurge.has(vm.name);
   }
@@ -87,21 +121,19 @@ export class DisruptionBudget {
 
 export const minReadyMsOf = ({ spec }: StoredPool): number => (spec.rollout?.minReadySeconds ?? 0) * 1000;
 
-/** Reports whether an active VM of the pool is extra and has been ready for long enough to stand in for another. */
-function isAvailableSurge(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): boolean {
-  if (!isSurge(vm) || !isMeantToRun(vm, vmi)) return false;
-  const since = availableSince(vm, vmi, minReadyMs);
-  return since !== null && since <= now;
-}
-
-/** Why a VM of the pool may not be taken down now. */
-export function whyFull(
-  { metadata: { namespace, name } }: StoredPool,
-  { most }: Pick<DisruptionBudget, 'most'>,
-): string {
-  return most > 0
-    ? `${most} of pool ${namespace}/${name} at a time`
-    : `pool ${namespace}/${name} lets no VM go down (maxUnavailable is 0): \`drover rollout restart pool ${name}\` makes an extra VM first`;
+/** Returns the names of the pool's extra VMs that have been ready for long enough to stand in for others. */
+export function availableSurgeIn({
+  pool,
+  vms,
+  vmiOf,
+  now,
+}: Pick<DisruptionBudgetInput, 'pool' | 'vms' | 'vmiOf' | 'now'>): Set<string> {
+  const minReadyMs = minReadyMsOf(pool);
+  const isAvailable = (vm: VmView): boolean => {
+    const since = isMeantToRun(vm, vmiOf(vm)) ? availableSince(vm, vmiOf(vm), minReadyMs) : null;
+    return since !== null && since <= now;
+  };
+  return new Set(namesOf(vms.filter((vm) => isSurge(vm) && isActive(vm) && isAvailable(vm))));
 }
 
 const namesOf = (vms: readonly VmView[]): string[] => vms.map(({ name }) => name);

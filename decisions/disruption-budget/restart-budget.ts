@@ -1,8 +1,8 @@
 import { isStandby } from '../standby/standby.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { isDown, isRestarting, isActive, servesNobody, type VmiOf } from './availability.ts';
-import { DisruptionBudget, whyFull } from './budget.ts';
+import { isDown, isActive, servesNobody, type VmiOf } from './availability.ts';
+import { DisruptionBudget } from './budget.ts';
 
 /** UIDs of the VMIs to restart, or of the VMs to start or stop, by `namespace/name` of the VMs. */
 export type Chosen = ReadonlyMap<string, string>;
@@ -87,7 +87,7 @@ export class RestartBudget {
     const owner = snapshot.poolOf(vm);
     if (owner === undefined) return null;
     const budget = this.#poolOf(owner);
-    return budget.admits(vm) ? null : whyFull(owner.pool, budget);
+    return budget.admits(vm) ? null : budget.whyFull();
   }
 
   take(vm: VmView): void {
@@ -103,11 +103,10 @@ export class RestartBudget {
     const known = this.#pools.get(uid);
     if (known !== undefined) return known;
     const { now, snapshot } = this.#in;
-    const { vmiOf } = snapshot;
     const active = vms().filter(isActive);
-    const going = active.filter((vm) => isRestarting(vm, vmiOf(vm)) || this.#inProgress.has(namespacedName(vm)));
-    const inProgress = [...(claimed?.() ?? []), ...going.map(({ name }) => name)];
-    const counted = new DisruptionBudget({ pool, vms: active, vmiOf, inProgress, now });
+    const acting = active.filter((vm) => this.#inProgress.has(namespacedName(vm))).map(({ name }) => name);
+    const { vmiOf } = snapshot;
+    const counted = new DisruptionBudget({ pool, vms: active, vmiOf, acting, claimed: claimed?.() ?? [], now });
     this.#pools.set(uid, counted);
     return counted;
   }

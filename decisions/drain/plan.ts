@@ -1,7 +1,6 @@
 import { drainRules, type DrainRules } from '../../api/pool-defaults.ts';
-import { isRestarting, isActive, type VmiOf } from '../disruption-budget/availability.ts';
+import { isActive, type VmiOf } from '../disruption-budget/availability.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
-import { CLAIMS_AGAIN_MS, claimedNames } from '../disruption-budget/claims.ts';
 import { deferred } from '../disruption/need.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { byNumber } from '../lib/names.ts';
@@ -132,17 +131,13 @@ class Drain {
 
   #choose(acts: readonly { vm: VmView; need: Act }[]): void {
     const { pool, vms, vmiOf, acting, now } = this.#in;
-    const active = vms.filter(isActive);
-    const claimed = claimedNames({ pool, vms, vmiOf }, now);
-    const restarting = active.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
-    const inProgress = [...acting, ...claimed, ...restarting];
-    const budget = new DisruptionBudget({ pool, vms, vmiOf, inProgress, now });
+    const budget = new DisruptionBudget({ pool, vms, vmiOf, acting, now });
     const closed = this.#closed();
     for (const { vm, need } of acts) {
       if (need.needsBudget && !need.isBegun && closed !== null) this.#add(vm, 'Window', closed);
       else if (need.needsBudget && !budget.admits(vm)) {
-        this.#add(vm, 'Budget', `waits: ${whyFullOf(budget)}`);
-        if (claimed.length > 0) this.#wake(now + CLAIMS_AGAIN_MS);
+        this.#add(vm, 'Budget', `waits: ${budget.inWords(' or being moved')}`);
+        this.#wake(budget.againAt);
       } else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);
       else {
         if (need.needsBudget) budget.take(vm);
@@ -170,10 +165,4 @@ class Drain {
   #wake(at: number | null): void {
     if (at !== null && at > this.#in.now) this.#wakeAt = earlier(this.#wakeAt, at);
   }
-}
-
-function whyFullOf({ count, most, availableSurge: { size } }: DisruptionBudget): string {
-  const unavailable = `${count === 1 ? '1 VM is' : `${count} VMs are`} unavailable or being moved`;
-  const beside = size === 0 ? '' : `, beside the ${size} that extra VMs stand in for`;
-  return `${unavailable}, and maxUnavailable allows ${most - size}${beside}`;
 }

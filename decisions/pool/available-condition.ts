@@ -7,7 +7,7 @@ import {
   type MaybeAvailable,
   type VmiOf,
 } from '../disruption-budget/availability.ts';
-import { DisruptionBudget, minReadyMsOf } from '../disruption-budget/budget.ts';
+import { availableSurgeIn, minReadyMsOf } from '../disruption-budget/budget.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime } from '../status/conditions.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
@@ -41,8 +41,8 @@ export const poolAvailability = (pool: StoredPool, vms: readonly VmView[], vmiOf
   };
   const all = vms.filter((vm) => isRegular(vm) && isActive(vm));
   const active = all.map((vm) => ({ name: vm.name, availableSince: since(vm) }));
-  const { availableSurge } = new DisruptionBudget({ pool, vms, vmiOf, inProgress: [], now });
-  return { ...availabilityOf(pool.spec.replicas, active, now), availableSurge: availableSurge.size };
+  const { size } = availableSurgeIn({ pool, vms, vmiOf, now });
+  return { ...availabilityOf(pool.spec.replicas, active, now), availableSurge: size };
 };
 
 /** Counts those of the active members of a pool or a set that are available. */

@@ -4,7 +4,6 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { requesterOf } from '../../api/requested-by.ts';
 import { isMeantToRun, activeVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
-import { CLAIMS_AGAIN_MS, claimedNames } from '../disruption-budget/claims.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
@@ -59,9 +58,8 @@ export function nextVms(
   { stepRoom, state, surge }: Room,
 ): Candidate[] | null {
   const { pool, vms, vmiOf, queued, evacuating, now } = context.input;
-  const claimed = claimedNames({ pool, vms, vmiOf }, now);
-  const taken = [...inProgress.unsettled, ...claimed, ...evacuating];
-  const budget = new DisruptionBudget({ pool, vms, vmiOf, inProgress: taken, now });
+  const acting = [...inProgress.unsettled, ...evacuating];
+  const budget = new DisruptionBudget({ pool, vms, vmiOf, acting, now });
   // Standby VMs first: what they show of the new revision costs nobody anything.
   const standby = free.filter(({ vm }) => !isRegular(vm));
   const isStandbyFirst = standby.length > 0 || inProgress.all.size > inProgress.regular.size;
@@ -71,7 +69,7 @@ export function nextVms(
   const wait = queued.filter((held) => held.revision === target.revision).length;
   if (chosen.length === 0 && (hasMore || (wait > 0 && limits.budget === 0))) {
     const blockedBy = surgeShortage(context, surge, budget.availableSurge, state);
-    sayFull(context, state, { budget, blockedBy, claimed, unsettled: inProgress.unsettled });
+    sayFull(context, state, { budget, blockedBy });
   }
   if (chosen.length === 0 || isTooEarly(context)) return null;
   // VMs that go down for nobody wait for nobody.
@@ -120,32 +118,17 @@ function choose({ input: { vmiOf } }: RolloutContext, candidates: readonly Candi
   return choice;
 }
 
-interface Claimed {
-  claimed: readonly string[];
-  unsettled: ReadonlySet<string>;
-}
-
 /** Says that the rollout waits for the budget, or that it is blocked by VMs that have been down for long. */
-function sayFull(context: RolloutContext, state: RolloutStatus, full: FullBudget & Claimed): void {
+function sayFull(context: RolloutContext, state: RolloutStatus, { budget, blockedBy }: FullBudget): void {
   const { waits, input, spec } = context;
-  const { budget, blockedBy, claimed, unsettled } = full;
-  const { most, names, availableSurge } = budget;
-  const blocked = claimed.length > 0 ? null : blockedAt(context, full, state);
-  if (blocked !== null) waits.wake(blocked);
+  const { againAt } = budget;
+  const blocked = againAt === null ? blockedAt(context, { budget, blockedBy }, state) : null;
+  const next = againAt ?? blocked;
+  if (next !== null) waits.wake(next);
   const isBlocked = blocked !== null && blocked <= input.now;
-  const count = budget.count === 1 ? '1 VM is' : `${budget.count} VMs are`;
   const long = isBlocked ? `, for ${spec.rollout.progressDeadlineSeconds} s and longer` : '';
-  const extra = availableSurge.size === 1 ? '1 extra VM allows' : `${availableSurge.size} extra VMs allow`;
-  const more = [
-    ...(availableSurge.size === 0 ? [] : [`${extra} ${availableSurge.size} more`]),
-    ...(blockedBy === null ? [] : [blockedBy.words]),
-  ];
-  const unavailable = `${count} unavailable${whichAreDown(names, input.batches.length > 0)}${long}`;
-  waits.for(
-    isBlocked ? 'Blocked' : 'Budget',
-    [`${unavailable}, and maxUnavailable allows ${most - availableSurge.size}`, ...more].join('; '),
-  );
-  if (claimed.some((name) => !unsettled.has(name))) waits.wake(input.now + CLAIMS_AGAIN_MS);
+  const full = budget.inWords(`${whichAreDown(budget.names, input.batches.length > 0)}${long}`);
+  waits.for(isBlocked ? 'Blocked' : 'Budget', [full, ...(blockedBy === null ? [] : [blockedBy.words])].join('; '));
 }
 
 function whichAreDown(names: ReadonlySet<string>, hasBatches: boolean): string {

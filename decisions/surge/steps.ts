@@ -1,6 +1,5 @@
 import { isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
-import { CLAIMS_AGAIN_MS, claimedNames } from '../disruption-budget/claims.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import { allowanceOf, refusedOf } from '../pool/failures.ts';
@@ -68,9 +67,8 @@ function inOrder({ vmiOf, need, pool }: SurgeInput, vms: readonly SurgeVm[]): Su
 function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: SurgeVm[]; wakeAt: number | null } {
   if (leaving.length === 0) return { may: [], wakeAt: null };
   const { pool, vms, vmiOf, now, need, inProgress } = input;
-  const claimed = claimedNames({ pool, vms, vmiOf }, now);
-  const going = [...need.unsettled, ...claimed, ...inProgress.deleting];
-  const budget = new DisruptionBudget({ pool, vms, vmiOf, inProgress: going, now });
+  const acting = [...need.unsettled, ...inProgress.deleting];
+  const budget = new DisruptionBudget({ pool, vms, vmiOf, acting, now });
   const free = leaving.filter(
     (vm) => !vm.protected && whyNotNow(vm, liveVmi(vmiOf(vm))) === null && !inProgress.creating.includes(vm.name),
   );
@@ -80,7 +78,7 @@ function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: Su
     budget.take(vm);
     may.push(vm);
   }
-  return { may, wakeAt: may.length < free.length && claimed.length > 0 ? now + CLAIMS_AGAIN_MS : null };
+  return { may, wakeAt: may.length < free.length ? budget.againAt : null };
 }
 
 function departures(input: SurgeInput, leaving: readonly SurgeVm[]): PoolStep[] {

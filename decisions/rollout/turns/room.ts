@@ -1,6 +1,5 @@
 import { isDown, type VmiOf } from '../../disruption-budget/availability.ts';
 import { DisruptionBudget } from '../../disruption-budget/budget.ts';
-import { claimedNames } from '../../disruption-budget/claims.ts';
 import type { StoredPool } from '../../views/pool.ts';
 import { isRegular, type VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
@@ -19,8 +18,7 @@ export interface TurnInput {
 
 /** How many more VMs a batch may take down. */
 export function roomIn({ pool, vms, vmiOf, onTheirWay, now }: TurnInput): number {
-  const inProgress = [...onTheirWay, ...claimedNames({ pool, vms, vmiOf }, now)];
-  return new DisruptionBudget({ pool, vms, vmiOf, inProgress, now }).left;
+  return new DisruptionBudget({ pool, vms, vmiOf, acting: onTheirWay, now }).left;
 }
 
 /** Whether a VM of a batch must wait for room: others go down for nobody. */

@@ -1,6 +1,8 @@
 import type { RolloutStatus } from '../../../api/pool/pool.ts';
+import { isDown } from '../../disruption-budget/availability.ts';
 import type { DisruptionBudget } from '../../disruption-budget/budget.ts';
 import type { SurgeShortage } from '../../surge/shortage.ts';
+import type { VmView } from '../../views/vm.ts';
 import type { RolloutContext } from '../context.ts';
 import { goesOnSince } from '../state.ts';
 
@@ -29,8 +31,10 @@ export function blockedAt(context: RolloutContext, full: FullBudget, state: Roll
 
 /** Since when all these VMs have been down, with nothing being done about them; null if that is not so. */
 function holdingSince(context: RolloutContext, names: ReadonlySet<string>): number | null {
-  const { isHealed, busy } = context.input;
+  const { isHealed, busy, vmiOf } = context.input;
   const holding = context.active.filter(({ name }) => names.has(name));
-  if (holding.length < names.size || holding.some((vm) => isHealed(vm) || busy.has(vm.name))) return null;
+  // One that is up counts because of what is done to it, or soon will be.
+  const isAwaited = (vm: VmView): boolean => isHealed(vm) || busy.has(vm.name) || !isDown(vm, vmiOf(vm));
+  if (holding.length < names.size || holding.some(isAwaited)) return null;
   return Math.max(0, ...holding.map(({ notReadySince, createdAt }) => notReadySince ?? createdAt));
 }

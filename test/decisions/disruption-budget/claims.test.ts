@@ -4,12 +4,11 @@ import type { VmiOf } from '../../../decisions/disruption-budget/availability.ts
 import {
   CLAIM_MS,
   claimedNames,
-  grantClaims,
   hasOnlyReleasedClaims,
   activeClaims,
-  type Ask,
   type ClaimContext,
 } from '../../../decisions/disruption-budget/claims.ts';
+import { grantClaims, type Ask } from '../../../decisions/disruption-budget/grant-claims.ts';
 import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -60,14 +59,15 @@ function answers(given: Given, ...asks: Ask[]): (string | null)[] {
   ).answers;
 }
 
-const full = '1 of pool shop/web at a time';
+const full = 'in pool shop/web, 1 VM is unavailable or in progress, and maxUnavailable allows 1';
+const twoDown = full.replace('1 VM is', '2 VMs are');
 
 test('no more places are given than the budget has, in the order of asking', () => {
   expect(answers({}, ask(one), ask(two))).toEqual([null, full]);
   expect(answers({ maxUnavailable: 2 }, ask(one), ask(two), ask(other))).toEqual([
     null,
     null,
-    '2 of pool shop/web at a time',
+    'in pool shop/web, 2 VMs are unavailable or in progress, and maxUnavailable allows 2',
   ]);
 });
 
@@ -113,7 +113,7 @@ test('a workflow that claims the same VM again keeps its claim; no other workflo
 test('an existing claim does not permit a disruption once other VMs have failed', () => {
   const vms = [one, aVm('web-2', { ready: false }), other];
   const given = { claims: [claimOf(one)], vms };
-  expect(answers(given, ask(one, 'power/default/one'))).toEqual([full]);
+  expect(answers(given, ask(one, 'power/default/one'))).toEqual([twoDown]);
   expect(answers({ ...given, maxUnavailable: 2 }, ask(one, 'power/default/one'))).toEqual([null]);
 });
 
@@ -121,7 +121,7 @@ test('a VM with a ready VMI is asked for like any other, though its own status d
   const lagging = aVm('web-1', { ready: false });
   const vms = [lagging, aVm('web-2', { ready: false }), other];
   const askLagging = ask(lagging, undefined, aVmi(lagging, { ready: true }));
-  expect(answers({ vms }, askLagging)).toEqual([full]);
+  expect(answers({ vms }, askLagging)).toEqual([twoDown]);
   expect(answers({ vms, maxUnavailable: 2 }, askLagging)).toEqual([null]);
 });
 
@@ -138,7 +138,7 @@ test('a VM that is down already costs nothing, whoever had claimed it', () => {
   const broken = aVm('web-1', { ready: false });
   const vms = [broken, aVm('web-2', { ready: false }), other];
   expect(answers({ vms, claims: [claimOf(broken, { vmi: 'gone' })] }, ask(broken))).toEqual([null]);
-  expect(answers({ vms }, ask(other))).toEqual([full]);
+  expect(answers({ vms }, ask(other))).toEqual([twoDown]);
 });
 
 test('what is granted stands beside the claims of others, with the versions that it was read in', () => {

@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { DisruptedVm, PoolStatus } from '../../../api/pool/pool.ts';
-import {
-  activeClaims,
-  claimVersions,
-  grantClaims,
-  type ClaimContext,
-} from '../../../decisions/disruption-budget/claims.ts';
+import { activeClaims, claimVersions, type ClaimContext } from '../../../decisions/disruption-budget/claims.ts';
+import { grantClaims } from '../../../decisions/disruption-budget/grant-claims.ts';
 import { maxVersions, type ResourceVersions } from '../../../decisions/lib/resource-versions.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/names.ts';
-import { grantClaims } from '../../../decisions/disruption-budget/claims.ts';
+import { grantClaims } from '../../../decisions/disruption-budget/grant-claims.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
@@ -51,7 +51,10 @@ describe('members of a role', () => {
     const context = { pool: aPool({ maxUnavailable: 1 }), vms, vmiOf: quiet.vmiOf };
     const asks = [standby, vms[0]!].map((vm) => ({ vm, vmi: quiet.vmiOf(vm), by: 'test' }));
     const { answers } = grantClaims(context, [], asks, new Date(0).toISOString());
-    expect(answers).toEqual([null, '1 of pool shop/web at a time']);
+    expect(answers).toEqual([
+      null,
+      'in pool shop/web, 1 VM is unavailable or in progress, and maxUnavailable allows 1',
+    ]);
   });
 });
 

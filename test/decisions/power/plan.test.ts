@@ -146,7 +146,7 @@ describe('what is taken', () => {
     const chosen = chosenOf(owned.slice(0, 4));
     expect(plan({ vms: owned, pool }, { chosen, atOnce: 4 })).toMatchObject({
       take: [{}, {}],
-      full: ['2 of pool shop/web at a time'],
+      full: ['in pool shop/web, 2 VMs are unavailable or in progress, and maxUnavailable allows 2'],
     });
     const vms = owned.map((vm, index) => (index === 5 ? { ...vm, ready: false } : vm));
     expect(plan({ vms, pool }, { chosen, atOnce: 4 }).take.length).toBe(1);

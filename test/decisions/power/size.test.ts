@@ -39,7 +39,11 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   }));
   const failed: PowerFailure[] = [];
   for (const vm of keys) noteFailure(failed, { vm, why: long, wasDown: false });
-  const full = Array.from({ length: 41 }, () => `100 of pool ${'n'.repeat(63)}/${'n'.repeat(253)} at a time`);
+  const full = Array.from(
+    { length: 41 },
+    () =>
+      `in pool ${'n'.repeat(63)}/${'n'.repeat(253)}, 100 VMs are unavailable or in progress, and maxUnavailable allows 100`,
+  );
   const said = { by: 'é'.repeat(1_024), at: new Date(0).toISOString(), why: 'é'.repeat(1_024) };
   const rest = {
     digest: '0123456789abcdef',

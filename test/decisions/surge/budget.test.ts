@@ -7,7 +7,7 @@ import {
   maxUnavailableOf,
   type VmiOf,
 } from '../../../decisions/disruption-budget/availability.ts';
-import { grantClaims } from '../../../decisions/disruption-budget/claims.ts';
+import { grantClaims } from '../../../decisions/disruption-budget/grant-claims.ts';
 import { RestartBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';

@@ -39,6 +39,7 @@ describe('nothing is said to hold a rollout up that may free the budget by itsel
     ['a healing', pool({ isHealed: () => true })],
     ['an act on the VM', pool({ busy: new Set(['web-1']) })],
     ['a VM that is still to be made', pool({ spec: { replicas: 4 } })],
+    ['a restart that somebody has asked for', poolOf(fresh(1, { changingState: true }))],
     ['somebody who has claimed the place', pool({ status: { disruptedVMs: [claim] }, vmis: { 'web-1': vmi } })],
   ])('%s', (_what, fields) => {
     const words = waits(plan(fields));

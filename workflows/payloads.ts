@@ -39,6 +39,8 @@ export interface ActRecord {
   /** For `scale`: the number of VMs that were wanted, and that are. */
   from?: number;
   to?: number;
+  /** The reason that was given. */
+  why?: string;
 }
 
 /** What signals from people may carry. All optional, since Temporal's Web UI may send nothing. */
@@ -101,6 +103,7 @@ export const actRecord: Reader<ActRecord> = object<ActRecord>({
   by: text,
   from: optional(whole),
   to: optional(whole),
+  why: optional(text),
 });
 
 export const nothing: Reader<void> = () => {};

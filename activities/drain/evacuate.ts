@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { drainRules } from '../../api/pool-defaults.ts';
 import { departureOf } from '../../decisions/drain/departure.ts';
-import { evacuationNeed } from '../../decisions/drain/need.ts';
+import { evacuationNeed, triesInARow, tryOf } from '../../decisions/drain/need.ts';
 import type { EvacuationTarget } from '../../decisions/drain/plan.ts';
 import type { NotMoved } from '../../decisions/drain/refusals.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -119,7 +119,7 @@ class Evacuator {
         : await this.#restart(vm, vmi);
     if (isHeld(begun)) return begun;
     this.#note(begun);
-    const what = target.act === 'migrate' ? `Migrated (attempt ${attempt})` : 'Restarted';
+    const what = target.act === 'migrate' ? `Migrated (attempt ${tryOf(triesInARow(vmi, Date.now()))})` : 'Restarted';
     const isDrained = departureOf(vmi) === 'Drain';
     const note = `${what} to leave node ${target.node}${isDrained ? ', which is drained' : ''}: ${target.why}`;
     await recordVmEvent(client, vm, { type: 'Normal', reason: 'Evacuating', action: 'Evacuate', note });

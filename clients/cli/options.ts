@@ -17,9 +17,9 @@ export const formatOption = (choices: string[] = ['json', 'yaml', 'name', 'wide'
 /** The longest reason that a pool's status accepts. */
 const LONGEST_REASON = 1024;
 
-/** `--reason`: people read it in the status, the history and the Web UI. */
-export const reasonOption = (): Option =>
-  new Option('--reason <words>', 'the reason, shown in status, history and the Web UI').argParser((text) => {
+/** `--reason`: people read it in the status, the history and the Web UI, or wherever `shownIn` says. */
+export const reasonOption = (shownIn = 'status, history and the Web UI'): Option =>
+  new Option('--reason <words>', `the reason, shown in ${shownIn}`).argParser((text) => {
     const words = text.trim();
     if (words.length > 0 && words.length <= LONGEST_REASON) return words;
     throw new InvalidArgumentError(`Give 1 to ${LONGEST_REASON} characters.`);

@@ -90,7 +90,7 @@ async function applyEach(
   print(`${labelOf(each.kind.resource, name)} ${outcome}${dryRunRemark(dryRun)}`);
   if (each.unchecked !== undefined)
     note(`${title}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
-  if (isDry) for (const line of await outlook(each, choices.kube)) note(line);
+  for (const line of await outlook(each, choices.kube, isDry)) note(line);
   for (const line of await haltsOf(each)) note(line);
   if (isDry && each.requestedBy !== undefined)
     note(`${title}: ${REQUESTED_BY_ANNOTATION} would be ${each.requestedBy}`);
@@ -98,11 +98,11 @@ async function applyEach(
   return { kind: each.kind, owner: after };
 }
 
-/** Says what the change would do to the members of an existing object. */
-async function outlook({ kind, before, after }: Rehearsed, kube: KubeClient): Promise<string[]> {
+/** Says what the change would do to the members of an existing object, or does that nobody may expect. */
+async function outlook({ kind, before, after }: Rehearsed, kube: KubeClient, isDry: boolean): Promise<string[]> {
   if (before === undefined) return [];
-  const { formatChange } = await import('../apply/outlook.ts');
-  return formatChange(kube, kind, before, after);
+  const { formatChange, formatDrainChange } = await import('../apply/outlook.ts');
+  return await (isDry ? formatChange : formatDrainChange)(kube, kind, before, after);
 }
 
 /** Says that the template's rollout is halted or paused: people would wait for ever for what is not rolled out. */

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
 import { kindArguments, OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
-import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
+import { dryRunOption, dryRunRemark, examples, reasonOption } from '../cli/options.ts';
 import { print } from '../cli/output.ts';
 import { labelOf, namedTargetsOf, vmNamesOf, type Targets } from '../cli/targets.ts';
 import { count, type DryRun } from '../cli/values.ts';
@@ -13,6 +13,7 @@ interface ScaleFlags {
   replicas?: number;
   remove?: string[];
   currentReplicas?: number;
+  reason?: string;
   dryRun: DryRun;
 }
 
@@ -24,6 +25,7 @@ export const scaleCommand = (): Command =>
     .option('--replicas <count>', 'how many VMs', count)
     .option('--remove <names>', 'of a pool: exactly these VMs, given as NAME,NAME…, and so many fewer', list)
     .option('--current-replicas <count>', 'only if this is the current number', count)
+    .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .addHelpText(
       'after',
@@ -42,7 +44,7 @@ export const scaleCommand = (): Command =>
     );
 
 async function run(session: Session, { kind, names }: Targets<OwnerKind>, options: ScaleFlags): Promise<void> {
-  const { replicas, remove, dryRun } = options;
+  const { replicas, remove, dryRun, reason: why } = options;
   if (replicas !== undefined && remove !== undefined)
     throw new UsageError('give --replicas or --remove, not both: --remove lowers the number by as many VMs');
   if (replicas === undefined && remove === undefined)
@@ -55,13 +57,13 @@ async function run(session: Session, { kind, names }: Targets<OwnerKind>, option
       const from = await scale(kube, kind, { namespace, name }, { ...options, replicas: replicas! });
       print(`${label} scaled${dryRunRemark(dryRun)}`);
       if (dryRun === 'none')
-        await recordAct(session, kind, { namespace, name }, { action: 'scale', from, to: replicas! });
+        await recordAct(session, kind, { namespace, name }, { action: 'scale', from, to: replicas!, why });
     } else {
       const { removeVms } = await import('../pool/remove-vms.ts');
       const left = await removeVms(kube, { namespace, name }, { ...options, remove });
       print(`${label} scaled to ${left}, without ${remove.join(', ')}${dryRunRemark(dryRun)}`);
       const vms = [...new Set(remove)];
-      const act = { action: 'scale', vms, from: left + vms.length, to: left } as const;
+      const act = { action: 'scale', vms, from: left + vms.length, to: left, why } as const;
       if (dryRun === 'none') await recordAct(session, kind, { namespace, name }, act);
     }
   }

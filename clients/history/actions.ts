@@ -162,9 +162,9 @@ function askedOf(workflow: string, events: Event[]): Action[] {
 function recordedIn(workflow: string, event: Event): Action[] {
   try {
     const said = signalledValue(event.workflowExecutionSignaledEventAttributes?.input);
-    const { action, vms, by, from, to } = record.read(said, record.name);
+    const { action, vms, by, from, to, why = null } = record.read(said, record.name);
     const [time, words] = [timeOf(event), (count?: number) => (count === undefined ? null : `${count} VMs`)];
-    const how = { from: words(from), to: words(to), requestedBy: by, end: 'Done', why: null, reason: null };
+    const how = { from: words(from), to: words(to), requestedBy: by, end: 'Done', why, reason: null };
     return [{ time, endedAt: time, action, vms, workflow, ...how }];
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;

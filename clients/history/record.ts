@@ -15,6 +15,8 @@ export interface Act {
   /** The number of VMs that were wanted, and that are. */
   from?: number;
   to?: number;
+  /** The reason that was given. */
+  why?: string | undefined;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function recordAct(
   session: Session,
   kind: OwnerKind,
   key: { namespace: string; name: string },
-  { vms = [], ...act }: Act,
+  { vms = [], why, ...act }: Act,
 ): Promise<void> {
   if (!(await session.knowsTemporal())) return;
   const [{ record }, { isWorkflowNotFound }] = await Promise.all([
@@ -36,7 +38,8 @@ export async function recordAct(
     const { client } = await session.temporal();
     await ensureSameCluster(session);
     const handle = client.workflow.getHandle(kind.workflowId({ cluster: session.cluster, ...key }));
-    const said = { ...act, vms: [...vms], by: await requestedBy(() => session.kube()) };
+    const because = why === undefined ? {} : { why };
+    const said = { ...act, ...because, vms: [...vms], by: await requestedBy(() => session.kube()) };
     await client.withDeadline(Date.now() + WITHIN_MS, () => handle.signal(record, said));
   } catch (error) {
     if (!isWorkflowNotFound(error)) note(`\`drover history\` will not show it: ${sentenceOf(error)}`);

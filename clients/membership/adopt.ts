@@ -19,6 +19,8 @@ import { otherNames, printJoining } from './rows.ts';
 export interface AdoptOptions extends Patience {
   /** Leaves the number of VMs that the pool wants as it is. */
   keepReplicas?: boolean;
+  /** For `drover history`. */
+  reason?: string;
   dryRun: DryRun;
 }
 
@@ -52,7 +54,12 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
   if (dryRun !== 'none')
     return print(`${vms.length} ${vms.length === 1 ? 'VM' : 'VMs'} would be adopted${dryRunRemark(dryRun)}`);
   const changed = vms.map(({ metadata: { name, uid } }) => ({ name, uid }));
-  await changeMembers(session, key, { kind: 'adopt', vms: changed, isCounted: !keepReplicas }, options);
+  await changeMembers(
+    session,
+    key,
+    { kind: 'adopt', vms: changed, isCounted: !keepReplicas, why: options.reason },
+    options,
+  );
 }
 
 const joiningOf = (pool: Stored<Pool>, { vm, vmi }: VmWithVmi): Joining =>

@@ -23,6 +23,8 @@ import { move, type Move, type Vm, type VmWithVmi } from './members.ts';
 export interface DetachOptions extends Patience {
   /** Has the pool want so many VMs less, so that none is made in their places. */
   decrement?: boolean;
+  /** For `drover history`. */
+  reason?: string;
   dryRun: DryRun;
 }
 
@@ -43,17 +45,22 @@ export async function detach(
   names: readonly string[],
   options: DetachOptions,
 ): Promise<void> {
-  const { decrement = false, dryRun } = options;
+  const { decrement = false } = options;
   const kube = await session.kube();
   const leaving = await leavingOf(kube, namespace, names, decrement);
   if (decrement) for (const { pool, vms } of leaving) await checkFewer(kube, pool, vms);
   for (const { pool, vms } of leaving) {
     if (decrement) await detachFewer(session, pool, vms, options);
-    else await detachAll(session, pool, vms, dryRun);
+    else await detachAll(session, pool, vms, options);
   }
 }
 
-async function detachAll(session: Session, pool: Leaving['pool'], vms: ChangedVm[], dryRun: DryRun): Promise<void> {
+async function detachAll(
+  session: Session,
+  pool: Leaving['pool'],
+  vms: ChangedVm[],
+  { dryRun, reason }: DetachOptions,
+): Promise<void> {
   const kube = await session.kube();
   const left: string[] = [];
   for (const { name, uid } of vms) {
@@ -70,7 +77,7 @@ async function detachAll(session: Session, pool: Leaving['pool'], vms: ChangedVm
     left.push(name);
   }
   const now = dryRun === 'none' ? await poolAt(kube, pool) : undefined;
-  if (now?.metadata.uid === pool.uid) await recordMembers(session, now, { ...DETACHED, vms: left });
+  if (now?.metadata.uid === pool.uid) await recordMembers(session, now, { ...DETACHED, vms: left, why: reason });
 }
 
 /** Throws `Failure` if the pool can't want so many VMs less. */
@@ -85,15 +92,16 @@ async function detachFewer(
   session: Session,
   pool: Leaving['pool'],
   vms: ChangedVm[],
-  { timeout, dryRun }: DetachOptions,
+  options: DetachOptions,
 ): Promise<void> {
+  const { timeout, dryRun, reason: why } = options;
   const kube = await session.kube();
   const now = await poolToChange(kube, pool);
   const finished = await finishPending(session, now, 'detach', { timeout, isDryRun: dryRun !== 'none' });
   const fresh = vms.filter(({ uid }) => !finished.some((one) => one.uid === uid));
   if (fresh.length === 0) return;
-  if (dryRun !== 'none') return detachAll(session, pool, fresh, dryRun);
-  await changeMembers(session, pool, { kind: 'detach', vms: fresh, isCounted: true }, { timeout });
+  if (dryRun !== 'none') return detachAll(session, pool, fresh, options);
+  await changeMembers(session, pool, { kind: 'detach', vms: fresh, isCounted: true, why }, { timeout });
 }
 
 /** Returns the VMs by their pools. Throws a `Failure` for each VM that can't be detached, before any is. */

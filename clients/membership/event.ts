@@ -20,6 +20,12 @@ interface Members {
   vms: readonly string[];
 }
 
+interface Asked {
+  action: 'adopt' | 'detach';
+  /** The reason that was given. */
+  why?: string | undefined;
+}
+
 /** How `recordMembers` tells that VMs joined or left. */
 export const ADOPTED = { action: 'adopt', reason: 'SuccessfulAdopt', verb: 'Adopted' } as const;
 export const DETACHED = { action: 'detach', reason: 'SuccessfulDetach', verb: 'Detached' } as const;
@@ -28,12 +34,12 @@ export const DETACHED = { action: 'detach', reason: 'SuccessfulDetach', verb: 'D
 export async function recordMembers(
   session: Session,
   pool: Stored,
-  { action, ...event }: Members & { action: 'adopt' | 'detach' },
+  { action, why, ...event }: Members & Asked,
 ): Promise<void> {
   if (event.vms.length === 0) return;
   const { namespace = '', name } = pool.metadata;
   await recordEventOfMembers(await session.kube(), VirtualMachinePools, pool, event);
-  await recordAct(session, Pools, { namespace, name }, { action, vms: event.vms });
+  await recordAct(session, Pools, { namespace, name }, { action, vms: event.vms, why });
 }
 
 /** Records an Event on the pool about VMs that joined or left. Does nothing if the user may not create Events. */

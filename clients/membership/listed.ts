@@ -43,13 +43,15 @@ export interface Wanted {
   vms: readonly ChangedVm[];
   /** Whether the pool wants so many more, or less, as it gets or loses VMs. */
   isCounted: boolean;
+  /** The reason that was given. */
+  why?: string | undefined;
 }
 
 /** Holds the pool, changes the number of VMs that it wants in the same write, moves these VMs, and lets it go on. */
 export async function changeMembers(
   session: Session,
   key: PoolAt,
-  { kind, vms, isCounted }: Wanted,
+  { kind, vms, isCounted, why }: Wanted,
   patience: Patience,
 ): Promise<void> {
   const kube = await session.kube();
@@ -65,7 +67,7 @@ export async function changeMembers(
   if (pool === null) return note(goneWords(vms.length));
   const change = membershipChangeOf(pool) as Change;
   if (change.vms.length < vms.length) note(goneWords(vms.length - change.vms.length));
-  await carryOut(session, pool, change, patience);
+  await carryOut(session, pool, change, { ...patience, why });
 }
 
 const goneWords = (count: number): string => `${count} VMs were moved by others, or deleted, meanwhile`;
@@ -114,14 +116,19 @@ export async function finishPending(
 }
 
 /** Moves the VMs of the change, and lets the pool go on. What has not moved is counted as it was before. */
-async function carryOut(session: Session, pool: Stored<Pool>, change: Change, patience: Patience): Promise<void> {
+async function carryOut(
+  session: Session,
+  pool: Stored<Pool>,
+  change: Change,
+  { why, ...patience }: Patience & Pick<Wanted, 'why'>,
+): Promise<void> {
   const kube = await session.kube();
   const { namespace = '', name } = pool.metadata;
   const key = { namespace, name };
   const hold = new MembershipLease(kube, key, change);
   const { moved, failures, isHeld } = await moveEach(kube, pool, change, hold);
   const names = moved.map((vm) => vm.name);
-  await recordMembers(session, pool, { ...(change.kind === 'adopt' ? ADOPTED : DETACHED), vms: names });
+  await recordMembers(session, pool, { ...(change.kind === 'adopt' ? ADOPTED : DETACHED), vms: names, why });
   const others = change.vms.filter((vm) => !moved.includes(vm));
   if (isHeld && (await waitUntilCounted(session, key, patience, () => hold.keep())))
     await hold.end({ replicas: correctionOf(change, (vm) => moved.includes(vm) === (change.kind === 'adopt')) });

@@ -97,8 +97,12 @@ export function triesInARow(vmi: Pick<VmiView, 'evacuation'> | undefined, now: n
   return (evacuation.endedAt ?? now) + FORGOTTEN_MS > now ? evacuation : null;
 }
 
+/** Which migration in a row the next one is, or the one in flight: a VM that has moved begins anew. */
+export const tryOf = (tried: Evacuation | null): number => (tried?.ended ?? 0) + 1;
+
 function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {
-  const { attempt, since } = vmi.evacuation!;
+  const { since } = vmi.evacuation!;
+  const attempt = tryOf(vmi.evacuation);
   const deadline = deadlineOf(input);
   if (isPast)
     return waits(`migration ${attempt} has taken longer than ${input.rules.deadlineSeconds} s`, { isStuck: true });

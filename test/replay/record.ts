@@ -31,7 +31,7 @@ import { startRecorder } from './recorder.ts';
 
 /**
  * Runs through a pool's life on a separate stack, with a failure in it, and keeps the histories of its workflows. Run
- * `node test/replay/record.ts LABEL` before a release, and when a workflow takes a path that no kept history takes.
+ * `npx node test/replay/record.ts LABEL` before a release, and when a workflow takes a path that no kept history takes.
  */
 const { kube, client, keep, end } = await startRecorder('record.ts');
 const key = { namespace: 'default', name: 'web' };

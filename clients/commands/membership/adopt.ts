@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { UsageError } from '../../cli/failure.ts';
 import { checkLabelSelector } from '../../cli/label-selector.ts';
-import { dryRunOption, examples } from '../../cli/options.ts';
+import { dryRunOption, examples, reasonOption } from '../../cli/options.ts';
 import type { AdoptOptions } from '../../membership/adopt.ts';
 import { inSession } from '../../session/session.ts';
 import { poolAndVms, timeoutOption } from './options.ts';
@@ -14,6 +14,7 @@ export const adoptCommand = (): Command =>
     .option('-l, --selector <selector>', 'all VMs of no owner with these labels, as in tier=web,!old')
     .option('--keep-replicas', 'leave the number of VMs that the pool wants as it is: what is too many then leaves')
     .addOption(timeoutOption())
+    .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .addHelpText(
       'after',

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { dryRunOption, examples } from '../../cli/options.ts';
+import { dryRunOption, examples, reasonOption } from '../../cli/options.ts';
 import { vmNamesOf } from '../../cli/targets.ts';
 import type { AttachOptions } from '../../membership/attach.ts';
 import { inSession } from '../../session/session.ts';
@@ -12,6 +12,7 @@ export const attachCommand = (): Command =>
     .option('--pool <name>', 'the pool (default: the one that each was detached from)')
     .option('--keep-replicas', 'leave the number of VMs that the pool wants as it is: what is too many then leaves')
     .addOption(timeoutOption())
+    .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .addHelpText(
       'after',

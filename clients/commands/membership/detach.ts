@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { dryRunOption, examples } from '../../cli/options.ts';
+import { dryRunOption, examples, reasonOption } from '../../cli/options.ts';
 import { vmNamesOf } from '../../cli/targets.ts';
 import type { DetachOptions } from '../../membership/detach.ts';
 import { inSession } from '../../session/session.ts';
@@ -11,6 +11,7 @@ export const detachCommand = (): Command =>
     .argument('<vms...>', 'the names of the VMs')
     .option('--decrement', 'lower replicas by the number of VMs; by default the pool creates replacements')
     .addOption(timeoutOption())
+    .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .addHelpText(
       'after',

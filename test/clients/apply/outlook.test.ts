@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { formatChange, formatHalts } from '../../../clients/apply/outlook.ts';
+import { formatChange, formatDrainChange, formatHalts } from '../../../clients/apply/outlook.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
 import { specDiff } from '../../../clients/rollout/revisions/diff.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -18,6 +18,24 @@ test('a change of the template tells how many VMs it reaches, and what it takes'
   expect(await formatChange(noCluster, Pools, before, after)).toEqual([
     'pool web: the template would be rolled out to 10 VMs: Restart: VMIs are restarted',
   ]);
+});
+
+test('`drain` alone tells that it changes the VMs, and what that takes', async () => {
+  const spec = { ...stage, template: templateOf(1) };
+  const [without, having] = [poolWith({ ...ten, spec }), poolWith({ ...ten, spec: { ...spec, drain: {} } })];
+  const restart = 'Restart: VMIs are restarted';
+  expect(await formatChange(noCluster, Pools, without, having)).toEqual([
+    `pool web: evictionStrategy External, by \`drain\`, would be rolled out to 10 VMs: ${restart}`,
+  ]);
+  expect(await formatDrainChange(noCluster, Pools, without, having)).toEqual([
+    `pool web: evictionStrategy External, by \`drain\`, is rolled out: ${restart}`,
+  ]);
+  expect(await formatChange(noCluster, Pools, having, without)).toEqual([
+    `pool web: KubeVirt's evictionStrategy, without \`drain\`, would be rolled out to 10 VMs: ${restart}`,
+  ]);
+  const changed = poolWith({ ...ten, spec: { ...spec, template: templateOf(2), drain: {} } });
+  expect(await formatDrainChange(noCluster, Pools, without, changed)).toEqual([]);
+  expect(await formatDrainChange(noCluster, Pools, having, having)).toEqual([]);
 });
 
 test('a change of the number alone tells how many VMs come or go', async () => {

@@ -97,11 +97,11 @@ describe('what commands have done', () => {
   test('is told with who asked: scaling, and VMs that left or joined', () => {
     const events = [
       recorded({ action: 'scale', vms: [], by: 'ada', from: 4, to: 6 }),
-      recorded({ action: 'detach', vms: ['web-2'], by: 'bob' }),
+      recorded({ action: 'detach', vms: ['web-2'], by: 'bob', why: 'it hangs' }),
     ];
     expect(toldOf(...events)).toMatchObject([
-      { action: 'scale', vms: [], from: '4 VMs', to: '6 VMs', requestedBy: 'ada', end: 'Done' },
-      { action: 'detach', vms: ['web-2'], from: null, to: null, requestedBy: 'bob', end: 'Done' },
+      { action: 'scale', vms: [], from: '4 VMs', to: '6 VMs', requestedBy: 'ada', end: 'Done', why: null },
+      { action: 'detach', vms: ['web-2'], from: null, to: null, requestedBy: 'bob', end: 'Done', why: 'it hangs' },
     ]);
   });
 

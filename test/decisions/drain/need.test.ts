@@ -72,6 +72,11 @@ describe('a VM that runs', () => {
     ],
     ['is on its way', { vmi: tried() }, { need: 'underway', until: NOW - 5000 + DEADLINE }],
     [
+      'counts its tries since it last moved',
+      { vmi: tried({ attempt: 5, ended: 1 }) },
+      { need: 'underway', message: 'migrates (attempt 2)' },
+    ],
+    [
       'is not restarted before its migration is late',
       { vmi: tried(), rules: { method: 'Restart' } },
       { need: 'underway' },

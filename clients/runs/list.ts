@@ -69,7 +69,7 @@ export async function printRuns<P extends RunProgress, Listed extends object>(
   const found = await listRuns(session, kind);
   if (found.length === 0) await remarkOnCluster(session);
   if (output !== undefined) return printData({ items: found }, output);
-  if (found.length === 0) return note(`no ${kind.noun}s`);
+  if (found.length === 0) return note(`there is no ${kind.noun}`);
   const rows = found.map((run) => [
     run.id,
     run.phase,

@@ -34,7 +34,8 @@ export async function play(
   if (onlooker !== undefined) world.onlookers.push(onlooker(world));
   const live = async (): Promise<void> => {
     const names = POOLS.slice(0, specs.length);
-    for (let number = 1; number <= ownerless; number++) await world.people.createVm(`lone-${number}`, OLD_TYPE);
+    for (let number = 1; number <= ownerless; number++)
+      await world.people.createVm(`lone-${number}`, { machineType: OLD_TYPE });
     for (const [index, name] of names.entries()) await world.people.createPool(name, specs[index]!);
     for (const set of sets) await createSet(world, set);
     await world.wait(world.time.chance() < 0.5 ? 20_000 : 500);

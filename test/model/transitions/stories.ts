@@ -242,7 +242,7 @@ export const stories: Record<string, Story> = {
 export async function prepare(world: World, { pools = {}, lone = 0 }: Story): Promise<void> {
   const template = aTemplate({ bootMs: 5_000, machineType: OLD });
   for (const [name, spec] of Object.entries(pools)) await world.people.createPool(name, aSpec({ template, ...spec }));
-  for (let number = 1; number <= lone; number++) await world.people.createVm(`lone-${number}`, OLD);
+  for (let number = 1; number <= lone; number++) await world.people.createVm(`lone-${number}`, { machineType: OLD });
   const count = lone + Object.values(pools).reduce((sum, { replicas = 1 }) => sum + replicas, 0);
   const areReady = (): boolean =>
     world.vms.filter(({ metadata: { name } }) => isReady(world.vmi(name))).length === count;

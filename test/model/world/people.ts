@@ -16,7 +16,7 @@ import { isOver } from '../../../simulator/vmi/migration.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { poolIdOf, transitionIdOf } from '../../../workflows/messages.ts';
 import type { Pool } from '../facts.ts';
-import { aTemplate } from '../pools.ts';
+import { aTemplate, type Shape } from '../pools.ts';
 import type { ApiServer } from './api-server.ts';
 import type { ModelClient } from './model-client.ts';
 import { CLUSTER, NAMESPACE, refOf } from './names.ts';
@@ -81,11 +81,11 @@ export class People {
   }
 
   /** A VM that no pool owns. */
-  async createVm(name: string, machineType: string): Promise<void> {
-    this.#world.say(`-- VM ${name} of ${machineType}`);
+  async createVm(name: string, shape: Shape): Promise<void> {
+    this.#world.say(`-- VM ${name} ${JSON.stringify(shape)}`);
     await this.client.create(VirtualMachines, {
       metadata: { name, namespace: NAMESPACE },
-      spec: aTemplate({ machineType }).spec,
+      spec: aTemplate(shape).spec,
     });
   }
 

@@ -1,0 +1,113 @@
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import type { PowerProgress } from '../../../decisions/power/progress.ts';
+import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { isReady } from '../facts.ts';
+import { aSpec, aTemplate } from '../pools.ts';
+import type { PowerLog } from '../power-log.ts';
+import { NAMESPACE } from '../world/names.ts';
+import type { World, WorldOptions } from '../world/world.ts';
+
+export const MINUTE = 60_000;
+
+export interface Stage {
+  world: World;
+  log: PowerLog;
+}
+
+/** A run of `drover vm start|stop|restart` that is played and written down. */
+export interface Story {
+  /** The VMs, in words. */
+  about: string;
+  /** Pools, and how many VMs there are that no pool has. */
+  pools?: Record<string, Partial<PoolSpec>>;
+  lone?: number;
+  /** Whether the VMs that no pool has are stopped as it begins. */
+  areStopped?: boolean;
+  live: (stage: Stage) => Promise<void>;
+  options?: Partial<WorldOptions>;
+}
+
+export type Stories = Record<string, Story>;
+
+const nameOf = ({ metadata }: { metadata: { name: string } }): string => metadata.name;
+
+/** Begins with all VMs that there are. Returns the workflow's id. */
+export function begin(
+  { world, log }: Stage,
+  action: PowerVmsInput['action'],
+  how: Partial<Omit<PowerVmsInput, 'action' | 'chosen'>> = {},
+): string {
+  log.person(`drover vm ${action.toLowerCase()} ${JSON.stringify(how)}`);
+  const chosen = world.vms.map((vm) => {
+    const { uid } = (action === 'Restart' ? world.vmi(nameOf(vm))! : vm).metadata;
+    return [nameOf(vm), uid] as const;
+  });
+  const input: PowerVmsInput = {
+    action,
+    chosen: { [NAMESPACE]: Object.fromEntries(chosen) },
+    atOnce: 2,
+    maxFailures: 0,
+    deadlineMs: MINUTE,
+    requestedBy: 'ann',
+    reason: null,
+    ...how,
+  };
+  const id = `power/model/${action}`;
+  world.temporal.start('powerVms', id, [input]);
+  return id;
+}
+
+export async function ended({ world, log }: Stage, id: string): Promise<void> {
+  await world.wait(100);
+  const run = world.temporal.runs.get(id)!;
+  if (!(await world.until(() => !world.temporal.runs.get(id)!.isOpen, 60 * MINUTE)))
+    return world.break(`run ${run.id} does not end`);
+  await world.wait(2_000);
+  log.end((await world.temporal.runs.get(id)!.result.promise) as PowerProgress, world.temporal.runs.get(id)!.events);
+}
+
+export function signal({ world, log }: Stage, id: string, name: 'pause' | 'resume' | 'abort'): void {
+  log.person(name);
+  world.temporal.signal(id, name, [{ by: 'ann' }]);
+}
+
+/** By virtctl. */
+export async function virtctl({ world, log }: Stage, verb: 'start' | 'stop' | 'restart', name: string): Promise<void> {
+  log.person(`virtctl ${verb} ${name}`);
+  await world.people.power(name, verb);
+}
+
+/** The VMs whose VMI is ready, or is not. */
+export const vmsThatAre = (world: World, areReady: boolean): string[] =>
+  world.vms.map(nameOf).filter((name) => isReady(world.vmi(name)) === areReady);
+
+/** Waits until so many VMs are ready, or are not. */
+export async function until({ world }: Stage, state: 'ready' | 'not ready', count: number): Promise<string[]> {
+  const found = (): string[] => vmsThatAre(world, state === 'ready');
+  if (!(await world.until(() => found().length >= count, 10 * MINUTE))) world.break(`not ${count} VMs are ${state}`);
+  return found();
+}
+
+/** Loses all workers, lets people act meanwhile, and starts another one 15 s later. */
+export async function losesWorker({ world, log }: Stage, meanwhile = async (): Promise<void> => {}): Promise<void> {
+  log.person('the worker is lost');
+  world.kill(world.workers[0]!);
+  await world.wait(1_000);
+  await meanwhile();
+  await world.wait(14_000);
+  log.person('another worker starts');
+  await world.addWorker();
+}
+
+/** The installation in which a story begins. */
+export async function prepare(world: World, { pools = {}, lone = 0, areStopped = false }: Story): Promise<void> {
+  const template = aTemplate({ bootMs: 5_000 });
+  for (const [name, spec] of Object.entries(pools)) await world.people.createPool(name, aSpec({ template, ...spec }));
+  const runStrategy = areStopped ? 'Halted' : 'Always';
+  for (let number = 1; number <= lone; number++)
+    await world.people.createVm(`lone-${number}`, { bootMs: 5_000, stopMs: 3_000, runStrategy });
+  const inPools = Object.values(pools).reduce((sum, { replicas = 1 }) => sum + replicas, 0);
+  const isPrepared = (): boolean => vmsThatAre(world, true).length === inPools + (areStopped ? 0 : lone);
+  if (!(await world.until(isPrepared, 5 * MINUTE))) world.break('the VMs do not come up');
+  await world.wait(2_000);
+}

@@ -84,15 +84,9 @@ export function correctionOf(
 
 /** Returns what it takes to set right the VMs of a pool whose kept templates are these. */
 export const correctionIn =
-  (
-    { pool, strategy }: { pool: StoredPool; strategy: 'Stage' | 'LiveUpdate' },
-    templates: ReadonlyMap<string, PoolTemplate>,
-  ) =>
+  ({ pool, strategy }: { pool: StoredPool; strategy: 'Stage' | 'LiveUpdate' }, templateOf: TemplateOf) =>
   (vm: VmView): Disruption | null =>
-    correctionOf(pool, vm, {
-      templateOf: (revision) => templates.get(revision),
-      strategy: pool.spec.vmRolloutStrategy ?? strategy,
-    });
+    correctionOf(pool, vm, { templateOf, strategy: pool.spec.vmRolloutStrategy ?? strategy });
 
 /** What it takes for a VMI of the one to become one of the other. */
 export const disruptionOf = (before: WrittenVm, after: WrittenVm, strategy: 'Stage' | 'LiveUpdate'): Disruption =>

@@ -1,15 +1,15 @@
-import type { Disruption, PoolStatus } from '../../api/pool/pool.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
 import { olderContent, type OlderContent } from '../configuration/older-content.ts';
 import { keptByNumber } from '../disks/kept-claims.ts';
 import { isActive, isReady } from '../disruption-budget/availability.ts';
 import { claimsWake, hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
-import type { DrainPlan } from '../drain/plan.ts';
 import { podBudgetCondition } from '../drain/pod-budget.ts';
 import { drainOfPool, evacuatingNames } from '../drain/pool-drain.ts';
 import { correctionIn, driftedVms } from '../drift/members.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { isGivenUp, stateFrom } from '../healing/state.ts';
+import type { HealingInput } from '../healing/view.ts';
 import { earlier } from '../lib/times.ts';
 import { membersChanging } from '../membership/condition.ts';
 import { unlabelledMembers } from '../membership/labels.ts';
@@ -18,14 +18,15 @@ import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
 import { silentChangeWake } from '../membership/silent-change.ts';
 import { revisionOf } from '../revisions/hash.ts';
+import type { RolloutInput } from '../rollout/context.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
-import { reservedNames, type ReservedNames } from '../rollout/reserved-names.ts';
-import { splitBatches, type QueuedVm } from '../rollout/turns/queue.ts';
-import { namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
+import { reservedNames } from '../rollout/reserved-names.ts';
+import { splitBatches, type SplitBatches } from '../rollout/turns/queue.ts';
+import { namedRemovals } from '../scaling/named-removals.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
-import { poolTemplate, type PoolTemplate } from '../template/template.ts';
-import { isRegular, isSurge, type VmView } from '../views/vm.ts';
+import { poolTemplate } from '../template/template.ts';
+import { isRegular, isSurge } from '../views/vm.ts';
 import { allSteps, type AllSteps } from './all-steps.ts';
 import { healingAsItIs, isHeld, limited, prepared, withReturned } from './allowances.ts';
 import { poolAvailability } from './available-condition.ts';
@@ -72,13 +73,12 @@ export interface PoolCounts {
  * be.
  */
 export function planPool(given: PoolPlanInput): PoolPlan {
-  const { input, queued, templates, correction } = split(given);
-  const { pool, vms, vmiOf, batches, contents = null, now } = input;
+  const input = snapshotOf(given);
+  const { pool, vms, vmiOf, batches, templateOf, contents = null, now } = input;
   const inBatches = reservedNames(batches, vms, input.isVmNameTaken);
   const removals = namedRemovals(pool.metadata.annotations);
   const unverified = unverifiedRevision(input);
-  const beside = { inBatches, unverified, removals };
-  const { mark, ...healing } = isHeld(input) ? healingAsItIs(input) : healingOf(input, beside);
+  const { mark, ...healing } = healingOf(input, { busy: inBatches.held, named: removals.vms.values(), unverified });
   const kept = keptOf(input);
   const members = { inBatches, healing, removals, kept };
   const returned = returnedVms(input);
@@ -89,11 +89,11 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = leavingNames(input, members, scaleSteps);
   const drain = drainOfPool(input, { leaving, updating: inBatches.held });
-  const older = olderContent({ ...input, contents, templateOf: (revision) => templates.get(revision) });
-  const rollout = rolloutOf(input, { healing, leaving, drain, older, queued, correction }, templates);
-  const drifted = driftedVms(pool, vms, (revision) => templates.get(revision));
+  const older = olderContent({ ...input, contents });
+  const rollout = rolloutOf(input, { healing, leaving, evacuating: evacuatingNames(drain), older });
+  const drifted = driftedVms(pool, vms, templateOf);
   const surge = surgeOf(limits, members, rollout, scaleSteps);
-  const reuse = { pool, kept, revision: rollout.forNewVms, templateOf: (revision: string) => templates.get(revision) };
+  const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
   const roles = roleSteps(input);
   const more = { returned, restore, roles, drain, surgeSteps: surge.steps, rollout, mark, reuse };
   const { steps, failures } = limitedBy(input, allSteps(input, { scaleSteps, ...more }), (backoffs) =>
@@ -157,13 +157,15 @@ function keptOf({ pool, vms, keptClaims = [], isVmNameTaken }: PoolPlanInput): R
   return keptByNumber(pool, keptClaims, (name) => isThere.has(name) || isVmNameTaken(name));
 }
 
-/** Returns the input with only those VMs of batches that were begun with: the others are free. */
-function split(given: PoolPlanInput) {
+/** What a pool is planned from. Its batches have only those VMs that were begun with: the others are free. */
+type PoolSnapshot = PoolPlanInput & SplitBatches & Pick<Required<RolloutInput>, 'templateOf' | 'correction'>;
+
+function snapshotOf(given: PoolPlanInput): PoolSnapshot {
   const all = prepared(given);
-  const templates = templatesOf(all);
-  const correction = correctionIn(all, templates);
-  const { batches, queued } = splitBatches(all.batches, { ...all, hasDrift: (vm) => correction(vm) !== null });
-  return { input: { ...all, batches }, queued, templates, correction };
+  const templateOf = templatesOf(all);
+  const correction = correctionIn(all, templateOf);
+  const split = splitBatches(all.batches, { ...all, hasDrift: (vm) => correction(vm) !== null });
+  return { ...all, ...split, templateOf, correction };
 }
 
 /**
@@ -183,34 +185,28 @@ function limitedBy(
 }
 
 /** Templates of the pool by revision, as far as they are kept. */
-function templatesOf({ pool, revisions }: PoolPlanInput): Map<string, PoolTemplate> {
-  const templates = new Map<string, PoolTemplate>();
-  for (const { revision, template } of revisions) if (template !== null) templates.set(revision, template);
-  return templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
+function templatesOf({ pool, revisions }: PoolPlanInput): PoolSnapshot['templateOf'] {
+  const templates = new Map(revisions.map(({ revision, template }) => [revision, template ?? undefined]));
+  templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
+  return (revision) => templates.get(revision);
 }
 
-interface BesideHealing {
-  inBatches: ReservedNames;
-  unverified: string | null;
-  removals: NamedRemovals;
-}
-
-const healingOf = (input: PoolPlanInput, { inBatches, unverified, removals }: BesideHealing): HealingPlan =>
-  planHealing({
-    pool: input.pool,
-    vms: input.vms,
-    vmiOf: input.vmiOf,
+function healingOf(
+  input: PoolPlanInput,
+  { busy, named, unverified }: Pick<HealingInput, 'unverified'> & Record<'busy' | 'named', Iterable<string>>,
+): HealingPlan {
+  if (isHeld(input)) return healingAsItIs(input);
+  return planHealing({
+    ...input,
     failedVmisOf: input.failedVmisOf ?? (() => []),
     lastFailureOf: input.lastFailureOf ?? (() => null),
     vmiHistoryOf: input.vmiHistoryOf ?? (() => null),
-    isVmNameTaken: input.isVmNameTaken,
     state: input.healing ?? stateFrom(input.pool.status?.healing),
-    busy: new Set([...busyNames(input), ...inBatches.held]),
-    named: new Set(removals.vms.values()),
+    busy: new Set([...busyNames(input), ...busy]),
+    named: new Set(named),
     unverified,
-    burst: input.burst,
-    now: input.now,
   });
+}
 
 /** VMs on which steps in progress or cancelled attempts to heal them may still act. */
 const busyNames = ({ inProgress: { creating, deleting, cancelled = [], standby = [] } }: PoolPlanInput): string[] => [
@@ -220,50 +216,24 @@ const busyNames = ({ inProgress: { creating, deleting, cancelled = [], standby =
   ...standby,
 ];
 
-interface BesideRollout {
+interface BesideRollout extends Record<'leaving' | 'evacuating', readonly string[]> {
   healing: Healing;
-  leaving: readonly string[];
-  drain: DrainPlan;
   older: OlderContent;
-  queued: readonly QueuedVm[];
-  correction: (vm: VmView) => Disruption | null;
 }
 
-function rolloutOf(
-  input: PoolPlanInput,
-  { healing, leaving, drain, older, queued, correction }: BesideRollout,
-  templates: ReadonlyMap<string, PoolTemplate>,
-): RolloutPlan {
-  const { pool, vms, vmiOf, strategy, plugs, expandedOf, batches, now } = input;
-  const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
+function rolloutOf(input: PoolSnapshot, { healing, leaving, evacuating, older }: BesideRollout): RolloutPlan {
+  // Which revisions VMs without labels and their VMIs are of is not known.
+  const unlabelled = unlabelledMembers(input).map(({ name }) => name);
   const plan = planRollout({
-    pool,
-    vms,
-    vmiOf,
-    templateOf,
-    correction,
-    strategy,
-    ...(plugs && { plugs }),
-    ...(expandedOf && { expandedOf }),
-    ...(input.nodeLabelsOf && { nodeLabelsOf: input.nodeLabelsOf }),
+    ...input,
     changeFor: older.changeFor,
     state: input.rollout,
-    batches,
-    queued,
-    deferred: input.deferred ?? [],
-    busy: new Set([
-      ...busyNames(input),
-      ...leaving,
-      ...sickVms(healing),
-      // Which revisions they and their VMIs are of is known once they have their labels.
-      ...unlabelledMembers(input).map(({ name }) => name),
-    ]),
-    isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
-    evacuating: new Set(evacuatingNames(drain)),
+    busy: new Set([...busyNames(input), ...leaving, ...sickVms(healing), ...unlabelled]),
+    isHealed: (vm) => input.pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
+    evacuating: new Set(evacuating),
     held: isHeld(input),
     creationFailure: input.backoffs.FailedSurge?.failure ?? null,
     notBefore: input.batchesNotBefore,
-    now,
   });
   return { ...plan, state: withProof(input, plan.state) };
 }

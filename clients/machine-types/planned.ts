@@ -1,7 +1,6 @@
 import { globMatcher } from '../../decisions/lib/glob.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { versionsIn } from '../../decisions/lib/versions-read.ts';
-import { nearest } from '../../decisions/machine-types/machine-type.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
@@ -12,8 +11,6 @@ import type { Session } from '../session/session.ts';
 import { othersRunning } from './others.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
 import { noNamespace, readInventory, type VmInventory } from './read.ts';
-
-const NEAREST_SHOWN = 3;
 
 /** A plan, and the fleet that it is based on. */
 export interface Planned {
@@ -83,11 +80,5 @@ function nothingMatched(fleet: VmInventory, { glob, namespaces, undoes }: Transi
       types.map(({ type, vms, vmis }) => [type, vms, vmis]),
     ).join('\n'),
   );
-  const near = nearest(
-    glob,
-    types.map(({ type }) => type),
-  ).slice(0, NEAREST_SHOWN);
-  return new Failure(
-    `no VM${where} has a machine type that matches ${glob}${near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`}`,
-  );
+  return new Failure(`no VM${where} has a machine type that matches ${glob}`);
 }

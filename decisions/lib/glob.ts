@@ -5,7 +5,7 @@ type Fits = (character: string) => boolean;
  * A run of a pattern: consecutive characters, each of which must fit; with `star`, preceded by any characters except
  * `/`.
  */
-export interface GlobRun {
+interface GlobRun {
   star: boolean;
   fits: Fits[];
 }
@@ -40,8 +40,7 @@ function startOf({ star, fits }: GlobRun, name: readonly string[], from: number,
   return null;
 }
 
-/** Parses a glob into its runs. Throws as `globMatcher` does. */
-export function globRuns(glob: string): GlobRun[] {
+function globRuns(glob: string): GlobRun[] {
   const reader = new Reader(glob);
   const runs: GlobRun[] = [{ star: false, fits: [] }];
   while (!reader.atEnd) {

@@ -1,5 +1,3 @@
-import { globRuns, type GlobRun } from '../lib/glob.ts';
-
 /** A machine type such as `pc-q35-rhel9.2.0`. Within a family, later versions replace earlier ones. */
 export interface MachineType {
   name: string;
@@ -52,36 +50,4 @@ export function newerThan(name: string, types: Iterable<string>): string | null 
   let newest = name;
   for (const type of types) if ((compareMachineTypes(type, newest) ?? 0) > 0) newest = type;
   return newest === name ? null : newest;
-}
-
-/**
- * Returns the types that a glob was perhaps meant for, nearest first, by how many of its letters must be changed, left
- * out or added to match. Leaves out types for which that is more than half of them. Throws as `globMatcher` does.
- */
-export function nearest(glob: string, types: Iterable<string>): string[] {
-  const runs = globRuns(glob);
-  const most = Math.floor(runs.reduce((sum, { fits }) => sum + fits.length, 0) / 2);
-  return [...new Set(types)]
-    .map((type) => ({ type, edits: editsOf(runs, Array.from(type)) }))
-    .filter(({ edits }) => edits <= most)
-    .sort((one, other) => one.edits - other.edits || (one.type < other.type ? -1 : 1))
-    .map(({ type }) => type);
-}
-
-/** Levenshtein distance from a glob to a name, where a star costs nothing whatever it stands for. */
-function editsOf(runs: readonly GlobRun[], name: readonly string[]): number {
-  // row[i]: edits from the part of the glob read so far to the first i characters of the name.
-  let row = Array.from({ length: name.length + 1 }, (_, index) => index);
-  for (const { star, fits } of runs) {
-    if (star) for (let index = 1; index < row.length; index++) row[index] = Math.min(row[index]!, row[index - 1]!);
-    for (const fit of fits) {
-      const next = [row[0]! + 1];
-      for (let index = 1; index < row.length; index++) {
-        const taken = row[index - 1]! + (fit(name[index - 1]!) ? 0 : 1);
-        next.push(Math.min(taken, row[index]! + 1, next[index - 1]! + 1));
-      }
-      row = next;
-    }
-  }
-  return row.at(-1)!;
 }

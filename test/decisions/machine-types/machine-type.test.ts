@@ -4,7 +4,6 @@ import {
   compareMachineTypes,
   isAlias,
   machineTypeOf,
-  nearest,
   newerThan,
 } from '../../../decisions/machine-types/machine-type.ts';
 
@@ -59,34 +58,4 @@ test('the newest of a family is what an older one is to become', () => {
   expect(newerThan('pc-q35-rhel9.10.0', types)).toBeNull();
   expect(newerThan('pc-q35-rhel9.12.0', types)).toBeNull();
   expect(newerThan('q35', types)).toBeNull();
-});
-
-const TYPES = ['q35', 'pc-q35-rhel8.2.0', 'pc-q35-rhel8.6.0', 'pc-q35-rhel9.2.0', 'virt-rhel9.2.0'];
-
-test('what a glob was perhaps meant for', () => {
-  expect(nearest('*rhel-8.*', TYPES).slice(0, 2)).toEqual(['pc-q35-rhel8.2.0', 'pc-q35-rhel8.6.0']);
-  expect(nearest('pc-q35-rhel8.3.0', TYPES)[0]).toBe('pc-q35-rhel8.2.0');
-  expect(nearest('Q35', ['q35', 'virt'])).toEqual(['q35']);
-  expect(nearest('pc-q35-rhel9.?', ['pc-q35-rhel9.2.0', 'pseries-2.12'])).toEqual(['pc-q35-rhel9.2.0']);
-  expect(nearest('xyz*', TYPES)).toEqual([]);
-  expect(() => nearest('[', TYPES)).toThrow('is no glob');
-});
-
-test('a type that matches is nearer than any that does not', () => {
-  const type = fc.constantFrom(...TYPES);
-  fc.assert(
-    fc.property(type, fc.nat(8), (wanted, at) => {
-      const glob = `${wanted.slice(0, at)}*${wanted.slice(at + 2)}`;
-      expect(nearest(glob, TYPES)[0]).toBe(wanted);
-    }),
-  );
-});
-
-test('a type that is a letter or two off is among the nearest', () => {
-  const long = fc.constantFrom(...TYPES.filter((type) => type !== 'q35'));
-  fc.assert(
-    fc.property(long, fc.nat(12), fc.constantFrom('', 'x', 'xy'), (wanted, at, put) => {
-      expect(nearest(`${wanted.slice(0, at)}${put}${wanted.slice(at + 1)}`, [wanted])).toEqual([wanted]);
-    }),
-  );
 });

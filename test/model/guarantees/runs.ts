@@ -121,12 +121,15 @@ export class RunGuarantees extends Check {
   }
 }
 
-const typeOf = (vm: Stored): unknown => field(vm['spec'], 'template', 'spec', 'domain', 'machine', 'type');
+const typeOf = (vm: Stored): string =>
+  JSON.stringify(field(vm['spec'], 'template', 'spec', 'domain', 'machine', 'type') ?? null);
 
 /** Checks that machine type transitions do to each VM and pool no more than they have to (G4). */
 export class TransitionGuarantees extends Check {
   /** How often transitions have changed VMs and pools, by transition and UID; without those changed by others since. */
   readonly #changed = new Map<string, Set<string>>();
+  /** The types that VMs had before a transition first changed them, by transition and VM. */
+  readonly #types = new Map<string, string>();
   /** UIDs of the VMIs that transitions have restarted, by transition and VM. */
   readonly #restarted = new Map<string, string>();
 
@@ -137,7 +140,7 @@ export class TransitionGuarantees extends Check {
     }
     const activity = activityNow();
     if (resource === VirtualMachines && activity === 'patchMachineTypes' && typeOf(before) !== typeOf(after))
-      this.#checkOnce(after, 'changed');
+      this.#checkChange(before, after);
     if (resource === VirtualMachines && activity !== 'patchMachineTypes') this.#noteOthers(before, after);
     if (resource === VirtualMachinePools && activity === 'patchPoolTemplates')
       this.#checkOnce(after, 'changed as a pool');
@@ -149,6 +152,20 @@ export class TransitionGuarantees extends Check {
     const hasRecord = after.metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION] !== undefined;
     if (typeOf(before) === typeOf(after) && hasRecord) return;
     for (const uids of this.#changed.values()) uids.delete(after.metadata.uid);
+  }
+
+  #checkChange(before: Stored, after: Stored): void {
+    const run = runNow()!;
+    const { uid, name } = after.metadata;
+    this.#checkOnce(after, 'changed');
+    const key = (id: string): string => `${id} ${uid}`;
+    if (!this.#types.has(key(run))) this.#types.set(key(run), typeOf(before));
+    const { transition } = this.world.temporal.runs.get(run)!.args[0] as MachineTypeTransitionInput;
+    const { undoes } = transition.scope;
+    if (undoes === null) return;
+    const undone = key(`${run.slice(0, run.lastIndexOf('/') + 1)}${undoes}`);
+    if (typeOf(after) !== this.#types.get(undone))
+      this.broken('G4', `${name} gets ${typeOf(after)} by ${run}, and had ${this.#types.get(undone)} before`);
   }
 
   #checkOnce({ metadata: { uid, name } }: Stored, what: string): void {

@@ -105,7 +105,12 @@ function refuse(world: World, { call, vm, isOfAll, ms }: Extract<Happening, { wh
 }
 
 function changeMachineTypes(world: World, happening: Extract<Happening, { what: 'machine types' }>): void {
-  const { glob, to, restartNow, maxRestarts } = happening;
+  const { restartNow, maxRestarts, isUndo } = happening;
+  const ended = [...world.temporal.runs.values()].findLast(
+    ({ type, isOpen }) => type === 'machineTypeTransition' && !isOpen,
+  );
+  const undoes = isUndo && ended !== undefined ? ended.id.slice(ended.id.lastIndexOf('/') + 1) : null;
+  const { glob, to } = undoes === null ? happening : { glob: '*', to: null };
   const scope = {
     glob,
     // Without a namespace, a transition is about the VMs of strangers, too.
@@ -114,7 +119,7 @@ function changeMachineTypes(world: World, happening: Extract<Happening, { what: 
     names: [],
     exclude: [EXCLUDED],
     only: null,
-    undoes: null,
+    undoes,
   };
   const how = { maxFailures: 2, deadlineMs: 60_000, windows: [], force: false };
   world.people.startTransition({ scope, to, restartNow, maxRestarts, ...how, requestedBy: 'ann', reason: null });

@@ -51,7 +51,15 @@ export type Happening =
   | { what: 'restarts'; pool: number; maxUnavailable: number }
   /** By `drover vm start`, and `drover vm stop`. */
   | { what: 'start all' | 'stop all'; pool: number; atOnce: number }
-  | { what: 'machine types'; glob: string; to: string | null; restartNow: boolean; maxRestarts: number }
+  /** `isUndo`: the last transition that has ended is undone, if there is one. */
+  | {
+      what: 'machine types';
+      glob: string;
+      to: string | null;
+      restartNow: boolean;
+      maxRestarts: number;
+      isUndo: boolean;
+    }
   | SetHappening
   /** The API server refuses such calls of workers for a while: about one VM, or about all. */
   | { what: 'refuse'; call: RefusedCall; vm: number; isOfAll: boolean; ms: number }
@@ -112,6 +120,7 @@ const transitions: fc.Arbitrary<Happening> = fc.record({
   to: fc.constantFrom('pc-q35-rhel9.4.0', 'pc-q35-rhel9.8.0', null),
   restartNow: fc.oneof({ arbitrary: fc.constant(true), weight: 3 }, { arbitrary: fc.constant(false), weight: 1 }),
   maxRestarts: fc.integer({ min: 1, max: 3 }),
+  isUndo: fc.constantFrom(false, false, true),
 });
 /** Templates that differ in what takes a restart, in what running VMIs take, or in whether VMs run at all. */
 const powers: fc.Arbitrary<Happening> = fc.oneof(

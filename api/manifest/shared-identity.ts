@@ -34,9 +34,13 @@ const IN_USER_DATA: readonly [RegExp, string][] = [
 
 /** Notes on what a template gives to all its VMs although each must have its own. */
 export const sharedIdentity = (template: SharedTemplate): string[] =>
-  [...ofAnnotations(template), ...ofSpec(template), ...ofDevices(template), ...ofCloudInit(template)].map(
-    ({ path, what, advice }) => `${template.path}.${path}: all ${template.members} get ${what}: ${advice}`,
-  );
+  [
+    ...ofAnnotations(template),
+    ...ofSpec(template),
+    ...ofDevices(template),
+    ...ofClaims(template),
+    ...ofCloudInit(template),
+  ].map(({ path, what, advice }) => `${template.path}.${path}: all ${template.members} get ${what}: ${advice}`);
 
 function ofAnnotations({ metadata }: SharedTemplate): Own[] {
   return Object.entries(metadata?.annotations ?? {}).flatMap(([key, value]) => {
@@ -90,6 +94,20 @@ function ofDevices({ spec }: SharedTemplate): Own[] {
   });
   return [...interfaces, ...taken('hostDevices'), ...taken('gpus')];
 }
+
+/** Devices that ResourceClaims reserve: one that is named is one object, and a template makes one for each pod. */
+const ofClaims = ({ spec }: SharedTemplate): Own[] =>
+  listOf(spec['resourceClaims']).flatMap(({ resourceClaimName: claim }, index) =>
+    typeof claim === 'string'
+      ? [
+          {
+            path: `spec.resourceClaims[${index}].resourceClaimName`,
+            what: `the ResourceClaim ${claim}`,
+            advice: 'name a ResourceClaimTemplate (resourceClaimTemplateName), and each has its own',
+          },
+        ]
+      : [],
+  );
 
 function ofCloudInit({ spec }: SharedTemplate): Own[] {
   return listOf(spec['volumes']).flatMap((volume, index) =>

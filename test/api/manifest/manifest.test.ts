@@ -640,6 +640,17 @@ describe('notes on the VM template', () => {
       'spec.domain.devices.gpus[0]: all',
     ],
     [
+      'a device by a ResourceClaim',
+      {
+        resourceClaims: [
+          { name: 'own', resourceClaimTemplateName: 'card' },
+          { name: 'one', resourceClaimName: 'card-1' },
+        ],
+      },
+      {},
+      'spec.resourceClaims[1].resourceClaimName: all VMs of the pool get the ResourceClaim card-1: name a ResourceClaimTemplate',
+    ],
+    [
       'SR-IOV',
       { domain: { devices: { interfaces: [{ name: 'a', sriov: {} }] } } },
       {},

@@ -1,5 +1,6 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown } from '../disruption-budget/availability.ts';
+import { shutsDownUntil } from '../disruption/grace.ts';
 import { isHeldUp } from '../healing/sickness.ts';
 import { byNumber } from '../lib/names.ts';
 import type { RolloutContext } from '../rollout/context.ts';
@@ -21,7 +22,7 @@ export function withSurgeFailures(context: RolloutContext, state: RolloutStatus)
     const vmi = vmiOf(vm);
     if (vm.revision !== revision || busy.has(vm.name) || hasFailed(state, vm)) continue;
     if (!isDown(vm, vmi) || isHeldUp(vm, vmi)) continue;
-    const failsAt = downSince(vm, state) + seconds * 1000;
+    const failsAt = Math.max(downSince(vm, state) + seconds * 1000, shutsDownUntil(vmi) ?? 0);
     const reason = vmi?.whyNotReady ?? null;
     const why = `it is extra, and has not been ready for ${seconds} s${reason === null ? '' : `: ${reason}`}`;
     if (failsAt > now) context.waits.wake(failsAt);

@@ -6,7 +6,7 @@ import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { numberOf } from '../../../decisions/scaling/vm-names.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { backoffFor, failed } from '../fixtures/backoffs.ts';
-import { aPool, quiet } from '../fixtures/fleets.ts';
+import { aPool, aVmi, quiet } from '../fixtures/fleets.ts';
 import {
   aBatch,
   aStep,
@@ -157,6 +157,18 @@ describe('a rollout without the extra VMs that it needs', () => {
       state: { failures: [{ vm: 'web-5', why: 'it is extra, and has not been ready for 600 s' }] },
     });
     expect(gone(plan)).toEqual(['web-5']);
+  });
+
+  test('does not fail while its guest shuts down within its grace period, and is judged when that is over', () => {
+    const since = NOW - 700_000;
+    const late = extra(5, { ...DOWN, createdAt: NOW - 790_000, notReadySince: since });
+    const shutsDown = (deletingSince: number): PoolPlan =>
+      planned([late], {
+        rollout: rolling({ startedAt: at(NOW - 800_000) }),
+        vmiOf: (vm) => aVmi(vm, vm.name === late.name ? { deleting: true, deletingSince, graceMs: 3_600_000 } : {}),
+      });
+    expect(shutsDown(since).rollout.state.failures).toEqual([]);
+    expect(shutsDown(NOW - 3_700_000).rollout.state.failures).toMatchObject([{ vm: 'web-5' }]);
   });
 
   test('does not fail because of a full cluster, and says after a while that it is held up', () => {

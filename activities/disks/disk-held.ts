@@ -6,4 +6,4 @@ const DISK_HELD = 'DiskHeld';
 export const diskHeld = (message: string): KubeError => new KubeError(422, DISK_HELD, message);
 
 /** Reports whether it is such a refusal. */
-export const isDiskHeld = ({ reason }: KubeError): boolean => reason === DISK_HELD;
+export const isDiskHeld = (error: Error): boolean => error instanceof KubeError && error.reason === DISK_HELD;

@@ -10,12 +10,11 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isRefusal } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
 import { actInPlace, NoPlace } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
+import { actOnVm } from '../disruption/act-on-vm.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
@@ -89,14 +88,11 @@ class Evacuator {
 
   /** Returns null if there is nothing more to do. Throws transient errors, for the caller to retry. */
   async take(target: EvacuationTarget): Promise<NotMoved | null> {
-    const { name, uid } = target;
-    try {
-      const held = await retryOnConflict(() => this.#take(target));
-      return held === null ? null : { vm: name, uid, ...held };
-    } catch (error) {
-      if (!isRefusal(error) && !isConflict(error)) throw error;
-      return { vm: name, uid, reason: 'Refused', why: error.message };
-    }
+    const held = await actOnVm(
+      () => this.#take(target),
+      ({ message }) => ({ reason: 'Refused' as const, why: message }),
+    );
+    return held === null ? null : { vm: target.name, uid: target.uid, ...held };
   }
 
   async #take(target: EvacuationTarget): Promise<Held | null> {

@@ -19,12 +19,12 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isRefusal, KubeError } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
 import { ActRefused, actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
+import { actOnVm } from '../disruption/act-on-vm.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -99,17 +99,15 @@ export class VmPower {
 
   /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
   async take(key: string): Promise<PowerOutcome | null> {
-    try {
-      return await retryOnConflict(() => this.#take(key), {
-        isRace: mayPass,
-        pauseMs: (tries) => TRY_AGAIN_MS * tries,
-      });
-    } catch (error) {
-      const isLastWord = mayPass(error) || isRefusal(error);
-      if (!isLastWord) throw error;
+    const failed = ({ message }: Error): PowerOutcome => {
       this.#acting.delete(key);
-      return { vm: key, end: 'Failed', why: error.message };
-    }
+      return { vm: key, end: 'Failed', why: message };
+    };
+    return actOnVm(
+      () => this.#take(key),
+      failed,
+      (tries) => TRY_AGAIN_MS * tries,
+    );
   }
 
   async #take(key: string): Promise<PowerOutcome | null> {
@@ -185,9 +183,6 @@ export class VmPower {
 /** Reports whether KubeVirt was asked for that before, and has not done it yet. */
 const isAsked = (action: PowerAction, vm: VmView, vmi: VmiView | undefined): boolean =>
   isRestarting(vm, vmi) && (action !== 'Stop' || liveVmi(vmi) === undefined);
-
-/** Someone else's write to the same VM may pass, and a refusal that may be KubeVirt's own trouble. */
-const mayPass = (error: unknown): error is Error => error instanceof ActRefused || isConflict(error);
 
 /** KubeVirt also answers 500 if it refuses: what it repeats after several tries is its last word. */
 const orRefused = <T>(call: Promise<T>): Promise<T> =>

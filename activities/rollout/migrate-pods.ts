@@ -2,9 +2,9 @@ import { cancellationSignal } from '@temporalio/activity';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { recheckMigration } from '../../decisions/vm-update/recheck.ts';
-import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { isConflict } from '../../kubernetes/errors.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
+import { actOnVm } from '../disruption/act-on-vm.ts';
 import { isHeld, Migrations } from '../drain/migrations.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -31,13 +31,13 @@ export class PodMigrator {
 
   /** Returns null if the VM is in progress. Throws transient errors, for the caller to retry. */
   async take(held: BatchVm): Promise<UpdateOutcome | NoPlace | null> {
-    try {
-      return await retryOnConflict(() => this.#take(held));
-    } catch (error) {
-      if (isConflict(error)) return deferred(held, 'the VM is being changed by somebody else');
-      if (!(error instanceof KubeError) || isTransient(error)) throw error;
-      return { vm: held.name, end: 'Failed', why: `its migration is refused: ${error.message}` };
-    }
+    return actOnVm<UpdateOutcome | NoPlace | null, UpdateOutcome>(
+      () => this.#take(held),
+      (error) =>
+        isConflict(error)
+          ? deferred(held, 'the VM is being changed by somebody else')
+          : { vm: held.name, end: 'Failed', why: `its migration is refused: ${error.message}` },
+    );
   }
 
   async #take(held: BatchVm): Promise<UpdateOutcome | NoPlace | null> {

@@ -14,14 +14,14 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { disruptionBetween, exceeds } from '../../decisions/vm-update/disruption.ts';
 import type { UpdateNeed } from '../../decisions/vm-update/need.ts';
 import { recheckVm, type Recheck } from '../../decisions/vm-update/recheck.ts';
-import { ignoreStale, isConflict, isRefusal, KubeError } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { ignoreStale, isConflict, KubeError } from '../../kubernetes/errors.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { isDiskHeld } from '../disks/disk-held.ts';
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import { actInPlace, NO_PLACE, type Acted, type NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
+import { actOnVm } from '../disruption/act-on-vm.ts';
 import type { Aside } from '../disruption/method.ts';
 import { refuseDrift } from '../drift/right-vm.ts';
 import { deleteVm } from '../owners/delete-member.ts';
@@ -65,7 +65,7 @@ function whyExcessive({ act }: BatchVm, { restarts }: ToDo, need: UpdateNeed, { 
   return mayRestart ? null : 'it need not be restarted any more';
 }
 
-const whyFailed = ({ act }: BatchVm, { message }: KubeError): string =>
+const whyFailed = ({ act }: BatchVm, { message }: Error): string =>
   act === 'replace' ? `it can not be deleted: ${message}` : message;
 
 const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });
@@ -95,21 +95,19 @@ export class VmUpdater {
    * Its first look is at this worker's caches: what was right by them is looked at again in its place in the budget.
    */
   async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoPlace | null> {
-    try {
-      let tries = 0;
-      return await retryOnConflict(async () => {
-        let outcome = await this.#take(held, aside, tries++);
-        // Meanwhile, the VM may have left its pool, or may have come up and need a place.
-        while (outcome === 'again') outcome = await this.#take(held, aside, tries++);
-        return outcome;
-      });
-    } catch (error) {
+    let tries = 0;
+    const take = async (): Promise<UpdateOutcome | NoPlace | null> => {
+      let outcome = await this.#take(held, aside, tries++);
+      // Meanwhile, the VM may have left its pool, or may have come up and need a place.
+      while (outcome === 'again') outcome = await this.#take(held, aside, tries++);
+      return outcome;
+    };
+    return actOnVm<UpdateOutcome | NoPlace | null, UpdateOutcome>(take, (error) => {
       if (isConflict(error)) return deferred(held, error.message);
-      if (!isRefusal(error)) throw error;
       return isDiskHeld(error)
         ? { ...deferred(held, error.message), isOwn: true }
         : { vm: held.name, end: 'Failed', why: whyFailed(held, error) };
-    }
+    });
   }
 
   async #take(held: BatchVm, aside: Aside, tries: number): Promise<Outcome | NoPlace> {

@@ -1,5 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
+import { VirtualMachineInstanceMigrations } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { aTemplate } from '../pools.ts';
 import { begun, isReady, play, statusOf } from '../stories/story.ts';
@@ -31,6 +32,20 @@ test.each([500, 503, 429])('a VM that a webhook refuses with %i fails its update
     expect(statusOf(world)?.rollout?.failures).toMatchObject([
       { vm: 'web-2', why: expect.stringContaining('denied the request') as unknown },
     ]);
+  }),
+);
+
+test.each([403, 500])('a VM whose migration a webhook refuses with %i fails, and the others go on', (status) =>
+  play(async (world) => {
+    const updateStrategy = { proactive: { outdatedPods: 'Migrate' as const } };
+    await begun(world, { replicas: 3, maxUnavailable: 1, updateStrategy, rollout: { maxFailures: 2 } });
+    const { uid } = world.vmi('web-2')!.metadata;
+    const isMeant = ({ verb, resource, key }: Call): boolean =>
+      verb === 'create' && resource === VirtualMachineInstanceMigrations && key.name?.includes(uid) === true;
+    world.refuse = (call) => (isMeant(call) ? denied(status) : null);
+    await world.people.changePool('web', { template: aTemplate({ tier: 'gold' }) });
+    const hasFailed = (): boolean => statusOf(world)?.rollout?.failures.length === 1;
+    expect(await world.until(() => hasFailed() && isUpdated(world, 2)(), 5 * MINUTE_MS)).toBe(true);
   }),
 );
 

@@ -1,4 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import { isRefusal, isRefusalOfOne, type KubeError } from '../../kubernetes/errors.ts';
 import type { Done, Refused } from '../owners/types.ts';
 import { slowStart } from './slow-start.ts';
@@ -18,13 +19,24 @@ export interface TryEachOptions {
  */
 export type Acted = 'done' | 'left';
 
+/** Type of the failure of housekeeping that was refused; its details have what was. */
+export type RefusedType = 'Refused';
+const REFUSED: RefusedType = 'Refused';
+
 /**
- * What has become of housekeeping on all items: `left` if nothing was done. Throws what was refused if nothing was done
- * because of that.
+ * What has become of housekeeping on all items: `left` if nothing was done. If nothing was done because that was
+ * refused, throws a failure that says which items were, and that Temporal does not retry: the next plan does, in
+ * another order.
  */
 export function outcomeOf({ count, refused }: Pick<Done, 'count' | 'refused'>): Acted {
   if (count > 0) return 'done';
-  if (refused !== null) throw new Error(refused.message);
+  if (refused !== null)
+    throw ApplicationFailure.create({
+      message: refused.message,
+      type: REFUSED,
+      nonRetryable: true,
+      details: [refused],
+    });
   return 'left';
 }
 

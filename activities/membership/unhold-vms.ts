@@ -6,7 +6,7 @@ import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { finishKeepingDisks, isHeld } from '../disks/leave.ts';
 import { liveVm } from '../lib/live-vm.ts';
-import { tryEach, type Acted } from '../lib/try-each.ts';
+import { outcomeOf, tryEach, type Acted } from '../lib/try-each.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 
@@ -30,7 +30,5 @@ export async function removeDiskFinalizers(
     await finishKeepingDisks(client, key, vm, Date.now());
     return 'done';
   };
-  const { count, refused } = await tryEach(vms, unhold, { most: concurrency });
-  if (refused !== null) throw new Error(refused.message);
-  return count > 0 ? 'done' : 'left';
+  return outcomeOf(await tryEach(vms, unhold, { most: concurrency }));
 }

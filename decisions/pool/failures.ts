@@ -1,7 +1,7 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
-import type { RefusedVms } from '../scaling/refused-vms.ts';
+import { refusedLast, type RefusedVms } from '../scaling/refused-vms.ts';
 import { HOUSEKEEPING, housekeepingOf, type HousekeepingKind, type HousekeepingReason } from './housekeeping.ts';
 
 export type FailureReason = ConditionReason<'ReplicaFailure'> | HousekeepingReason;
@@ -34,6 +34,8 @@ interface StepKind {
   role?: 'Standby' | 'Surge';
   /** Why VMs are released. */
   because?: string;
+  /** VMs that it acts on, each by itself. */
+  vms?: readonly { name: string }[];
 }
 
 /** Each by itself: a quota that stops extra VMs alone slows down no replica. */
@@ -102,9 +104,18 @@ export const mayTry = ({ backoffs }: Pick<Limited, 'backoffs'>, reason: FailureR
 export const refusedOf = ({ backoffs }: Pick<Limited, 'backoffs'>, reason: FailureReason): RefusedVms | undefined =>
   backoffs[reason]?.refused;
 
-/** Returns the steps without housekeeping that waits to be tried again. */
+/** Returns the steps without housekeeping that waits to be tried again; VMs on which it was refused come last. */
 export const withoutDelayed = <S extends StepKind>(limited: Pick<Limited, 'backoffs'>, steps: readonly S[]): S[] =>
-  steps.filter((step) => !(step.kind in HOUSEKEEPING) || mayTry(limited, failureOf(step)!));
+  steps.flatMap((step) => (step.kind in HOUSEKEEPING ? undelayed(limited, step) : [step]));
+
+function undelayed<S extends StepKind>(limited: Pick<Limited, 'backoffs'>, step: S): S[] {
+  const reason = failureOf(step)!;
+  if (!mayTry(limited, reason)) return [];
+  // There are steps about the pool's own record alone, with no VM.
+  if (step.vms === undefined || step.vms.length === 0) return [step];
+  const vms = refusedLast(step.vms, ({ name }) => name, refusedOf(limited, reason));
+  return vms.length === 0 ? [] : [{ ...step, vms }];
+}
 
 /**
  * Returns the failures that still stand: each for as long as a plan would have a step of its kind if this failure alone

@@ -1,6 +1,6 @@
-import { ActivityFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
-import type { Acted } from '../../activities/lib/try-each.ts';
-import type { Done, OwnerKey } from '../../activities/owners/types.ts';
+import { ActivityFailure, ApplicationFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
+import type { Acted, RefusedType } from '../../activities/lib/try-each.ts';
+import type { Done, OwnerKey, Refused } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -197,9 +197,20 @@ export function tidy(
   };
   runOperation({ kind, names: [], reason }, { inProgress, failureBackoff, onEnd: onEndOfIt }, failure, () =>
     act().then(doneBy, (error: Error) => {
-      throw isNotBegun(error) ? error : new Error(`${reason}: ${messageOf(error)}`);
+      if (isNotBegun(error)) throw error;
+      const message = `${reason}: ${messageOf(error)}`;
+      const refused = refusedIn(error);
+      if (refused === null) throw new Error(message);
+      return { ...doneBy('left'), refused: { ...refused, message } };
     }),
   );
+}
+
+/** What an activity says that was refused on each of its VMs; null if it has failed otherwise. */
+function refusedIn(error: Error): Refused | null {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  const type: RefusedType = 'Refused';
+  return cause instanceof ApplicationFailure && cause.type === type ? ((cause.details?.[0] as Refused) ?? null) : null;
 }
 
 /** What housekeeping has done that tells it so. */

@@ -87,6 +87,21 @@ describe('housekeeping that the API server refuses', () => {
       expect(await world.until(() => !isTold(world)(), 10_000)).toBe(true);
     }));
 
+  test('of some VMs holds back no other VM', () =>
+    play(async (world) => {
+      await begun(world, { replicas: 12, scaleInStrategy: { unmanaged: {} } });
+      const names = Array.from({ length: 12 }, (_, index) => `web-${index + 1}`);
+      const poolOf = (name: string): string | undefined => world.vm(name)?.metadata.labels?.[POOL_LABEL];
+      for (const name of names) await world.people.detach(name);
+      expect(await world.until(() => names.every((name) => poolOf(name) === undefined), MINUTE_MS)).toBe(true);
+      refusing(world, ({ verb, key }) => verb === 'patch' && names.slice(0, 10).includes(key.name ?? ''));
+      for (const name of names) await world.people.adopt(name, 'web');
+      const others = names.slice(10);
+      expect(await world.until(() => others.every((name) => poolOf(name) === 'web'), 2 * MINUTE_MS)).toBe(true);
+      world.refuse = () => null;
+      expect(await world.until(() => names.every((name) => poolOf(name) === 'web'), 2 * MINUTE_MS)).toBe(true);
+    }));
+
   test('holds back no housekeeping that waits for all else to be done', () =>
     play(async (world) => {
       await begun(world, { replicas: 2 });

@@ -40,10 +40,11 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
       // KubeVirt starts it whenever it has no VMI, and leaves an ended VMI as it is, unless that is terminating.
       return vmi === undefined || vmi.deleting || !isFinal(vmi);
     case 'RerunOnFailure':
-      if (vmi !== undefined) return vmi.phase !== 'Succeeded';
+      if (vmi !== undefined) return vmi.phase !== 'Succeeded' || vm.changingState || hasNext(vm, vmi);
       return vm.changingState || vm.state !== 'Stopped';
     case 'Manual':
-      if (vm.changingState || (vmi !== undefined && isFinal(vmi))) return vm.changingState;
+      if (vm.changingState) return true;
+      if (vmi !== undefined && isFinal(vmi)) return hasNext(vm, vmi);
       return liveVmi(vmi) !== undefined || saysItRuns(vm);
     default:
       return false;
@@ -55,6 +56,10 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
  * a restart only one half may have been seen.
  */
 const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== 'Stopping';
+
+/** The cached VMI has ended, and the VM's own status is newer than it: that tells of the VMI after it. */
+const hasNext = ({ state }: VmView, ended: VmiView): boolean =>
+  ended.deleting && (state === 'Starting' || state === 'Running');
 
 /** Returns the VMI if it will go on running: that of a VM that its owner has stopped ends by itself. */
 export const activeVmi = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined =>

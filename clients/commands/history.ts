@@ -46,20 +46,27 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${kind.words[0]} at a time`);
   if (owner === undefined && vm !== undefined)
     throw new UsageError('--vm chooses among the VMs of a pool or replica set');
-  const [{ readActions, readActionsOfVm }, { aboutVm, actionsTable, grouped }, { printData }, { remarkOnCluster }] =
-    await Promise.all([
-      import('../history/read.ts'),
-      import('../history/table.ts'),
-      import('../rollout/data.ts'),
-      import('../session/unknown-cluster.ts'),
-    ]);
+  const [
+    { readActions, readActionsOfVm },
+    { withQueued },
+    { aboutVm, actionsTable, grouped },
+    { printData },
+    { remarkOnCluster },
+  ] = await Promise.all([
+    import('../history/read.ts'),
+    import('../history/queued.ts'),
+    import('../history/table.ts'),
+    import('../rollout/data.ts'),
+    import('../session/unknown-cluster.ts'),
+  ]);
   const { client } = await session.temporal();
   const name = names[0]!;
   const ref = { cluster: session.cluster, namespace: await session.namespace(), name };
   const revisions = (pool: string): Promise<Revision[]> => revisionsOf(session, pool);
-  const all = await (owner === undefined
+  const told = await (owner === undefined
     ? readActionsOfVm(client, ref, revisions)
     : readActions(client, owner, ref, revisions));
+  const all = await withQueued(await session.kube(), ref.namespace, told);
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (actions.length === 0) await remarkOnCluster(session);
   if (output !== undefined) return printData(actions, output);

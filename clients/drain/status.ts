@@ -1,21 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeReport, type NodeReportItem } from '../../decisions/drain/node-report.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { note, print, table, type Cell, type Style } from '../cli/output.ts';
-import { printData, type DataFormat } from '../rollout/data.ts';
+import { Board, printViews } from '../cli/live.ts';
+import { note, paint, plain, table, type Cell, type Style } from '../cli/output.ts';
+import type { DataFormat } from '../rollout/data.ts';
 import { readNode } from './read.ts';
+
+const LOOK_MS = 2_000;
+
+/** What is left on a node; `-o json` prints it as is. */
+export interface NodeView {
+  node: string;
+  items: NodeReportItem[];
+}
 
 /** Prints which VMIs are left on the node, and what each waits for, or says that there are none. */
 export async function printNode(kube: KubeClient, node: string, output?: DataFormat): Promise<void> {
-  const left = nodeReport({ ...(await readNode(kube, node)), now: Date.now() }).sort(
-    (one, other) => byNumber(one.namespace, other.namespace) || byNumber(one.name, other.name),
-  );
-  if (output !== undefined) return printData({ node, items: left }, output);
-  if (left.length === 0) return note(`no VMI is on node ${node}`);
-  print(table(['NAMESPACE', 'VMI', 'OWNER', 'STATE', 'WHAT HAPPENS'], left.map(cellsOf)).join('\n'));
+  const view = await viewOf(kube, node);
+  if (output === undefined && view.items.length === 0) return note(blockOf(view)[0]!);
+  await printViews([view], { output, blockOf });
 }
 
+/** Shows it as it changes, until no VMI is left. */
+export async function followNode(kube: KubeClient, node: string): Promise<void> {
+  const board = new Board<NodeView>('node', { blockOf });
+  try {
+    for (;;) {
+      const view = await viewOf(kube, node);
+      board.show([view]);
+      if (view.items.length === 0) return;
+      await sleep(LOOK_MS);
+    }
+  } finally {
+    await board.end();
+  }
+}
+
+async function viewOf(kube: KubeClient, node: string): Promise<NodeView> {
+  const items = nodeReport({ ...(await readNode(kube, node)), now: Date.now() });
+  return {
+    node,
+    items: items.sort((one, other) => byNumber(one.namespace, other.namespace) || byNumber(one.name, other.name)),
+  };
+}
+
+const NEEDS_A_PERSON = new Set<NodeReportItem['state']>(['Stuck', 'Blocked']);
 const STYLES: Partial<Record<NodeReportItem['state'], Style>> = { Stuck: 'red', Blocked: 'red', Evacuating: 'green' };
+
+/** A line with how many are in progress, wait, or need a person; and a table. */
+export function blockOf({ node, items }: NodeView): string[] {
+  if (items.length === 0) return [plain(`no VMI is on node ${node}`)];
+  const stay = items.filter(({ state }) => NEEDS_A_PERSON.has(state)).length;
+  const moving = items.filter(({ state }) => state === 'Evacuating').length;
+  const counts = [
+    [moving, 'in progress'],
+    [items.length - moving - stay, 'to go'],
+    [stay, 'stuck'],
+  ] as const;
+  const numbers = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  return [
+    `${paint('bold', plain(node))}  ${items.length === 1 ? '1 VMI' : `${items.length} VMIs`} left: ${numbers.join(', ')}`,
+    ...table(['NAMESPACE', 'VMI', 'OWNER', 'STATE', 'WHAT HAPPENS'], items.map(cellsOf)),
+  ];
+}
 
 function cellsOf({ namespace, name, owner, state, message }: NodeReportItem): Cell[] {
   const style = STYLES[state];

@@ -1,25 +1,12 @@
 import type { Stored } from '../../api/objects.ts';
 import { Failure } from '../cli/failure.ts';
-import type { DryRun } from '../cli/values.ts';
-import { requestOfPool, since } from '../pool/ask-pool.ts';
+import { since } from '../pool/ask-pool.ts';
+import type { Control, Controlled } from '../pool/control.ts';
 import type { Pool } from '../pool/objects.ts';
-import type { Session } from '../session/session.ts';
+import { stateLines } from './lines.ts';
 import { healView, type HealView } from './view.ts';
 
-/** A person's request to the healing of a whole pool. */
-export interface HealControl {
-  signal: 'healPause' | 'healResume';
-  /** Its outcome in words, such as `healing paused`. */
-  done: string;
-  /** The request as a verb phrase, such as `pause its healing`. */
-  what: string;
-  /** Throws `Failure` if the request makes no sense for the pool as it is. */
-  check: (view: HealView) => void;
-  /** Reports whether the pool's status shows that the request was taken. */
-  isHandled: (now: HealView) => boolean;
-}
-
-export const pause: HealControl = {
+export const pause: Control<HealView> = {
   signal: 'healPause',
   done: 'healing paused',
   what: 'pause its healing',
@@ -29,7 +16,7 @@ export const pause: HealControl = {
   isHandled: ({ paused }) => paused !== null,
 };
 
-export const resume: HealControl = {
+export const resume: Control<HealView> = {
   signal: 'healResume',
   done: 'healing resumed',
   what: 'resume its healing',
@@ -51,17 +38,8 @@ export function checkHeals({ metadata: { name, deletionTimestamp }, spec, status
   }
 }
 
-/**
- * Signals the pool's workflow, and returns the pool once its status shows that the signal was taken. Throws `Failure`
- * if the request makes no sense, if no workflow manages the pool, or if the status doesn't show it in time.
- */
-export async function controlHealing(
-  session: Session,
-  pool: Stored<Pool>,
-  control: HealControl,
-  options: { reason?: string | undefined; dryRun: DryRun },
-): Promise<Stored<Pool>> {
-  checkHeals(pool);
-  control.check(healView(pool));
-  return requestOfPool(session, pool, { ...control, isHandled: (now) => control.isHandled(healView(now)) }, options);
-}
+export const Healing: Controlled<HealView> = {
+  viewOf: healView,
+  check: checkHeals,
+  linesOf: async (pool) => stateLines(healView(pool), Date.now()),
+};

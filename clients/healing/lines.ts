@@ -1,4 +1,5 @@
 import { formatNotReplaced } from '../../decisions/healing/format.ts';
+import { formatRequest, formatVms } from '../../decisions/runs/report.ts';
 import { ageOf, paint, plain, shortDuration, table, type Cell, type Style } from '../cli/output.ts';
 import { whenOf } from '../rollout/lines.ts';
 import type { HealView } from './view.ts';
@@ -27,14 +28,7 @@ export function stateLines(view: HealView, now: number): string[] {
   const isReported = suspended === null || (suspended.reason === 'PausedByUser' && paused !== null);
   return [
     `${paint(styleOf(view), phase)}: ${formatPhase(view)}`,
-    ...(paused === null
-      ? []
-      : [
-          paint(
-            'yellow',
-            plain(`paused by ${paused.by} ${whenOf(paused.at, now)}${paused.why === null ? '' : `: ${paused.why}`}`),
-          ),
-        ]),
+    ...(paused === null ? [] : [paint('yellow', plain(formatRequest('paused', paused, ` ${whenOf(paused.at, now)}`)))]),
     ...(isReported
       ? []
       : [
@@ -60,15 +54,14 @@ function formatPhase({ pool, phase, autohealing, cycles, finished }: HealView): 
   const also =
     left.length === 0
       ? ''
-      : `; ${vms(left.length)} given up or skipped: \`drover heal now pool ${pool} ${left.length === 1 ? left[0]! : 'NAME'}\` has it healed again`;
+      : `; ${formatVms(left.length)} given up or skipped: \`drover heal now pool ${pool} ${left.length === 1 ? left[0]! : 'NAME'}\` has it healed again`;
   if (phase === 'Deleting') return 'the pool is being deleted, and its VMs with it';
   if (phase === 'Pending') return 'drover has not looked at the newest spec yet';
-  if (cycles.length > 0) return `${vms(cycles.length)} ${cycles.length === 1 ? 'is' : 'are'} being replaced${also}`;
+  if (cycles.length > 0)
+    return `${formatVms(cycles.length)} ${cycles.length === 1 ? 'is' : 'are'} being replaced${also}`;
   if (!autohealing) return 'the pool has no spec.autohealing: VMs that fail are left as they are';
   return phase === 'Waiting' ? `VMs are sick and not replaced${also}` : `no VM is sick${also}`;
 }
-
-const vms = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
 
 function cyclesTable(cycles: HealView['cycles'], now: number): string[] {
   const rows = cycles.map(({ vm, attempt, phase, nextAt, startedAt, why }): Cell[] => [

@@ -33,7 +33,10 @@ export interface Action {
   to: string | null;
   /** `drover` for what it does on its own to keep a pool or set as its spec says; null if unknown. */
   requestedBy: string | null;
-  /** `InProgress` until the outcome is known; `Unknown` if it never will be. */
+  /**
+   * `InProgress` until the outcome is known, `Queued` before the turn of a batch's VM has come; `Unknown` if it never
+   * will be known.
+   */
   end: string;
   /** Why it ended so, or the reason that a person gave. */
   why: string | null;
@@ -184,7 +187,9 @@ function batchOf(workflow: string, events: Event[]): Action[] {
       if (!ends.has(outcome.vm)) ends.set(outcome.vm, { ...outcome, at: timeOf(event) });
   }
   const time = timeOf(events[0]!);
-  const begun = batch.vms.filter(({ name }) => ends.get(name)?.end !== 'NotBegun');
+  // The next run of the workflow has the others.
+  const goesOn = events.at(-1)?.workflowExecutionContinuedAsNewEventAttributes != null;
+  const begun = batch.vms.filter(({ name }) => (goesOn ? ends.has(name) : true) && ends.get(name)?.end !== 'NotBegun');
   return begun.map(({ name, act, from }) => {
     const ended = ends.get(name);
     const how = ended === undefined ? unended(events) : { end: ended.end, why: ended.why ?? null };

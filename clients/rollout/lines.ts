@@ -1,3 +1,4 @@
+import { formatFailure, formatRequest } from '../../decisions/runs/report.ts';
 import { ageOf, paint, plain, type Style } from '../cli/output.ts';
 import { formatRevision } from './revisions/revisions.ts';
 import type { NamedRevision, RolloutView } from './view.ts';
@@ -10,14 +11,14 @@ const FAILURES_SHOWN = 10;
  */
 export type Now = number | undefined;
 
-/** Describes the rollout in a few lines: its state and why, its step, who paused it, what failed. */
+/** Describes the rollout in a few lines: its state and why, who paused it, what failed, its step. */
 export function rolloutLines(view: RolloutView, now: Now): string[] {
   return [
     `${paint(styleOf(view), view.phase)}: ${plain(whereItStands(view))}`,
-    ...changeLines(view, now),
-    ...stepLines(view, now),
     ...pauseLines(view, now),
     ...failureLines(view, now),
+    ...stepLines(view, now),
+    ...changeLines(view, now),
   ];
 }
 
@@ -78,7 +79,7 @@ export const changeOf = ({ what, at }: NonNullable<RolloutView['changed']>, now:
 function pauseLines({ paused }: RolloutView, now: Now): string[] {
   if (paused === null) return [];
   const since = paused.at === null ? '' : ` ${whenOf(paused.at, now)}`;
-  return [paint('yellow', plain(`paused by ${paused.by}${since}${paused.why === null ? '' : `: ${paused.why}`}`))];
+  return [paint('yellow', plain(formatRequest('paused', paused, since)))];
 }
 
 function failureLines({ failures, message }: RolloutView, now: Now): string[] {
@@ -90,9 +91,9 @@ function failureLines({ failures, message }: RolloutView, now: Now): string[] {
 }
 
 /** Omits the reason if the message already gives it. */
-function failureLine({ vm, why, at, wasDown }: RolloutView['failures'][number], message: string, now: Now): string {
-  const before = wasDown ? ', and was not ready before' : '';
-  return `${vm} failed ${whenOf(at, now)}${before}${message.includes(`: ${why}`) ? '' : `: ${why}`}`;
+function failureLine({ at, ...failure }: RolloutView['failures'][number], message: string, now: Now): string {
+  const why = message.includes(`: ${failure.why}`) ? '' : failure.why;
+  return formatFailure({ ...failure, why }, ` ${whenOf(at, now)}`);
 }
 
 /** `3m ago`, or `at` the timestamp without `now`. */

@@ -1,4 +1,3 @@
-import { isDuration } from '../../api/lib/duration.ts';
 import { field, isObject } from './json.ts';
 
 /**
@@ -39,14 +38,8 @@ export const whole: Reader<number> = (value, what) =>
   Number.isSafeInteger(value) && (value as number) >= 0
     ? (value as number)
     : refuse(value, what, 'a whole number from 0');
-export const number: Reader<number> = (value, what) =>
-  typeof value === 'number' && Number.isFinite(value) ? value : refuse(value, what, 'a number');
 export const flag: Reader<boolean> = (value, what) =>
   typeof value === 'boolean' ? value : refuse(value, what, 'true or false');
-export const duration: Reader<string> = (value, what) =>
-  typeof value === 'string' && value.length <= NAME_LENGTH && isDuration(value)
-    ? value
-    : refuse(value, what, 'a duration such as 30s');
 export const time: Reader<string> = (value, what) =>
   typeof value === 'string' && RFC_3339.test(value) && !Number.isNaN(Date.parse(value))
     ? value
@@ -59,11 +52,6 @@ export const oneOf =
     typeof value === 'string' && Object.hasOwn(words, value)
       ? (value as W)
       : refuse(value, what, Object.keys(words).join(', '));
-
-export const orNull =
-  <T>(read: Reader<T>): Reader<T | null> =>
-  (value, what) =>
-    value === null ? null : read(value, what);
 
 export const listOf =
   <T>(read: Reader<T>, most: number): Reader<T[]> =>

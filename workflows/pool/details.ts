@@ -2,6 +2,7 @@ import type { Planned } from '../../activities/owners/types.ts';
 import { formatNotReplaced } from '../../decisions/healing/format.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
+import { formatFailure, formatRequest } from '../../decisions/runs/report.ts';
 import type { FailureBackoff } from '../owners/failure-backoff.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
 
@@ -49,13 +50,13 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
   const { phase, target, state, waits } = planned.rollout;
   const { paused, halted, failures } = state;
   return [
-    `**Rollout of ${target}**: ${phase}${paused === undefined ? '' : `, paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`}`,
-    halted === undefined ? '' : `${halted.kind} by ${escapeMarkdown(halted.by)}${because(halted.why)}`,
+    `**Rollout of ${target}**: ${phase}${paused === undefined ? '' : escapeMarkdown(`, ${formatRequest('paused', paused)}`)}`,
+    halted === undefined ? '' : escapeMarkdown(formatRequest(halted.kind, halted)),
+    ...failures.map((failure) => `- ${escapeMarkdown(formatFailure(failure))}`),
     ...waits.map(({ words }) => `- ${words}`),
     ...batches.map(
       ({ n, revision, vms }) => `- batch ${n} to ${revision}: ${formatNames(vms.map(({ name }) => name))}`,
     ),
-    ...failures.map(({ vm, why }) => `- failed: ${vm}: ${escapeMarkdown(why)}`),
   ];
 }
 
@@ -71,9 +72,7 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
   const waiting = notReplaced.filter(({ waitsFor }) => waitsFor !== undefined);
   const more = Math.max(waiting.length - MAX_WAITS_LISTED, 0) + notListed;
   return [
-    state.paused === undefined
-      ? ''
-      : `**Healing** is paused by ${escapeMarkdown(state.paused.by)}${because(state.paused.why)}`,
+    state.paused === undefined ? '' : `**Healing** is ${escapeMarkdown(formatRequest('paused', state.paused))}`,
     suspended === null ? '' : `**Healing** is suspended: ${suspended}`,
     ...cycles
       .slice(0, MAX_CYCLES_LISTED)
@@ -89,5 +88,3 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
 
 const MAX_WAITS_LISTED = 20;
 const MAX_CYCLES_LISTED = 10;
-
-const because = (why: string | undefined): string => (why === undefined ? '' : `: ${escapeMarkdown(why)}`);

@@ -1,6 +1,7 @@
-import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { Batch, BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import { SkippedVms } from '../../decisions/runs/skipped.ts';
+import { runDetails } from '../runs/details.ts';
 
 /** How many of a batch's VMs have ended so. */
 export type BatchCounts = Partial<Record<UpdateOutcome['end'], number>>;
@@ -13,32 +14,56 @@ interface Shown {
   counts: BatchCounts;
 }
 
-/** How many VMs are named with what has become of them. */
-const NAMED = 100;
-
 const ACTS: Record<UpdateAct, string> = {
-  write: 'only write the new spec',
-  live: 'update while it runs',
-  migrate: 'migrate, for its pod lacks something',
+  write: 'only write the new spec of',
+  live: 'update while they run',
+  migrate: 'migrate, for their pods lack something',
   restart: 'restart',
-  replace: 'replace, with its disks',
+  replace: 'replace, with their disks',
+};
+
+/** Why a VM was not updated, if its outcome says no more. */
+const WHY: Record<Exclude<UpdateOutcome['end'], 'Updated' | 'Failed'>, string> = {
+  Deferred: 'something stands in the way',
+  NotBegun: 'its turn did not come',
+  RestartRequired: 'KubeVirt asks for a restart',
+  Gone: 'it left the pool, or was deleted',
+  Superseded: 'a newer revision takes the place of this one',
 };
 
 /** Returns the Markdown that Temporal's Web UI shows of a batch. */
 export function batchDetails(batch: Batch, { requestedBy, doing, waiting, outcomes, counts }: Shown): string {
-  const { Updated: updated = 0, ...others } = counts;
-  const all = waiting.length + updated + Object.values(others).reduce((sum, count) => sum + count, 0);
-  const told = outcomes.filter(({ end }) => end !== 'Updated').slice(-NAMED);
-  const acts = [...Map.groupBy(batch.vms, ({ act }) => act)].map(
-    ([act, vms]) => `- ${ACTS[act]}: ${formatNames(vms.map(({ name }) => name))}`,
+  const all = waiting.length + Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const { Updated: done = 0, Failed: failures = 0 } = counts;
+  const skipped = new SkippedVms();
+  for (const { vm, end, why } of outcomes)
+    if (end !== 'Updated' && end !== 'Failed') skipped.add(vm, why ?? WHY[end], end === 'Gone' || end === 'Superseded');
+  const others = [[waiting.length, 'to go'] as const, [failures, 'failed'] as const];
+  const failed = outcomes.filter(({ end }) => end === 'Failed').map((outcome) => ({ why: '', ...outcome }));
+  const acts = Map.groupBy(batch.vms, ({ act }) => act);
+  return runDetails(
+    { phase: doing, failed, inProgress: [], skipped: skipped.all, full: [], paused: null, aborted: null },
+    {
+      numbers: {
+        done,
+        of: all,
+        doneAs: 'updated',
+        others: others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`),
+      },
+      end: '',
+      open: waiting.length,
+      isOver: false,
+      isTripped: false,
+      maxFailures: 0,
+      failures,
+      faults: [],
+      about: [
+        ...(waiting.length === 0 ? [] : [`to go: ${namesOf(waiting)}`]),
+        `batch ${batch.n} to revision ${batch.revision}, requested by ${requestedBy ?? 'unknown'}`,
+        ...[...acts].map(([act, vms]) => `${ACTS[act]}: ${namesOf(vms)}`),
+      ],
+    },
   );
-  return [
-    `**Batch ${batch.n}** to revision **${batch.revision}**, requested by ${escapeMarkdown(requestedBy ?? 'unknown')}: ${doing}`,
-    `${updated} of ${all} VMs updated`,
-    waiting.length === 0 ? '' : `Still to come: ${formatNames(waiting.map(({ name }) => name))}`,
-    told.map(({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${escapeMarkdown(why)}`}`).join('\n'),
-    `What each VM needs:\n\n${acts.join('\n')}`,
-  ]
-    .filter((line) => line !== '')
-    .join('\n\n');
 }
+
+const namesOf = (vms: readonly BatchVm[]): string => formatNames(vms.map(({ name }) => name));

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
-import { examples } from '../../cli/options.ts';
-import { drainStatusCommand } from './status.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import type { DataFormat } from '../../rollout/data.ts';
+import { inSession } from '../../session/session.ts';
 
 /** `drover drain` and its commands. */
 export function drainCommand(): Command {
@@ -9,3 +10,25 @@ export function drainCommand(): Command {
     .addHelpText('after', examples(['Which VMIs are left, and what each waits for', 'drover drain status worker-7']));
   return drain.addCommand(drainStatusCommand());
 }
+
+const drainStatusCommand = (): Command =>
+  new Command('status')
+    .description('which VMIs are left on a node, and what each waits for to leave it')
+    .argument('<node>', 'its name')
+    .option('-w, --watch', 'go on until no VMI is left')
+    .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
+    .addHelpText(
+      'after',
+      examples(
+        ['What a drain waits for', 'drover drain status worker-7'],
+        ['Wait until the node is empty', 'drover drain status worker-7 --watch'],
+        ['What needs a person', `drover drain status worker-7 -o json | jq '.items[] | select(.state == "Stuck")'`],
+      ),
+    )
+    .action((node: string, { watch, output }: { watch?: boolean; output?: DataFormat }, command: Command) =>
+      inSession(command, async (session) => {
+        const { followNode, printNode } = await import('../../drain/status.ts');
+        const kube = await session.kube();
+        await (watch === true ? followNode(kube, node) : printNode(kube, node, output));
+      }),
+    );

@@ -1,24 +1,21 @@
-import { Command } from 'commander';
-import { Pools } from '../../cli/kinds.ts';
-import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
-import { print } from '../../cli/output.ts';
-import { labelOf } from '../../cli/targets.ts';
-import type { DryRun } from '../../cli/values.ts';
+import type { Command } from 'commander';
+import { examples } from '../../cli/options.ts';
 import type * as controls from '../../rollout/control.ts';
-import { inSession, type Session } from '../../session/session.ts';
+import { controlCommand, type ControlOptions } from '../control.ts';
 
-interface ControlOptions {
-  reason?: string;
-  full?: boolean;
-  dryRun: DryRun;
-}
+type Which = (all: typeof controls, options: ControlOptions) => (typeof controls)['pause'];
+
+const control = (name: string, which: Which): Command =>
+  controlCommand(name, async (options) => {
+    const all = await import('../../rollout/control.ts');
+    return [all.Rollout, which(all, options)];
+  });
 
 export const pauseCommand = (): Command =>
   control('pause', ({ pause }) => pause)
     .description(
       'start no more batches until `resume`; VMs that are restarting come back, and scaling and healing continue',
     )
-    .addOption(reasonOption())
     .addHelpText(
       'after',
       examples(['Stop for a while', 'drover rollout pause pool web --reason "the database is slow"']),
@@ -27,14 +24,12 @@ export const pauseCommand = (): Command =>
 export const resumeCommand = (): Command =>
   control('resume', ({ resume }) => resume)
     .description('go on after a pause, a failure, an abort, or an undo that a failure has brought about')
-    .addOption(reasonOption())
     .addHelpText('after', examples(['Go on', 'drover rollout resume pool web']));
 
 export const promoteCommand = (): Command =>
   control('promote', ({ promote }, { full }) => promote(full === true))
     .description('pass the step at which the rollout waits')
     .option('--full', 'pass all steps, also those that are not reached yet')
-    .addOption(reasonOption())
     .addHelpText(
       'after',
       examples(
@@ -46,7 +41,6 @@ export const promoteCommand = (): Command =>
 export const abortCommand = (): Command =>
   control('abort', ({ abort }) => abort)
     .description('end the rollout where it stands: VMs stay as they are, until `resume`, `undo` or another template')
-    .addOption(reasonOption())
     .addHelpText(
       'after',
       examples(
@@ -54,36 +48,3 @@ export const abortCommand = (): Command =>
         ['Then go back', 'drover rollout undo pool web'],
       ),
     );
-
-type Which = (all: typeof controls, options: ControlOptions) => controls.Control;
-
-const control = (name: string, which: Which): Command =>
-  new Command(name)
-    .argument('<kind>', 'pool, or pool/NAME')
-    .argument('[names...]')
-    .addOption(dryRunOption())
-    .action((word: string, words: string[], options: ControlOptions, command: Command) =>
-      inSession(command, (session) => sendControl(session, [word, ...words], which, options)),
-    );
-
-async function sendControl(session: Session, words: string[], which: Which, options: ControlOptions): Promise<void> {
-  const [{ namedPools }, all, { rolloutLines }, { knownRevisions }, { rolloutView }] = await Promise.all([
-    import('../../rollout/pools.ts'),
-    import('../../rollout/control.ts'),
-    import('../../rollout/lines.ts'),
-    import('../../rollout/revisions/revisions.ts'),
-    import('../../rollout/view.ts'),
-  ]);
-  const asked = which(all, options);
-  const pools = await namedPools(session, words);
-  const kube = await session.kube();
-  for (const pool of pools) {
-    const after = await all.controlRollout(session, pool, asked, options);
-    const { name } = pool.metadata;
-    print(`${labelOf(Pools.resource, name)} ${asked.done}${dryRunRemark(options.dryRun)}`);
-    if (options.dryRun !== 'none') continue;
-    for (const line of rolloutLines(rolloutView(after, await knownRevisions(kube, after)), Date.now()))
-      print(`  ${line}`);
-    all.checkAfter(asked, after);
-  }
-}

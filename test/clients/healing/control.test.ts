@@ -1,6 +1,6 @@
 import '../../own-modules.ts';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { checkHeals, pause, resume, type HealControl } from '../../../clients/healing/control.ts';
+import { checkHeals, pause, resume } from '../../../clients/healing/control.ts';
 import {
   askCycle,
   checkCycle,
@@ -11,7 +11,8 @@ import {
   whyNoCycle,
   type CycleSignal,
 } from '../../../clients/healing/cycles.ts';
-import { healView } from '../../../clients/healing/view.ts';
+import { healView, type HealView } from '../../../clients/healing/view.ts';
+import type { Control } from '../../../clients/pool/control.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { healingStatus } from '../../../decisions/healing/conditions.ts';
 import { noHealing } from '../../../decisions/healing/state.ts';
@@ -32,18 +33,18 @@ test.each([
   ['pause twice', pause, paused, /^the healing of pool web is already paused, by ada \S+ ago: lunch$/],
   ['resume what goes on', resume, {}, /^the healing of pool web is not paused: nothing to resume$/],
   ['resume what too many sick VMs hold', resume, tooMany, /: what suspends it ends by itself: 5 of 10 are$/],
-] as [string, HealControl, UserRequest, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
-  expect(() => control.check(viewOf(said))).toThrow(words),
+] as [string, Control<HealView>, UserRequest, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
+  expect(() => control.check(viewOf(said), healingPool(said))).toThrow(words),
 );
 
 test('one may pause what goes on, and resume what is paused', () => {
-  expect(() => pause.check(viewOf({}))).not.toThrow();
-  expect(() => resume.check(viewOf(paused))).not.toThrow();
+  expect(() => pause.check(viewOf({}), healingPool())).not.toThrow();
+  expect(() => resume.check(viewOf(paused), healingPool(paused))).not.toThrow();
   expect([
-    pause.isHandled(viewOf({})),
-    pause.isHandled(viewOf(paused)),
-    resume.isHandled(viewOf(paused)),
-    resume.isHandled(viewOf({})),
+    pause.isHandled(viewOf({}), viewOf({})),
+    pause.isHandled(viewOf(paused), viewOf({})),
+    resume.isHandled(viewOf(paused), viewOf(paused)),
+    resume.isHandled(viewOf({}), viewOf(paused)),
   ]).toEqual([false, true, false, true]);
 });
 

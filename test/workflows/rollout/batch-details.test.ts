@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import type { Batch, BatchVm } from '../../../decisions/rollout/batch.ts';
+import { batchDetails } from '../../../workflows/rollout/batch-details.ts';
+
+const vm = (name: string): BatchVm => ({ name, uid: name, act: 'restart', from: null, wasDown: false });
+const vms = ['web-1', 'web-2', 'web-3', 'web-4'].map(vm);
+const batch: Batch = { n: 3, revision: '0a1b2c', rollout: '0a1b2c', vms, startedAt: 0 };
+
+test('the Web UI tells of a batch what it tells of any run, what a person looks for first', () => {
+  const details = batchDetails(batch, {
+    requestedBy: 'ada_b',
+    doing: 'updates its VMs',
+    waiting: [vm('web-4')],
+    outcomes: [
+      { vm: 'web-1', end: 'Updated' },
+      { vm: 'web-2', end: 'Failed', why: 'not ready in time', wasDown: true },
+      { vm: 'web-3', end: 'Gone' },
+    ],
+    counts: { Updated: 1, Failed: 1, Gone: 1 },
+  });
+  expect(details.split('\n\n')).toEqual([
+    '**updates its VMs**: 1/4 updated, 1 to go, 1 failed',
+    'web-2 failed, and was not ready before: not ready in time',
+    'excluded: web-3: it left the pool, or was deleted',
+    'to go: web-4',
+    String.raw`batch 3 to revision 0a1b2c, requested by ada\_b`,
+    'restart: web-1 … web-4',
+  ]);
+});

@@ -256,7 +256,9 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
     await until(async () =>
       expect(await sets.condition(namespace, 'web', 'Progressing')).toMatchObject({
         reason: 'Deleting',
-        message: `the set is being deleted, and goes after ${held!.metadata.name}`,
+        message: expect.stringMatching(
+          `^the set is being deleted, and goes after ${held!.metadata.name}; .*test/hold`,
+        ) as string,
       }),
     );
     await until(async () => {

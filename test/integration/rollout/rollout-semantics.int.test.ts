@@ -624,7 +624,7 @@ test('status, Events, ids, search attributes and details tell how a rollout goes
   expect(await described.staticSummary()).toMatch(new RegExp(`^Batch 1: update web-\\d to ${next} \\(restart\\)$`));
   expect(await details(batchId)).toMatch(
     new RegExp(
-      `\\*\\*Batch 1\\*\\* to revision \\*\\*${next}\\*\\*, requested by ada@desk: has ended\n\n1 of 1 VMs updated[^]*- restart: web-\\d`,
+      `\\*\\*has ended\\*\\*: 1/1 updated\n\nbatch 1 to revision ${next}, requested by ada@desk\n\nrestart: web-\\d`,
     ),
   );
   const events = await pool.events();

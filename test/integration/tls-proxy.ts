@@ -1,25 +1,33 @@
-import { execFileSync } from 'node:child_process';
+import 'reflect-metadata';
+import { webcrypto } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type SecureContextOptions } from 'node:tls';
+import {
+  BasicConstraintsExtension,
+  PemConverter,
+  SubjectAlternativeNameExtension,
+  X509CertificateGenerator,
+  type X509Certificate,
+} from '@peculiar/x509';
 import { onTestFinished } from 'vitest';
 
 /** What both sides of a connection have: an authority, and what it has signed. */
 interface Generation {
   server: SecureContextOptions;
-  client: { 'ca.crt': Buffer; 'tls.crt': Buffer; 'tls.key': Buffer };
+  client: { 'ca.crt': string; 'tls.crt': string; 'tls.key': string };
 }
 
 interface TlsProxy {
   /** What clients need, as Kubernetes mounts a Secret. */
   env: Record<string, string>;
   /** Puts another authority, certificate and key there, takes no others from then on, and ends all connections. */
-  renew: () => void;
+  renew: () => Promise<void>;
   /** Puts there what the proxy does not take. */
-  misplace: () => void;
+  misplace: () => Promise<void>;
   /** How many clients were refused. */
   refusals: () => number;
 }
@@ -30,7 +38,7 @@ export async function tlsProxy(temporalAddress: string): Promise<TlsProxy> {
   let count = 0;
   let refused = 0;
   const sockets = new Set<Socket>();
-  const first = aGeneration(folder);
+  const first = await aGeneration();
   const server = createServer({ ...first.server, ALPNProtocols: ['h2'] }, (client) => {
     const [host, port] = temporalAddress.split(':') as [string, string];
     const upstream = connect(Number(port), host);
@@ -75,33 +83,59 @@ export async function tlsProxy(temporalAddress: string): Promise<TlsProxy> {
       TEMPORAL_TLS_CLIENT_CERT_PATH: join(folder, 'tls.crt'),
       TEMPORAL_TLS_CLIENT_KEY_PATH: join(folder, 'tls.key'),
     },
-    renew: () => {
-      const next = aGeneration(folder);
+    renew: async () => {
+      const next = await aGeneration();
       server.setSecureContext(next.server);
       mount(next);
       cut();
     },
-    misplace: () => mount(aGeneration(folder)),
+    misplace: async () => mount(await aGeneration()),
     refusals: () => refused,
   };
 }
 
-const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+const KEY = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const DAY_MS = 24 * 3600 * 1000;
 
-function aGeneration(parent: string): Generation {
-  const folder = mkdtempSync(join(parent, 'made-'));
-  const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
-  const read = (name: string): Buffer => readFileSync(join(folder, name));
-  openssl('req', '-x509', ...NEW_KEY, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=authority', '-days', '1');
-  for (const name of ['server', 'client']) {
-    openssl('req', ...NEW_KEY, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
-    writeFileSync(join(folder, `${name}.ext`), 'subjectAltName=IP:127.0.0.1\n');
-    const signed = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', `${name}.ext`, '-days', '1'];
-    openssl('x509', '-req', '-in', `${name}.csr`, '-out', `${name}.crt`, ...signed);
-  }
-  const ca = read('ca.crt');
+interface Certified {
+  certificate: X509Certificate;
+  keys: webcrypto.CryptoKeyPair;
+}
+
+/** Makes a certificate for this address, signed by the authority; without one, that of an authority. */
+async function certify(name: string, authority?: Certified): Promise<Certified> {
+  const keys = await webcrypto.subtle.generateKey(KEY, true, ['sign', 'verify']);
+  const certificate = await X509CertificateGenerator.create({
+    subject: `CN=${name}`,
+    issuer: authority?.certificate.subject ?? `CN=${name}`,
+    notBefore: new Date(Date.now() - DAY_MS),
+    notAfter: new Date(Date.now() + DAY_MS),
+    publicKey: keys.publicKey,
+    signingKey: (authority?.keys ?? keys).privateKey,
+    signingAlgorithm: KEY,
+    extensions: [
+      authority === undefined
+        ? new BasicConstraintsExtension(true, undefined, true)
+        : new SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }]),
+    ],
+  });
+  return { certificate, keys };
+}
+
+const keyOf = async ({ keys }: Certified): Promise<string> =>
+  PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY');
+
+async function aGeneration(): Promise<Generation> {
+  const authority = await certify('authority');
+  const [server, client] = await Promise.all([certify('server', authority), certify('client', authority)]);
+  const ca = authority.certificate.toString('pem');
   return {
-    server: { ca, cert: read('server.crt'), key: read('server.key'), requestCert: true } as SecureContextOptions,
-    client: { 'ca.crt': ca, 'tls.crt': read('client.crt'), 'tls.key': read('client.key') },
+    server: {
+      ca,
+      cert: server.certificate.toString('pem'),
+      key: await keyOf(server),
+      requestCert: true,
+    } as SecureContextOptions,
+    client: { 'ca.crt': ca, 'tls.crt': client.certificate.toString('pem'), 'tls.key': await keyOf(client) },
   };
 }

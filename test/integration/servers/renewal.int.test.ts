@@ -24,7 +24,7 @@ test('a worker whose certificate is renewed goes on with the new one, in the mid
   // The second time, activities that have begun with the first certificate use the third.
   for (const part of [1, 2]) {
     await until(async () => expect((await uids()).length).toBeGreaterThan((VMS * part) / 4));
-    proxy.renew();
+    await proxy.renew();
     made.push(...(await uids()));
   }
   await fleet().settled(namespace, 'web', namesUpTo('web', VMS));
@@ -33,11 +33,11 @@ test('a worker whose certificate is renewed goes on with the new one, in the mid
   expect(await Promise.race([worker.ended, sleep(0, 'it runs')])).toBe('it runs');
   // Nor does what Temporal refuses end a worker that works.
   const refusals = proxy.refusals();
-  proxy.misplace();
+  await proxy.misplace();
   await until(async () => expect(await Promise.resolve(proxy.refusals())).toBeGreaterThan(refusals));
   await fleet().patchPool(namespace, 'web', { replicas: 10 });
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(10));
-  proxy.renew();
+  await proxy.renew();
   // A command reads the files as it starts.
   const env = { ...nowhere, ...fleet().stack.env, ...proxy.env };
   expect(await drover(['scale', 'pool', 'web', '-n', namespace, '--replicas', '3'], env)).toMatchObject({ code: 0 });

@@ -5,6 +5,7 @@ import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { Condition, IntOrPercent, PoolSpec, PoolStatus, VmTemplate } from '../../../api/pool/pool.ts';
 import { Events, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../../workflows/messages.ts';
 import { until, type PoolObject, type TestFleet } from '../fleet.ts';
@@ -246,18 +247,22 @@ export class TestPool {
     return (await this.progress()).updating.flatMap(({ vms }) => vms);
   }
 
-  /**
-   * Waits for a batch to stop a VMI, and returns the VM's name. The test's template must make the stop slow enough to
-   * be seen.
-   */
+  /** Waits for a batch to stop a VMI, however briefly it stops, and returns the VM's name. */
   async waitUntilUpdating(): Promise<string> {
-    let taken: string | undefined;
-    await until(async () => {
-      taken = [...(await this.vmis()).values()].find(({ metadata }) => metadata.deletionTimestamp !== undefined)
-        ?.metadata.name;
-      expect(taken).toBeDefined();
-    });
-    return taken!;
+    const taken = Promise.withResolvers<string>();
+    const watch = new ListWatch<Stored, void>({
+      client: this.fleet.kube,
+      resource: VirtualMachineInstances,
+      namespace: this.namespace,
+      view: ({ metadata }) => {
+        if (metadata.deletionTimestamp !== undefined) taken.resolve(metadata.name);
+      },
+    }).start();
+    try {
+      return await taken.promise;
+    } finally {
+      await watch.stop();
+    }
   }
 
   /** Returns the batches' workflows in the order of their ids; Temporal's list lags a little. */

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { catalog } from '../dev/tools/catalog.ts';
 
 /**
- * Makes all measurements in one run, or only those of the programs that are named, and writes `docs/performance.md`
- * from what they print: `node bench/performance.ts [rollout.ts scale.ts ...]`. All take about half an hour, and say
- * something only on a machine that does nothing else.
+ * Makes all measurements in one run, or only those that begin so, and writes what they print to `docs/performance.md`:
+ * `node bench/performance.ts ["rollout.ts 3" scale.ts ...]`. All take about half an hour, and say something only on a
+ * machine that does nothing else.
  */
 
 interface Measurement {
@@ -88,7 +88,7 @@ const { temporal, 'kube-apiserver': kubeApiserver, etcd } = catalog();
 const started = new Date();
 const sections: string[] = [];
 for (const { title, what, command } of MEASUREMENTS) {
-  if (chosen.length > 0 && !chosen.includes(command[0])) continue;
+  if (chosen.length > 0 && !chosen.some((start) => command.join(' ').startsWith(start))) continue;
   const shown = `node bench/${command.join(' ')}`;
   const before = load();
   console.log(`\n${title}: ${shown} (load ${before})`);
@@ -102,7 +102,7 @@ const minutes = Math.round((Date.now() - started.getTime()) / 60_000);
 const machine = `${availableParallelism()} cores and ${Math.round(totalmem() / 2 ** 30)} GiB of memory`;
 const text = `# Performance
 
-Written by \`${['node bench/performance.ts', ...chosen].join(' ')}\` at commit ${commit} on ${started.toISOString().slice(0, 10)}, in one run of ${minutes} minutes.
+Written by \`${['node bench/performance.ts', ...chosen.map((start) => JSON.stringify(start))].join(' ')}\` at commit ${commit} on ${started.toISOString().slice(0, 10)}, in one run of ${minutes} minutes.
 
 One machine with ${machine} ran everything: the worker, Temporal (CLI ${temporal.version}), kube-apiserver ${kubeApiserver.version}, etcd ${etcd.version}, and
 where it says so the simulator. So times depend on all of them, and ratios of one run say more than times. "CPU" is the

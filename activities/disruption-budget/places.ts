@@ -176,7 +176,7 @@ export class DisruptionClaims {
 
   /**
    * Returns the claims that still count, as seen in caches that are newer than the claims. Those of VMs that are down
-   * are left out; `seen`: what whoever counts next must know, since nothing but the VMs tells of them any more.
+   * are left out; `seen`: what the next count must have reached, since nothing but the VMs tells of them any more.
    */
   async #active(
     pool: StoredPool,

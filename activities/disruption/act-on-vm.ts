@@ -3,8 +3,8 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { ActRefused } from '../disruption-budget/in-place.ts';
 
 /**
- * Looks at one VM and acts on it, by `act`, again if somebody else writes it meanwhile. What stays refused is for
- * `refused` to say, of this VM alone: it holds up no other. Throws transient errors, for the caller to retry.
+ * Looks at one VM and acts on it, by `act`, again if somebody else writes it meanwhile. If it stays refused,
+ * `refused` says what that means for this VM alone. Throws transient errors, for the caller to retry.
  * `pauseMs`: how long to wait after this many tries, in milliseconds.
  */
 export async function actOnVm<T, O>(

@@ -1,5 +1,5 @@
 import { RestartBudget } from '../disruption-budget/restart-budget.ts';
-import { windowAt } from '../lib/maintenance-windows.ts';
+import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import type { PowerOutcome, Verification } from '../power/outcome.ts';
 import { MAX_IN_PROGRESS, settle, takeVms } from '../power/plan.ts';
 import { MAX_NAMES, type Skipped } from '../runs/skipped.ts';
@@ -81,7 +81,7 @@ export function planTransition(needs: TransitionNeeds, turn: TransitionTurn): Tr
     unmark: first(tally.unmark, MAX_TO_CHANGE),
     counts,
     skipped: tally.skipped(MAX_NAMES),
-    full: isHeldUp && !window.open ? [formatWindow(window.next), ...restarts.full] : restarts.full,
+    full: isHeldUp && !window.open ? [whyClosed(window), ...restarts.full] : restarts.full,
     isOver: held.length === 0 && (isEnding || !isOpen),
     wakeAt: times.length === 0 ? null : Math.min(...times),
   };
@@ -126,6 +126,3 @@ function verificationOf(rules: TransitionRules, vm: VmView, vmi: VmiView): Verif
   if (vmi.machineType === null) return { is: 'unknown', waitsFor: 'its machine type to be known' };
   return isOldVmi(rules, vm, vmi) ? { is: 'wrong', why: `it came back with ${vmi.machineType}` } : { is: 'well' };
 }
-
-const formatWindow = (next: number | null): string =>
-  next === null ? 'no window opens any more' : `the next window opens at ${new Date(next).toISOString()}`;

@@ -39,6 +39,7 @@ export const sharedIdentity = (template: SharedTemplate): string[] =>
     ...ofSpec(template),
     ...ofDevices(template),
     ...ofClaims(template),
+    ...ofHostDisks(template),
     ...ofCloudInit(template),
   ].map(({ path, what, advice }) => `${template.path}.${path}: all ${template.members} get ${what}: ${advice}`);
 
@@ -65,6 +66,7 @@ function ofSpec({ spec }: SharedTemplate): Own[] {
     ['spec.domain.firmware.uuid', objectOf(firmware)['uuid'], 'the firmware UUID', 'without it, each has its own'],
     ['spec.domain.firmware.serial', objectOf(firmware)['serial'], 'the serial number', 'leave it out'],
     ['spec.domain.chassis.serial', objectOf(chassis)['serial'], 'the serial number of the chassis', 'leave it out'],
+    ['spec.domain.chassis.asset', objectOf(chassis)['asset'], 'the asset tag', 'leave it out'],
   ];
   return fields.flatMap(([path, value, what, advice]) =>
     typeof value === 'string' && value !== '' ? [{ path, what: `${what} ${value}`, advice }] : [],
@@ -108,6 +110,20 @@ const ofClaims = ({ spec }: SharedTemplate): Own[] =>
         ]
       : [],
   );
+
+/** Files of the nodes: VMs of one node get the same, unless the disk is meant to be shared. */
+function ofHostDisks({ spec }: SharedTemplate): Own[] {
+  const disks = listOf(objectOf(objectOf(spec['domain'])['devices'])['disks']);
+  return listOf(spec['volumes']).flatMap(({ name, hostDisk }, index) => {
+    const { path } = objectOf(hostDisk);
+    const isShared = disks.some((disk) => disk['name'] === name && disk['shareable'] === true);
+    if (typeof path !== 'string' || isShared) return [];
+    const what = `the file ${path} of the node that they run on`;
+    return [
+      { path: `spec.volumes[${index}].hostDisk`, what, advice: 'a DataVolumeTemplate gives each a disk of its own' },
+    ];
+  });
+}
 
 function ofCloudInit({ spec }: SharedTemplate): Own[] {
   return listOf(spec['volumes']).flatMap((volume, index) =>

@@ -1,4 +1,4 @@
-import { formatNotReplaced } from '../../decisions/healing/format.ts';
+import { formatAllNotReplaced } from '../../decisions/healing/format.ts';
 import { formatRequest, formatVms } from '../../decisions/runs/report.ts';
 import { ageOf, paint, plain, shortDuration, table, type Cell, type Style } from '../cli/output.ts';
 import { whenOf } from '../rollout/lines.ts';
@@ -37,7 +37,7 @@ export function stateLines(view: HealView, now: number): string[] {
             plain(`suspended, ${suspended.reason}: ${suspended.message}`),
           ),
         ]),
-    ...notReplaced.map((one) => plain(formatNotReplaced(one))),
+    ...formatAllNotReplaced(notReplaced).map(({ words }) => plain(words)),
     ...(notListed === 0 ? [] : [`and ${notListed} more`]),
   ];
 }

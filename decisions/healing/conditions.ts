@@ -2,7 +2,7 @@ import type { Condition, HealingStatus, PoolStatus } from '../../api/pool/pool.t
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { withTime, type Untimed } from '../status/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { formatCycles, formatNotReplaced } from './format.ts';
+import { formatAllNotReplaced, formatCycles } from './format.ts';
 import type { HealingPlan } from './plan.ts';
 
 const MESSAGE_LENGTH = 2_048;
@@ -19,7 +19,7 @@ export function healingConditions(pool: StoredPool, report: HealingReport, now: 
   const { cycles } = report.state;
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
   const { notReplaced, notListed } = report;
-  const sentences = [...formatCycles(cycles), ...notReplaced.map(formatNotReplaced)];
+  const sentences = [...formatCycles(cycles), ...formatAllNotReplaced(notReplaced)];
   const message = inOneMessage(sentences, MESSAGE_LENGTH, notListed);
   const waits = notReplaced.some(({ waitsFor }) => waitsFor !== undefined);
   const healing: Untimed =

@@ -1,3 +1,4 @@
+import type { SentenceOfMany } from '../lib/bounded-message.ts';
 import { formatNames } from '../lib/names.ts';
 import type { NotReplaced } from './find-sick.ts';
 
@@ -5,8 +6,22 @@ const cycleSentence = ({ vm, attempt, why }: { vm: string; attempt: number; why:
   `${vm} (replacement ${attempt}): ${why}`;
 
 /** Says why a VM that is not ready is not replaced. */
-export const formatNotReplaced = ({ vm, why, waitsFor }: NotReplaced): string =>
-  waitsFor === undefined ? `${vm} is not replaced: ${why}` : `${vm} is sick (${why}): ${waitsFor}`;
+export const formatNotReplaced = (one: NotReplaced): string => sentence([one.vm], one);
+
+/** Says why VMs that are not ready are not replaced: VMs for which all is the same share a sentence. */
+export const formatAllNotReplaced = (all: readonly NotReplaced[]): SentenceOfMany[] =>
+  [...Map.groupBy(all, ({ why, waitsFor }) => JSON.stringify([why, waitsFor])).values()].map((same) => ({
+    words: sentence(
+      same.map(({ vm }) => vm),
+      same[0]!,
+    ),
+    of: same.length,
+  }));
+
+function sentence(vms: readonly string[], { why, waitsFor }: NotReplaced): string {
+  const are = `${formatNames(vms)} ${vms.length === 1 ? 'is' : 'are'}`;
+  return waitsFor === undefined ? `${are} not replaced: ${why}` : `${are} sick (${why}): ${waitsFor}`;
+}
 
 /**
  * Healing cycles as the condition `Healing` lists them, one sentence each. All names come first, for readers who see

@@ -75,14 +75,12 @@ function placeWords(going: readonly Going[]): string[] {
     : [`${names} are being deleted, and keep their places until they are gone`];
 }
 
-function upToDate({ reason, message }: Untimed<'Progressing'>, { target }: RolloutPlan): Untimed<'UpToDate'> {
+function upToDate({ reason, message }: Untimed<'Progressing'>, plan: RolloutPlan): Untimed<'UpToDate'> {
   if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
-  return {
-    type: 'UpToDate',
-    status: 'True',
-    reason: 'UpToDate',
-    message: `all VMs run revision ${target}, those aside whose owners opted out`,
-  };
+  const { target, present, updated, behind } = plan;
+  const left = present - updated - behind;
+  const but = left === 0 ? '' : `, but ${left} whose ${left === 1 ? 'owner' : 'owners'} opted out`;
+  return { type: 'UpToDate', status: 'True', reason: 'UpToDate', message: `all VMs run revision ${target}${but}` };
 }
 
 function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progressing'> {

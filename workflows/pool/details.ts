@@ -1,5 +1,5 @@
 import type { Planned } from '../../activities/owners/types.ts';
-import { formatNotReplaced } from '../../decisions/healing/format.ts';
+import { formatAllNotReplaced } from '../../decisions/healing/format.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatFailure, formatRequest } from '../../decisions/runs/report.ts';
@@ -69,8 +69,8 @@ const drainDetails = ({ draining }: Planned & { gone: false }): string[] =>
 function healingDetails({ healing }: Planned & { gone: false }): string[] {
   const { state, suspended, notReplaced, notListed } = healing;
   const { cycles } = state;
-  const waiting = notReplaced.filter(({ waitsFor }) => waitsFor !== undefined);
-  const more = Math.max(waiting.length - MAX_WAITS_LISTED, 0) + notListed;
+  const words = formatAllNotReplaced(notReplaced.filter(({ waitsFor }) => waitsFor !== undefined));
+  const more = words.slice(MAX_WAITS_LISTED).reduce((sum, { of }) => sum + of, notListed);
   return [
     state.paused === undefined ? '' : `**Healing** is ${escapeMarkdown(formatRequest('paused', state.paused))}`,
     suspended === null ? '' : `**Healing** is suspended: ${suspended}`,
@@ -81,7 +81,7 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
           `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${escapeMarkdown(why)}`,
       ),
     cycles.length > MAX_CYCLES_LISTED ? `- and ${cycles.length - MAX_CYCLES_LISTED} more` : '',
-    ...waiting.slice(0, MAX_WAITS_LISTED).map((one) => `- ${escapeMarkdown(formatNotReplaced(one))}`),
+    ...words.slice(0, MAX_WAITS_LISTED).map((one) => `- ${escapeMarkdown(one.words)}`),
     more === 0 ? '' : `- and ${more} more`,
   ];
 }

@@ -651,6 +651,25 @@ describe('notes on the VM template', () => {
       'spec.resourceClaims[1].resourceClaimName: all VMs of the pool get the ResourceClaim card-1: name a ResourceClaimTemplate',
     ],
     [
+      'an asset tag',
+      { domain: { devices: {}, chassis: { asset: 'a-1' } } },
+      {},
+      'spec.domain.chassis.asset: all VMs of the pool get the asset tag a-1: leave it out',
+    ],
+    [
+      'a file of the node, unless its disk is shared',
+      {
+        domain: { devices: { disks: [{ name: 'shared', disk: {}, shareable: true }] } },
+        volumes: [
+          { name: 'shared', hostDisk: { path: '/shared.img', type: 'Disk' } },
+          { name: 'data', hostDisk: { path: '/data.img', type: 'DiskOrCreate' } },
+        ],
+      },
+      {},
+      'spec.volumes[1].hostDisk: all VMs of the pool get the file /data.img of the node that they run on: ' +
+        'a DataVolumeTemplate gives each a disk of its own',
+    ],
+    [
       'SR-IOV',
       { domain: { devices: { interfaces: [{ name: 'a', sriov: {} }] } } },
       {},

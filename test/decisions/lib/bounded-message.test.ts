@@ -9,6 +9,7 @@ test('a message tells what it can, and how much it leaves out', () => {
   expect(inOneMessage(['one; and a half', 'two'], 19)).toBe('and 2 more');
   expect(inOneMessage(['one', 'two'], 99, 3)).toBe('one; two; and 3 more');
   expect(inOneMessage(['one', 'two'], 15, 3)).toBe('one; and 4 more');
+  expect(inOneMessage(['one', { words: 'seven others', of: 7 }], 15)).toBe('one; and 7 more');
 });
 
 test('no sentence gets lost unsaid, whatever its words', () =>

@@ -233,6 +233,15 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
   expect(conditions(fields)['UpToDate']).toMatchObject({ status, reason, observedGeneration: 1 });
 });
 
+test('VMs whose owners opted out are counted, and only they', () => {
+  const message = (vms: RolloutFields['vms']): string | undefined =>
+    conditions({ vms, spec: FULL })['UpToDate']?.message;
+  expect(message([fresh(1), fresh(2, { optedOut: true })])).toBe(`all VMs run revision ${NEW}`);
+  expect(message([fresh(1), old(2, { optedOut: true })])).toBe(
+    `all VMs run revision ${NEW}, but 1 whose owner opted out`,
+  );
+});
+
 test('a surplus that nobody removes is reported', () => {
   const vms = [fresh(1), fresh(2), fresh(3)];
   const message = (scaleInStrategy: PoolSpec['scaleInStrategy']): string | undefined =>

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { formatAllNotReplaced } from '../../../decisions/healing/format.ts';
+
+test('VMs that are not replaced for one reason share a sentence', () => {
+  const crashing = { why: 'its start has failed', waitsFor: 'one is tried first' };
+  expect(
+    formatAllNotReplaced([
+      { vm: 'web-1', ...crashing },
+      { vm: 'web-2', why: 'its start has failed' },
+      { vm: 'web-3', ...crashing },
+    ]),
+  ).toEqual([
+    { words: 'web-1, web-3 are sick (its start has failed): one is tried first', of: 2 },
+    { words: 'web-2 is not replaced: its start has failed', of: 1 },
+  ]);
+});

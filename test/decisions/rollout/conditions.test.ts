@@ -234,7 +234,7 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
 });
 
 test('VMs whose owners opted out are counted, and only they', () => {
-  const message = (vms: RolloutFields['vms']): string | undefined =>
+  const message = (vms: NonNullable<RolloutFields['vms']>): string | undefined =>
     conditions({ vms, spec: FULL })['UpToDate']?.message;
   expect(message([fresh(1), fresh(2, { optedOut: true })])).toBe(`all VMs run revision ${NEW}`);
   expect(message([fresh(1), old(2, { optedOut: true })])).toBe(

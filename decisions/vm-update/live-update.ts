@@ -42,6 +42,21 @@ export function isLiveRefused(to: VmTemplate, vmi: VmiView, from: VmTemplate): b
   return refusals.length > 0 && !moves && refusals.every((why) => why !== null);
 }
 
+/**
+ * Returns what KubeVirt has given to a VMI, or asked for, that its VM no longer wants, and that it takes back at the
+ * next start alone; null if there is nothing. What a person has changed in the VM is not looked at. `to`: the template
+ * of both.
+ */
+export function keptUntilRestart(vm: VmView, { cpu, memory }: VmiView, to: VmTemplate): string | null {
+  const { sockets, guest } = wantedOf(to.spec);
+  const hasMoreSockets = sockets !== null && cpu.sockets !== null && cpu.sockets > sockets;
+  const hasOtherMemory = vm.restartRequired !== null && guest !== null && !sameAmount(memory.guest, guest);
+  if (!hasMoreSockets && !hasOtherMemory) return null;
+  const own = wantedOf(vm.spec);
+  if (hasMoreSockets && (own.sockets ?? sockets) === sockets) return `${cpu.sockets} sockets`;
+  return hasOtherMemory && sameAmount(own.guest ?? guest, guest) ? `${memory.guest} of memory` : null;
+}
+
 const plugsInterfaces = (from: VmTemplate, to: VmTemplate): number =>
   pluggedBetween(asObject(vmiSpecOf(from.spec)), asObject(vmiSpecOf(to.spec))).interfaces.size;
 

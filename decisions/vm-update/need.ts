@@ -18,7 +18,7 @@ import {
   waitsForRestart,
   type KubeVirtPlugs,
 } from './disruption.ts';
-import { isLiveRefused, liveRefusal } from './live-update.ts';
+import { isLiveRefused, keptUntilRestart, liveRefusal } from './live-update.ts';
 import type { PodAct } from './pod-act.ts';
 import { isStartedFrom, otherLabel } from './started-from.ts';
 
@@ -98,7 +98,7 @@ function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<Update
   const vmi = activeVmi(vm, vmiOf(vm));
   const correction = target.correction?.(vm) ?? null;
   if (correction === null && vm.revision === target.revision && (vmi === undefined || vmi.revision === target.revision))
-    return NOTHING;
+    return vmi === undefined ? NOTHING : needOfCurrent(vm, vmi, target);
   if (hasForeignName(vm)) return excluded(FOREIGN_NAME);
   if (correction === null && vm.revision === target.revision && vmi !== undefined && isStartedFrom(vm, vmi))
     return excluded(otherLabel(vmi));
@@ -108,6 +108,16 @@ function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<Update
     return acting(comesUp && target.limit !== null ? 'restart' : 'write', correction);
   }
   return hasLimit(target) ? needOfRunning(vm, vmi, target, correction) : ahead(vm, vmi, target);
+}
+
+/** A live update that was taken back in its middle leaves a VMI with more than its revision says. */
+function needOfCurrent(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnType<typeof needOf> {
+  const kept = keptUntilRestart(vm, vmi, expanded(target.revision, target)!);
+  return kept === null
+    ? NOTHING
+    : excluded(
+        `it waits for a restart: its VMI has got ${kept} meanwhile, which KubeVirt takes back at a restart alone`,
+      );
 }
 
 const hasLimit = (target: RolloutTarget): target is LimitedTarget => target.limit !== null;

@@ -21,15 +21,14 @@ interface Given {
   labels?: Record<string, string>;
 }
 
-const templateOf = ({ size, domain = {}, labels = {} }: Given): VmTemplate =>
-  ({
-    metadata: { labels },
-    spec: {
-      runStrategy: 'Always',
-      ...(size === undefined ? {} : { instancetype: { name: size } }),
-      template: { spec: { domain: { devices: {}, ...domain } } },
-    },
-  }) as VmTemplate;
+const templateOf = ({ size, domain = {}, labels = {} }: Given): VmTemplate => ({
+  metadata: { labels },
+  spec: {
+    runStrategy: 'Always',
+    ...(size === undefined ? {} : { instancetype: { name: size } }),
+    template: { spec: { domain: { devices: {}, ...domain } } },
+  },
+});
 
 /** As KubeVirt replaces it, with `configuration.instancetype.referencePolicy: expand`. */
 function expandedTemplate(template: VmTemplate): VmTemplate | undefined {
@@ -40,7 +39,7 @@ function expandedTemplate(template: VmTemplate): VmTemplate | undefined {
   return {
     ...template,
     spec: { ...spec, template: { spec: { ...vmi, domain: { ...vmi.domain, ...size } } } },
-  } as never;
+  };
 }
 
 /** The VM as KubeVirt leaves it: its labels are those of the template that it was made from. */

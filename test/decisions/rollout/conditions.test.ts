@@ -234,10 +234,10 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
 });
 
 test('VMs whose owners opted out are counted, and only they', () => {
-  const message = (vms: NonNullable<RolloutFields['vms']>): string | undefined =>
-    conditions({ vms, spec: FULL })['UpToDate']?.message;
-  expect(message([fresh(1), fresh(2, { optedOut: true })])).toBe(`all VMs run revision ${NEW}`);
-  expect(message([fresh(1), old(2, { optedOut: true })])).toBe(
+  const fresher = [fresh(1), fresh(2, { optedOut: true })];
+  expect(conditions({ vms: fresher, spec: FULL })['UpToDate']?.message).toBe(`all VMs run revision ${NEW}`);
+  const older = [fresh(1), old(2, { optedOut: true })];
+  expect(conditions({ vms: older, spec: FULL })['UpToDate']?.message).toBe(
     `all VMs run revision ${NEW}, but 1 whose owner opted out`,
   );
 });

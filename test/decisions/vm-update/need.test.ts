@@ -373,12 +373,26 @@ describe('what KubeVirt plugs into a VMI that runs', () => {
   });
 });
 
+const ofSockets = (sockets: number): VmView['spec'] => ({ template: { spec: { domain: { cpu: { sockets } } } } });
+
 describe('a VM in the middle', () => {
   test('needs nothing if both its spec and its VMI are of the revision', () => {
     expect(of(NEW, NEW)).toEqual({ need: 'nothing' });
     expect(updateNeed(old(1, { revision: NEW, ...HALTED }), () => undefined, target('Restart'))).toEqual({
       need: 'nothing',
     });
+  });
+
+  test('waits for a restart if KubeVirt has begun with an update that was taken back since', () => {
+    const back = { from: { sockets: 1 }, to: { sockets: 1 } };
+    const vmi = { cpu: { sockets: 2, maxSockets: 4, current: 1 } };
+    const waits = left(
+      'it waits for a restart: its VMI has got 2 sockets meanwhile, which KubeVirt takes back at a restart alone',
+    );
+    expect(need({ ...back, vm: { spec: ofSockets(1) }, vmi })).toEqual(waits);
+    expect(need({ ...back, vmi })).toEqual(waits);
+    // A person has given it more than the template.
+    expect(need({ ...back, vm: { spec: ofSockets(2) }, vmi })).toEqual({ need: 'nothing' });
   });
 
   test('needs its restart only if its spec was written', () => {

@@ -25,9 +25,9 @@ export interface Act {
   workflow: string;
 }
 
-/** An act that begins. */
+/** An act that begins, now if it does not say when. */
 export type BegunAct = Pick<Act, 'action' | 'vms'> &
-  Partial<Pick<Act, 'from' | 'to' | 'requestedBy' | 'reason' | 'workflow'>>;
+  Partial<Pick<Act, 'time' | 'from' | 'to' | 'requestedBy' | 'reason' | 'workflow'>>;
 
 export type ActEnd = Pick<Act, 'end'> & { why?: string | null | undefined };
 

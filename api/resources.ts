@@ -21,6 +21,12 @@ export const VirtualMachineReplicaSets = namespaced(
   'virtualmachinereplicasets',
   'VirtualMachineReplicaSet',
 );
+export const VirtualMachineOperations = namespaced(
+  GROUP,
+  VERSION,
+  'virtualmachineoperations',
+  'VirtualMachineOperation',
+);
 /** KubeVirt has a kind of the same name in its own group. */
 export const VirtualMachineInstanceReplicaSets = namespaced(
   GROUP,

@@ -5,6 +5,7 @@ import { createAwaitRemovalActivities } from '../activities/healing/await-remova
 import { createHealActivities } from '../activities/healing/replace-vm.ts';
 import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
+import { createOperationActivities } from '../activities/operations/operations.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../activities/power/power.ts';
@@ -15,7 +16,9 @@ import { createWatchActivities } from '../activities/watch/watch.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import { runControl } from './operations/run-control.ts';
 import { childSignals } from './watch/lost-children.ts';
+import { operationSignals } from './watch/signal-operation.ts';
 import { signalsOf } from './watch/signal-owner.ts';
 
 export interface ActivitiesOptions {
@@ -38,6 +41,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     concurrency,
     stopping,
   };
+  const { followOperation, ...operations } = createOperationActivities({ ...common, runs: runControl(config.cluster) });
   const { updateVms, removeVms } = createUpdateActivities(common);
   const { awaitPower, ...restarts } = createPowerActivities({ ...common, chosenUids: new ChosenUids() });
   const { awaitTransition, ...machineTypes } = createMachineTypeActivities({
@@ -65,6 +69,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...createDrainActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...restarts,
+      ...operations,
       ...machineTypes,
     }),
     waiting: withWaitFailures({
@@ -72,6 +77,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...createAwaitRemovalActivities(common),
       awaitPower,
       awaitTransition,
+      followOperation,
     }),
     watching: withWaitFailures(
       createWatchActivities({
@@ -81,6 +87,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
           const { notify, ...signals } = signalsOf(kind);
           return { ...signals, notify: (...args) => notify(...args).then(() => metrics.lastSignal.setToCurrentTime()) };
         },
+        operationSignals,
         childSignals,
         onFailure: () => metrics.failedSignals.inc(),
         onWatching: (isWatching) => metrics.watchRunning.inc(isWatching ? 1 : -1),

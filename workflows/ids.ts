@@ -1,4 +1,5 @@
 import type { VmOwnerKind } from '../api/owner-kinds.ts';
+import type { OperationRef } from '../decisions/operations/ref.ts';
 
 /** A pool or a replica set in a cluster. */
 export interface PoolRef {
@@ -43,6 +44,15 @@ export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): stri
   `${poolIdOf(ref)}/update/${revision}/${n}`;
 /** Returns the id of the workflow of the pool that a batch or an attempt belongs to. */
 export const poolOfChild = (workflowId: string): string => workflowId.split('/').slice(0, 4).join('/');
+/** An operation in a cluster. */
+export interface OperationKey extends OperationRef {
+  cluster: string;
+}
+
+export const operationIdOf = ({ cluster, namespace, name, uid }: OperationKey): string =>
+  `operation/${cluster}/${namespace}/${name}/${uid}`;
+/** Of the workflow that acts on the VMs of the operation. */
+export const operationRunIdOf = (key: OperationKey): string => `${operationIdOf(key)}/run`;
 /** `id` is a few letters and digits, which people type. */
 export const powerIdOf = (cluster: string, id: string): string => `power/${cluster}/${id}`;
 /** `id` is a few letters and digits, which people type. */

@@ -6,6 +6,7 @@ import type { MigrationView } from '../../decisions/views/migration.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { StoredVmiSet, StoredReplicaSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 
@@ -25,6 +26,7 @@ export type OwnerChange =
 /** What a worker's cache tells its listeners. */
 export type CacheChange =
   | OwnerChange
+  | Change<'operation', StoredOperation>
   | Change<'vm', VmView>
   | Change<'vmi', VmiView>
   /** A migration by which drover moves a VM off its node. */

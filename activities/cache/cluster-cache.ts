@@ -11,6 +11,7 @@ import {
   PodDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
+  VirtualMachineOperations,
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
@@ -38,6 +39,7 @@ import { ConfigurationContents } from '../configuration/contents.ts';
 import type { NamedOperations } from '../disruption/named-operations.ts';
 import { MigrationCache } from '../drain/migration-cache.ts';
 import { changeRoles, withKnownRole } from '../membership/known-roles.ts';
+import { operationCache, type OperationCache } from '../operations/cache.ts';
 import { Expansions } from '../rollout/expansions.ts';
 import type { CacheChange, OwnerChange } from './cache-change.ts';
 import { confirm, wasRestored } from './confirm.ts';
@@ -65,20 +67,22 @@ type Cache = Pick<ListWatch<KubeObject, unknown>, 'size' | 'synced' | 'behindMs'
 const CONTACT_DEADLINE_MS = 5_000;
 
 /**
- * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, VMs, VMIs and
- * nodes, the revisions, kept disks and migrations of pools, and KubeVirt's VM rollout strategy.
+ * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, operations,
+ * VMs, VMIs and nodes, the revisions, kept disks and migrations of pools, and KubeVirt's VM rollout strategy.
  */
 export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations'> {
   readonly pools: OwnerCaches['pools'];
   readonly replicaSets: OwnerCaches['replicaSets'];
   readonly vmiSets: OwnerCaches['vmiSets'];
+  /** What people have asked to be done to VMs. */
+  readonly operations: OperationCache;
   readonly vms: MemberCaches['vms'];
   readonly vmis: MemberCaches['vmis'];
   readonly failedVmis: MemberCaches['failedVmis'];
   readonly vmiHistories: MemberCaches['vmiHistories'];
   readonly diskUsers: MemberCaches['diskUsers'];
   readonly migrations: MigrationCache;
-  readonly #operations: NamedOperations;
+  readonly #namedOperations: NamedOperations;
   /** PodDisruptionBudgets with the names that pools give theirs, whoever owns them. */
   readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
@@ -125,7 +129,8 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
     this.failedVmis = members.failedVmis;
     this.vmiHistories = members.vmiHistories;
     this.diskUsers = members.diskUsers;
-    this.#operations = members.operations;
+    this.#namedOperations = members.operations;
+    this.operations = operationCache(common, (change) => this.#notify(change));
     this.migrations = new MigrationCache({
       ...common(VirtualMachineInstanceMigrations),
       onOwnChange: (before, after) => this.#notify({ kind: 'migration', before, after }),
@@ -179,14 +184,15 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
 
   async stop(): Promise<void> {
     const lists = this.#lists.map(([, cache]) => cache);
-    this.#operations.stop();
+    this.#namedOperations.stop();
     await Promise.all([this.#contact, ...lists, this.#strategy, this.contents].map((cache) => cache.stop()));
   }
 
   get #lists() {
-    const { vms, vmis, migrations, podBudgets, revisions, keptClaims, nodes } = this;
+    const { operations, vms, vmis, migrations, podBudgets, revisions, keptClaims, nodes } = this;
     return [
       ...Object.values(OWNER_KINDS).map(({ resource, cache }) => [resource, this[cache]] as const),
+      [VirtualMachineOperations, operations],
       [VirtualMachines, vms],
       [VirtualMachineInstances, vmis],
       [VirtualMachineInstanceMigrations, migrations],
@@ -239,12 +245,12 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
    * its pool's record told when this worker last saw it.
    */
   vmView(vm: Stored<VirtualMachine>): VmView {
-    return this.#operations.current(withKnownRole(this.pools, vmView(vm)));
+    return this.#namedOperations.current(withKnownRole(this.pools, vmView(vm)));
   }
 
   /** Returns a VMI, as the API server has it, with what only other objects tell of it: its node and its migrations. */
   withSurroundings(vmi: VmiView): VmiView {
-    return this.#around(this.#operations.current(vmi));
+    return this.#around(this.#namedOperations.current(vmi));
   }
 
   #around(vmi: VmiView): VmiView {

@@ -56,7 +56,8 @@ export function ownerCaches(
   return Object.fromEntries(caches) as unknown as OwnerCaches;
 }
 
-function withoutManagedFields(object: KubeObject): KubeObject {
+/** Returns the object without what the API server notes about its fields, which takes much memory. */
+export function withoutManagedFields(object: KubeObject): KubeObject {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }

@@ -20,6 +20,7 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
         : [ownerName((change.after ?? change.before)!)];
     case 'replica set':
     case 'VMI replica set':
+    case 'operation':
       return [];
     case 'vm':
       return poolsOfVm(change, cache);

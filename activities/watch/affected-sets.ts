@@ -49,6 +49,7 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
       return distinct(vmisOn(change, cache).flatMap((vmi) => setsOf(vmOf(vmi, cache))));
     case 'pool':
     case 'VMI replica set':
+    case 'operation':
     case 'migration':
     case 'pod budget':
     case 'disk':
@@ -82,6 +83,7 @@ export function affectedVmiSets(change: CacheChange, cache: Pick<ClusterCache, '
       return distinct(vmisOn(change, cache).flatMap(setsOf));
     case 'pool':
     case 'replica set':
+    case 'operation':
     case 'migration':
     case 'pod budget':
     case 'disk':

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import type { Client } from '@temporalio/client';
-import { OWNER_KINDS, type MemberKind, type OwnerKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { OWNER_KINDS, type MemberKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { containedVmiSetPlan, containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
@@ -19,28 +17,14 @@ import { leastMsBetweenPlans } from './busy.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
 import { ManagedLook } from './managed-look.ts';
-
-/** Tells the workflow of a pool or a replica set. */
-type Notify = (
-  client: Client,
-  owner: { cluster: string; namespace: string; name: string },
-  minVersions: ResourceVersions,
-) => Promise<void>;
-
-/** How the workflows of one kind hear of changes. */
-export interface Signals {
-  /** Sends `changed` to the workflow of an owner, and starts the workflow if it isn't running. */
-  notify: Notify;
-  /** Does the same for a deleted owner, but never starts its workflow. */
-  signalDeleted: Notify;
-  /** The owners in the cluster whose workflows run, by `namespace/name`, as Temporal lists them. */
-  managed: (client: Client, cluster: string) => Promise<ReadonlySet<string>>;
-}
+import { watchedOperations } from './watched-operations.ts';
+import type { Signals, Watched } from './watched.ts';
 
 export interface WatchActivityOptions {
   cache: ClusterCache;
   burst: number;
   signalsOf: (kind: VmOwnerKind) => Signals;
+  operationSignals: Signals;
   childSignals: ChildSignals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
@@ -115,7 +99,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
 export type WatchActivities = ReturnType<typeof createWatchActivities>;
 
 /** Returns what is watched, by the kind of owner. */
-function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watched[] {
+function watchedKinds({ cache, burst, signalsOf, operationSignals }: WatchActivityOptions): Watched[] {
   const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst };
 
   /** Reports whether the pool's workflow would have nothing to do now. */
@@ -169,6 +153,7 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
       isSettled: isSettledVmiSet,
       members: ['vmis'],
     }),
+    watchedOperations(cache, operationSignals),
   ];
 }
 
@@ -189,22 +174,6 @@ interface Rules<Owner extends StoredVmOwner> {
 
 const isSettled = ({ steps, status }: Pick<ReplicaSetPlan | PoolPlan, 'steps' | 'status'>): boolean =>
   steps.length === 0 && status === null;
-
-/** Owners of one kind, by `namespace/name`. */
-interface Watched {
-  what: OwnerKind['noun'];
-  signals: Signals;
-  all: () => string[];
-  exists: (key: string) => boolean;
-  /** Those that a change concerns. */
-  affected: (change: CacheChange) => string[];
-  /** The least time between two signals of it, in milliseconds. */
-  leastMs: (key: string) => number;
-  /** Whether its workflow would have something to do now. */
-  isUnsettled: (key: string) => boolean;
-  /** The resource versions that the plan triggered by a signal must have observed. */
-  versions: () => ResourceVersions;
-}
 
 interface Follower {
   start: () => void;
@@ -234,9 +203,9 @@ function follow(
   const failed = new Set<string>();
   const ended = new AbortController();
   const notify = (key: string): Promise<void> => {
-    const [namespace = '', name = ''] = key.split('/');
+    const [namespace = '', name = '', uid] = key.split('/');
     const send = exists(key) ? signals.notify : signals.signalDeleted;
-    return send(client, { cluster, namespace, name }, versions()).then(
+    return send(client, { cluster, namespace, name, ...(uid === undefined ? {} : { uid }) }, versions()).then(
       () => void failed.delete(key),
       (error: unknown) => {
         failed.add(key);

@@ -1,10 +1,12 @@
 import type * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import { RELEASE_ANNOTATION } from '../names.ts';
+import { VirtualMachineOperation } from '../operations/operation.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
 import {
   VirtualMachineInstanceReplicaSets,
+  VirtualMachineOperations,
   VirtualMachinePools,
   VirtualMachineReplicaSets,
   type Resource,
@@ -39,21 +41,21 @@ interface CustomResourceVersion {
   schema: { openAPIV3Schema: StructuralSchema };
   subresources: {
     status: object;
-    scale: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };
+    scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };
   };
   additionalPrinterColumns: PrinterColumn[];
 }
 
 interface PrinterColumn {
   name: string;
-  type: 'integer' | 'string' | 'date';
+  type: 'integer' | 'string' | 'date' | 'boolean';
   jsonPath: string;
   description?: string;
   priority?: number;
 }
 
 /** The CRDs that `drover setup` installs. */
-export const droverCrds = (): CustomResourceDefinition[] => [poolCrd(), replicaSetCrd(), vmiSetCrd()];
+export const droverCrds = (): CustomResourceDefinition[] => [poolCrd(), replicaSetCrd(), vmiSetCrd(), operationCrd()];
 
 /** Has Argo CD, Flux and Helm leave the definitions, and so all pools, when drover is taken out of what they apply. */
 const KEPT = {
@@ -147,6 +149,55 @@ function setCrd(words: Words, crd: Omit<Replicated, 'what' | 'columns'>): Custom
   return replicated({ ...crd, what, columns: [...Object.values(countColumns(what, words)), AGE] });
 }
 
+/** The fields of an operation that `kubectl get` shows. */
+const OPERATION_COLUMNS: PrinterColumn[] = [
+  { name: 'Action', type: 'string', jsonPath: '.spec.action', description: 'What is done to the VMs.' },
+  {
+    name: 'State',
+    type: 'string',
+    jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
+    description: 'How it stands, or how it ended.',
+  },
+  countColumn('VMs', '.status.vms.chosen', 'VMs that it is about.'),
+  countColumn('Done', '.status.vms.done', 'VMs that are done.'),
+  countColumn('Failed', '.status.vms.failed', 'VMs that have failed.'),
+  countColumn('Open', '.status.vms.open', 'VMs that are still to be done.'),
+  { name: 'By', type: 'string', jsonPath: '.spec.requestedBy', description: 'Who has asked for it.' },
+  AGE,
+  { name: 'Reason', type: 'string', jsonPath: '.spec.reason', description: 'Why.', priority: 1 },
+];
+
+const operationCrd = (): CustomResourceDefinition =>
+  defined({
+    resource: VirtualMachineOperations,
+    what: 'operation',
+    shortNames: ['vmop', 'vmops'],
+    description: 'Something that is done once to VMs of any owner, a few at a time: a restart, a start, a stop.',
+    schema: VirtualMachineOperation,
+    columns: OPERATION_COLUMNS,
+    subresources: { status: {} },
+    unobserved: { observedGeneration: 0 },
+  });
+
+const replicated = (crd: Replicated): CustomResourceDefinition =>
+  defined({ ...crd, subresources: { status: {}, scale: SCALE }, unobserved: { observedGeneration: 0, replicas: 0 } });
+
+const SCALE = {
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath: '.status.replicas',
+  labelSelectorPath: '.status.labelSelector',
+};
+
+interface Defined extends Replicated {
+  subresources: CustomResourceVersion['subresources'];
+  /**
+   * The status of an object that no worker has looked at yet: of another generation than the object, which is 1 at
+   * first. Tools that go by `observedGeneration` would take an object without any status for one that is as it should
+   * be.
+   */
+  unobserved: object;
+}
+
 interface Replicated {
   resource: Resource;
   /** What descriptions call an object of this kind. */
@@ -157,15 +208,17 @@ interface Replicated {
   columns: PrinterColumn[];
 }
 
-/** A namespaced kind with the `status` and `scale` subresources. */
-const replicated = ({
+/** A namespaced kind. */
+const defined = ({
   resource: { group, version, kind, plural },
   what,
   shortNames,
   description,
   schema,
   columns,
-}: Replicated): CustomResourceDefinition => ({
+  subresources,
+  unobserved,
+}: Defined): CustomResourceDefinition => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   metadata: { name: `${plural}.${group}`, annotations: { [RELEASE_ANNOTATION]: packageJson.version, ...KEPT } },
@@ -178,29 +231,19 @@ const replicated = ({
         name: version,
         served: true,
         storage: true,
-        schema: { openAPIV3Schema: rootSchema(schema, what, description) },
-        subresources: {
-          status: {},
-          scale: {
-            specReplicasPath: '.spec.replicas',
-            statusReplicasPath: '.status.replicas',
-            labelSelectorPath: '.status.labelSelector',
-          },
-        },
+        schema: { openAPIV3Schema: rootSchema(schema, { what, description, unobserved }) },
+        subresources,
         additionalPrinterColumns: columns,
       },
     ],
   },
 });
 
-/**
- * The status of an object that no worker has looked at yet: of another generation than the object, which is 1 at first.
- * Tools that go by `observedGeneration` would take an object without any status for one that is as it should be.
- */
-const UNOBSERVED = { observedGeneration: 0, replicas: 0 };
-
 /** The API server supplies the schema of `metadata` itself, and knows `apiVersion` and `kind` from the definition. */
-function rootSchema(schema: z.ZodType, what: string, description: string): StructuralSchema {
+function rootSchema(
+  schema: z.ZodType,
+  { what, description, unobserved }: Pick<Defined, 'what' | 'description' | 'unobserved'>,
+): StructuralSchema {
   const root = structuralSchema(schema);
   const { spec, status } = root.properties ?? {};
   const properties = {
@@ -209,7 +252,7 @@ function rootSchema(schema: z.ZodType, what: string, description: string): Struc
     metadata: { type: 'object' },
     ...(spec && { spec: { description: `The desired state of the ${what}.`, ...spec } }),
     ...(status && {
-      status: { description: `The last observed state of the ${what}.`, default: UNOBSERVED, ...status },
+      status: { description: `The last observed state of the ${what}.`, default: unobserved, ...status },
     }),
   };
   return { ...root, description, properties, required: ['spec'] };

@@ -2,6 +2,7 @@ import { GROUP } from '../../api/names.ts';
 import { identityKey } from '../../api/ownership.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { isAlias } from '../../decisions/machine-types/machine-type.ts';
+import { predatesChange } from '../../decisions/machine-types/record.ts';
 import type { TransitionProgress, TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 
@@ -188,10 +189,6 @@ const recordInPool = (
   to: to || (machineType === from ? null : machineType),
   vmiType: vmiType === from ? vmiType : null,
 });
-
-/** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
-export const predatesChange = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
-  vmiType !== null && vmiType !== to && current === vmiType;
 
 export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'VMI type before', 'state', 'why'];
 

@@ -2,11 +2,10 @@ import { DO_NOT_DISRUPT_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REVISION_LABEL }
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { refersTo } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
-import { recordOf } from '../../decisions/machine-types/record.ts';
+import { predatesChange, recordOf } from '../../decisions/machine-types/record.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
-import { predatesChange } from '../machine-types/report.ts';
 import type { Vm } from '../owners/members.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import type { Vmi, VmScope, VmWithVmi } from './running.ts';

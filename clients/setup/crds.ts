@@ -3,6 +3,7 @@ import { droverCrds } from '../../api/crd/crds.ts';
 import { definitionsBinding, definitionsPolicy } from '../../api/crd/keep-definitions.ts';
 import { RELEASE_ANNOTATION } from '../../api/names.ts';
 import type { Condition, KubeObject } from '../../api/objects.ts';
+import { operationsBinding, operationsPolicy } from '../../api/operations/policy.ts';
 import {
   CustomResourceDefinitions,
   ValidatingAdmissionPolicies,
@@ -47,15 +48,25 @@ export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: s
   }
 }
 
+/** What the API server refuses to do, and what that means for one without such policies. */
+const POLICIES = [
+  { policy: definitionsPolicy(), binding: definitionsBinding(), without: "nothing keeps drover's custom resources" },
+  {
+    policy: operationsPolicy(),
+    binding: operationsBinding(),
+    without: 'whoever may make operations has drover restart, start and stop VMs',
+  },
+].flatMap(({ policy, binding, without }) => [
+  { resource: ValidatingAdmissionPolicies, object: policy, without },
+  { resource: ValidatingAdmissionPolicyBindings, object: binding, without },
+]);
+
 /**
- * Has the API server refuse to delete drover's custom resources, and all pools with them. One that is older than 1.30
- * knows no such policies.
+ * Has the API server refuse to delete drover's custom resources, and all pools with them, and operations of people who
+ * may not do themselves what they ask for. One that is older than 1.30 knows no such policies.
  */
-export async function protectCrds(kube: KubeClient, dryRun: boolean, say: (line: string) => void): Promise<void> {
-  for (const [resource, object] of [
-    [ValidatingAdmissionPolicies, definitionsPolicy()],
-    [ValidatingAdmissionPolicyBindings, definitionsBinding()],
-  ] as const) {
+export async function applyPolicies(kube: KubeClient, dryRun: boolean, say: (line: string) => void): Promise<void> {
+  for (const { resource, object, without } of POLICIES) {
     const { name } = object.metadata;
     const what = `${resource.kind.toLowerCase()}.${resource.group}/${name}`;
     try {
@@ -63,10 +74,11 @@ export async function protectCrds(kube: KubeClient, dryRun: boolean, say: (line:
       const after = await kube.patch(resource, { name }, 'apply', object, { force: true, dryRun });
       say(`${what} ${outcomeOf(before, after)}`);
     } catch (error) {
-      if (isNotFound(error)) return say(`${what} left out: this API server has no such policies`);
+      if (isNotFound(error))
+        return say(`${what} left out: Kubernetes has such policies since 1.30, and before, ${without}`);
       if (!(error instanceof KubeError) || error.status !== 403) throw error;
       throw new Failure(
-        `not allowed to protect drover's custom resources (${error.message}): run \`drover setup\` once as a user who may`,
+        `not allowed to install drover's admission policies (${error.message}): run \`drover setup\` once as a user who may`,
         { cause: error },
       );
     }

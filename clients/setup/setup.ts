@@ -1,7 +1,7 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { searchAttributes } from '../../workflows/search-attributes.ts';
 import type { Temporal } from '../session/temporal.ts';
-import { applyCrds, protectCrds } from './crds.ts';
+import { applyCrds, applyPolicies } from './crds.ts';
 import { missingSearchAttributes, registerSearchAttributes } from './search-attributes.ts';
 import { setUpWatch } from './watch.ts';
 
@@ -24,7 +24,7 @@ export async function setup({ kube, temporal, cluster, dryRun = false, say }: Se
   // Checks what may be refused before anything is written.
   const missing = await missingSearchAttributes(temporal);
   await applyCrds(kube, dryRun, say);
-  await protectCrds(kube, dryRun, say);
+  await applyPolicies(kube, dryRun, say);
   if (!dryRun) await registerSearchAttributes(temporal, missing);
   for (const attribute of searchAttributes) {
     say(`search attribute ${attribute.name} ${missing.includes(attribute) ? 'registered' : 'unchanged'}`);

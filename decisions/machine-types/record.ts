@@ -17,6 +17,10 @@ export function recordOf(annotations: Readonly<Record<string, string>> | undefin
   return isWhole ? ({ id, from, to, ...ofVmi, at } as TransitionRecord) : null;
 }
 
+/** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
+export const predatesChange = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
+  vmiType !== null && vmiType !== to && current === vmiType;
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,6 +1,6 @@
+import type { OperationCondition } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason, ConditionType } from '../../api/reasons.ts';
-import type { StoredVmOwner } from '../views/owner.ts';
 
 /** A condition of this type without its transition time, which only the owner's status knows. */
 export type Untimed<Type extends ConditionType = ConditionType> = {
@@ -9,8 +9,8 @@ export type Untimed<Type extends ConditionType = ConditionType> = {
 
 /** Follows Kubernetes: `lastTransitionTime` changes only with the condition's status. */
 export function withTime(
-  { status }: { status?: StoredVmOwner['status'] | undefined },
-  condition: Untimed,
+  { status }: { status?: { conditions?: Condition[] } | undefined },
+  condition: Untimed | OperationCondition,
   now: string,
 ): Condition {
   const before = status?.conditions?.find(({ type }) => type === condition.type);

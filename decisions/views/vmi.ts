@@ -78,6 +78,8 @@ export interface VmiView {
    * notes of the descheduler stays when the eviction is taken back.
    */
   wishedBy: 'Descheduler' | 'KubeVirtUpdate' | null;
+  /** It runs in a pod of an earlier KubeVirt. */
+  launcherOutdated: boolean;
   /** Its node does not answer, or no longer exists. */
   nodeLost: boolean;
   /** KubeVirt's `status.machine.type`, which the VMI has; null until its domain runs. */

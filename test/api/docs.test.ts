@@ -5,6 +5,7 @@ import { droverCrds } from '../../api/crd/crds.ts';
 import type { StructuralSchema } from '../../api/crd/structural-schema.ts';
 import { structuralSchema } from '../../api/crd/structural-schema.ts';
 import { parseManifests } from '../../api/manifest/manifest.ts';
+import { VirtualMachineOperation } from '../../api/operations/operation.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
 import { barePool } from './pools.ts';
 
@@ -43,9 +44,10 @@ describe('docs/pools.md', () => {
   });
 });
 
-/** What becomes of a manifest of a set; undefined for one of a pool. */
+/** What becomes of a manifest of a set or an operation; undefined for one of a pool. */
 function setIn(manifest: string) {
   const object = parse(manifest) as { kind: string };
+  if (object.kind === 'VirtualMachineOperation') return VirtualMachineOperation.safeParse(object);
   if (object.kind === 'VirtualMachineReplicaSet') return VirtualMachineReplicaSet.safeParse(object);
   return object.kind === 'VirtualMachineInstanceReplicaSet'
     ? VirtualMachineInstanceReplicaSet.safeParse(object)
@@ -96,5 +98,23 @@ describe('docs/replica-sets.md', () => {
     const shown = [...words.matchAll(/^```yaml\n(.*?)^```$/gms)].flatMap(([, yaml]) => setIn(yaml!) ?? []);
     expect(shown).toHaveLength(2);
     for (const set of shown) expect(set.error).toBeUndefined();
+  });
+});
+
+describe('docs/operations.md', () => {
+  const words = readFileSync(new URL('docs/operations.md', ROOT), 'utf8');
+
+  it('names every field', () => {
+    const { spec, status } = VirtualMachineOperation.shape;
+    const named = new Set([...words.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code!.split(/[^A-Za-z]+/)));
+    const fields = [spec, status].flatMap((schema) => fieldsOf(structuralSchema(schema)));
+    expect(fields).toContain('ttlSecondsAfterFinished');
+    expect(fields.filter((name) => !named.has(name))).toEqual([]);
+  });
+
+  it('shows operations that drover takes', () => {
+    const shown = [...words.matchAll(/^```yaml\n(.*?)^```$/gms)].flatMap(([, yaml]) => setIn(yaml!) ?? []);
+    expect(shown).toHaveLength(1);
+    for (const operation of shown) expect(operation.error).toBeUndefined();
   });
 });

@@ -30,6 +30,9 @@ const [job] = readManifests('setup.yaml');
 const containerOf = (object: object): Pod['containers'][number] =>
   (object as { spec: { template: { spec: Pod } } }).spec.template.spec.containers[0]!;
 const plurals = droverCrds().map(({ spec }) => spec.names.plural);
+const scaled = droverCrds().flatMap(({ spec }) =>
+  spec.versions[0]!.subresources.scale === undefined ? [] : [spec.names.plural],
+);
 const roleOf = (file: string, name: string) =>
   readManifests(file).find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)!;
 
@@ -48,8 +51,10 @@ test("the roles speak of each of drover's kinds", () => {
     expect(rightsOf(roleOf('rbac/setup.yaml', 'drover-setup'))).toContain(`list ${plural}.drover.dev`);
     expect(rightsOf(roleOf('rbac/worker.yaml', 'drover-worker'))).toContain(`patch ${plural}.drover.dev/status`);
     expect(rightsOf(roleOf('rbac/users.yaml', 'drover-view'))).toContain(`watch ${plural}.drover.dev`);
-    expect(rightsOf(roleOf('rbac/users.yaml', 'drover-edit'))).toContain(`patch ${plural}.drover.dev/scale`);
+    expect(rightsOf(roleOf('rbac/users.yaml', 'drover-edit'))).toContain(`create ${plural}.drover.dev`);
   }
+  for (const plural of scaled)
+    expect(rightsOf(roleOf('rbac/users.yaml', 'drover-edit'))).toContain(`patch ${plural}.drover.dev/scale`);
 });
 
 test('the pods run this version of drover, with the commands that it has', () => {

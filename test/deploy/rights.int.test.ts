@@ -13,13 +13,12 @@ import {
 import type { PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import { powerIdOf, taskQueueOf } from '../../workflows/messages.ts';
-import type { PowerVmsInput } from '../../workflows/power/power-vms.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { TestDrain } from '../integration/drain/drains.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../integration/fleet.ts';
 import { withDisk } from '../integration/healing/healings.ts';
 import { TypedVms } from '../integration/machine-types/machine-types.ts';
+import { TestOperation } from '../integration/operations/operations.ts';
 import { INSTANCES, TestSets } from '../integration/replica-sets/sets.ts';
 import { readManifests, rightFor, rightsOf } from './rights.ts';
 import { createServiceAccounts, kubeconfigOf } from './service-accounts.ts';
@@ -94,14 +93,13 @@ test('a worker does all of its work with the rights of its service account, and 
   await fleet().createPool(namespace, 'hand', { replicas: 1, template: byHand });
   await fleet().settled(namespace, 'hand', namesUpTo('hand', 1));
   const { metadata } = await fleet().kube.get(VirtualMachines, { namespace, name: 'hand-1' });
+  // Operations are about VMs that are older, by whole seconds.
+  await until(async () => expect(Date.now()).toBeGreaterThan(Date.parse(metadata.creationTimestamp) + 1_000));
   for (const action of ['Start', 'Stop', 'Start'] as const) {
-    const input = { action, chosen: { [namespace]: { 'hand-1': metadata.uid } }, atOnce: 1, maxFailures: 0 };
-    const run = await fleet().temporal.client.workflow.execute('powerVms', {
-      workflowId: powerIdOf('default', 'hand'),
-      taskQueue: taskQueueOf('default'),
-      args: [{ ...input, deadlineMs: 60_000, requestedBy: 'ada', reason: null } satisfies PowerVmsInput],
-    });
-    expect(run).toMatchObject({ phase: 'Complete', done: [`${namespace}/hand-1`] });
+    const spec = { action, vms: { names: ['hand-1'] }, ttlSecondsAfterFinished: 1 };
+    const operation = await TestOperation.make(fleet().kube, namespace, spec);
+    await operation.stands('Complete');
+    await until(async () => expect(await operation.read()).toBeUndefined());
   }
   await runs(namespace, 'hand', byHand);
   const largerByHand = withVmi(byHand, { cores: 2 });

@@ -5,7 +5,7 @@ import {
   type Client,
 } from '@temporalio/client';
 import type { SignalDefinition } from '@temporalio/common';
-import type { Signals } from '../../activities/watch/watch.ts';
+import type { Signals } from '../../activities/watch/watched.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { OWNER_WORKFLOWS } from '../../workflows/ids.ts';

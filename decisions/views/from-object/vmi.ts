@@ -113,6 +113,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     podNodeCordoned: false,
     toleratesCordons: toleratesCordons(spec?.tolerations),
     wishedBy: wishedBy(metadata),
+    launcherOutdated: metadata.labels?.[OUTDATED_LABEL] !== undefined,
     // Known from the node, not the VMI: `ClusterCache.withSurroundings` fills these in.
     nodeDrained: false,
     nodeLost: false,

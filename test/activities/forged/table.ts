@@ -10,7 +10,13 @@ import {
   UID_ANNOTATION,
 } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
-import { Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import {
+  Nodes,
+  VirtualMachineInstances,
+  VirtualMachineOperations,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { memberOfAnnotation } from '../../../decisions/membership/member-of.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { RemovalCause } from '../../../decisions/scaling/removal-check.ts';
@@ -201,6 +207,24 @@ export const TABLE: Record<ActivityName, Row> = {
   createReplicas: { creates: true },
   writeStatus: { trusts: 'the status of a pool or a set says what its workflow says' },
   recordHealing: { reads: true },
+  beginOperation: { trusts: 'the status of an operation says that it was begun' },
+  followOperation: { trusts: 'the status of an operation says what its run says' },
+  deleteOperation: {
+    forged: ({ web }) => [
+      ['an operation that is not there', [{ ...web, name: 'none' }]],
+      ['an operation of another UID', [{ ...web, name: 'ended', uid: 'another' }]],
+    ],
+    honest: {
+      'an operation whose time after its end is over': (world) => {
+        const operation = world.server.create(VirtualMachineOperations, {
+          metadata: { namespace: SHOP, name: 'ended' },
+          spec: { action: 'Stop', vms: { names: ['web-1'] }, ttlSecondsAfterFinished: 1 },
+          status: { completionTime: new Date(0).toISOString() },
+        });
+        return () => [keyOf(operation)];
+      },
+    },
+  },
   changePower: { trusts: 'a run of starts, stops and restarts names the VMs that it was started for' },
   patchMachineTypes: { trusts: 'a machine type transition is about the VMs that it was started for' },
   patchPoolTemplates: { trusts: 'a machine type transition is about the pools that it was started for' },

@@ -54,6 +54,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   toleratesCordons: false,
   nodeDrained: false,
   wishedBy: null,
+  launcherOutdated: false,
   nodeLost: false,
   machineType: null,
   specMachineType: null,

@@ -102,8 +102,11 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     'customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev unchanged',
     'customresourcedefinition.apiextensions.k8s.io/virtualmachinereplicasets.drover.dev unchanged',
     'customresourcedefinition.apiextensions.k8s.io/virtualmachineinstancereplicasets.drover.dev unchanged',
+    'customresourcedefinition.apiextensions.k8s.io/virtualmachineoperations.drover.dev unchanged',
     'validatingadmissionpolicy.admissionregistration.k8s.io/keep-definitions.drover.dev unchanged',
     'validatingadmissionpolicybinding.admissionregistration.k8s.io/keep-definitions.drover.dev unchanged',
+    'validatingadmissionpolicy.admissionregistration.k8s.io/operations.drover.dev unchanged',
+    'validatingadmissionpolicybinding.admissionregistration.k8s.io/operations.drover.dev unchanged',
     'DroverCluster unchanged',
     'DroverNamespace unchanged',
     'DroverNamespaces unchanged',
@@ -115,6 +118,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
   ]);
   expect(await crds()).toEqual([
     'virtualmachineinstancereplicasets.drover.dev',
+    'virtualmachineoperations.drover.dev',
     'virtualmachinepools.drover.dev',
     'virtualmachinereplicasets.drover.dev',
   ]);

@@ -48,18 +48,7 @@ export class TestVms {
   /** Creates VMs without an owner; resolves when those that are meant to run are ready. */
   static async of(fleet: TestFleet, shapes: Record<string, Shape>): Promise<TestVms> {
     const vms = await TestVms.empty(fleet);
-    for (const [name, { runStrategy = 'Always', vm = {}, vmi = {} }] of Object.entries(shapes)) {
-      const annotations = { 'sim.drover.dev/boot-time': '300ms', 'sim.drover.dev/stop-time': '100ms', ...vmi };
-      const spec = {
-        runStrategy,
-        template: { metadata: { annotations }, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } },
-      };
-      await fleet.kube.create(VirtualMachines, {
-        metadata: { namespace: vms.namespace, name, annotations: vm },
-        spec,
-      });
-      if (runStrategy === 'Manual') await vms.virtctl(name, 'start');
-    }
+    for (const [name, shape] of Object.entries(shapes)) await vms.add(name, shape);
     await vms.ready(Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted'));
     await vms.watch.startRecording();
     return vms;
@@ -77,6 +66,15 @@ export class TestVms {
     });
     await vms.watch.startRecording();
     return vms;
+  }
+
+  /** Creates a VM without an owner. */
+  async add(name: string, { runStrategy = 'Always', vm = {}, vmi = {} }: Shape = {}): Promise<void> {
+    const annotations = { 'sim.drover.dev/boot-time': '300ms', 'sim.drover.dev/stop-time': '100ms', ...vmi };
+    const template = { metadata: { annotations }, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } };
+    const metadata = { namespace: this.namespace, name, annotations: vm };
+    await this.#fleet.kube.create(VirtualMachines, { metadata, spec: { runStrategy, template } });
+    if (runStrategy === 'Manual') await this.virtctl(name, 'start');
   }
 
   async ready(names: string[]): Promise<void> {

@@ -35,6 +35,7 @@ const WITH_STATUS = new Set([
   'virtualmachinepools',
   'virtualmachinereplicasets',
   'virtualmachineinstancereplicasets',
+  'virtualmachineoperations',
   'virtualmachines',
   'datavolumes',
   'persistentvolumeclaims',

@@ -19,6 +19,7 @@ import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { childSignals } from '../../../workers/watch/lost-children.ts';
+import { operationSignals } from '../../../workers/watch/signal-operation.ts';
 import { signalsOf } from '../../../workers/watch/signal-owner.ts';
 import type { ModelWorker } from './temporal/activity.ts';
 import type { Process } from './virtual-time.ts';
@@ -80,6 +81,7 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed }: W
       cache,
       burst,
       signalsOf,
+      operationSignals,
       childSignals,
       stopping: stopping.signal,
     }),

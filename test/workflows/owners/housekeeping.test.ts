@@ -19,7 +19,6 @@ const leaveAll = (): Promise<'left'> => Promise.resolve('left');
 const aContext = (state?: FailureBackoff['state']) => ({
   inProgress: new InFlight(),
   failureBackoff: new FailureBackoff(state),
-  journal: { begin: () => () => {} },
   onEnd: vi.fn<() => void>(),
 });
 const delayOf = ({ failureBackoff }: ReturnType<typeof aContext>): number =>

@@ -62,7 +62,6 @@ test('the deletion of as many VMs as may be in flight takes a quarter of what Te
     generation: 1,
     leaving: vms.map(({ name }) => name),
     minVersions: {},
-    journal: { begin: () => () => {} },
     inProgress: new InFlight(),
     failureBackoff: new FailureBackoff(),
   } as unknown as StepContext;

@@ -46,6 +46,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     toleratesCordons: false,
     nodeDrained: false,
     wishedBy: null,
+    launcherOutdated: false,
     nodeLost: false,
     scheduledAt: null,
     runningSince: null,
@@ -121,7 +122,7 @@ test.each<[string, object, boolean]>([
 test('the descheduler, or the update of KubeVirt, may wish that it leaves its node', () => {
   const vmi = aVmi();
   vmi.metadata.labels = { 'kubevirt.io/outdatedLauncherImage': '' };
-  expect(vmiView(vmi).wishedBy).toBe('KubeVirtUpdate');
+  expect(vmiView(vmi)).toMatchObject({ wishedBy: 'KubeVirtUpdate', launcherOutdated: true });
   vmi.metadata.annotations = { 'kubevirt.io/eviction-source': 'descheduler' };
   expect(vmiView(vmi).wishedBy).toBe('Descheduler');
 });

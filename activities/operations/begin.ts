@@ -1,0 +1,142 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { durationMs } from '../../api/lib/duration.ts';
+import { countOf } from '../../api/lib/int-or-percent.ts';
+import { UID_ANNOTATION } from '../../api/names.ts';
+import { DEFAULT_AT_ONCE, DEFAULT_DEADLINE } from '../../api/operations/limits.ts';
+import { OWNER_KINDS } from '../../api/owner-kinds.ts';
+import { VirtualMachineOperations } from '../../api/resources.ts';
+import { chooseVms } from '../../decisions/operations/choose.ts';
+import { deleteAt, isRestored } from '../../decisions/operations/lifetime.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
+import type { RunInput } from '../../decisions/operations/run-input.ts';
+import type { Standing } from '../../decisions/operations/status.ts';
+import { whyAborted } from '../../decisions/operations/steer.ts';
+import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { liveOperation } from './live-operation.ts';
+import type { RunControl } from './run-control.ts';
+import { writeOperationStatus } from './write-status.ts';
+
+/** What is to be done for an operation now. */
+export type Beginning =
+  /** There is no such operation: it is deleted, or never was. */
+  | { is: 'missing' }
+  /** `deleteAt`: when it is to be deleted, in milliseconds since the epoch; null if never. */
+  | { is: 'over'; deleteAt: number | null }
+  /** It is not to begin yet. */
+  | { is: 'paused' }
+  /** `input`: of the run that is to be started; null if there is one. */
+  | { is: 'run'; input: RunInput | null };
+
+export interface OperationActivityOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  runs: RunControl;
+  /** Aborted when the worker is asked to shut down. */
+  stopping: AbortSignal;
+}
+
+/** Most VMs of one run. */
+const MAX_VMS = 10_000;
+
+/**
+ * Looks at the operation, and says what is to be done. Chooses its VMs if it is to begin, and notes that in the object.
+ * Safe to run again at any point: a run that was started is not started again.
+ */
+export async function begin({ client, cache, runs }: OperationActivityOptions, ref: OperationRef): Promise<Beginning> {
+  const signal = cancellationSignal();
+  const workflowId = runs.workflowId(ref);
+  const operation = await liveOperation(client, ref, signal);
+  if (operation === undefined) return { is: 'missing' };
+  if (operation.status?.completionTime !== undefined) return over(operation);
+  const write = (known: StoredOperation, end: Standing['end']) =>
+    writeOperationStatus(client, ref, known, { progress: null, end, workflowId }, signal);
+  const finish = async (known: StoredOperation, end: NonNullable<Standing['end']>): Promise<Beginning> => {
+    const written = await write(known, end);
+    return written === undefined ? { is: 'missing' } : over(written);
+  };
+  if ((await runs.state(ref)).is !== 'missing') return { is: 'run', input: null };
+  const end = endBeforeStart(operation);
+  if (end !== null) return finish(operation, end);
+  const noted = await noteUid(client, operation, signal);
+  if (operation.spec.paused === true) {
+    await write(noted, null);
+    return { is: 'paused' };
+  }
+  const { resourceVersion } = operation.metadata;
+  await cache.catchUp({
+    vms: resourceVersion,
+    vmis: resourceVersion,
+    pools: resourceVersion,
+    replicaSets: resourceVersion,
+  });
+  const chosen = choose(cache, operation);
+  if ('reason' in chosen) return finish(noted, chosen);
+  await write(noted, null);
+  return { is: 'run', input: inputOf(operation, chosen.vms) };
+}
+
+const over = (operation: StoredOperation): Beginning => ({ is: 'over', deleteAt: deleteAt(operation) });
+
+/** Returns how an operation ends that has not begun, and is not to; null if it is to begin. */
+function endBeforeStart(operation: StoredOperation): Standing['end'] {
+  if (isRestored(operation)) {
+    const message = 'it was made from a copy of an operation that had begun, and is not carried out: make a new one';
+    return { reason: 'Restored', message };
+  }
+  const why = whyAborted(operation);
+  return why === null ? null : { reason: 'Aborted', message: `no VM was touched: ${why}` };
+}
+
+/** Notes on the object which UID it has: a copy of it, by which a backup brings it back, has another. */
+async function noteUid(client: KubeClient, operation: StoredOperation, signal: AbortSignal): Promise<StoredOperation> {
+  const { uid, resourceVersion, annotations } = operation.metadata;
+  if (annotations?.[UID_ANNOTATION] === uid) return operation;
+  const patch = { metadata: { resourceVersion, uid, annotations: { [UID_ANNOTATION]: uid } } };
+  const noted = await client.patch(VirtualMachineOperations, operation.metadata, 'merge', patch, { signal });
+  return noted as unknown as StoredOperation;
+}
+
+type Choice = { vms: Record<string, string> } | NonNullable<Standing['end']>;
+
+function choose(cache: ClusterCache, operation: StoredOperation): Choice {
+  const { namespace } = operation.metadata;
+  const { owner } = operation.spec.vms;
+  const ownerUid =
+    owner === undefined
+      ? undefined
+      : cache[OWNER_KINDS[owner.kind].cache].get(`${namespace}/${owner.name}`)?.metadata.uid;
+  try {
+    const vms = chooseVms({ operation, vms: vmsIn(cache, namespace), vmiOf: (vm) => cache.vmiOf(vm), ownerUid });
+    const count = Object.keys(vms).length;
+    if (count <= MAX_VMS && bytesOfNames({ [namespace]: vms }) <= MAX_BYTES) return { vms };
+    return {
+      reason: 'TooManyVms',
+      message: `${count} VMs are more than one operation may have: choose fewer by labels`,
+    };
+  } catch (error) {
+    if (error instanceof RangeError) return { reason: 'InvalidGlob', message: error.message };
+    throw error;
+  }
+}
+
+function* vmsIn(cache: ClusterCache, namespace: string): Generator<VmView> {
+  for (const vm of cache.vms.values()) if (vm.namespace === namespace) yield vm;
+}
+
+function inputOf({ metadata, spec }: StoredOperation, vms: Record<string, string>): RunInput {
+  const { action, maxFailures = 0, deadline = DEFAULT_DEADLINE, reason = null, requestedBy = 'unknown' } = spec;
+  const count = Math.max(Object.keys(vms).length, 1);
+  return {
+    action,
+    chosen: { [metadata.namespace]: vms },
+    atOnce: Math.min(countOf(spec.atOnce ?? DEFAULT_AT_ONCE[action], count, 1), count),
+    maxFailures,
+    deadlineMs: durationMs(deadline),
+    requestedBy,
+    reason,
+  };
+}

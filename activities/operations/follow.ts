@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { BY_SPEC, endOf, type Standing } from '../../decisions/operations/status.ts';
+import { steeringOf } from '../../decisions/operations/steer.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { serverLost, workerStopping } from '../lib/shutdown.ts';
+import type { OperationActivityOptions } from './begin.ts';
+import { knownOperation } from './live-operation.ts';
+import type { RunState } from './run-control.ts';
+import { writeOperationStatus } from './write-status.ts';
+
+/** The least time between two writes of the status. */
+const GAP_MS = 1_000;
+/** How often a run is asked at first, and later: one that has thousands of VMs says much. */
+const ASK_MS = { first: 200, later: 1_000 };
+/** How long asking may take of the time. */
+const ASK_SHARE = 20;
+const FIRST_MS = 5_000;
+
+/**
+ * Has the run of an operation do as the object says, and tells in the object how the run stands, until that is over.
+ * Only looks and tells: any attempt, on any worker, goes on where the last one was.
+ */
+export async function follow(
+  { client, cache, runs, stopping }: OperationActivityOptions,
+  ref: OperationRef,
+): Promise<void> {
+  const signal = cancellationSignal();
+  const began = Date.now();
+  const changes = new OperationChanges(cache, ref);
+  let writtenAt = 0;
+  try {
+    for (;;) {
+      const asked = Date.now();
+      const run = await runs.state(ref);
+      if (run.is === 'missing') return;
+      const operation = await knownOperation(client, cache, ref, signal);
+      if (run.is === 'running' && run.progress !== null) {
+        const steering = steeringOf(operation, run.progress);
+        if (steering !== null) await runs.tell(ref, { ...steering, by: BY_SPEC });
+      }
+      const standing = standingOf(run, runs.workflowId(ref));
+      const isDue = standing !== null && (standing.end !== null || Date.now() >= writtenAt + GAP_MS);
+      if (operation !== undefined && isDue) {
+        await writeOperationStatus(client, ref, operation, standing, signal);
+        writtenAt = Date.now();
+      }
+      if (run.is !== 'running') return;
+      const every = Date.now() - began < FIRST_MS ? ASK_MS.first : ASK_MS.later;
+      await changes.next(Math.max(every, (Date.now() - asked) * ASK_SHARE), stopping);
+    }
+  } finally {
+    changes.stop();
+  }
+}
+
+/** Null if nobody knows how the run stands. */
+function standingOf(run: Exclude<RunState, { is: 'missing' }>, workflowId: string): Standing | null {
+  if (run.is === 'ended') return { progress: run.progress, end: { reason: 'RunEnded', message: run.why }, workflowId };
+  if (run.is === 'completed') return { progress: run.progress, end: endOf(run.progress), workflowId };
+  return run.progress === null ? null : { progress: run.progress, end: null, workflowId };
+}
+
+/** Changes of the operation by people. */
+class OperationChanges {
+  readonly #cache: ClusterCache;
+  readonly #unsubscribe: () => void;
+  #changed = Promise.withResolvers<void>();
+
+  constructor(cache: ClusterCache, { uid }: OperationRef) {
+    this.#cache = cache;
+    this.#unsubscribe = cache.subscribe((change) => {
+      if (change.kind !== 'operation') return;
+      const { before, after } = change;
+      if ((after ?? before)!.metadata.uid !== uid) return;
+      if (before?.metadata.generation !== after?.metadata.generation || after === undefined) this.#changed.resolve();
+    });
+  }
+
+  /** Resolves with the next change, or after `timeoutMs`. */
+  async next(timeoutMs: number, stopping: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const { lost } = this.#cache;
+    const signal = AbortSignal.any([over.signal, cancellationSignal(), stopping, lost]);
+    try {
+      await Promise.race([this.#changed.promise, sleep(timeoutMs, undefined, { signal })]);
+      this.#changed = Promise.withResolvers<void>();
+    } catch (error) {
+      if (stopping.aborted) throw workerStopping();
+      throw lost.aborted ? serverLost() : error;
+    } finally {
+      over.abort();
+    }
+  }
+
+  stop(): void {
+    this.#unsubscribe();
+  }
+}

@@ -1,0 +1,29 @@
+import type { KubeObject } from '../../api/objects.ts';
+import { VirtualMachineOperations } from '../../api/resources.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+
+/** Returns the operation as the API server has it; undefined if it is deleted, or another has taken its name. */
+export async function liveOperation(
+  client: KubeClient,
+  { namespace, name, uid }: OperationRef,
+  signal?: AbortSignal,
+): Promise<StoredOperation | undefined> {
+  const read = client.get<KubeObject>(VirtualMachineOperations, { namespace, name }, { signal });
+  const found = (await ignoreNotFound(read)) as StoredOperation | undefined;
+  return found?.metadata.uid === uid ? found : undefined;
+}
+
+/** Returns it from this worker's cache, which may not know it yet: only the API server can tell that it is deleted. */
+export async function knownOperation(
+  client: KubeClient,
+  cache: Pick<ClusterCache, 'operations'>,
+  ref: OperationRef,
+  signal?: AbortSignal,
+): Promise<StoredOperation | undefined> {
+  const cached = cache.operations.get(`${ref.namespace}/${ref.name}`);
+  return cached?.metadata.uid === ref.uid ? cached : liveOperation(client, ref, signal);
+}

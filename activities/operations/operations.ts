@@ -1,0 +1,34 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { VirtualMachineOperations } from '../../api/resources.ts';
+import { deleteAt } from '../../decisions/operations/lifetime.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { ignoreStale } from '../../kubernetes/errors.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { begin, type Beginning, type OperationActivityOptions } from './begin.ts';
+import { follow } from './follow.ts';
+import { liveOperation } from './live-operation.ts';
+
+export type { Beginning } from './begin.ts';
+
+export function createOperationActivities(options: OperationActivityOptions) {
+  const { client } = options;
+  return {
+    /** Says what is to be done for an operation now, and chooses its VMs if it is to begin. */
+    beginOperation: (ref: OperationRef): Promise<Beginning> => withHeartbeat(() => begin(options, ref)),
+
+    /** Steers the run of an operation by its object, and writes its status, until the run is over. */
+    followOperation: (ref: OperationRef): Promise<void> => withHeartbeat(() => follow(options, ref)),
+
+    /** Deletes the operation if its time after its end is over. */
+    async deleteOperation(ref: OperationRef): Promise<void> {
+      const signal = cancellationSignal();
+      const operation = await liveOperation(client, ref, signal);
+      const due = operation === undefined ? null : deleteAt(operation);
+      if (due === null || due > Date.now()) return;
+      const { uid, resourceVersion } = operation!.metadata;
+      await ignoreStale(client.delete(VirtualMachineOperations, ref, { uid, resourceVersion, signal }));
+    },
+  };
+}
+
+export type OperationActivities = ReturnType<typeof createOperationActivities>;

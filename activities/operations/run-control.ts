@@ -1,0 +1,22 @@
+import type { OperationRef } from '../../decisions/operations/ref.ts';
+import type { PowerProgress } from '../../decisions/power/progress.ts';
+
+/** What Temporal knows of the run of an operation. */
+export type RunState =
+  /** There is none, or there is none any more. */
+  | { is: 'missing' }
+  /** `progress`: null if no worker answers just now. */
+  | { is: 'running'; progress: PowerProgress | null }
+  | { is: 'completed'; progress: PowerProgress }
+  /** It was refused, or was ended in Temporal: `why` is a sentence. */
+  | { is: 'ended'; progress: PowerProgress | null; why: string };
+
+/** How operations ask for their runs, and steer them: whose run it is says the operation alone. */
+export interface RunControl {
+  /** Id of the workflow of the operation. */
+  workflowId(ref: OperationRef): string;
+  /** Returns how the run of the operation stands, or ended. */
+  state(ref: OperationRef): Promise<RunState>;
+  /** Tells it, on behalf of its operation, to pause, resume or abort. One that has ended hears nothing. */
+  tell(ref: OperationRef, what: { signal: 'pause' | 'resume' | 'abort'; by: string; why: string }): Promise<void>;
+}

@@ -1,0 +1,53 @@
+import { VirtualMachineOperations } from '../../api/resources.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { operationStatus, type Standing } from '../../decisions/operations/status.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { liveOperation } from './live-operation.ts';
+
+/** A JSON patch whose test fails is answered like this. */
+const isRace = (error: unknown): boolean => isConflict(error) || (error instanceof KubeError && error.status === 422);
+
+/**
+ * Writes how the operation stands to its status, unless that tells of its end already, or just that. `known`: the
+ * operation as it was last seen. Returns it as it is now; undefined if it is deleted.
+ */
+export async function writeOperationStatus(
+  client: KubeClient,
+  ref: OperationRef,
+  known: StoredOperation,
+  standing: Standing,
+  signal?: AbortSignal,
+): Promise<StoredOperation | undefined> {
+  return retryOnConflict(
+    async (tries) => {
+      const operation = tries === 1 ? known : await liveOperation(client, ref, signal);
+      if (operation === undefined || operation.status?.completionTime !== undefined) return operation;
+      const status = operationStatus(operation, standing, new Date().toISOString());
+      if (canonical(status) === canonical(operation.status)) return operation;
+      const { uid, resourceVersion } = operation.metadata;
+      const patch = [
+        { op: 'test', path: '/metadata/uid', value: uid },
+        { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
+        { op: 'add', path: '/status', value: status },
+      ];
+      try {
+        const options = { subresource: 'status', signal };
+        return (await client.patch(
+          VirtualMachineOperations,
+          ref,
+          'json',
+          patch,
+          options,
+        )) as unknown as StoredOperation;
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }
+    },
+    { isRace },
+  );
+}

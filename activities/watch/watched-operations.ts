@@ -1,0 +1,38 @@
+import { needsWorkflow } from '../../decisions/operations/lifetime.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { CacheChange } from '../cache/cache-change.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { Signals, Watched } from './watched.ts';
+
+/** Operations that have not ended, or are to be deleted after that: each has a workflow of its own. */
+export const watchedOperations = ({ operations }: Pick<ClusterCache, 'operations'>, signals: Signals): Watched => {
+  const current = (key: string): StoredOperation | undefined => {
+    const operation = operations.get(key.slice(0, key.lastIndexOf('/')));
+    return operation !== undefined && keyOf(operation) === key ? operation : undefined;
+  };
+  const isUnsettled = (key: string): boolean => {
+    const operation = current(key);
+    return operation !== undefined && needsWorkflow(operation);
+  };
+  return {
+    what: 'operation',
+    signals,
+    all: () => [...operations.values()].filter(needsWorkflow).map(keyOf),
+    exists: isUnsettled,
+    affected,
+    leastMs: () => 0,
+    isUnsettled,
+    versions: () => ({}),
+  };
+};
+
+const keyOf = ({ metadata: { namespace, name, uid } }: StoredOperation): string => `${namespace}/${name}/${uid}`;
+
+/** What workflows write themselves, into the status, tells them nothing. */
+function affected(change: CacheChange): string[] {
+  if (change.kind !== 'operation') return [];
+  const { before, after } = change;
+  const isSame = before?.metadata.uid === after?.metadata.uid;
+  if (isSame && before?.metadata.generation === after?.metadata.generation) return [];
+  return [...new Set([before, after].flatMap((operation) => (operation === undefined ? [] : [keyOf(operation)])))];
+}

@@ -1,0 +1,37 @@
+import type { Client } from '@temporalio/client';
+import type { OwnerKind } from '../../api/owner-kinds.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { CacheChange } from '../cache/cache-change.ts';
+
+/** Tells the workflow of a pool, a replica set or an operation, of which `uid` is the UID. */
+type Notify = (
+  client: Client,
+  object: { cluster: string; namespace: string; name: string; uid?: string },
+  minVersions: ResourceVersions,
+) => Promise<void>;
+
+/** How the workflows of one kind hear of changes. */
+export interface Signals {
+  /** Sends `changed` to the workflow of an object, and starts the workflow if it isn't running. */
+  notify: Notify;
+  /** Does the same for a deleted object, but never starts its workflow. */
+  signalDeleted: Notify;
+  /** The objects in the cluster whose workflows run, by their keys, as Temporal lists them. */
+  managed: (client: Client, cluster: string) => Promise<ReadonlySet<string>>;
+}
+
+/** Objects of one kind, by `namespace/name`, or `namespace/name/uid` if each has a workflow of its own. */
+export interface Watched {
+  what: OwnerKind['noun'] | 'operation';
+  signals: Signals;
+  all: () => string[];
+  exists: (key: string) => boolean;
+  /** Those that a change concerns. */
+  affected: (change: CacheChange) => string[];
+  /** The least time between two signals of it, in milliseconds. */
+  leastMs: (key: string) => number;
+  /** Whether its workflow would have something to do now. */
+  isUnsettled: (key: string) => boolean;
+  /** The resource versions that the plan triggered by a signal must have observed. */
+  versions: () => ResourceVersions;
+}

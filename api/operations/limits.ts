@@ -1,0 +1,10 @@
+/** Most VMs that an operation may name. */
+export const MAX_NAMES = 1_000;
+/** Most VMs that the status of an operation names as failed. */
+export const MAX_FAILURES_TOLD = 100;
+/** Most reasons to wait that the status names. */
+export const MAX_WAITS_TOLD = 100;
+
+/** How many VMs at once, if the operation does not say. */
+export const DEFAULT_AT_ONCE = { Restart: '5%', Start: 10, Stop: '100%' } as const;
+export const DEFAULT_DEADLINE = '10m';

@@ -1,0 +1,42 @@
+import type { Condition } from '../pool/status.ts';
+
+/**
+ * Conditions in the status of operations, and their reasons, as `CONDITION_REASONS` are those of pools and sets:
+ * `docs/operations.md` names all of them.
+ */
+export const OPERATION_REASONS = {
+  Progressing: {
+    Restarting: 'VMs are restarted',
+    Starting: 'VMs are started',
+    Stopping: 'VMs are stopped',
+    Paused: 'no further VM is touched',
+    Aborting: 'no further VM is touched, and it ends once those in progress are done',
+    Complete: 'all of its VMs are done',
+    VmsFailed: 'VMs have failed',
+    Incomplete: 'VMs were left that nobody may touch',
+    Aborted: 'a person has ended it',
+    Restored: 'it comes from a backup, and is not carried out again',
+    TooManyVms: 'it matches more VMs than one operation may have',
+    InvalidGlob: 'the glob of its machine type is malformed',
+    RunEnded: 'its workflow was ended in Temporal',
+  },
+  Paused: {
+    PausedBySpec: 'by `spec.paused`',
+    PausedByUser: 'by a signal to its workflow',
+    NotPaused: '',
+  },
+} as const satisfies Record<string, Record<string, string>>;
+
+export type ProgressingReason = keyof typeof OPERATION_REASONS.Progressing;
+
+/** How an operation ends. Any but `Complete` is a failure: not all that was asked for is done. */
+export type EndReason = Exclude<ProgressingReason, 'Restarting' | 'Starting' | 'Stopping' | 'Paused' | 'Aborting'>;
+
+/** A condition of an operation, without its transition time. */
+export type OperationCondition = Omit<Condition, 'lastTransitionTime' | 'type' | 'reason'> &
+  (
+    | { type: 'Progressing' | 'Ready' | 'Reconciling' | 'Stalled'; reason: ProgressingReason }
+    | { type: 'Complete'; reason: 'Complete' }
+    | { type: 'Failed'; reason: Exclude<EndReason, 'Complete'> }
+    | { type: 'Paused'; reason: keyof typeof OPERATION_REASONS.Paused }
+  );

@@ -1,0 +1,47 @@
+import * as z from 'zod';
+import { LabelSelector } from '../pool/selection.ts';
+import { rules } from '../pool/text.ts';
+import { MAX_NAMES } from './limits.ts';
+
+const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+
+const EMPTY = 'must say which VMs: names, selector, owner, runState, machineType, restartRequired or launcherOutdated';
+const ONE_WAY = 'must hold names or the other fields, not both';
+const OTHERS = ['selector', 'owner', 'runState', 'machineType', 'restartRequired', 'launcherOutdated'] as const;
+const HAS_OTHERS = OTHERS.map((name) => `has(self.${name})`).join(' || ');
+
+/** Which VMs of the namespace an operation is about: those that all its fields match. */
+export const VmSelection = z
+  .strictObject({
+    names: z
+      .array(z.string().max(253).regex(NAME, 'must be the name of a VM'))
+      .min(1)
+      .max(MAX_NAMES)
+      .meta({ 'x-kubernetes-list-type': 'set' })
+      .describe('Names of VMs. No other field goes with it.')
+      .exactOptional(),
+    selector: LabelSelector.describe('VMs with these labels; an empty selector matches all.').exactOptional(),
+    owner: z
+      .strictObject({
+        kind: z.enum(['VirtualMachinePool', 'VirtualMachineReplicaSet']),
+        name: z.string().max(253),
+      })
+      .describe("VMs that this one of drover's pools or replica sets controls.")
+      .exactOptional(),
+    runState: z.enum(['Running', 'Stopped']).describe('VMs that run, or that do not.').exactOptional(),
+    machineType: z
+      .string()
+      .min(1)
+      .max(253)
+      .describe('VMs whose machine type matches this glob, such as pc-q35-rhel8.*.')
+      .exactOptional(),
+    restartRequired: z
+      .literal(true)
+      .describe('Only VMs that wait for a restart: KubeVirt, their pool or a machine type transition says so.')
+      .exactOptional(),
+    launcherOutdated: z.literal(true).describe('Only VMs that run in a pod of an earlier KubeVirt.').exactOptional(),
+  })
+  .refine((vms) => Object.keys(vms).length > 0, EMPTY)
+  .refine((vms) => !('names' in vms) || Object.keys(vms).length === 1, ONE_WAY)
+  .meta(rules([`has(self.names) || ${HAS_OTHERS}`, EMPTY], [`!has(self.names) || !(${HAS_OTHERS})`, ONE_WAY]));
+export type VmSelection = z.infer<typeof VmSelection>;

@@ -1,0 +1,69 @@
+import { matchesLabels } from '../../api/lib/label-selector.ts';
+import type { OperationAction } from '../../api/operations/operation.ts';
+import type { VmSelection } from '../../api/operations/selection.ts';
+import { liveVmi, runsByItself } from '../disruption-budget/availability.ts';
+import { globMatcher } from '../lib/glob.ts';
+import { isRunning } from '../machine-types/scope.ts';
+import type { StoredOperation } from '../views/stored-operation.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { isRestartRequired } from './restart-required.ts';
+
+export interface ChoiceInput {
+  operation: Pick<StoredOperation, 'metadata' | 'spec'>;
+  /** The VMs of its namespace. */
+  vms: Iterable<VmView>;
+  vmiOf: (vm: VmView) => VmiView | undefined;
+  /** UID of its owner; undefined if there is none of that kind and name. */
+  ownerUid: string | undefined;
+}
+
+/**
+ * Returns the UIDs of what the operation is about by the names of the VMs: of their VMIs for a restart, else of the VMs
+ * themselves. Nothing that is as young as the operation: its own restarts, and VMs that have come since, are not what
+ * was asked for. Both times are the API server's, and whole seconds.
+ */
+export function chooseVms({ operation, vms, vmiOf, ownerUid }: ChoiceInput): Record<string, string> {
+  const { action, vms: selection } = operation.spec;
+  const createdAt = Date.parse(operation.metadata.creationTimestamp);
+  const matches = selectionMatcher(selection, ownerUid);
+  const chosen: Record<string, string> = {};
+  for (const vm of vms) {
+    const vmi = vmiOf(vm);
+    const target = vm.deleting || !matches(vm, vmi) ? null : targetOf(action, vm, vmi);
+    if (target !== null && target.createdAt < createdAt) chosen[vm.name] = target.uid;
+  }
+  return chosen;
+}
+
+/** Returns what is to be acted on; null if there is nothing to do. */
+function targetOf(action: OperationAction, vm: VmView, vmi: VmiView | undefined): Target | null {
+  const live = liveVmi(vmi);
+  if (action === 'Restart') return live ?? null;
+  // A VM whose VMI fails again and again may have none in this moment: it is stopped all the same.
+  const isUp = live !== undefined || (action === 'Stop' && runsByItself({ spec: { runStrategy: vm.runStrategy } }));
+  return isUp === (action === 'Stop') ? vm : null;
+}
+
+type Target = Pick<VmView | VmiView, 'uid' | 'createdAt'>;
+
+/** VMs that their pool has beside its replicas are started and stopped by it: people mean them only by name. */
+function selectionMatcher(
+  selection: VmSelection,
+  ownerUid: string | undefined,
+): (vm: VmView, vmi: VmiView | undefined) => boolean {
+  const { names, selector, owner, runState, machineType, restartRequired, launcherOutdated } = selection;
+  if (names !== undefined) {
+    const named = new Set(names);
+    return ({ name }) => named.has(name);
+  }
+  const isOfType = machineType === undefined ? null : globMatcher(machineType);
+  return (vm, vmi) =>
+    vm.role === null &&
+    (selector === undefined || matchesLabels(selector, vm.ownLabels)) &&
+    (owner === undefined || (vm.owner?.kind === owner.kind && vm.owner.uid === ownerUid)) &&
+    (runState === undefined || isRunning(vm, vmi) === (runState === 'Running')) &&
+    (isOfType === null || (vm.machineType !== null && isOfType(vm.machineType))) &&
+    (restartRequired !== true || (vmi !== undefined && isRestartRequired(vm, vmi))) &&
+    (launcherOutdated !== true || vmi?.launcherOutdated === true);
+}

@@ -1,0 +1,22 @@
+import { UID_ANNOTATION } from '../../api/names.ts';
+import type { StoredOperation } from '../views/stored-operation.ts';
+
+/** When a finished operation is to be deleted, in milliseconds since the epoch; null if never. */
+export function deleteAt({ spec, status }: StoredOperation): number | null {
+  const { ttlSecondsAfterFinished: seconds } = spec;
+  const { completionTime } = status ?? {};
+  return seconds === undefined || completionTime === undefined ? null : Date.parse(completionTime) + seconds * 1_000;
+}
+
+/** Reports whether a workflow has something to do for the operation, or will have. */
+export const needsWorkflow = (operation: StoredOperation): boolean =>
+  operation.status?.completionTime === undefined || deleteAt(operation) !== null;
+
+/**
+ * Reports whether the object was made from a copy of one that was begun with: it carries the UID of another. Backups
+ * leave the status out, so that it may be long over.
+ */
+export function isRestored({ metadata: { annotations, uid } }: StoredOperation): boolean {
+  const noted = annotations?.[UID_ANNOTATION];
+  return noted !== undefined && noted !== uid;
+}

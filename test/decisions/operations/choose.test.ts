@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { OperationSpec } from '../../../api/operations/operation.ts';
+import { chooseVms } from '../../../decisions/operations/choose.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aVm, aVmi } from '../fixtures/fleets.ts';
+import { anOperation, BEFORE, MADE_AT } from './operations.ts';
+
+interface Shape {
+  vm?: Partial<VmView>;
+  /** Null: it has none. */
+  vmi?: Partial<VmiView> | null;
+}
+
+function choose(spec: Partial<OperationSpec>, shapes: Record<string, Shape>, ownerUid?: string): string[] {
+  const vms = Object.entries(shapes).map(([name, { vm }]) => aVm(name, { owner: null, createdAt: BEFORE, ...vm }));
+  const vmiOf = (vm: VmView): VmiView | undefined => {
+    const { vmi = {} } = shapes[vm.name]!;
+    return vmi === null ? undefined : aVmi(vm, { createdAt: BEFORE, ...vmi });
+  };
+  const chosen = chooseVms({ operation: anOperation(spec), vms, vmiOf, ownerUid });
+  for (const [name, uid] of Object.entries(chosen)) {
+    const vm = vms.find((one) => one.name === name)!;
+    expect(uid).toBe((spec.action ?? 'Restart') === 'Restart' ? vmiOf(vm)!.uid : vm.uid);
+  }
+  return Object.keys(shapes).filter((name) => name in chosen);
+}
+
+const AT = Date.parse(MADE_AT);
+
+test('a restart is about VMIs that are older than the operation, and about no others', () => {
+  expect(
+    choose(
+      {},
+      {
+        older: {},
+        'of-the-same-second': { vmi: { createdAt: AT } },
+        younger: { vmi: { createdAt: AT + 1_000 } },
+        stopped: { vmi: null },
+        ending: { vmi: { deleting: true } },
+        ended: { vmi: { phase: 'Succeeded' } },
+        leaving: { vm: { deleting: true } },
+      },
+    ),
+  ).toEqual(['older']);
+});
+
+test('a start and a stop are about VMs that are older, and that they have something to do for', () => {
+  const shapes: Record<string, Shape> = {
+    runs: {},
+    stopped: { vm: { runStrategy: 'Halted', hasVmi: false }, vmi: null },
+    'between-two-VMIs': { vm: { runStrategy: 'Always' }, vmi: null },
+    'made-since': { vm: { createdAt: AT, runStrategy: 'Halted' }, vmi: null },
+    'made-since-and-runs': { vm: { createdAt: AT } },
+  };
+  expect(choose({ action: 'Start' }, shapes)).toEqual(['stopped', 'between-two-VMIs']);
+  expect(choose({ action: 'Stop' }, shapes)).toEqual(['runs', 'between-two-VMIs']);
+});
+
+test('nothing younger is ever chosen, whatever is asked for', () => {
+  const action = fc.constantFrom('Restart' as const, 'Start' as const, 'Stop' as const);
+  const ages = fc.record({ vm: fc.integer({ min: -3, max: 3 }), vmi: fc.integer({ min: -3, max: 3 }) });
+  fc.assert(
+    fc.property(action, ages, fc.boolean(), (which, { vm, vmi }, isNamed) => {
+      const vms = isNamed ? { names: ['db'] } : { selector: {} };
+      const shape = { vm: { createdAt: AT + vm * 1_000 }, vmi: { createdAt: AT + vmi * 1_000 } };
+      const isYounger = (which === 'Restart' ? vmi : vm) >= 0;
+      const chosen = choose({ action: which, vms }, { db: shape });
+      expect(isYounger ? chosen : []).toEqual([]);
+    }),
+  );
+});
+
+const OF_WEB = { kind: 'VirtualMachinePool', name: 'web', uid: 'uid-of-web' };
+
+test.each<[string, OperationSpec['vms'], string[]]>([
+  ['names', { names: ['labelled', 'standby', 'none'] }, ['labelled', 'standby']],
+  ['labels', { selector: { matchLabels: { app: 'web' } } }, ['labelled']],
+  ['an owner', { owner: { kind: 'VirtualMachinePool', name: 'web' } }, ['owned']],
+  [
+    'an owner and labels',
+    { owner: { kind: 'VirtualMachinePool', name: 'web' }, selector: { matchLabels: { app: 'web' } } },
+    [],
+  ],
+  ['a glob of machine types', { machineType: 'pc-q35-rhel8.*' }, ['typed']],
+  ['what waits for a restart', { restartRequired: true }, ['older-revision', 'waits']],
+  ['an outdated launcher', { launcherOutdated: true }, ['outdated']],
+])('VMs are chosen by %s', (_what, vms, names) => {
+  const shapes: Record<string, Shape> = {
+    plain: {},
+    labelled: { vm: { ownLabels: { app: 'web' } } },
+    owned: { vm: { owner: OF_WEB, revision: 'a' }, vmi: { revision: 'a' } },
+    'older-revision': { vm: { owner: { ...OF_WEB, uid: 'uid-of-api' }, revision: 'b' }, vmi: { revision: 'a' } },
+    standby: { vm: { owner: OF_WEB, role: 'Standby', revision: 'a' }, vmi: { revision: 'a' } },
+    typed: { vm: { machineType: 'pc-q35-rhel8.6.0' } },
+    waits: { vm: { restartRequired: { since: null, why: 'of a change' } } },
+    outdated: { vmi: { launcherOutdated: true } },
+  };
+  expect(choose({ vms }, shapes, 'uid-of-web')).toEqual(names);
+});
+
+test('VMs of an owner that is not there are none, also where a VM has no owner', () => {
+  expect(
+    choose(
+      { vms: { owner: { kind: 'VirtualMachinePool', name: 'gone' } } },
+      { owned: { vm: { owner: OF_WEB } }, plain: {} },
+    ),
+  ).toEqual([]);
+});
+
+test('a run state chooses as people see it', () => {
+  const shapes: Record<string, Shape> = { runs: {}, stopped: { vm: { runStrategy: 'Halted' }, vmi: null } };
+  expect(choose({ vms: { runState: 'Running' } }, shapes)).toEqual(['runs']);
+  expect(choose({ action: 'Start', vms: { runState: 'Stopped' } }, shapes)).toEqual(['stopped']);
+});
+
+test('a malformed glob is said to be one', () => {
+  expect(() => choose({ vms: { machineType: 'pc-[' } }, { plain: {} })).toThrow(RangeError);
+});

@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest';
+import { OperationStatus } from '../../../api/operations/operation.ts';
+import { deleteAt, isRestored, needsWorkflow } from '../../../decisions/operations/lifetime.ts';
+import { BY_SPEC, endOf, operationStatus, type Standing } from '../../../decisions/operations/status.ts';
+import { steeringOf } from '../../../decisions/operations/steer.ts';
+import { anOperation, aProgress } from './operations.ts';
+
+const NOW = '2026-01-01T12:05:00.000Z';
+const request = { by: 'bob', at: NOW, why: null };
+
+const statusOf = (operation = anOperation(), standing: Partial<Standing> = {}): OperationStatus => {
+  const status = operationStatus(
+    operation,
+    { progress: aProgress(), end: null, workflowId: 'operation/c/shop/nightly/u', ...standing },
+    NOW,
+  );
+  expect(OperationStatus.parse(status)).toEqual(status);
+  return status;
+};
+
+const told = ({ conditions = [] }: OperationStatus): string[] =>
+  conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+
+test('a run that goes on is told in numbers, and for kstatus is on its way', () => {
+  const progress = aProgress({
+    done: ['shop/a'],
+    failed: [{ vm: 'shop/b', why: 'late', wasDown: true }],
+    inProgress: ['shop/c'],
+    open: 2,
+    skipped: [
+      { why: 'it is paused', isExcluded: false, count: 12, vms: Array.from({ length: 12 }, (_, n) => `shop/p${n}`) },
+    ],
+    full: ['1 of 5 VMs not ready'],
+  });
+  const status = statusOf(anOperation({ requestedBy: 'ada' }), { progress });
+  expect(status).toMatchObject({
+    observedGeneration: 3,
+    startTime: NOW,
+    requestedBy: 'ada',
+    vms: { chosen: 5, done: 1, failed: 1, inProgress: 1, open: 2, excluded: 0 },
+    failures: [{ vm: 'b', why: 'late', wasDown: true }],
+    waits: [{ why: 'it is paused', vms: 12 }, { why: '1 of 5 VMs not ready' }],
+  });
+  expect(status.waits![0]!.names).toHaveLength(10);
+  expect(status).not.toHaveProperty('completionTime');
+  expect(told(status)).toEqual([
+    'Ready=False Restarting',
+    'Reconciling=True Restarting',
+    'Progressing=True Restarting',
+    'Paused=False NotPaused',
+  ]);
+});
+
+test.each([
+  ['spec.paused', anOperation({ paused: true }), { by: BY_SPEC, at: NOW, why: null }, 'PausedBySpec'],
+  ['a person, by a signal', anOperation(), request, 'PausedByUser'],
+])('an operation that is paused by %s is held: neither on its way nor stalled', (_by, operation, paused, reason) => {
+  expect(told(statusOf(operation, { progress: aProgress({ paused }) }))).toEqual([
+    'Ready=False Paused',
+    'Progressing=False Paused',
+    `Paused=True ${reason}`,
+  ]);
+});
+
+test.each([
+  [{ done: ['shop/a'], open: 0 }, 'Complete'],
+  [{ failed: [{ vm: 'shop/a', why: '', wasDown: false }], open: 3 }, 'VmsFailed'],
+  [{ open: 1 }, 'Incomplete'],
+  [{ aborted: request, open: 3 }, 'Aborted'],
+] as const)('a run that has ended is told by its outcome: %o is %s', (change, reason) => {
+  const progress = aProgress(change as object);
+  const status = statusOf(anOperation(), { progress, end: endOf(progress) });
+  expect(status.completionTime).toBe(NOW);
+  const outcome =
+    reason === 'Complete'
+      ? ['Ready=True Complete', 'Complete=True Complete']
+      : [`Ready=False ${reason}`, `Stalled=True ${reason}`, `Failed=True ${reason}`];
+  expect(told(status)).toEqual([...outcome, `Progressing=False ${reason}`, 'Paused=False NotPaused']);
+});
+
+test('what a run has told stays when it can not be asked any more', () => {
+  const before = statusOf(anOperation(), { progress: aProgress({ done: ['shop/a'], open: 4 }) });
+  const end = { reason: 'RunEnded', message: 'it was terminated' } as const;
+  const after = statusOf(anOperation({}, {}, before), { progress: null, end });
+  expect(after).toMatchObject({ vms: before.vms, startTime: before.startTime, completionTime: NOW });
+});
+
+test('thousands of failures are told in short', () => {
+  const failed = Array.from({ length: 5_000 }, (_, n) => ({
+    vm: `shop/vm-${n}`,
+    why: 'x'.repeat(300),
+    wasDown: false,
+  }));
+  const status = statusOf(anOperation(), { progress: aProgress({ failed }) });
+  expect(status.failures).toHaveLength(100);
+  expect(status.failures!.at(-1)!.vm).toBe('vm-4999');
+  expect(JSON.stringify(status).length).toBeLessThan(100_000);
+});
+
+test.each([
+  ['nothing is asked for', anOperation(), {}, null],
+  ['it is paused', anOperation({ paused: true }), {}, 'pause'],
+  ['it is paused already', anOperation({ paused: true }), { paused: { ...request, by: BY_SPEC } }, null],
+  ['a signal has resumed what it pauses', anOperation({ paused: true }), { paused: null }, 'pause'],
+  ['it is paused no longer', anOperation(), { paused: { ...request, by: BY_SPEC } }, 'resume'],
+  ['a person has paused it by a signal', anOperation(), { paused: request }, null],
+  ['it is aborted', anOperation({ aborted: true, paused: true }), {}, 'abort'],
+  ['it is aborted already', anOperation({ aborted: true }), { aborted: request }, null],
+  ['it is deleted', undefined, {}, 'abort'],
+  ['it is being deleted', anOperation({}, { deletionTimestamp: NOW }), {}, 'abort'],
+])('a run is told what its object says: %s', (_when, operation, run, signal) => {
+  expect(steeringOf(operation, aProgress(run))?.signal ?? null).toBe(signal);
+});
+
+test('a workflow is needed until the end, and until the object is to be deleted after it', () => {
+  const ended = { completionTime: NOW };
+  expect(needsWorkflow(anOperation())).toBe(true);
+  expect(needsWorkflow(anOperation({}, {}, ended))).toBe(false);
+  const toDelete = anOperation({ ttlSecondsAfterFinished: 60 }, {}, ended);
+  expect(needsWorkflow(toDelete)).toBe(true);
+  expect(deleteAt(toDelete)).toBe(Date.parse(NOW) + 60_000);
+  expect(deleteAt(anOperation({ ttlSecondsAfterFinished: 0 }))).toBeNull();
+});
+
+const noted = (uid: string) => anOperation({}, { annotations: { 'drover.dev/uid': uid } });
+
+test('an object that carries the UID of another is a copy', () => {
+  expect([anOperation(), noted('uid-of-nightly'), noted('another')].map(isRestored)).toEqual([false, false, true]);
+});

@@ -1,0 +1,197 @@
+import { beforeAll, expect, test } from 'vitest';
+import { UID_ANNOTATION } from '../../../api/names.ts';
+import type { OperationSpec } from '../../../api/operations/operation.ts';
+import { VirtualMachineOperations } from '../../../api/resources.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { resume, taskQueueOf } from '../../../workflows/messages.ts';
+import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
+import { each, TestVms } from '../power/vms.ts';
+import { TestOperation, userWith } from './operations.ts';
+
+const fleet = aFleet();
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await fleet().worker();
+});
+
+/** So that the VMs are older than an operation that is made now: times have whole seconds. */
+async function aVmsOld(shapes: Parameters<typeof TestVms.of>[1]): Promise<TestVms> {
+  const vms = await TestVms.of(fleet(), shapes);
+  const youngest = Math.floor(Date.now() / 1_000);
+  await until(async () => expect(Math.floor(Date.now() / 1_000)).toBeGreaterThan(youngest));
+  return vms;
+}
+
+const make = (vms: TestVms, spec: Partial<OperationSpec> = {}, metadata: object = {}): Promise<TestOperation> =>
+  TestOperation.make(fleet().kube, vms.namespace, spec, metadata);
+
+const terminate = async (workflowId: string): Promise<void> => {
+  await fleet().temporal.client.workflow.getHandle(workflowId).terminate();
+};
+
+test('a restart survives its worker and its workflows, restarts each VM once and no younger one, and is told in its object', async () => {
+  const names = namesUpTo('vm', 5);
+  const vms = await aVmsOld(each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
+  const operation = await make(vms, { paused: true, reason: 'a new kernel', maxFailures: 1 });
+  await operation.stands('Paused');
+  await vms.add('younger');
+  await vms.ready(['younger']);
+  const before = await vms.vmis();
+  await operation.set({ paused: false });
+  await operation.hasDone(1);
+  await worker.kill();
+  worker = await fleet().startWorker();
+  await operation.hasDone(2);
+  await terminate(operation.workflowId);
+  await operation.until({
+    completionTime: expect.any(String) as string,
+    vms: { chosen: 5, done: 5, failed: 0, open: 0, inProgress: 0 },
+    workflowId: operation.workflowId,
+  });
+  expect((await operation.read())!.status!.conditions).toContainEqual(
+    expect.objectContaining({ type: 'Complete', status: 'True', message: '5 of 5 VMs restarted' }),
+  );
+  expect(await vms.restarts()).toMatchObject(each(names, 1));
+  expect((await vms.vmis())['younger']).toBe(before['younger']);
+  expect(vms.watch.log.mostUnavailable()).toBe(1);
+});
+
+test('what Temporal has lost starts again from the object, and does no VM twice', async () => {
+  const names = namesUpTo('vm', 4);
+  const vms = await aVmsOld(each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
+  const operation = await make(vms);
+  await operation.hasDone(1);
+  const { workflowService } = fleet().temporal.client;
+  const namespace = fleet().temporal.namespace;
+  for (const workflowId of [operation.workflowId, operation.runId]) {
+    await workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
+  }
+  await operation.stands('Complete');
+  expect(await vms.restarts()).toEqual(each(names, 1));
+});
+
+test('an object is what steers: paused, aborted and deleted, whatever signals say', async () => {
+  const names = namesUpTo('vm', 6);
+  const vms = await aVmsOld(each(names, { vmi: { 'sim.drover.dev/boot-time': '700ms' } }));
+  const operation = await make(vms);
+  await operation.hasDone(1);
+  await operation.set({ paused: true });
+  await operation.stands('Paused');
+  await operation.until({ vms: { inProgress: 0 } });
+  const { done } = (await operation.read())!.status!.vms!;
+  await fleet().temporal.client.workflow.getHandle(operation.runId).signal(resume);
+  await operation.stands('Paused');
+  expect((await operation.read())!.status!.vms!.done).toBeLessThanOrEqual(done + 1);
+  await operation.set({ aborted: true });
+  await operation.stands('Aborted');
+  await expect(operation.set({ aborted: false })).rejects.toThrow(/aborted must stay true/);
+  await expect(operation.set({ atOnce: 5 })).rejects.toThrow(/may change only paused, aborted/);
+  const touched = Object.values(await vms.restarts()).reduce((sum, count) => sum + count, 0);
+  expect(touched).toBeLessThan(6);
+
+  // Another one of its name is another operation.
+  await operation.delete();
+  const next = await make(vms, { ttlSecondsAfterFinished: 1 });
+  await next.hasDone(1);
+  await next.delete();
+  const handle = fleet().temporal.client.workflow.getHandle(next.runId);
+  expect(await handle.result()).toMatchObject({ phase: 'Aborted', aborted: { why: 'the operation was deleted' } });
+});
+
+test('an operation is deleted its time after its end, and one that a backup brings back is not carried out again', async () => {
+  const vms = await aVmsOld(each(namesUpTo('vm', 2), {}));
+  const operation = await make(vms, { action: 'Stop', atOnce: '100%', vms: { names: namesUpTo('vm', 2) } });
+  await operation.stands('Complete');
+  const { metadata, spec } = (await operation.read())!;
+  expect(metadata.annotations).toMatchObject({ [UID_ANNOTATION]: operation.key.uid });
+  await operation.set({ ttlSecondsAfterFinished: 1 });
+  await until(async () => expect(await operation.read()).toBeUndefined());
+  for (const name of namesUpTo('vm', 2)) await vms.virtctl(name, 'start');
+  await vms.ready(namesUpTo('vm', 2));
+  const running = await vms.vmis();
+  // As Velero does: without the status, and with another UID.
+  const restored = await make(vms, spec, { annotations: metadata.annotations });
+  await restored.stands('Restored');
+  expect(await vms.vmis()).toEqual(running);
+});
+
+test('a workflow that somebody starts without an object ends with the reason, and touches nothing', async () => {
+  const vms = await aVmsOld({ db: {} });
+  const before = await vms.vmis();
+  const key = { cluster: 'default', namespace: vms.namespace, name: 'made-up', uid: 'made-up' };
+  const started = fleet().temporal.client.workflow.execute('operation', {
+    workflowId: `operation/default/${vms.namespace}/made-up/made-up`,
+    taskQueue: taskQueueOf('default'),
+    args: [key],
+  });
+  await expect(started).rejects.toMatchObject({
+    cause: { type: 'Refused', message: expect.stringContaining('there is no VirtualMachineOperation') as string },
+  });
+  expect(await vms.vmis()).toEqual(before);
+});
+
+const OPERATIONS = {
+  apiGroups: ['drover.dev'],
+  resources: ['virtualmachineoperations'],
+  verbs: ['create', 'get', 'patch', 'delete'],
+};
+const power = (verb: string, resourceNames?: string[]) => ({
+  apiGroups: ['subresources.kubevirt.io'],
+  resources: [`virtualmachines/${verb}`],
+  verbs: ['update'],
+  ...(resourceNames === undefined ? {} : { resourceNames }),
+});
+
+test('nobody has drover do what he may not do himself', async () => {
+  const namespace = await fleet().namespace();
+  const user = (name: string, ...rights: ReturnType<typeof power>[]) =>
+    userWith(fleet(), namespace, name, [OPERATIONS, ...rights]);
+  const [ada, bob, eve] = await Promise.all([
+    user('ada', power('restart'), power('stop')),
+    user('bob', power('restart', ['db-1', 'db-2'])),
+    user('eve'),
+  ]);
+  let count = 0;
+  const asks = (kube: KubeClient, spec: Partial<OperationSpec>): Promise<string> =>
+    TestOperation.make(kube, namespace, { paused: true, ...spec }, { name: `op-${++count}` }).then(
+      () => 'made',
+      (error: Error) => error.message,
+    );
+  const all = { selector: {} };
+  const many = { names: namesUpTo('db', 21) };
+  const some = { names: ['db-1', 'db-2'] };
+  const answers = async (kube: KubeClient): Promise<Record<string, boolean>> => ({
+    restartAll: (await asks(kube, { vms: all })) === 'made',
+    restartMany: (await asks(kube, { vms: many })) === 'made',
+    restartSome: (await asks(kube, { vms: some })) === 'made',
+    restartOthers: (await asks(kube, { vms: { names: ['db-2', 'db-3'] } })) === 'made',
+    stopSome: (await asks(kube, { vms: some, action: 'Stop' })) === 'made',
+    startSome: (await asks(kube, { vms: some, action: 'Start' })) === 'made',
+  });
+  const [none, everything] = [false, true].map((value) =>
+    each(['restartAll', 'restartMany', 'restartSome', 'restartOthers', 'stopSome', 'startSome'], value),
+  );
+  expect(await answers(ada.kube)).toEqual({ ...everything, startSome: false });
+  expect(await answers(bob.kube)).toEqual({ ...none, restartSome: true });
+  expect(await answers(eve.kube)).toEqual(none);
+  expect(await asks(eve.kube, { vms: all })).toContain(
+    `${eve.username} may not restart all VMs of namespace ${namespace}: that takes the right to update virtualmachines/restart`,
+  );
+
+  expect(await asks(ada.kube, { requestedBy: bob.username })).toContain(`spec.requestedBy must be ${ada.username}`);
+  expect(await asks(ada.kube, { requestedBy: ada.username })).toBe('made');
+
+  // Whoever may change operations may stop one, and not let it go on.
+  const change = (kube: KubeClient, spec: Partial<OperationSpec>): Promise<unknown> =>
+    kube.patch(VirtualMachineOperations, { namespace, name: 'theirs' }, 'merge', { spec });
+  await TestOperation.make(ada.kube, namespace, { paused: true }, { name: 'theirs' });
+  await expect(change(eve.kube, { paused: false })).rejects.toThrow(/may not restart/);
+  await change(ada.kube, { paused: false });
+  await change(eve.kube, { paused: true });
+  await change(eve.kube, { aborted: true });
+  const status = { status: { completionTime: null } };
+  const forged = eve.kube.patch(VirtualMachineOperations, { namespace, name: 'theirs' }, 'merge', status, {
+    subresource: 'status',
+  });
+  await expect(forged).rejects.toMatchObject({ status: 403 });
+});

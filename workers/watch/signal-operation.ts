@@ -1,0 +1,45 @@
+import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from '@temporalio/client';
+import type { Signals } from '../../activities/watch/watched.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { changed, operationIdOf, taskQueueOf, type OperationKey } from '../../workflows/messages.ts';
+import type { operation } from '../../workflows/operations/operation.ts';
+import { DroverCluster, DroverNamespace } from '../../workflows/search-attributes.ts';
+
+/** How the workflows of operations hear of changes. */
+export const operationSignals: Signals = {
+  async notify(client, object) {
+    const key = object as OperationKey;
+    const { cluster, namespace, name } = key;
+    await client.workflow.signalWithStart<typeof operation, [ResourceVersions?]>('operation', {
+      workflowId: operationIdOf(key),
+      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+      workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+      taskQueue: taskQueueOf(cluster),
+      args: [key],
+      signal: changed,
+      signalArgs: [],
+      staticSummary: `Operation ${namespace}/${name}`,
+      staticDetails: `Carries out operation **${name}** in namespace **${namespace}** of cluster **${cluster}**`,
+      typedSearchAttributes: [
+        { key: DroverCluster, value: cluster },
+        { key: DroverNamespace, value: namespace },
+      ],
+    });
+  },
+
+  async signalDeleted(client, object) {
+    try {
+      await client.workflow.getHandle(operationIdOf(object as OperationKey)).signal(changed);
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    }
+  },
+
+  async managed(client, cluster) {
+    const query = `WorkflowType = 'operation' AND DroverCluster = '${cluster}' AND ExecutionStatus = 'Running'`;
+    const prefix = `operation/${cluster}/`;
+    const keys = new Set<string>();
+    for await (const { workflowId } of client.workflow.list({ query })) keys.add(workflowId.slice(prefix.length));
+    return keys;
+  },
+};

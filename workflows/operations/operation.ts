@@ -1,0 +1,93 @@
+import { TypedSearchAttributes, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  ParentClosePolicy,
+  proxyActivities,
+  setCurrentDetails,
+  startChild,
+  workflowInfo,
+  WorkflowIdReusePolicy,
+} from '@temporalio/workflow';
+import type { Beginning, OperationActivities } from '../../activities/operations/operations.ts';
+import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import { summary } from '../../decisions/lib/summary.ts';
+import type { RunInput } from '../../decisions/operations/run-input.ts';
+import { ACTION_LABELS } from '../../decisions/power/action.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
+import { onSignal } from '../handlers.ts';
+import { changed, operationRunIdOf, type OperationKey } from '../messages.ts';
+import type { powerVms } from '../power/power-vms.ts';
+import { waitingActivities } from '../queues.ts';
+import { DroverCluster, DroverPhase } from '../search-attributes.ts';
+
+const { beginOperation, deleteOperation } = proxyActivities<OperationActivities>({
+  startToCloseTimeout: '10m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+});
+
+/** Such as a time to live of years: timers must not be longer. */
+const LONGEST_WAIT_MS = 24 * 3_600_000;
+
+/**
+ * Carries out a VirtualMachineOperation: starts its run, has that do as the object says, and deletes the object when
+ * its time after the end is over. All that it knows is the object's identity: what is to be done is read from the API
+ * server, so that whoever starts it without an object starts nothing.
+ */
+export const operation = (key: OperationKey): Promise<void> =>
+  // Whoever wants it to end aborts or deletes the object.
+  CancellationScope.nonCancellable(() => carryOut(key));
+
+async function carryOut(key: OperationKey): Promise<void> {
+  const { cluster: _, ...ref } = key;
+  const name = escapeMarkdown(`${ref.namespace}/${ref.name}`);
+  let isAsked = false;
+  onSignal(changed, 'The operation has changed: look again.', () => (isAsked = true));
+  const wait = (ms: number): Promise<unknown> => condition(() => isAsked, Math.min(ms, LONGEST_WAIT_MS));
+  for (let isKnown = false; ; isKnown = true) {
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operation>(key);
+    isAsked = false;
+    const now: Beginning = await beginOperation(ref);
+    if (now.is === 'missing' && !isKnown) throw unknownOperation(key);
+    if (now.is === 'missing') return;
+    setCurrentDetails(`Operation **${name}**: **${now.is}**`);
+    if (now.is === 'paused') await wait(LONGEST_WAIT_MS);
+    else if (now.is === 'run') {
+      if (now.input !== null) await startRun(key, now.input);
+      await waitingActivities<OperationActivities>('10s').followOperation(ref);
+    } else if (now.deleteAt === null) return;
+    else if (now.deleteAt > Date.now()) await wait(now.deleteAt - Date.now());
+    else await deleteOperation(ref);
+  }
+}
+
+const unknownOperation = ({ namespace, name, uid }: OperationKey): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(
+    `there is no VirtualMachineOperation ${namespace}/${name} with the UID ${uid}: make one, and drover carries it out`,
+    'Refused',
+  );
+
+/** Starts the run, unless there is or was one: it outlives this workflow, which finds it again by its id. */
+async function startRun(key: OperationKey, input: RunInput): Promise<void> {
+  const { action, requestedBy, reason, chosen } = input;
+  const vms = Object.values(chosen).reduce((sum, names) => sum + Object.keys(names).length, 0);
+  try {
+    await startChild<typeof powerVms>('powerVms', {
+      workflowId: operationRunIdOf(key),
+      args: [input],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+      memo: { action, requestedBy, reason, vms, begunAt: new Date().toISOString() },
+      typedSearchAttributes: new TypedSearchAttributes([
+        { key: DroverCluster, value: key.cluster },
+        { key: DroverPhase, value: ACTION_LABELS[action].doing },
+      ]),
+      staticSummary: summary(`${action} of ${formatVms(vms)}`),
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}

@@ -63,11 +63,11 @@ function readFile(file: string): KubeConfig {
     // By name: the paths in the file are relative to its folder.
     config.loadFromFile(file);
   } catch (error) {
-    throw new KubeConfigError(`${file} is no kubeconfig: ${whyUnreadable(error)}; ${CURE}`, { cause: error });
+    throw new KubeConfigError(`${file} is not a valid kubeconfig: ${whyUnreadable(error)}; ${CURE}`, { cause: error });
   }
   const parts = [config.getClusters(), config.getContexts(), config.getUsers()];
   if (parts.every(({ length }) => length === 0)) {
-    throw new KubeConfigError(`${file} is no kubeconfig: it has no clusters, contexts or users; ${CURE}`);
+    throw new KubeConfigError(`${file} is not a valid kubeconfig: it has no clusters, contexts or users; ${CURE}`);
   }
   return config;
 }

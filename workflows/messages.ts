@@ -1,5 +1,6 @@
 import { defineQuery } from '@temporalio/workflow';
 import type { RolloutStatus } from '../api/pool/pool.ts';
+import type { Act } from '../decisions/history/act.ts';
 import type { ResourceVersions } from '../decisions/lib/resource-versions.ts';
 import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
 import type { PowerProgress } from '../decisions/power/progress.ts';
@@ -50,8 +51,7 @@ export {
 export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
 
 /**
- * What a command has done to the pool or set or its VMs, for `drover history`: it stays in Temporal's history, and
- * changes nothing.
+ * What a command has done to the pool or set or its VMs, for `drover history`: changes nothing else.
  */
 export const record = signalOf<ActRecord>('record', actRecord);
 
@@ -112,6 +112,9 @@ export interface PoolProgress {
   /** How the rollout stands; null before the first look. */
   rollout: RolloutStatus | null;
 }
+
+/** What the workflow has recorded of what it did. Its result tells the same, if it has one. */
+export const acts = defineQuery<Act[]>('acts');
 
 export const progress = defineQuery<PoolProgress>('progress');
 

@@ -72,7 +72,7 @@ export function createPoolActivities({
       let reached = await cache.catchUp(minVersions);
       let pool = await knownPool(client, cache, { namespace, name });
       if (pool !== undefined && isMislabelled(cache, pool)) {
-        // Its record may be newer than this cache, and a VM that was made for it is no replica too many.
+        // Its record may be newer than this cache, and a VM that was made for it is not a surplus replica.
         const live = await livePool(client, { namespace, name, uid: pool.metadata.uid });
         reached = await cache.catchUp({ ...minVersions, pools: live?.metadata.resourceVersion });
         pool = await knownPool(client, cache, { namespace, name });

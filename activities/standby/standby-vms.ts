@@ -125,7 +125,7 @@ export class StandbyVms {
         pool = await this.#poolNow();
         vm = stored as Stored<VirtualMachine>;
         this.#saw({ pools: pool?.metadata.resourceVersion, vms: resourceVersion });
-        const why = isStandbyNow(pool, vmView(vm)) ? whyNot(pool, name) : 'it is no standby VM';
+        const why = isStandbyNow(pool, vmView(vm)) ? whyNot(pool, name) : 'it is not a standby VM';
         if (why !== null) log.info('a standby VM is left as it is', { name, reason: why });
         return why === null;
       },

@@ -48,7 +48,7 @@ export function timeZoneFault(name: string): string | undefined {
     const meant = closest(name, ['UTC', ...Intl.supportedValuesOf('timeZone')]);
     return meant === undefined
       ? `${name} is not a time zone: use a name such as Europe/Zurich or UTC`
-      : `${name} is no time zone; did you mean ${meant}?`;
+      : `${name} is not a time zone; did you mean ${meant}?`;
   }
 }
 

@@ -141,7 +141,7 @@ function formatSyntax(error: YAMLError, document: Document.Parsed): string {
     return 'a value is followed by more keys: put a text that holds ": " in quotes, or check the indentation of the next line';
   }
   if (/call stack/i.test(error.message)) return TOO_DEEP;
-  return `this is no valid YAML: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
+  return `invalid YAML: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
 }
 
 function keyAt(document: Document.Parsed, offset: number): string {
@@ -163,7 +163,7 @@ function scalarFaults(document: Document.Parsed, at: At): Fault[] {
   visit(document, {
     Scalar: (_, { value, source, range }) => {
       if (typeof value !== 'number') return;
-      if (!Number.isFinite(value)) faults.push(at(range![0], `${source} is no number that JSON can carry`));
+      if (!Number.isFinite(value)) faults.push(at(range![0], `${source} is not a number that JSON can represent`));
       else if (Number.isInteger(value) && !Number.isSafeInteger(value) && !/[.eE]/.test(source ?? '')) {
         faults.push(
           at(

@@ -51,7 +51,8 @@ function checkComparison(reader: Reader): void {
   const key = namespacedName(reader);
   const sign = reader.take();
   const value = reader.word() ?? '';
-  if (!/^-?\d+$/.test(value)) reader.fail(`${JSON.stringify(value)} behind ${key}${sign} is no whole number`);
+  if (!/^-?\d+$/.test(value))
+    reader.fail(`the value after ${key}${sign} must be an integer, not ${JSON.stringify(value)}`);
 }
 
 function requirementOf(reader: Reader): Requirement {
@@ -64,7 +65,7 @@ function requirementOf(reader: Reader): Requirement {
   if (sign === 'notin') return { key, operator: 'NotIn', values: valuesOf(reader) };
   if (sign === '=' || sign === '==' || sign === '!=')
     return { key, operator: OPERATORS[sign], values: [valueOf(reader)] };
-  return reader.fail(`${JSON.stringify(sign)} behind ${key} is none of =, ==, !=, in and notin`);
+  return reader.fail(`${JSON.stringify(sign)} after ${key} is none of =, ==, !=, in and notin`);
 }
 
 function namespacedName(reader: Reader): string {
@@ -77,7 +78,7 @@ function namespacedName(reader: Reader): string {
     );
   return LabelKey.safeParse(key).success
     ? key
-    : reader.fail(`${JSON.stringify(key)} is no label key such as app or example.com/app`);
+    : reader.fail(`${JSON.stringify(key)} is not a valid label key, such as app or example.com/app`);
 }
 
 /** An empty value is valid too. */
@@ -85,7 +86,7 @@ function valueOf(reader: Reader): string {
   const value = reader.word() ?? '';
   if (LabelValue.safeParse(value).success) return value;
   return reader.fail(
-    `${JSON.stringify(value)} is no label's value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends`,
+    `${JSON.stringify(value)} is not a valid label value: use at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends`,
   );
 }
 
@@ -130,6 +131,6 @@ class Reader {
   }
 
   fail(why: string): never {
-    throw new RangeError(`${JSON.stringify(this.#text)} is no label selector: ${why}; ${SHAPE}`);
+    throw new RangeError(`${JSON.stringify(this.#text)} is not a valid label selector: ${why}; ${SHAPE}`);
   }
 }

@@ -44,12 +44,14 @@ function kindOf<K extends Kind>(word: string, kinds: readonly K[]): K {
     word,
     kinds.flatMap(({ words }) => words),
   );
-  throw new UsageError(`"${word}" is no kind that this command takes; did you mean ${right ?? kindArguments(kinds)}?`);
+  throw new UsageError(
+    `"${word}" is not a kind that this command takes; did you mean ${right ?? kindArguments(kinds)}?`,
+  );
 }
 
 function checkName(name: string): string {
   if (NAME.test(name)) return name;
-  throw new UsageError(`"${name}" is no name of an object: those have a-z, 0-9, - and . in them`);
+  throw new UsageError(`"${name}" is not a valid object name: use lower-case letters, digits, "-" and "."`);
 }
 
 /** Like `targetsOf`, for commands that need names. Throws `UsageError`. */

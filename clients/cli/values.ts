@@ -20,7 +20,7 @@ export function duration(text: string): number {
 export function someTime(text: string): number {
   const ms = duration(text);
   if (ms > 0) return ms;
-  throw new InvalidArgumentError('Give a duration longer than no time, such as 30s, 5m or 1h30m.');
+  throw new InvalidArgumentError('Give a duration greater than 0, such as 30s, 5m or 1h30m.');
 }
 
 /** Parses a whole number from 0 that fits Kubernetes' int32. */

@@ -5,6 +5,7 @@ import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
+import { someTime } from '../cli/values.ts';
 import type { Pool } from '../pool/objects.ts';
 import type { DataFormat } from '../rollout/data.ts';
 import type { Revision } from '../rollout/revisions/revisions.ts';
@@ -13,17 +14,20 @@ import { inSession, type Session } from '../session/session.ts';
 interface HistoryOptions {
   vm?: string;
   output?: DataFormat;
+  /** Milliseconds. */
+  since?: number;
 }
 
 export const historyCommand = (): Command =>
   new Command('history')
     .description(
       'what drover has done to the VMs of a pool or replica set, or to a VM of any owner (restarts, machine type transitions, and what its pool or set did to it), ' +
-        'as far back as Temporal keeps it: when, from what to what, who asked, how it ended',
+        'as far back as it is on record: when, from what to what, who asked, how it ended',
     )
     .argument('<kind>', `${kindArguments([...OWNERS, Vms])}, or KIND/NAME`)
     .argument('[names...]')
     .option('--vm <name>', 'only what was done to this VM')
+    .option('--since <duration>', 'only what was in progress or ended within this time, such as 30m or 2d', someTime)
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
       'after',
@@ -32,6 +36,7 @@ export const historyCommand = (): Command =>
         ['What has become of one of them', 'drover history pool web --vm web-3'],
         ['Which VMs of a replica set came and went', 'drover history vmrs runners'],
         ['Who has restarted a VM, or changed its machine type', 'drover history vm db-1'],
+        ['What was done since yesterday', 'drover history pool web --since 1d'],
         ['What went wrong', 'drover history pool web -o json | jq \'.[] | select(.end == "Failed")\''],
       ),
     )
@@ -40,14 +45,14 @@ export const historyCommand = (): Command =>
     );
 
 /** Shows the history of a pool, replica set or VM, which may be deleted. */
-async function history(session: Session, words: string[], { vm, output }: HistoryOptions): Promise<void> {
+async function history(session: Session, words: string[], { vm, output, since }: HistoryOptions): Promise<void> {
   const { kind, names } = namedTargetsOf(words, [...OWNERS, Vms]);
   const owner = ownerKindOf(kind.resource.kind);
   if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${kind.words[0]} at a time`);
   if (owner === undefined && vm !== undefined)
     throw new UsageError('--vm chooses among the VMs of a pool or replica set');
   const [
-    { readActions, readActionsOfVm },
+    { readActs, readActsOfVm },
     { withQueued },
     { aboutVm, actionsTable, grouped },
     { printData },
@@ -59,13 +64,15 @@ async function history(session: Session, words: string[], { vm, output }: Histor
     import('../rollout/data.ts'),
     import('../session/unknown-cluster.ts'),
   ]);
-  const { client } = await session.temporal();
   const name = names[0]!;
   const ref = { cluster: session.cluster, namespace: await session.namespace(), name };
-  const revisions = (pool: string): Promise<Revision[]> => revisionsOf(session, pool);
+  const reading = {
+    revisionsOf: (pool: string) => revisionsOf(session, pool),
+    since: since === undefined ? null : Date.now() - since,
+  };
   const told = await (owner === undefined
-    ? readActionsOfVm(client, ref, revisions)
-    : readActions(client, owner, ref, revisions));
+    ? readActsOfVm(session, ref, reading)
+    : readActs(session, owner, ref, reading));
   const all = await withQueued(await session.kube(), ref.namespace, told);
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (actions.length === 0) await remarkOnCluster(session);
@@ -74,7 +81,7 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   // Throws if there is no such object either, because the name was mistyped.
   await ofKnownKind(kind.resource, (await session.kube()).get(kind.resource, { namespace: ref.namespace, name }));
   note(
-    `Temporal knows of nothing that was done to ${owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`)}`,
+    `nothing is on record that was done to ${owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`)}`,
   );
 }
 

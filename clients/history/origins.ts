@@ -1,5 +1,5 @@
+import type { Act } from '../../decisions/history/act.ts';
 import type { Revision } from '../rollout/revisions/revisions.ts';
-import type { Action } from './actions.ts';
 
 /** Who asked for a template, and why, as `drover rollout history` shows it. */
 export type Origin = Pick<Revision, 'hash' | 'requestedBy' | 'changeCause'>;
@@ -9,7 +9,7 @@ export type Origin = Pick<Revision, 'hash' | 'requestedBy' | 'changeCause'>;
  * does not say so. A revision records only its newest rollout. Its earlier rollouts, before a rollout of another
  * revision, stay as they are.
  */
-export function withOrigins(actions: readonly Action[], revisions: readonly Origin[]): Action[] {
+export function withOrigins(actions: readonly Act[], revisions: readonly Origin[]): Act[] {
   const origins = new Map(revisions.map((revision) => [revision.hash, revision]));
   let newer: string | null = null;
   const newestFirst = actions.toReversed().map((action) => {
@@ -22,11 +22,10 @@ export function withOrigins(actions: readonly Action[], revisions: readonly Orig
 }
 
 /** VM creation doesn't count: drover creates a VM because one is missing, whoever asked for the revision. */
-const isUpdate = (action: Action): action is Action & { to: string } =>
-  action.to !== null && action.action !== 'create';
+const isUpdate = (action: Act): action is Act & { to: string } => action.to !== null && action.action !== 'create';
 
 /** Nobody asked for what drover rolls back by itself. */
-function withOrigin(action: Action, origin: Origin | undefined): Action {
+function withOrigin(action: Act, origin: Origin | undefined): Act {
   if (origin === undefined || action.requestedBy === 'drover') return action;
   const reason = [action.reason, origin.changeCause].filter((words) => words !== null).join(': ');
   return { ...action, requestedBy: action.requestedBy ?? origin.requestedBy, reason: reason === '' ? null : reason };

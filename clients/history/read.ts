@@ -1,123 +1,118 @@
-import type { Client } from '@temporalio/client';
+import type { Act } from '../../decisions/history/act.ts';
 import type { PoolRef } from '../../workflows/ids.ts';
+import { acts as recorded } from '../../workflows/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
+import { note } from '../cli/output.ts';
+import { askProgress, resultOf } from '../runs/status.ts';
+import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
-import { actionsOf, healsOf, type Action } from './actions.ts';
-import { wideActionsOf, type WideAction } from './any-owner.ts';
-import { decodePayloads } from './decoded.ts';
-import type { History } from './events.ts';
 import { withOrigins, type Origin } from './origins.ts';
 import { aboutVm } from './table.ts';
 
 const AT_ONCE = 8;
 
-/** Returns the origins of a pool's kept templates, by pool name; empty if the pool is deleted. */
-type RevisionsOf = (pool: string) => Promise<Origin[]>;
+export interface ReadOptions {
+  /** Returns the origins of a pool's kept templates, by pool name; empty if the pool is deleted. */
+  revisionsOf: (pool: string) => Promise<Origin[]>;
+  /** Leaves out what was over by then; milliseconds since the epoch. */
+  since: number | null;
+}
 
-/**
- * Returns all that Temporal still knows of what drover did to the VMs of a pool or replica set, the oldest first.
- * Throws `Failure` if Temporal lacks drover's search attributes.
- */
-export async function readActions(
-  client: Client,
-  kind: OwnerKind,
-  ref: PoolRef,
-  revisionsOf: RevisionsOf,
-): Promise<Action[]> {
+/** Returns what was done to the VMs of a pool or replica set as far as it is on record, the oldest first. */
+export async function readActs(session: Session, kind: OwnerKind, ref: PoolRef, options: ReadOptions): Promise<Act[]> {
   const { namespace, name } = ref;
-  const own = await readOwn(client, kind, ref, revisionsOf);
-  const key = `${namespace}/${name}`;
-  const acted = new Set(own.flatMap(({ vms }) => vms));
-  const isOf = (vm: string): boolean => {
-    const vmName = vm.slice(namespace.length + 1);
-    return vm.startsWith(`${namespace}/`) && (acted.has(vmName) || kind.hasNamed(name, vmName));
+  const own = await readOwn(session, kind, ref, options);
+  const members = new Set(own.flatMap(({ vms }) => vms));
+  const isOf = (key: string): boolean => {
+    if (key === poolKey(namespace, name)) return kind === Pools;
+    const vm = nameIn(namespace, key);
+    return vm !== null && (members.has(vm) || kind.hasNamed(name, vm));
   };
-  const wide = await readWide(
-    client,
-    ref,
-    ({ vms, pools }) => (kind === Pools && pools.includes(key)) || vms.some(isOf),
-  );
-  return inOrder([...own, ...wide.map(inNamespace)]);
+  return inOrder([...own, ...(await readRuns(session, ref, options, isOf))], options);
 }
 
 /**
- * As `readActions`, for one VM of any owner: its restarts and machine type transitions and, if the VM is named like one
+ * As `readActs`, for one VM of any owner: its restarts and machine type transitions and, if the VM is named like one
  * of a pool or replica set, what those did to it.
  */
-export async function readActionsOfVm(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
+export async function readActsOfVm(session: Session, ref: PoolRef, options: ReadOptions): Promise<Act[]> {
   const { namespace, name } = ref;
   const owner = name.slice(0, Math.max(name.lastIndexOf('-'), 0));
   const kinds = OWNERS.filter(({ hasNamed }) => hasNamed(owner, name));
-  const own = await Promise.all(kinds.map((kind) => readOwn(client, kind, { ...ref, name: owner }, revisionsOf)));
-  const wide = await readWide(client, ref, ({ vms }) => vms.includes(`${namespace}/${name}`));
-  return inOrder([...aboutVm(own.flat(), name), ...wide.map(inNamespace)]);
+  const own = await Promise.all(kinds.map((kind) => readOwn(session, kind, { ...ref, name: owner }, options)));
+  const runs = await readRuns(session, ref, options, (key) => nameIn(namespace, key) === name);
+  return inOrder([...aboutVm(own.flat(), name), ...runs], options);
 }
 
-/** What the workflows of one pool or replica set did, and its batches and healing cycles. */
-async function readOwn(client: Client, kind: OwnerKind, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
-  const { cluster, namespace, name } = ref;
-  const id = kind.workflowId(ref);
-  const listed = await listRuns(
-    client,
-    `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND ${kind.searchAttribute} = '${name}'`,
-  );
-  // Kinds of sets share a search attribute.
-  const ours = listed.filter(({ workflowId }) => workflowId === id || workflowId.startsWith(`${id}/`));
-  const read = await eachAtOnce(ours, async (run) => ({
-    workflowId: run.workflowId,
-    history: await historyOf(client, run),
-  }));
-  const runs = read.flatMap(({ workflowId, history }) => (history === null ? [] : [{ workflowId, history }]));
-  const own = inOrder([...runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history)), ...healsOf(runs)]);
-  return own.length === 0 || kind !== Pools ? own : withOrigins(own, await revisionsOf(name));
+/** Returns what a workflow has on record over all its runs, the oldest first. Throws if it can't be asked. */
+export async function actsOfWorkflow(session: Session, workflowId: string): Promise<Act[]> {
+  const runs = await listRuns(session, `WorkflowId = '${workflowId}'`);
+  return (await Promise.all(runs.map((run) => actsOf(session, run)))).flat();
 }
 
-const inOrder = (actions: Action[]): Action[] =>
-  actions.sort((one, other) => one.time.localeCompare(other.time) || one.workflow.localeCompare(other.workflow));
+async function readOwn(session: Session, kind: OwnerKind, ref: PoolRef, options: ReadOptions): Promise<Act[]> {
+  const own = await readAll(session, `WorkflowId = '${kind.workflowId(ref)}'`, options);
+  return own.length === 0 || kind !== Pools ? own : withOrigins(own, await options.revisionsOf(ref.name));
+}
 
-const inNamespace = ({ pools: _pools, vms, ...action }: WideAction): Action => ({
-  ...action,
-  vms: vms.map((vm) => vm.slice(vm.indexOf('/') + 1)),
-});
-
-/** What the runs did that people started, as far as it is wanted: they may be about many thousands of other VMs. */
-async function readWide(
-  client: Client,
+/** What runs did that people have started, to what is wanted: they may be about thousands of other VMs. */
+async function readRuns(
+  session: Session,
   { cluster, namespace }: PoolRef,
-  isWanted: (action: WideAction) => boolean,
-): Promise<WideAction[]> {
-  const runs = await listRuns(
-    client,
+  options: ReadOptions,
+  isWanted: (key: string) => boolean,
+): Promise<Act[]> {
+  const query =
     `DroverCluster = '${cluster}' AND (WorkflowType = 'powerVms' OR WorkflowType = 'machineTypeTransition')` +
-      ` AND (DroverNamespaces = '${namespace}' OR DroverNamespaces IS NULL)`,
-  );
-  const oldestFirst = runs.sort((one, other) => one.startedAt - other.startedAt);
-  const groups = [...Map.groupBy(oldestFirst, ({ workflowId }) => workflowId)];
-  const actions = await eachAtOnce(groups, async ([workflowId, ofOne]) => {
-    const histories: History[] = [];
-    for (const run of ofOne) {
-      const history = await historyOf(client, run);
-      if (history !== null) histories.push(history);
-    }
-    return wideActionsOf(workflowId, histories).filter(isWanted);
+    ` AND (DroverNamespaces = '${namespace}' OR DroverNamespaces IS NULL)`;
+  return (await readAll(session, query, options)).flatMap((act) => {
+    const wanted = act.vms.filter(isWanted);
+    const vms = wanted.flatMap((key) => nameIn(namespace, key) ?? []);
+    // A change of the pool's template is one of the pool as a whole.
+    return [...(vms.length < wanted.length ? [[]] : []), ...(vms.length > 0 ? [vms] : [])].map((vms) => ({
+      ...act,
+      vms,
+    }));
   });
-  return actions.flat();
+}
+
+/** What is on record in the workflows that a query lists. Notes which can't be asked; throws if none can. */
+async function readAll(session: Session, query: string, { since }: ReadOptions): Promise<Act[]> {
+  const ends = since === null ? '' : ` AND (CloseTime IS NULL OR CloseTime >= '${new Date(since).toISOString()}')`;
+  const left = await listRuns(session, query + ends);
+  const read: Act[] = [];
+  const problems: Error[] = [];
+  const next = async (): Promise<void> => {
+    for (let run = left.pop(); run !== undefined; run = left.pop()) {
+      const { workflowId: id } = run;
+      const acts = await actsOf(session, run).catch(
+        (error: unknown) => new Failure(`what ${id} did is not known: ${sentenceOf(error)}`, { cause: error }),
+      );
+      if (acts instanceof Error) problems.push(acts);
+      else read.push(...acts);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  if (read.length === 0 && problems.length > 0) throw problems[0]!;
+  for (const { message } of problems) note(message);
+  return read;
 }
 
 interface Run {
   workflowId: string;
   runId: string;
-  /** Milliseconds since the epoch. */
-  startedAt: number;
+  status: string;
 }
 
-/** Lists the runs that Temporal still has, in any order. */
-async function listRuns(client: Client, query: string): Promise<Run[]> {
+/** Lists the last run of each workflow: it tells what those before it have handed on. */
+async function listRuns(session: Session, query: string): Promise<Run[]> {
+  const { client } = await session.temporal();
   const listed: Run[] = [];
   try {
-    for await (const { workflowId, runId, startTime } of client.workflow.list({ query }))
-      listed.push({ workflowId, runId, startedAt: startTime.getTime() });
+    const last = `${query} AND ExecutionStatus != 'ContinuedAsNew'`;
+    for await (const { workflowId, runId, status } of client.workflow.list({ query: last }))
+      listed.push({ workflowId, runId, status: status.name });
     return listed;
   } catch (error) {
     if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
@@ -128,25 +123,34 @@ async function listRuns(client: Client, query: string): Promise<Run[]> {
   }
 }
 
-/** Calls `read` for each item, a few at once. The results are in any order. */
-async function eachAtOnce<T, R>(items: readonly T[], read: (item: T) => Promise<R>): Promise<R[]> {
-  const left = [...items];
-  const results: R[] = [];
-  const next = async (): Promise<void> => {
-    for (let item = left.pop(); item !== undefined; item = left.pop()) results.push(await read(item));
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, next));
-  return results;
+/** A workflow that has ended with a result needs no worker to answer. */
+async function actsOf(session: Session, { workflowId, runId, status }: Run): Promise<Act[]> {
+  const { client } = await session.temporal();
+  const handle = client.workflow.getHandle(workflowId, runId);
+  if (status === 'COMPLETED') {
+    const result = await resultOf<{ acts?: Act[] } | undefined>(session, handle, new AbortController().signal);
+    return result?.acts ?? [];
+  }
+  const told = await askProgress(session, handle, recorded);
+  if (status === 'RUNNING') return told;
+  const why = `its workflow was ${ENDED[status] ?? 'ended'}`;
+  return told.map((act) => (act.end === 'InProgress' ? { ...act, end: 'Unknown', why } : act));
 }
 
-/** Null if Temporal has deleted the run since it was listed. */
-async function historyOf(client: Client, { workflowId, runId }: Run): Promise<History | null> {
-  try {
-    const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    await decodePayloads(history, client.options.loadedDataConverter.payloadCodecs);
-    return history;
-  } catch (error) {
-    if (grpcCodeOf(error) === GrpcCode.NOT_FOUND) return null;
-    throw error;
-  }
-}
+const ENDED: Record<string, string> = {
+  TERMINATED: 'terminated',
+  CANCELLED: 'canceled',
+  TIMED_OUT: 'timed out',
+  FAILED: 'failed',
+};
+
+const inOrder = (read: Act[], { since }: ReadOptions): Act[] =>
+  read
+    .filter(({ endedAt }) => since === null || endedAt === null || Date.parse(endedAt) >= since)
+    .sort((one, other) => one.time.localeCompare(other.time) || one.workflow.localeCompare(other.workflow));
+
+const poolKey = (namespace: string, name: string): string => `pool ${namespace}/${name}`;
+
+/** The name of a VM, of its key; null if that is one of another namespace, or a pool's. */
+const nameIn = (namespace: string, key: string): string | null =>
+  key.startsWith(`${namespace}/`) ? key.slice(namespace.length + 1) : null;

@@ -1,16 +1,16 @@
 import type { MemberKind } from '../../api/owner-kinds.ts';
+import type { Act } from '../../decisions/history/act.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { table, type Cell, type Style } from '../cli/output.ts';
-import type { Action } from './actions.ts';
 
 /** Merges actions that differ only in their VMs. */
-export function grouped(actions: Action[]): Action[] {
+export function grouped(actions: Act[]): Act[] {
   const groups = Map.groupBy(actions, ({ vms, ...rest }) => (vms.length === 0 ? rest : JSON.stringify(rest)));
   return [...groups.values()].map((group) => ({ ...group[0]!, vms: group.flatMap(({ vms }) => vms) }));
 }
 
 /** What was done to one VM. */
-export const aboutVm = (actions: Action[], vm: string): Action[] =>
+export const aboutVm = (actions: Act[], vm: string): Act[] =>
   actions.filter(({ vms }) => vms.includes(vm)).map((action) => ({ ...action, vms: [vm] }));
 
 const WELL = new Set(['Done', 'Updated', 'Restarted', 'Healed', 'Asked']);
@@ -22,7 +22,7 @@ function styleOf(end: string): Style {
 }
 
 /** `members`: what the actions were done to, as sentences call one. */
-export function actionsTable(actions: Action[], members: MemberKind['noun']): string[] {
+export function actionsTable(actions: Act[], members: MemberKind['noun']): string[] {
   const rows = actions.map(({ time, action, vms, from, to, requestedBy, end, why, reason }): Cell[] => [
     `${time.slice(0, 19)}Z`,
     action,

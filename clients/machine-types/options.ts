@@ -190,13 +190,13 @@ async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {
     const [cron, duration, timeZone] = [words.slice(0, 5).join(' '), words[5], words[6]];
     if (duration === undefined || words.length > 7) {
       throw new RangeError(
-        `${JSON.stringify(text)} is no window: write the five fields of a cron, a duration and perhaps a time zone, as in "0 2 * * * 4h UTC"`,
+        `${JSON.stringify(text)} is not a valid window: write the five fields of a cron, a duration and perhaps a time zone, as in "0 2 * * * 4h UTC"`,
       );
     }
     const fault =
       cronFault(cron) ??
-      (durationMs(duration) === 0 ? 'it must be longer than no time' : timeZone && timeZoneFault(timeZone));
-    if (fault) throw new RangeError(`${JSON.stringify(text)} is no window: ${fault}`);
+      (durationMs(duration) === 0 ? 'it must be greater than 0' : timeZone && timeZoneFault(timeZone));
+    if (fault) throw new RangeError(`${JSON.stringify(text)} is not a valid window: ${fault}`);
     return { cron, duration, ...(timeZone === undefined ? {} : { timeZone }) };
   }
 }
@@ -206,7 +206,7 @@ async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {
  */
 function notEmpty(glob: string): string {
   if (glob !== '') return glob;
-  throw new RangeError('"" is no glob: it would match nothing');
+  throw new RangeError('"" is not a valid glob: it would match nothing');
 }
 
 const VM_NAME = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?\/)?[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;
@@ -218,5 +218,5 @@ function vmName(text: string): string {
 
 function machineType(text: string): string {
   if (/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/.test(text)) return text;
-  throw new RangeError(`${JSON.stringify(text)} is no machine type such as pc-q35-rhel9.2.0`);
+  throw new RangeError(`${JSON.stringify(text)} is not a machine type such as pc-q35-rhel9.2.0`);
 }

@@ -11,7 +11,7 @@ import type {
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { note, plain, print, table } from '../cli/output.ts';
-import { changedVms } from '../history/changed-vms.ts';
+import { actsOfWorkflow } from '../history/read.ts';
 import { printData } from '../rollout/data.ts';
 import { readRun, type RunStatus } from '../runs/status.ts';
 import type { Session } from '../session/session.ts';
@@ -44,7 +44,7 @@ export async function printReport(session: Session, id: string, output?: ReportF
     readReported(kube, namespace),
     readPoolRecords(kube, namespace),
     // Ignored: whatever is wrong also fails the progress query, which reports it.
-    changedVms(client, id).catch(() => []),
+    changedVms(session, id).catch(() => []),
   ]);
   const isCutOff = status !== null && status.ended !== null && status.phase !== 'Refused';
   const all = reportOf({ id: shortIdOf(id), vms, pools, progress: status, isCutOff, changed });
@@ -68,6 +68,12 @@ export async function printReport(session: Session, id: string, output?: ReportF
     ).join('\n'),
   );
 }
+
+/** The VMs that are on record as changed, by `namespace/name`: this includes VMs deleted since. */
+const changedVms = async (session: Session, id: string): Promise<string[]> =>
+  (await actsOfWorkflow(session, id))
+    .filter(({ action, end }) => action === 'machine type' && end === 'Done')
+    .flatMap(({ vms }) => vms.filter((vm) => !vm.startsWith('pool ')));
 
 /** Null with a problem if the workflow can't be asked. */
 const tryToRead = (

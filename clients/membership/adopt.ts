@@ -50,7 +50,7 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
   printJoining(compared);
   const remark = otherNames(key.name, compared);
   if (remark !== undefined) note(remark);
-  if (keepReplicas) note(`pool ${key.name} goes on wanting ${pool.spec.replicas} VMs: what is too many leaves`);
+  if (keepReplicas) note(`pool ${key.name} keeps replicas: ${pool.spec.replicas}: surplus VMs will be removed`);
   if (dryRun !== 'none')
     return print(`${vms.length} ${vms.length === 1 ? 'VM' : 'VMs'} would be adopted${dryRunRemark(dryRun)}`);
   const changed = vms.map(({ metadata: { name, uid } }) => ({ name, uid }));

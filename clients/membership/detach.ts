@@ -158,7 +158,7 @@ function whyNot(vm: Vm, decrement: boolean): string | null {
       : `has no controller, and a worker will remove the labels of pool ${label}`;
   }
   if (kindOf(owner) !== 'VirtualMachinePool')
-    return `belongs to ${owner.kind} ${owner.name}, which is no pool of drover's`;
+    return `belongs to ${owner.kind} ${owner.name}, which is not a pool of drover's`;
   if (vm.metadata.deletionTimestamp !== undefined) return 'is being deleted';
   const { roleLabel, removing } = vmView(vm);
   if (roleLabel !== null && decrement)

@@ -115,8 +115,8 @@ const isApart = (vm: Stored<Vm>): boolean => roleOf(vm.metadata.labels) !== null
 
 /** Says that VMs are left out which their pool has beside its replicas, and starts and stops itself. */
 export function formatApart(apart: readonly string[], verb: string): string {
-  const [why, them] = apart.length === 1 ? ['it is no replica', 'it'] : ['they are no replicas', 'them'];
-  return `left out: ${formatNames(apart)}: ${why} of a pool; to ${verb} ${them} all the same, give names`;
+  const [what, them] = apart.length === 1 ? ['a standby or extra VM', 'it'] : ['standby or extra VMs', 'them'];
+  return `left out: ${formatNames(apart)}: ${what} of a pool; to ${verb} ${them} all the same, give names`;
 }
 
 /** Returns a predicate for the VMs that this owner controls. */

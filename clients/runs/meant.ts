@@ -34,14 +34,14 @@ function wholeIdOf(
   { idOf, noun }: Pick<RunKind<never, never>, 'idOf' | 'noun'>,
   id: string,
 ): string {
-  if (id === '') throw new UsageError(`which ${noun}? "" is no id`);
+  if (id === '') throw new UsageError(`which ${noun}? "" is not an id`);
   if (!id.includes('/')) return idOf(cluster, id);
   const own = idOf(cluster, '');
   const last = id.startsWith(own) ? id.slice(own.length) : '';
   if (last !== '' && !last.includes('/')) return id;
   const isOfKind = !id.startsWith(own) && id.startsWith(own.slice(0, own.indexOf('/') + 1));
   throw new UsageError(
-    isOfKind ? `${id} is of another cluster than ${cluster}: give that one with --cluster` : `${id} is no ${noun}`,
+    isOfKind ? `${id} is of another cluster than ${cluster}: give that one with --cluster` : `${id} is not a ${noun}`,
   );
 }
 

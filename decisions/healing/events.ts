@@ -9,15 +9,15 @@ export interface HealingEvent {
   type: 'Normal' | 'Warning';
   reason: EventReason;
   note: string;
-  /** The cycle whose end the Event tells, for `drover history`. */
-  ended?: Pick<Cycle, 'vm' | 'startedAt'> & CycleEnd;
+  /** The end of a cycle that the Event tells, for `drover history`. */
+  ended?: Pick<Cycle, 'vm'> & CycleEnd;
 }
 
 /** The Event about the end of a cycle; none for a VM that runs well again without a replacement. */
-export function endEvent({ vm, startedAt }: Cycle, { end, why }: CycleEnd, attempts: number): HealingEvent[] {
+export function endEvent({ vm }: Cycle, { end, why }: CycleEnd, attempts: number): HealingEvent[] {
   if (end === 'Healed' && attempts === 0) return [];
   const [type, reason, note] = END_EVENTS[end];
-  return [{ type, reason, note: note(vm, why, attempts), ended: { vm, startedAt, end, why } }];
+  return [{ type, reason, note: note(vm, why, attempts), ended: { vm, end, why } }];
 }
 
 type Note = (vm: string, why: string, attempts: number) => string;

@@ -106,6 +106,6 @@ class Reader {
   }
 
   fail(why: string): never {
-    throw new RangeError(`${JSON.stringify(this.#glob)} is no glob: ${why}`);
+    throw new RangeError(`${JSON.stringify(this.#glob)} is not a valid glob: ${why}`);
   }
 }

@@ -26,6 +26,11 @@ export function bytesOfNames(vmis: Readonly<Record<string, Readonly<Record<strin
   return bytes;
 }
 
+/** How many bytes the records of a run over these VMs may take beside its state. */
+export const bytesOfRecords = (chosen: Parameters<typeof bytesOfNames>[0]): number =>
+  MAX_BYTES + RECORDS_LEAST - bytesOfNames(chosen);
+
+const RECORDS_LEAST = 100_000;
 const REASONS_KEPT = 100;
 const WHY_LENGTH = 300;
 

@@ -72,7 +72,7 @@ function poolVmUnproven({ cause: { because }, way, owner, vmi }: RemovalProofInp
       // What was to be kept a moment ago is still kept.
       return vm.removing ? 'its disks are to be kept' : null;
     case 'Surge':
-      return isKnownExtra(vm) && way === 'delete' ? null : 'it is no extra VM';
+      return isKnownExtra(vm) && way === 'delete' ? null : 'it is not an extra VM';
     case 'Ended':
       return 'no VM leaves a pool for that';
     case 'Named':

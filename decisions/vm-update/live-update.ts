@@ -114,7 +114,7 @@ function refuseMemory(wanted: string | null, { memory, migratable }: VmiView): s
   const amount = amountOf(wanted);
   const most = amountOf(memory.maxGuest);
   const least = amountOf(memory.atBoot ?? memory.guest);
-  if (amount === null) return `${wanted} is no amount of memory`;
+  if (amount === null) return `${wanted} is not an amount of memory`;
   if (most === null) return 'the VMI was started without room for another amount of memory';
   if (amount > most)
     return `${wanted} of memory are more than the ${memory.maxGuest} that the VMI was started with room for`;

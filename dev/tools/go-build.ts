@@ -28,7 +28,7 @@ const REASONS: readonly [RegExp, (tool: Tool) => string][] = [
   [
     /dial tcp|no such host|i\/o timeout|proxyconnect|connection refused|TLS handshake|network is unreachable|module lookup disabled|lookup .* (?:on|:)/i,
     (tool) =>
-      `Go's modules could not be fetched, as there is no network: connect it or set GOPROXY, or give a binary with ${tool.variable}`,
+      `Go's modules could not be fetched, because there is no network: connect it or set GOPROXY, or give a binary with ${tool.variable}`,
   ],
   [
     /permission denied|read-only file system/i,

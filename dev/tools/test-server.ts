@@ -51,7 +51,7 @@ const REASONS: readonly [RegExp, string][] = [
   ],
   [
     /Could not transfer|Unknown host|offline mode|Network is unreachable|timed out|Connection refused/i,
-    `what it is made of could not be fetched, as there is no network: connect it, set Maven up for a mirror, or give a server with ${VARIABLE}`,
+    `what it is made of could not be fetched, because there is no network: connect it, set Maven up for a mirror, or give a server with ${VARIABLE}`,
   ],
   [/permission denied|read-only file system/i, "a folder can't be written: set DROVER_CACHE to one that can"],
 ];

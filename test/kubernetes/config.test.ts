@@ -36,22 +36,22 @@ describe('what is wrong with a kubeconfig is reported in one sentence with its n
     [
       'broken YAML',
       'clusters:\n  - name: [\n  foo: : bar\n',
-      'FILE is no kubeconfig: deficient indentation (3:3); give another with --kubeconfig',
+      'FILE is not a valid kubeconfig: deficient indentation (3:3); give another with --kubeconfig',
     ],
     [
       'no YAML',
       '',
-      'FILE is no kubeconfig: expected a document, but the input is empty; give another with --kubeconfig',
+      'FILE is not a valid kubeconfig: expected a document, but the input is empty; give another with --kubeconfig',
     ],
     [
       'a Pod',
       'apiVersion: v1\nkind: Pod\n',
-      'FILE is no kubeconfig: it has no clusters, contexts or users; give another with --kubeconfig',
+      'FILE is not a valid kubeconfig: it has no clusters, contexts or users; give another with --kubeconfig',
     ],
     [
       'no server',
       kubeconfig({ clusters: [{ name: 'c', cluster: {} }] }),
-      'FILE is no kubeconfig: clusters[0].cluster.server is missing; give another with --kubeconfig',
+      'FILE is not a valid kubeconfig: clusters[0].cluster.server is missing; give another with --kubeconfig',
     ],
     [
       'no current context',

@@ -5,6 +5,7 @@ import { refusalsAfter, type NotMoved, type RefusedEvacuation } from '../../deci
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
+import type { Journal } from '../history/journal.ts';
 import type { InFlight } from '../owners/in-flight.ts';
 import { ON_VMS } from '../owners/steps.ts';
 
@@ -14,6 +15,7 @@ export interface EvacuationsOptions {
   /** What a run hands to the next. */
   refusals: readonly RefusedEvacuation[] | undefined;
   inProgress: InFlight;
+  journal: Journal;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
   onChange: (minVersions?: ResourceVersions) => void;
 }
@@ -39,9 +41,10 @@ export class Evacuations {
   }
 
   begin(key: PoolKey, { vms, reason }: PoolStep & { kind: 'evacuate' }, known: ResourceVersions): void {
-    const { inProgress, onChange } = this.#options;
+    const { inProgress, journal, onChange } = this.#options;
     const names = vms.map(({ name }) => name);
     let minVersions: ResourceVersions = {};
+    journal.begin({ action: 'evacuate', vms: names, reason });
     const run = inProgress.run({ kind: 'evacuating', names, reason }, async () => {
       try {
         const done = await evacuateVms.executeWithOptions({ summary: summary(reason) }, [key, vms, known]);
@@ -61,6 +64,10 @@ export class Evacuations {
   }
 
   #note(tried: readonly string[], notMoved: readonly NotMoved[]): void {
+    const { journal } = this.#options;
+    for (const { vm, reason, why } of notMoved)
+      journal.end({ action: 'evacuate', vms: [vm] }, reason === 'Refused' ? { end: reason, why } : null);
+    journal.end({ action: 'evacuate', vms: tried }, { end: 'Done' });
     this.refusals = refusalsAfter(this.refusals, { tried, notMoved }, Date.now());
   }
 }

@@ -18,6 +18,7 @@ import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { actOf } from '../../decisions/rollout/state.ts';
 import { onSignal } from '../handlers.ts';
+import type { Journal } from '../history/journal.ts';
 import {
   attemptEnded,
   attemptWaiting,
@@ -42,6 +43,7 @@ export interface HealingsOptions {
   /** What was asked for before the last plan of the run before; absent in older histories. */
   asks: readonly HealingAsk[] | undefined;
   inProgress: InFlight;
+  journal: Journal;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
   onChange: (minVersions?: ResourceVersions) => void;
 }
@@ -66,18 +68,25 @@ export class Healings {
     this.#options = options;
     this.state = options.state === null ? null : takenOver(options.state);
     this.#asks = new Asks(options.asks);
-    onSignal(healPause, 'Replace no sick VM until healResume.', (asked) =>
-      this.#ask({ ask: 'pause', paused: actOf(asked, new Date(Date.now()).toISOString()) }),
-    );
-    onSignal(healResume, 'Replace sick VMs again.', () => this.#ask({ ask: 'resume' }));
+    const { journal } = options;
+    onSignal(healPause, 'Replace no sick VM until healResume.', (asked) => {
+      journal.asked('heal pause', asked);
+      this.#ask({ ask: 'pause', paused: actOf(asked, new Date(Date.now()).toISOString()) });
+    });
+    onSignal(healResume, 'Replace sick VMs again.', (asked) => {
+      journal.asked('heal resume', asked);
+      this.#ask({ ask: 'resume' });
+    });
     onSignal(
       healNow,
       'Do not wait with the healing of {"vm": …}, whatever it waits for; heal it again if it was given up or skipped.',
       (asked) => this.#healNow(asked),
     );
-    onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', ({ vm, by = 'unknown', why }) => {
-      const skipped = `skipped by ${by}${why === undefined ? '' : ` (${why})`}`;
-      if (vm !== undefined) this.#ask({ ask: 'skip', vm, skipped });
+    onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', ({ vm, ...asked }) => {
+      if (vm === undefined) return;
+      journal.asked('heal skip', asked, [vm]);
+      const { by = 'unknown', why } = asked;
+      this.#ask({ ask: 'skip', vm, skipped: `skipped by ${by}${why === undefined ? '' : ` (${why})`}` });
     });
     onSignal(attemptWaiting, 'Internal: a sick VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
       this.#ask({ ask: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
@@ -131,14 +140,20 @@ export class Healings {
   }
 
   #begin(key: PoolKey, { isAgain, ...attempt }: PlannedAttempt): void {
-    const { ref, inProgress } = this.#options;
+    const { ref, inProgress, journal } = this.#options;
     const { sick, startedAt, skipDelay } = attempt;
     const { name, why } = sick;
     const id = { vm: name, uid: sick.uid, attempt: sick.attempt, startedAt };
+    const workflow = this.#workflowIdOf(id);
+    if (!journal.isOpen(workflow)) {
+      // Of the attempt before.
+      journal.end({ action: 'heal', vms: [name] }, { end: 'SickAgain', why });
+      journal.begin({ action: 'heal', vms: [name], reason: `heal ${name}: ${why}`, workflow });
+    }
     void inProgress.run({ kind: 'batch', reason: `heal ${name}: ${why}` }, async () => {
       try {
         const child = await startChild<typeof healVm>('healVm', {
-          workflowId: this.#workflowIdOf(id),
+          workflowId: workflow,
           args: [{ ref, key, attempt }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
           staticSummary: summary(`Heals ${name}: ${why}`),
@@ -180,26 +195,31 @@ export class Healings {
     const key = this.#keyOf(id);
     this.#cancelled.add(key);
     const operation = { kind: 'cancelled', names: [id.vm], reason: `end the healing of ${id.vm}` } as const;
-    const run = this.#options.inProgress.run(operation, async () => {
+    const { inProgress, journal } = this.#options;
+    const run = inProgress.run(operation, async () => {
       await getExternalWorkflowHandle(this.#workflowIdOf(id))
         .cancel()
         .then(() => condition(() => !this.#cancelled.has(key), CANCELLED_MS))
         .catch((error: unknown) => log.info('an attempt to cancel has ended', { ...id, error: String(error) }));
       this.#cancelled.delete(key);
+      journal.end({ workflow: this.#workflowIdOf(id) }, { end: 'Canceled' });
     });
     void run.then(() => this.#options.onChange());
   }
 
   #healNow({ vm, ...asked }: VmRequestPayload): void {
     if (vm === undefined) return;
+    this.#options.journal.asked('heal now', asked, [vm]);
     const cycle = this.state?.cycles.find((one) => one.vm === vm);
     if (cycle?.run.state === 'Running') this.#send(cycle, 'speed up', (handle) => handle.signal(healNow, asked));
     this.#ask({ ask: 'now', vm });
   }
 
   #record(key: PoolKey, event: HealingEvent): void {
+    const { ended, ...words } = event;
+    if (ended !== undefined) this.#options.journal.end({ action: 'heal', vms: [ended.vm] }, ended);
     void this.#options.inProgress.run({ kind: 'notifying', reason: event.reason }, () =>
-      recordHealing(key, event).catch((error: unknown) =>
+      recordHealing(key, words).catch((error: unknown) =>
         log.warn('an Event was not written', { error: String(error) }),
       ),
     );

@@ -10,7 +10,8 @@ import {
 } from '@temporalio/workflow';
 import type { Preflight } from '../../activities/machine-types/check.ts';
 import type { MachineTypeActivities, TransitionObservation } from '../../activities/machine-types/machine-types.ts';
-import type { Unpatched } from '../../activities/machine-types/patch-vms.ts';
+import type { TypeChanges, Unpatched } from '../../activities/machine-types/patch-vms.ts';
+import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -23,6 +24,7 @@ import {
 } from '../../decisions/machine-types/transition.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { onQuery } from '../handlers.ts';
+import { Journal } from '../history/journal.ts';
 import { transitionProgress } from '../messages.ts';
 import { waitingActivities } from '../queues.ts';
 import { runDetails } from '../runs/details.ts';
@@ -30,6 +32,7 @@ import { withControls } from '../runs/run-controls.ts';
 import { Run } from '../runs/run.ts';
 import { DroverCluster } from '../search-attributes.ts';
 import { awaitWords, CHECK, PREFLIGHT } from './details.ts';
+import { actOf, recordChanges } from './records.ts';
 import { begun, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
 
 /** Identifies a transition: `id` is 8 hex digits. */
@@ -75,8 +78,9 @@ const WHY_LENGTH = 300;
  * drover, within a budget, or by its owner. Keeps no list of VMs: each turn reads from the cluster what is still to be
  * done, a few hundred names at most.
  */
-export const machineTypeTransition = (input: MachineTypeTransitionInput): Promise<TransitionProgress> =>
-  withControls(() => new TransitionRun(input).carryOut());
+export const machineTypeTransition = (
+  input: MachineTypeTransitionInput,
+): Promise<TransitionProgress & { acts: Act[] }> => withControls(() => new TransitionRun(input).carryOut());
 
 type Working = 'Checking' | 'Changing' | 'Waiting' | 'Refused';
 
@@ -89,6 +93,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     super(state, 'Checking', {
       pauses: 'Change and restart no further VM until resume; those that restart already come back.',
       aborts: 'Change and restart no further VM, and end once those that restart already are back.',
+      journal: new Journal(state.acts),
     });
     this.#input = input;
     this.#state = state;
@@ -97,7 +102,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     );
   }
 
-  async carryOut(): Promise<TransitionProgress> {
+  async carryOut(): Promise<TransitionProgress & { acts: Act[] }> {
     if (this.#input.carried === undefined) await this.#check();
     this.showNow();
     await this.untilOver();
@@ -106,7 +111,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     const marked = { id: ref.id, vms, minVersions: this.#state.minVersions };
     await clearMarks.executeWithOptions({ summary: 'clear the marks that are left on VMs' }, [marked]);
     this.showEnd();
-    return this.#progress();
+    return { ...this.#progress(), acts: this.journal.kept };
   }
 
   #progress(): TransitionProgress {
@@ -119,6 +124,10 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
       inProgress: state.inProgress.map(({ vm }) => vm),
       skipped: [...state.skipped, ...changedMeanwhile(state.changed)],
     };
+  }
+
+  protected recorded(): Omit<BegunAct, 'vms'> {
+    return actOf('restart', this.#input.transition);
   }
 
   protected details(): string {
@@ -221,11 +230,11 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   async #changePools(pools: string[]): Promise<void> {
     this.touch(pools);
     const request = { ...this.#request(), pools };
-    const { outcomes, minVersions } = await patchPoolTemplates.executeWithOptions(
+    const { outcomes, changes, minVersions } = await patchPoolTemplates.executeWithOptions(
       named('change the templates of', pools),
       [request],
     );
-    this.#keepUnpatched(outcomes);
+    this.#keepPatched(changes, outcomes);
     this.learn(minVersions);
   }
 
@@ -233,13 +242,14 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     const state = this.#state;
     this.touch(vms);
     const request = { ...this.#request(), vms };
-    const { outcomes, patched, minVersions } = await patchMachineTypes.executeWithOptions(named('change', vms), [
-      request,
-    ]);
+    const { outcomes, changes, patched, minVersions } = await patchMachineTypes.executeWithOptions(
+      named('change', vms),
+      [request],
+    );
     state.patched += patched;
     // A VM that is patched again has its old type back: somebody's change to it no longer counts.
     state.changed = state.changed.filter((vm) => !vms.includes(vm));
-    this.#keepUnpatched(outcomes);
+    this.#keepPatched(changes, outcomes);
     this.learn(minVersions);
   }
 
@@ -265,8 +275,9 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     this.#fail({ vm, why }, { ...(held === undefined ? {} : { uid: held.uid }), wasAvailable });
   }
 
-  #keepUnpatched(outcomes: readonly Unpatched[]): void {
+  #keepPatched(changes: readonly TypeChanges[], outcomes: readonly Unpatched[]): void {
     const { changed } = this.#state;
+    recordChanges(this.journal, this.#input.transition, changes, outcomes);
     for (const { vm, uid, end, why } of outcomes) {
       if (end === 'Failed') this.#fail({ vm, why }, { ...(uid === undefined ? {} : { uid }), wasAvailable: false });
       else changed.push(vm);

@@ -55,6 +55,7 @@ export const begun = (): TransitionState => ({
   startedAt: new Date(Date.now()).toISOString(),
   minVersions: {},
   namespaces: [],
+  acts: [],
 });
 
 /** Lists VMs that somebody else changed just before drover could, as skipped. */

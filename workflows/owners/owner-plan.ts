@@ -1,5 +1,6 @@
 import type { OwnerKey } from '../../activities/owners/types.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
+import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Backoffs, Failure } from '../../decisions/pool/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
@@ -23,6 +24,7 @@ export interface CarriedOwner {
   writes?: number;
   /** Of the last spec that was planned for: another one has all tried again that waits after a failure. */
   generation?: number;
+  acts?: Act[];
 }
 
 /** What every plan is asked with. */

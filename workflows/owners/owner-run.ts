@@ -7,17 +7,20 @@ import {
   setCurrentDetails,
   sleep,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { ToldTooLittle } from '../../activities/owners/types.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import { unknown, type Act } from '../../decisions/history/act.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failuresOf } from '../../decisions/pool/failures.ts';
 import { onSignal } from '../handlers.ts';
-import { changed, record, type PoolRef } from '../messages.ts';
+import { Journal } from '../history/journal.ts';
+import { changed, type PoolRef } from '../messages.ts';
 import { DroverPhase } from '../search-attributes.ts';
 import { FailureBackoff } from './failure-backoff.ts';
 import { InFlight } from './in-flight.ts';
@@ -47,6 +50,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected readonly ref: PoolRef;
   protected readonly inProgress: InFlight;
   protected readonly failureBackoff: FailureBackoff;
+  protected readonly journal: Journal;
   readonly #statusWriter: StatusWriter;
   readonly #owner: OwnerOfRun;
   #minVersions: ResourceVersions;
@@ -67,6 +71,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#uid = carried?.uid;
     this.#resultUnknown = carried?.resultUnknown ?? false;
     this.#generation = carried?.generation;
+    this.journal = new Journal(carried?.acts);
     this.inProgress = new InFlight();
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
     const writer = {
@@ -85,7 +90,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       `Internal: look again at the ${this.labels.owner} and its ${this.labels.members}.`,
       (newer?: ResourceVersions) => this.requestTurn(newer),
     );
-    onSignal(record, 'Internal: what a command has done, for `drover history`. Changes nothing.', () => {});
+    this.journal.hearCommands();
   }
 
   /** What sentences call the owner and its members. */
@@ -100,14 +105,14 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   }
 
   /** A cancellation, which Temporal's Web UI offers, changes nothing: nobody would manage the owner then. */
-  runUntilDeleted(): Promise<void> {
+  runUntilDeleted(): Promise<{ acts: Act[] }> {
     return CancellationScope.nonCancellable(() => {
       void CancellationScope.current().cancelRequested.catch(() => this.#noteCancellation());
       return this.#turns();
     });
   }
 
-  async #turns(): Promise<void> {
+  async #turns(): Promise<{ acts: Act[] }> {
     for (;;) {
       this.#turnRequested = false;
       const { waiting } = this.failureBackoff;
@@ -117,7 +122,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       else if (!planned.gone && this.#uid !== undefined && planned.key.uid !== this.#uid) this.#reset(planned.key.uid);
       else {
         if (!planned.gone) this.#carryOut(planned, asked);
-        else if (this.inProgress.isEmpty && !this.#turnRequested) return;
+        else if (this.inProgress.isEmpty && !this.#turnRequested) return { acts: this.journal.kept };
         setCurrentDetails(this.details(planned));
         await this.#continueAsNewIfLong();
         // Otherwise, a delay that held the plan back is over: it ended, the failure passed, or the spec was edited.
@@ -160,6 +165,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       minVersions: this.#minVersions,
       inProgress: this.inProgress,
       failureBackoff: this.failureBackoff,
+      journal: this.journal,
       onEnd: (newer) => {
         this.#resultUnknown ||= newer === null;
         this.requestTurn(newer ?? {});
@@ -231,6 +237,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#generation = undefined;
     this.failureBackoff.reset();
     this.#statusWriter.reset();
+    this.journal.end({}, unknown(`its ${this.labels.owner} was deleted`));
     this.reset(uid);
   }
 
@@ -264,12 +271,14 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   /** Has the next run go on with what this one knows: it plans at once, so that no request for a turn is lost. */
   async #continueAsNewIfLong(): Promise<void> {
     if (!this.#isToEnd) return;
+    this.journal.end({ workflow: workflowInfo().workflowId }, unknown('its history has grown too long'));
     await this.continueAsNew({
       ...(this.#uid === undefined ? {} : { uid: this.#uid }),
       ...(this.#generation === undefined ? {} : { generation: this.#generation }),
       minVersions: this.#minVersions,
       failureBackoff: this.failureBackoff.state,
       resultUnknown: this.#resultUnknown || !this.inProgress.isEmpty,
+      acts: this.journal.kept,
       ...this.#knownWrites(),
     });
   }

@@ -2,6 +2,7 @@ import { ActivityFailure, ApplicationFailure, log, proxyActivities, TimeoutFailu
 import type { Acted, RefusedType } from '../../activities/lib/try-each.ts';
 import type { Done, OwnerKey, Refused } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
+import type { ActEnd, BegunAct } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf, type FailureReason } from '../../decisions/pool/failures.ts';
@@ -9,6 +10,7 @@ import { HOUSEKEEPING, type HousekeepingKind } from '../../decisions/pool/housek
 import type { PoolStep, Target } from '../../decisions/pool/steps.ts';
 import type { RemovalCause } from '../../decisions/scaling/removal-check.ts';
 import type { RemovalStep } from '../../decisions/scaling/removal.ts';
+import type { Journal } from '../history/journal.ts';
 import type { FailureBackoff } from './failure-backoff.ts';
 import type { InFlight, OperationKind } from './in-flight.ts';
 
@@ -46,6 +48,7 @@ export interface OwnerStepContext {
   minVersions: ResourceVersions;
   inProgress: InFlight;
   failureBackoff: FailureBackoff;
+  journal: Pick<Journal, 'begin'>;
   /**
    * Called when an operation has ended, with the resource versions that a later plan must have seen; null if it is
    * unknown what the operation has done.
@@ -54,7 +57,7 @@ export interface OwnerStepContext {
 }
 
 /** What remembers what is in flight, and what has failed. */
-type Lanes = Pick<OwnerStepContext, 'inProgress' | 'failureBackoff' | 'onEnd'>;
+type Lanes = Pick<OwnerStepContext, 'inProgress' | 'failureBackoff' | 'journal' | 'onEnd'>;
 
 /** Begins a step by which VMs leave their owner, or the owner itself goes, and returns at once. */
 export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void {
@@ -64,7 +67,12 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
   const words = { summary: summary(reason) };
   const failure = failureOf(step)!;
   const leave = (vms: readonly Target[], act: () => Promise<Done>): void =>
-    runOperation({ kind: 'deleting', names: vms.map((vm) => vm.name), reason }, context, failure, act);
+    runOperation(
+      { kind: 'deleting', names: vms.map((vm) => vm.name), reason, act: { action: step.kind } },
+      context,
+      failure,
+      act,
+    );
   switch (step.kind) {
     case 'delete':
       for (const vms of chunks(step.vms))
@@ -116,16 +124,20 @@ export interface OperationInput {
    * then.
    */
   onDone?: (done: Done | null) => void;
+  /** What `drover history` calls it; absent if it is not to be shown. */
+  act?: Pick<BegunAct, 'action' | 'to'>;
 }
 
 /** Runs an activity on VMs, and notes its failure; the context hears of its end. */
 export function runOperation(
-  { onDone, ...operation }: OperationInput,
-  { inProgress, failureBackoff, onEnd }: Lanes,
+  { onDone, act: recorded, ...operation }: OperationInput,
+  { inProgress, failureBackoff, journal, onEnd }: Lanes,
   failure: FailureReason,
   act: () => Promise<Done>,
 ): void {
   let minVersions: ResourceVersions | null = null;
+  const { names, reason } = operation;
+  const ended = recorded === undefined ? () => {} : journal.begin({ ...recorded, vms: names, reason });
   // A step does not count as failed if the owner has been replaced by then.
   const { state } = failureBackoff;
   const isOfOwner = (): boolean => failureBackoff.state === state;
@@ -133,6 +145,7 @@ export function runOperation(
     try {
       const done = await act();
       minVersions = done.minVersions;
+      for (const [vms, how] of endsOf(done, names)) ended(how, vms);
       if (!isOfOwner()) return;
       onDone?.(done);
       if (done.refused !== null) failureBackoff.failed(failure, done.refused.message, done.refused, done.count);
@@ -142,15 +155,32 @@ export function runOperation(
     } catch (error) {
       if (isOfOwner()) onDone?.(null);
       if (isNotBegun(error)) {
+        ended({ end: 'TimedOut', why: 'no worker began it in time' });
         log.info('a step is planned again, for no worker has begun it', { reason: operation.reason });
         return;
       }
       const message = messageOf(error);
+      ended({ end: 'Failed', why: message });
       log.error('a step failed', { reason: operation.reason, message });
       if (isOfOwner()) failureBackoff.failed(failure, message);
     }
   });
   void run.then(() => onEnd(minVersions));
+}
+
+/** How an operation ended: differently for VMs that it left alone. */
+function endsOf({ count, nameConflicts, notWanted, refused }: Done, names: readonly string[]): [string[], ActEnd][] {
+  const others = names.filter((name) => !nameConflicts.includes(name) && !notWanted.includes(name));
+  return [
+    [
+      others,
+      refused === null
+        ? { end: 'Done' }
+        : { end: 'Refused', why: `${count} of ${names.length} done: ${refused.message}` },
+    ],
+    [nameConflicts, { end: 'Taken', why: 'another owner has a VM of this name' }],
+    [notWanted, { end: 'NotWanted', why: 'no longer wanted when its turn came' }],
+  ];
 }
 
 /** Whether no worker has started an activity in time. It is unknown whether an earlier attempt has done something. */
@@ -180,7 +210,7 @@ export const beginKeptReplicas = ({ reason }: KeptReplicas, context: OwnerStepCo
  * again when that has ended. The versions that `act` returns, a later plan must have seen.
  */
 export function tidy(
-  { inProgress, failureBackoff, onEnd }: Lanes,
+  { inProgress, failureBackoff, journal, onEnd }: Lanes,
   kind: HousekeepingKind,
   reason: string,
   act: () => Promise<ResourceVersions | Acted | void>,
@@ -195,7 +225,7 @@ export function tidy(
     // What it has left undone is seen in the cache, if not at once.
     if (isNews) onEnd(newer ?? {});
   };
-  runOperation({ kind, names: [], reason }, { inProgress, failureBackoff, onEnd: onEndOfIt }, failure, () =>
+  runOperation({ kind, names: [], reason }, { inProgress, failureBackoff, journal, onEnd: onEndOfIt }, failure, () =>
     act().then(doneBy, (error: Error) => {
       if (isNotBegun(error)) throw error;
       const message = `${reason}: ${messageOf(error)}`;

@@ -26,7 +26,7 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
       for (const numbers of chunks(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
         const how = { generation, skipSlowStart: failureBackoff.hasProven, ...(role === undefined ? {} : { role }) };
-        runOperation({ kind, names, reason }, context, failure, () =>
+        runOperation({ kind, names, reason, act: { action: 'create', to: revision } }, context, failure, () =>
           createVms.executeWithOptions(words, [key, numbers, revision, minVersions, how]),
         );
       }
@@ -36,15 +36,21 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
       const { role = null } = step;
       const kind = role === null ? 'creating' : 'standby';
       for (const vms of chunks(step.vms))
-        runOperation({ kind, names: vms.map(({ name }) => name), reason }, context, failure, () =>
-          adoptReturnedVms.executeWithOptions(words, [key, vms, { generation, role }]),
+        runOperation(
+          { kind, names: vms.map(({ name }) => name), reason, act: { action: 'adopt' } },
+          context,
+          failure,
+          () => adoptReturnedVms.executeWithOptions(words, [key, vms, { generation, role }]),
         );
       return;
     }
     case 'promoteStandby':
       for (const vms of chunks(step.vms))
-        runOperation({ kind: 'creating', names: vms.map(({ name }) => name), reason }, context, failure, () =>
-          promoteStandbyVms.executeWithOptions(words, [key, vms, generation, minVersions]),
+        runOperation(
+          { kind: 'creating', names: vms.map(({ name }) => name), reason, act: { action: 'promote standby' } },
+          context,
+          failure,
+          () => promoteStandbyVms.executeWithOptions(words, [key, vms, generation, minVersions]),
         );
       return;
     case 'setStandbyState':

@@ -5,6 +5,7 @@ import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import { fullStatus } from '../../decisions/healing/conditions.ts';
 import type { HealingAsk, HealingState } from '../../decisions/healing/state.ts';
+import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
@@ -40,7 +41,8 @@ const { plan } = proxyLocalActivities<PoolActivities>({
 type PlannedPool = Extract<Planned, { gone: false }>;
 
 /** Keeps one pool as its spec says, for as long as the pool exists. */
-export const pool = ({ carried, ...ref }: PoolInput): Promise<void> => new PoolRun(ref, carried).runUntilDeleted();
+export const pool = ({ carried, ...ref }: PoolInput): Promise<{ acts: Act[] }> =>
+  new PoolRun(ref, carried).runUntilDeleted();
 
 class PoolRun extends OwnerRun<PlannedPool> {
   readonly #rollouts: Rollouts;
@@ -51,12 +53,13 @@ class PoolRun extends OwnerRun<PlannedPool> {
 
   constructor(ref: PoolRef, carried: PoolInput['carried']) {
     super(ref, carried, { kind: 'VirtualMachinePool', wait: 'wait until the pool must be planned again' });
-    const { inProgress } = this;
+    const { inProgress, journal } = this;
     const onChange = (newer?: ResourceVersions): void => this.requestTurn(newer);
     this.#rollouts = new Rollouts({
       ref,
       state: carried?.rollouts,
       inProgress,
+      journal,
       onChange,
       onProblem: (message) => this.failureBackoff.note('BatchNotBegun', message),
     });
@@ -65,9 +68,10 @@ class PoolRun extends OwnerRun<PlannedPool> {
       state: carried?.healing ?? null,
       asks: carried?.healingAsks,
       inProgress,
+      journal,
       onChange,
     });
-    this.#evacuations = new Evacuations({ refusals: carried?.refusals, inProgress, onChange });
+    this.#evacuations = new Evacuations({ refusals: carried?.refusals, inProgress, journal, onChange });
     onSignal(childLost, 'Internal: a batch or an attempt was ended from outside.', (child) => {
       this.#rollouts.lost(child);
       this.#healings.lost(child);

@@ -1,14 +1,16 @@
 import { continueAsNew, log, proxyActivities } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
 import type { PowerActivities, PowerObservation } from '../../activities/power/power.ts';
+import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decisions/power/action.ts';
 import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
 import { isTripped, powerOutline, type PowerProgress } from '../../decisions/power/progress.ts';
-import { noteFailure } from '../../decisions/power/size.ts';
+import { bytesOfRecords, noteFailure } from '../../decisions/power/size.ts';
 import { onQuery } from '../handlers.ts';
+import { Journal } from '../history/journal.ts';
 import { powerProgress } from '../messages.ts';
 import { waitingActivities } from '../queues.ts';
 import { runDetails } from '../runs/details.ts';
@@ -60,7 +62,7 @@ const { changePower } = proxyActivities<PowerActivities>({
  *
  * Each turn waits until there is something to do, records which VMs it takes, and only then acts on them.
  */
-export const powerVms = (input: PowerVmsInput): Promise<PowerProgress> =>
+export const powerVms = (input: PowerVmsInput): Promise<PowerProgress & { acts: Act[] }> =>
   withControls(() => new PowerRun(input).carryOut());
 
 class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
@@ -74,6 +76,7 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
     super(state, doing, {
       pauses: `Touch no further VM until resume; those that ${verb} already are followed to their end.`,
       aborts: `Touch no further VM, and end once those that ${verb} already are done.`,
+      journal: new Journal(state.acts, bytesOfRecords(input.chosen)),
     });
     this.#input = input;
     this.#state = state;
@@ -81,11 +84,11 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
     onQuery(powerProgress, 'How far it is, as `drover vm runs status -o json` prints it.', () => this.#progress());
   }
 
-  async carryOut(): Promise<PowerProgress> {
+  async carryOut(): Promise<PowerProgress & { acts: Act[] }> {
     this.showNow();
     await this.untilOver();
     this.showEnd();
-    return this.#progress();
+    return { ...this.#progress(), acts: this.journal.kept };
   }
 
   #progress(): PowerProgress {
@@ -96,6 +99,12 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
       ...pick(this.#state, ['done', 'failed', 'open', 'skipped', 'full', 'paused', 'aborted']),
       inProgress: this.#state.inProgress.map(({ vm }) => vm),
     };
+  }
+
+  protected recorded(): Omit<BegunAct, 'vms'> {
+    const { action, requestedBy, reason } = this.#input;
+    const { verb } = ACTION_LABELS[action];
+    return { action: verb, requestedBy, reason: reason === null ? null : `${verb}: ${reason}` };
   }
 
   protected details(): string {
@@ -207,4 +216,5 @@ const begun = (): PowerState => ({
   deferrals: 0,
   minVersions: {},
   namespaces: [],
+  acts: [],
 });

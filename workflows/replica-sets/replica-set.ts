@@ -4,6 +4,7 @@ import type { ReplicaSetActivities } from '../../activities/replica-sets/replica
 import type { PlannedSet } from '../../activities/replica-sets/types.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import type { Act } from '../../decisions/history/act.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf } from '../../decisions/pool/failures.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
@@ -35,11 +36,11 @@ const WAITS: Record<SetKind, string> = {
 type Planned = Extract<PlannedSet, { gone: false }>;
 
 /** Keeps the VMs of one replica set at its number, and never above it, for as long as the set exists. */
-export const replicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<void> =>
+export const replicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<{ acts: Act[] }> =>
   new ReplicaSetRun(ref, carried, 'VirtualMachineReplicaSet').runUntilDeleted();
 
 /** Keeps the VMIs of one replica set at its number, and replaces at once what ends, for as long as the set exists. */
-export const vmiReplicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<void> =>
+export const vmiReplicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<{ acts: Act[] }> =>
   new ReplicaSetRun(ref, carried, 'VirtualMachineInstanceReplicaSet').runUntilDeleted();
 
 class ReplicaSetRun extends OwnerRun<Planned> {
@@ -118,15 +119,18 @@ class ReplicaSetRun extends OwnerRun<Planned> {
         for (const names of chunks(step.names)) {
           const onDone = (done: Done | null): void => this.#resolve(names, done);
           const how = { generation, skipSlowStart: this.failureBackoff.hasProven };
-          runOperation({ kind: 'creating', names, reason, onDone }, context, failureOf(step)!, () =>
-            createReplicas.executeWithOptions(words, [key, names, context.minVersions, how]),
+          runOperation(
+            { kind: 'creating', names, reason, onDone, act: { action: 'create' } },
+            context,
+            failureOf(step)!,
+            () => createReplicas.executeWithOptions(words, [key, names, context.minVersions, how]),
           );
         }
         return;
       case 'adopt':
         for (const vms of chunks(step.vms)) {
           const names = vms.map(({ name }) => name);
-          runOperation({ kind: 'creating', names, reason }, context, failureOf(step)!, () =>
+          runOperation({ kind: 'creating', names, reason, act: { action: 'adopt' } }, context, failureOf(step)!, () =>
             adoptVms.executeWithOptions(words, [key, vms]),
           );
         }

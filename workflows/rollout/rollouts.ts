@@ -8,6 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { unknown } from '../../decisions/history/act.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -17,11 +18,13 @@ import type { Batch, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
 import { deferredAfter, type DeferredVm } from '../../decisions/rollout/waits/deferred.ts';
 import { onSignal } from '../handlers.ts';
+import type { Journal } from '../history/journal.ts';
 import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
 import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
-import type { BatchEnd, ChildEnd } from '../payloads.ts';
+import type { BatchEnd, ChildEnd, RequestPayload } from '../payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
+import { BatchRecords } from './batch-records.ts';
 import type { updateBatch } from './update-batch.ts';
 
 /** How many of the last batches are told to end if nothing is known of them, and how long that takes at most. */
@@ -48,6 +51,7 @@ export interface RolloutsOptions {
   ref: PoolRef;
   state: RolloutsState | undefined;
   inProgress: InFlight;
+  journal: Journal;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
   onChange: (minVersions?: ResourceVersions) => void;
   /** Called with what could not be done. */
@@ -62,6 +66,7 @@ export class Rollouts {
   state: RolloutsState;
   readonly #options: RolloutsOptions;
   readonly #asks: Asks<RolloutAsk>;
+  readonly #records: BatchRecords;
   /** UID of the pool; null before the first look. */
   #pool: string | null = null;
   /** Numbers of batches whose VMs an earlier plan of this run was told. */
@@ -71,20 +76,25 @@ export class Rollouts {
     this.#options = options;
     this.state = options.state ?? nothingKnown();
     this.#asks = new Asks(this.state.asks);
-    const take = (ask: RolloutAsk): void => {
+    this.#records = new BatchRecords(options.ref, options.journal);
+    const take = (ask: RolloutAsk, asked: RequestPayload, words: string = ask.ask): void => {
+      options.journal.asked(words, asked);
       this.#ask(ask);
       options.onChange();
     };
     onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) =>
-      take({ ask: 'pause', ...asked, at: now() }),
+      take({ ask: 'pause', ...asked, at: now() }, asked),
     );
-    onSignal(resume, 'Go on after a pause, a failure or an abort.', () => take({ ask: 'resume', at: now() }));
+    onSignal(resume, 'Go on after a pause, a failure or an abort.', (asked) =>
+      take({ ask: 'resume', at: now() }, asked),
+    );
     onSignal(abort, 'End the rollout where it stands; its VMs stay as they are.', (asked) =>
-      take({ ask: 'abort', ...asked, at: now() }),
+      take({ ask: 'abort', ...asked, at: now() }, asked),
     );
-    onSignal(promote, 'Pass the step at which the rollout waits; with {"full": true} all steps.', ({ full = false }) =>
-      take({ ask: 'promote', full }),
-    );
+    onSignal(promote, 'Pass the step at which the rollout waits; with {"full": true} all steps.', (asked) => {
+      const { full = false } = asked;
+      take({ ask: 'promote', full }, asked, full ? 'promote --full' : 'promote');
+    });
     onSignal(batchEnded, 'Internal: a batch of VMs has been updated.', (end) => this.#ended(end));
   }
 
@@ -151,6 +161,7 @@ export class Rollouts {
     this.#pool = key.uid;
     const batch: Batch = { ...planned, startedAt: Date.now() };
     this.state.batches.push(batch);
+    this.#records.begin(batch, { requestedBy: asked.requestedBy, reason });
     const { cluster, namespace, name } = ref;
     void inProgress.run({ kind: 'batch', reason }, async () => {
       try {
@@ -172,6 +183,7 @@ export class Rollouts {
         child.result().catch((error: unknown) => this.#endedOutside(batch, String(error)));
       } catch (error) {
         if (error instanceof CancelledFailure) throw error;
+        this.#records.end(batch, null);
         this.#forget(batch.n);
         this.#putOff(true);
         onProblem(`batch ${batch.n} could not be begun: ${(error as Error).message}`);
@@ -210,6 +222,7 @@ export class Rollouts {
     // From an earlier pool of this name.
     if (pool !== undefined && this.#pool !== null && pool !== this.#pool) return;
     const batch = state.batches.find((one) => one.n === n);
+    if (batch !== undefined) this.#records.settle(batch, outcomes);
     if (goesOn && batch !== undefined) this.#hear(batch, outcomes);
     else this.#forget(n);
     if (batch !== undefined)
@@ -285,6 +298,8 @@ export class Rollouts {
   }
 
   #forget(n: number): void {
+    for (const batch of this.state.batches)
+      if (batch.n === n) this.#records.end(batch, unknown('its workflow was ended'));
     this.state.batches = this.state.batches.filter((batch) => batch.n !== n);
   }
 }

@@ -1,9 +1,11 @@
 import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
 import { withNamespaces } from '../../decisions/runs/namespaces.ts';
 import type { ControlledRun } from '../../decisions/runs/user-request.ts';
+import type { Journal } from '../history/journal.ts';
 import { DroverNamespaces, DroverPhase } from '../search-attributes.ts';
 import { RunControls } from './run-controls.ts';
 
@@ -20,6 +22,7 @@ export interface RunState<Vm extends VmInProgress = VmInProgress> extends Contro
   minVersions: ResourceVersions;
   /** Namespaces in which the run has touched something; null if they are too many to list. */
   namespaces: string[] | null;
+  acts: Act[];
 }
 
 /** What an activity has found in the cluster. */
@@ -42,16 +45,25 @@ type Phase<Working extends string> = Working | 'Paused' | 'Complete' | 'Failed' 
 export abstract class Run<Vm extends VmInProgress, Found extends Observation, Working extends string> {
   protected readonly controls: RunControls;
   protected phase: Phase<Working>;
+  protected readonly journal: Journal;
   readonly #state: RunState<Vm>;
 
-  constructor(state: RunState<Vm>, phase: Working, meaning: { pauses: string; aborts: string }) {
+  constructor(
+    state: RunState<Vm>,
+    phase: Working,
+    { journal, ...meaning }: { pauses: string; aborts: string; journal: Journal },
+  ) {
     this.#state = state;
+    this.journal = journal;
     this.phase = phase;
     this.controls = new RunControls(state, { ...meaning, onAsked: () => this.onAsked() });
   }
 
   /** The phase while the run is neither paused nor over. */
   protected abstract working(): Working;
+
+  /** What is done to each VM, for `drover history`. */
+  protected abstract recorded(): Omit<BegunAct, 'vms'>;
 
   /** Markdown for Temporal's Web UI. */
   protected abstract details(): string;
@@ -95,7 +107,10 @@ export abstract class Run<Vm extends VmInProgress, Found extends Observation, Wo
   protected async untilOver(): Promise<void> {
     for (;;) {
       // Nothing is in flight here. What an abandoned wait has found is found again.
-      if (workflowInfo().continueAsNewSuggested) await this.continueAsNew();
+      if (workflowInfo().continueAsNewSuggested) {
+        this.#state.acts = this.journal.kept;
+        await this.continueAsNew();
+      }
       const found = await this.controls.look(() => this.observe());
       if (found === null) continue;
       this.keep(found);
@@ -116,6 +131,7 @@ export abstract class Run<Vm extends VmInProgress, Found extends Observation, Wo
     const vms = taken.map(({ vm }) => vm);
     this.touch(vms);
     state.inProgress.push(...taken);
+    this.journal.begin({ ...this.recorded(), vms });
     this.showNow();
     const { outcomes, minVersions } = await act(vms);
     this.#end(outcomes, minVersions);
@@ -159,6 +175,7 @@ export abstract class Run<Vm extends VmInProgress, Found extends Observation, Wo
   }
 
   #end(outcomes: readonly PowerOutcome[], minVersions: ResourceVersions): void {
+    this.journal.endEach({ action: this.recorded().action }, outcomes);
     const held = new Map(this.#state.inProgress.map((one) => [one.vm, one]));
     for (const outcome of outcomes) {
       this.keepOutcome(outcome, held.get(outcome.vm));

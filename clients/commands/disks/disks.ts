@@ -11,7 +11,7 @@ export function disksCommand(): Command {
       'after',
       examples(
         ['Which there are', 'drover get disks'],
-        ['Delete those whose pool is no more', 'drover disks prune --orphaned'],
+        ['Delete those whose pool was deleted', 'drover disks prune --orphaned'],
         ['Give them to a pool that was recreated', 'drover disks adopt --pool web'],
       ),
     );

@@ -17,7 +17,7 @@ export const pruneDisksCommand = (): Command =>
     .description('delete kept disks, and what is on them')
     .argument('[names...]', 'of claims, as `drover get disks` shows them')
     .option('--pool <name>', 'those of this pool, even if the pool was deleted')
-    .option('--orphaned', 'those whose pool is no more')
+    .option('--orphaned', 'those whose pool was deleted')
     .option('--older-than <duration>', 'those kept for so long, such as 90m or 720h', duration)
     .option('--all', 'all of the namespace')
     .addOption(dryRunOption())

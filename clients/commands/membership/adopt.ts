@@ -8,7 +8,7 @@ import { poolAndVms, timeoutOption } from './options.ts';
 
 export const adoptCommand = (): Command =>
   new Command('adopt')
-    .description('make VMs of no owner the VMs of a pool, which wants so many more; they run on untouched')
+    .description('adopt VMs without an owner into a pool and raise its replicas; they keep running untouched')
     .argument('<kind>', 'pool NAME, or pool/NAME')
     .argument('[vms...]', 'behind the pool: the names of the VMs')
     .option('-l, --selector <selector>', 'all VMs of no owner with these labels, as in tier=web,!old')

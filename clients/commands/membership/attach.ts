@@ -7,7 +7,7 @@ import { timeoutOption } from './options.ts';
 
 export const attachCommand = (): Command =>
   new Command('attach')
-    .description('put VMs that were detached back into their pool, which wants so many more; they run on untouched')
+    .description('return detached VMs to their pool and raise its replicas; they keep running untouched')
     .argument('<vms...>', 'the names of the VMs')
     .option('--pool <name>', 'the pool (default: the one that each was detached from)')
     .option('--keep-replicas', 'leave the number of VMs that the pool wants as it is: what is too many then leaves')

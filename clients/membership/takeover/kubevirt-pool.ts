@@ -105,7 +105,8 @@ export const notePaused = (
   retryOnConflict(async () => {
     const pool = await kube.get<KubeVirtPool>(resource, { namespace, name });
     const { resourceVersion } = pool.metadata;
-    if (pool.metadata.uid !== uid) throw new Failure(`pool ${name} of KubeVirt is another by now: run this again`);
+    if (pool.metadata.uid !== uid)
+      throw new Failure(`pool ${name} of KubeVirt was recreated meanwhile: run this again`);
     const { paused = false, autohealing = null } = pool.spec;
     const note: PausedPool = { ...(pausedPoolOf(pool) ?? { paused, autohealing }), by, at };
     return kube.patch<KubeVirtPool>(resource, { namespace, name }, 'merge', {

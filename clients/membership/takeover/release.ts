@@ -90,7 +90,7 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
     kube,
     key,
     async ({ metadata: { uid } }) => {
-      if (uid !== ours.metadata.uid) throw new Failure(`pool ${key.name} is another by now: run this again`);
+      if (uid !== ours.metadata.uid) throw new Failure(`pool ${key.name} was recreated meanwhile: run this again`);
       return { kind: 'release', kubevirtUid: theirs?.metadata.uid ?? null };
     },
     ({ kind }) => kind === 'takeover' || kind === 'release',

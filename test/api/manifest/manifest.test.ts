@@ -338,12 +338,12 @@ describe('what is wrong', () => {
     [
       'a window of no length',
       { rollout: { windows: [{ cron: '0 0 * * *', duration: '0h0m' }] } },
-      'spec.rollout.windows[0].duration: must be longer than no time, found the text "0h0m"',
+      'spec.rollout.windows[0].duration: must be greater than 0, found the text "0h0m"',
     ],
     [
       'a misspelt time zone',
       { rollout: { windows: [{ cron: '0 0 * * *', duration: '1h', timeZone: 'Europe/Zurch' }] } },
-      'spec.rollout.windows[0].timeZone: Europe/Zurch is no time zone; did you mean Europe/Zurich?',
+      'spec.rollout.windows[0].timeZone: Europe/Zurch is not a time zone; did you mean Europe/Zurich?',
     ],
     [
       'a time zone of nowhere',

@@ -81,11 +81,15 @@ describe('a text that is no YAML', () => {
       'a: b: c\n',
       'f.yaml:1:4 (document 1): a value is followed by more keys: put a text that holds ": " in quotes, or check the indentation of the next line',
     ],
-    ['an open quote', 'a: "b\nc: d\n', 'f.yaml:3:1 (document 1): this is no valid YAML: missing closing "quote'],
-    ['a tag', 'a: !mine b\n', 'f.yaml:1:4 (document 1): this is no valid YAML: unresolved tag: !mine'],
+    ['an open quote', 'a: "b\nc: d\n', 'f.yaml:3:1 (document 1): invalid YAML: missing closing "quote'],
+    ['a tag', 'a: !mine b\n', 'f.yaml:1:4 (document 1): invalid YAML: unresolved tag: !mine'],
     ['an alias of nothing', 'a: *b\n', 'f.yaml:1:4 (document 1): *b repeats nothing: &b must come before it'],
     ['an alias of itself', 'a: &a\n  b: *a\n', 'f.yaml:2:6 (document 1): *a stands inside of what it repeats'],
-    ['a number that JSON has not', 'a: .inf\n', 'f.yaml:1:4 (document 1): .inf is no number that JSON can carry'],
+    [
+      'a number that JSON has not',
+      'a: .inf\n',
+      'f.yaml:1:4 (document 1): .inf is not a number that JSON can represent',
+    ],
     [
       'a number too long',
       'a: 9007199254740993\n',

@@ -84,7 +84,7 @@ test.runIf(existsSync('/dev/full'))('what can not be written is reported in one 
 });
 
 const SELECTOR_FAULT =
-  '--selector: "=,=" is no label selector: a label is missing before "="; write it as in app=web,tier!=db,size in (s,m),!old';
+  '--selector: "=,=" is not a valid label selector: a label is missing before "="; write it as in app=web,tier!=db,size in (s,m),!old';
 
 describe('wrong usage has exit code 2 and one sentence', () => {
   test.each([
@@ -120,7 +120,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       ['drain', 'status', 'worker-7', '-o', 'wide'],
       "option '-o, --output <format>' argument 'wide' is invalid. Allowed choices are json, yaml.",
     ],
-    [['get', 'polls'], '"polls" is no kind that this command takes; did you mean pools?'],
+    [['get', 'polls'], '"polls" is not a kind that this command takes; did you mean pools?'],
     [
       ['get', 'pools', '-o', 'jsn'],
       "option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are json, yaml, name, wide.",
@@ -134,13 +134,13 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     ],
     [['get', 'pools,vmrs', 'web'], 'pools,vmrs web: names are of one kind'],
     [['get', 'pools,vmrs', '--watch'], '--watch follows one kind'],
-    [['get', 'pools,polls'], '"polls" is no kind that this command takes; did you mean pools?'],
+    [['get', 'pools,polls'], '"polls" is not a kind that this command takes; did you mean pools?'],
     [['get', 'vms', '--selector==,='], SELECTOR_FAULT],
     [['vm', 'pending', '-l', '=,='], SELECTOR_FAULT],
     [['vm', 'restart', '--pending', '-l', '=,='], SELECTOR_FAULT],
     [
       ['get', 'pools', '-l', ''],
-      '--selector: "" is no label selector: a label is missing at its end; write it as in app=web,tier!=db,size in (s,m),!old',
+      '--selector: "" is not a valid label selector: a label is missing at its end; write it as in app=web,tier!=db,size in (s,m),!old',
     ],
     [['get', 'pool', 'web', '-A'], 'a name is looked for in one namespace: leave out -A or the name'],
     [['get', 'pools', '--pool', 'web'], '--pool picks VMs or disks: `drover get vms --pool NAME`'],
@@ -165,7 +165,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     ],
     [['scale', 'vmrs', '--replicas', '3'], 'which vmrs? Give its name'],
     [['describe', 'vmrs/runners', 'pool/web'], 'vmrs/runners pool/web: one command takes one kind'],
-    [['status', 'vmsr'], '"vmsr" is no kind that this command takes; did you mean vmrs?'],
+    [['status', 'vmsr'], '"vmsr" is not a kind that this command takes; did you mean vmrs?'],
     [
       ['delete', 'pool', 'web', '--cascade=never'],
       "option '--cascade <how>' argument 'never' is invalid. Allowed choices are background, foreground, orphan.",

@@ -27,24 +27,26 @@ test.each([
   [',app', 'a label is missing before ","'],
   ['=web', 'a label is missing before "="'],
   ['app=web tier=db', '"," is missing before "tier"'],
-  ['app web', '"web" behind app is none of =, ==, !=, in and notin'],
-  ['size>3', '">" behind size is none of =, ==, !=, in and notin'],
+  ['app web', '"web" after app is none of =, ==, !=, in and notin'],
+  ['size>3', '">" after size is none of =, ==, !=, in and notin'],
   ['app in a,b', 'values stand in parentheses, as in size in (s,m)'],
   ['app in (a,b', 'a "(" has no ")"'],
-  ['a/b/c=d', '"a/b/c" is no label key such as app or example.com/app'],
+  ['a/b/c=d', '"a/b/c" is not a valid label key, such as app or example.com/app'],
   [
     'app=-web',
-    '"-web" is no label\'s value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
+    '"-web" is not a valid label value: use at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
   ],
 ])('%j is none', (text, why) => {
-  const sentence = `${JSON.stringify(text)} is no label selector: ${why}; write it as in app=web,tier!=db,size in (s,m),!old`;
+  const sentence = `${JSON.stringify(text)} is not a valid label selector: ${why}; write it as in app=web,tier!=db,size in (s,m),!old`;
   expect(() => labelSelectorOf(text)).toThrow(new RangeError(sentence));
 });
 
 test('the API server compares numbers, too', () => {
   for (const text of ['size>3', 'size < -3', 'app=web,size>3', 'size>3,!app']) checkLabelSelector(text);
-  expect(() => checkLabelSelector('size>big')).toThrow('"big" behind size> is no whole number; write it as');
-  expect(() => checkLabelSelector('size>')).toThrow('"" behind size> is no whole number');
+  expect(() => checkLabelSelector('size>big')).toThrow(
+    'the value after size> must be an integer, not "big"; write it as',
+  );
+  expect(() => checkLabelSelector('size>')).toThrow('the value after size> must be an integer, not ""');
   expect(() => checkLabelSelector('app=web tier=db')).toThrow('"," is missing before "tier"');
   expect(() => checkLabelSelector('>3')).toThrow('a label is missing before ">"');
 });

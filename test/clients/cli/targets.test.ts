@@ -26,9 +26,9 @@ test.each([
   [['disk/web'], /^"disk" is a kept disk, and this command takes pool or vm$/],
   [['pool/web', 'db'], /KIND\/NAME throughout/],
   [['pool/web', 'vm/web-1'], /one kind/],
-  [['pool', 'Web!'], /"Web!" is no name/],
-  [['pool/'], /"" is no name/],
-  [['pool/a/b'], /"a\/b" is no name/],
+  [['pool', 'Web!'], /"Web!" is not a valid object name/],
+  [['pool/'], /"" is not a valid object name/],
+  [['pool/a/b'], /"a\/b" is not a valid object name/],
 ])('%j is refused with what would be right', (words, message) => {
   expect(() => targetsOf(words, [Pools, Vms])).toThrow(UsageError);
   expect(() => targetsOf(words, [Pools, Vms])).toThrow(message);
@@ -77,7 +77,7 @@ test.each<[words: string[], message: string]>([
   [[], 'which vm? Give its name'],
   [['pool', 'web'], '"pool" is a pool, and this command takes vm'],
   [['pool/web'], '"pool" is a pool, and this command takes vm'],
-  [['web-1', 'Web'], '"Web" is no name of an object'],
+  [['web-1', 'Web'], '"Web" is not a valid object name'],
 ])('%j are no names of VMs', (words, message) => {
   expect(() => vmNamesOf(words)).toThrow(UsageError);
   expect(() => vmNamesOf(words)).toThrow(message);

@@ -15,7 +15,10 @@ test.each([
   [['heal', 'now', 'pool', 'web'], 'which VMs of pool web? Give their names'],
   [['heal', 'skip', 'pool/web'], 'which VMs of pool web? Give their names'],
   [['heal', 'skip', 'vm', 'web-1'], '"vm" is a VM, and this command takes pool'],
-  [['heal', 'skip', 'pool', 'web', 'web_1'], '"web_1" is no name of an object: those have a-z, 0-9, - and . in them'],
+  [
+    ['heal', 'skip', 'pool', 'web', 'web_1'],
+    '"web_1" is not a valid object name: use lower-case letters, digits, "-" and "."',
+  ],
   [
     ['heal', 'pause', 'pool', 'web', '--reason', ' '],
     "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters.",

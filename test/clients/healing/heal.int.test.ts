@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { healView, type HealView } from '../../../clients/healing/view.ts';
-import type { Action } from '../../../clients/history/actions.ts';
+import type { Act } from '../../../decisions/history/act.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
@@ -138,8 +138,8 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
       'error: no replacement of vm web-1 is in progress, and by the rules of pool web it is not sick: `drover heal status pool web` shows those that are\n',
   });
 
-  const history = async (): Promise<Action[]> =>
-    JSON.parse((await run(['history', 'pool', 'web', '-n', namespace, '-o', 'json'], env())).stdout) as Action[];
+  const history = async (): Promise<Act[]> =>
+    JSON.parse((await run(['history', 'pool', 'web', '-n', namespace, '-o', 'json'], env())).stdout) as Act[];
   // Temporal's lists lag a little.
   await until(async () => {
     const told = (await history())
@@ -156,7 +156,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   });
   const ofVm = JSON.parse(
     (await run(['history', 'vm', 'web-2', '-n', namespace, '-o', 'json'], env())).stdout,
-  ) as Action[];
+  ) as Act[];
   expect(ofVm.map(({ action, vms, end }) => [action, vms.join(), end])).toEqual([
     ['create', 'web-2', 'Done'],
     ['heal', 'web-2', 'Healed'],

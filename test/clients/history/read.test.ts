@@ -1,90 +1,119 @@
-import type { Client } from '@temporalio/client';
-import { defaultPayloadConverter } from '@temporalio/common';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ownerKindOf, Pools } from '../../../clients/cli/kinds.ts';
-import type { History } from '../../../clients/history/events.ts';
-import { readActions, readActionsOfVm } from '../../../clients/history/read.ts';
+import { readActs, readActsOfVm } from '../../../clients/history/read.ts';
+import type { Session } from '../../../clients/session/session.ts';
+import type { Act } from '../../../decisions/history/act.ts';
+import { anAct, anOpenAct } from '../../decisions/history/acts.ts';
 
 const Sets = ownerKindOf('VirtualMachineReplicaSet')!;
 const ref = { cluster: 'default', namespace: 'shop', name: 'web' };
-const payloads = (...values: unknown[]) => ({
-  payloads: values.map((value) => defaultPayloadConverter.toPayload(value)),
-});
+const none = { revisionsOf: () => Promise.resolve([]), since: null };
 
-/** The history of a workflow that called one activity, which has not ended. */
-const historyOf = (workflowType: string, activity: string, ...input: unknown[]): History =>
-  ({
-    events: [
-      { workflowExecutionStartedEventAttributes: { workflowType: { name: workflowType } } },
-      {
-        eventId: 2,
-        eventTime: { seconds: 1 },
-        activityTaskScheduledEventAttributes: { activityType: { name: activity }, input: payloads(...input) },
-      },
-    ],
-  }) as unknown as History;
+interface Known {
+  status?: string;
+  /** Null if nobody answers for it. */
+  acts: Act[] | null;
+}
 
-const HISTORIES: Record<string, History> = {
-  'pool/default/shop/web': historyOf('pool', 'deleteVms', {}, [{ name: 'web-24567' }]),
-  'replica-set/default/shop/web': historyOf('replicaSet', 'adoptVms', {}, [{ name: 'stray' }, { name: 'web-24567' }]),
-  'replica-set/default/shop/web-other': historyOf('replicaSet', 'adoptVms', {}, [{ name: 'another' }]),
-  'power/default/one': historyOf('powerVms', 'changePower', {
-    action: 'Restart',
-    vms: ['shop/web-24567', 'shop/stray', 'shop/web-1', 'other/web-24567'],
-  }),
+const WORKFLOWS: Record<string, Known> = {
+  'pool/default/shop/web': { acts: [anAct({ action: 'delete', vms: ['web-24567'] })] },
+  'replica-set/default/shop/web': { acts: [anAct({ action: 'adopt', vms: ['stray', 'web-24567'] })] },
+  'replica-set/default/shop/web-other': { acts: [anAct({ action: 'adopt', vms: ['another'] })] },
+  'power/default/one': {
+    acts: [anAct({ workflow: 'power', vms: ['shop/web-24567', 'shop/stray', 'shop/web-1', 'other/web-24567'] })],
+  },
+  'machine-types/default/one': {
+    acts: [anAct({ workflow: 'types', action: 'machine type', vms: ['pool shop/web', 'pool shop/db'] })],
+  },
 };
 
-const getHandle = (id: string) => ({ fetchHistory: () => Promise.resolve(HISTORIES[id]) });
-
-/** A Temporal that has a pool and a set of the name `web`, and a restart of VMs of any owner. */
-function temporal(): { client: Client; queries: string[] } {
+/** A session with a Temporal that knows these workflows. */
+function aSession(known: Record<string, Known> = WORKFLOWS): { session: Session; queries: string[] } {
   const queries: string[] = [];
   async function* list({ query }: { query: string }) {
     queries.push(query);
-    const kept: Record<string, string> = {
-      DroverPool: 'pool/',
-      DroverReplicaSet: 'replica-set/',
-      WorkflowType: 'power/',
-    };
-    const [prefix] = Object.keys(kept).flatMap((word) => (query.includes(word) ? [kept[word]!] : []));
-    for (const workflowId of Object.keys(HISTORIES))
-      if (workflowId.startsWith(prefix!)) yield { workflowId, runId: 'run', startTime: new Date(0) };
+    const [, id] = /WorkflowId = '([^']+)'/.exec(query) ?? [];
+    for (const [workflowId, { status = 'RUNNING' }] of Object.entries(known)) {
+      const isRun = /^(power|machine-types)\//.test(workflowId);
+      if (id === undefined ? isRun : id === workflowId) yield { workflowId, runId: 'run', status: { name: status } };
+    }
   }
-  const options = { loadedDataConverter: { payloadCodecs: [] } };
-  return { client: { workflow: { list, getHandle }, options } as unknown as Client, queries };
+  const answer = async (id: string): Promise<Act[]> => known[id]?.acts ?? Promise.reject(new Error('nobody is there'));
+  const getHandle = (id: string) => ({
+    workflowId: id,
+    query: () => (known[id]?.status === 'COMPLETED' ? Promise.reject(new Error('no worker is needed')) : answer(id)),
+    result: async () => ({ acts: await answer(id) }),
+  });
+  const connection = {
+    withDeadline: (_at: number, call: () => unknown) => call(),
+    withAbortSignal: (_signal: unknown, call: () => unknown) => call(),
+    workflowService: { describeTaskQueue: () => ({ pollers: [{ lastAccessTime: { seconds: Date.now() / 1_000 } }] }) },
+  };
+  const session = {
+    cluster: 'default',
+    temporal: () => Promise.resolve({ client: { workflow: { list, getHandle } }, connection, namespace: 'default' }),
+    untilAnswered: <T>(call: Promise<T>) => call,
+  };
+  return { session: session as unknown as Session, queries };
 }
 
-const none = (): Promise<never[]> => Promise.resolve([]);
-const shown = (actions: readonly { action: string; vms: string[] }[]): string[] =>
-  actions.map(({ action, vms }) => `${action} ${vms.join()}`).sort();
+const shown = (acts: readonly Act[]): string[] => acts.map(({ action, vms }) => `${action} ${vms.join()}`).sort();
 
 test('a set has its own history, and the restarts of VMs that are named like its or that it has acted on', async () => {
-  const { client, queries } = temporal();
-  expect(shown(await readActions(client, Sets, ref, none))).toEqual([
-    'adopt stray,web-24567',
-    'restart stray',
-    'restart web-24567',
-  ]);
-  expect(queries[0]).toBe("DroverCluster = 'default' AND DroverNamespace = 'shop' AND DroverReplicaSet = 'web'");
-  // Histories of runs that have touched other namespaces alone are not read.
+  const { session, queries } = aSession();
+  expect(shown(await readActs(session, Sets, ref, none))).toEqual(['adopt stray,web-24567', 'restart web-24567,stray']);
+  // Runs that have touched other namespaces alone are not asked, and no run that has handed on what it knew.
   expect(queries[1]).toContain("(DroverNamespaces = 'shop' OR DroverNamespaces IS NULL)");
+  for (const query of queries) expect(query).toContain("ExecutionStatus != 'ContinuedAsNew'");
 });
 
-test('a pool beside it, of the same name, has another', async () => {
-  const { client } = temporal();
-  expect(shown(await readActions(client, Pools, ref, none))).toEqual([
+test('a pool beside it, of the same name, has another, with changes of its template', async () => {
+  const { session } = aSession();
+  expect(shown(await readActs(session, Pools, ref, none))).toEqual([
     'delete web-24567',
-    'restart web-1',
-    'restart web-24567',
+    'machine type ',
+    'restart web-24567,web-1',
   ]);
 });
 
 test('a VM whose name a pool or a set may have given has what both did to it', async () => {
-  const { client } = temporal();
-  expect(shown(await readActionsOfVm(client, { ...ref, name: 'web-24567' }, none))).toEqual([
+  const { session } = aSession();
+  expect(shown(await readActsOfVm(session, { ...ref, name: 'web-24567' }, none))).toEqual([
     'adopt web-24567',
     'delete web-24567',
     'restart web-24567',
   ]);
-  expect(shown(await readActionsOfVm(client, { ...ref, name: 'stray' }, none))).toEqual(['restart stray']);
+  expect(shown(await readActsOfVm(session, { ...ref, name: 'stray' }, none))).toEqual(['restart stray']);
+});
+
+test('what was over before is left out, and workflows that were over by then are not asked', async () => {
+  const since = Date.parse('2026-01-01T00:00:30Z');
+  const acts = [anAct(), anAct({ vms: ['web-2'], endedAt: '2026-01-01T00:00:40Z' }), anOpenAct({ vms: ['web-3'] })];
+  const { session, queries } = aSession({ 'pool/default/shop/web': { acts } });
+  expect(shown(await readActs(session, Pools, ref, { ...none, since }))).toEqual(['restart web-2', 'restart web-3']);
+  for (const query of queries) expect(query).toContain("CloseTime >= '2026-01-01T00:00:30.000Z'");
+});
+
+test('a workflow that has ended tells without a worker, and what one that was terminated had begun is unknown', async () => {
+  const id = 'pool/default/shop/web';
+  const over = aSession({ [id]: { status: 'COMPLETED', acts: [anAct()] } });
+  expect(await readActs(over.session, Pools, ref, none)).toEqual([anAct()]);
+  const cut = aSession({ [id]: { status: 'TERMINATED', acts: [anAct(), anOpenAct({ vms: ['web-2'] })] } });
+  expect(await readActs(cut.session, Pools, ref, none)).toMatchObject([
+    { end: 'Updated' },
+    { end: 'Unknown', why: 'its workflow was terminated' },
+  ]);
+});
+
+test('a workflow that does not answer is named, and hides nothing of the others', async () => {
+  const silent = { 'power/default/one': { acts: null } };
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const { session } = aSession({ ...WORKFLOWS, ...silent });
+  expect(shown(await readActs(session, Pools, ref, none))).toEqual(['delete web-24567', 'machine type ']);
+  const words = 'what power/default/one did is not known: power/default/one does not answer: nobody is there\n';
+  expect(written.mock.calls.map(([text]) => text)).toEqual([words]);
+  written.mockRestore();
+  await expect(
+    readActs(aSession({ 'pool/default/shop/web': { acts: null } }).session, Pools, ref, none),
+  ).rejects.toThrow('what pool/default/shop/web did is not known');
 });

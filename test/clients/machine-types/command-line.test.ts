@@ -9,8 +9,8 @@ test.each([
     "option '-o, --output <format>' argument 'yaml' is invalid. Allowed choices are json, csv.",
   ],
   [['abort', '--reason', ' '], "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters."],
-  [['status', ''], 'which machine type transition? "" is no id'],
-  [['pause', 'pool/default/shop/web'], 'pool/default/shop/web is no machine type transition'],
+  [['status', ''], 'which machine type transition? "" is not an id'],
+  [['pause', 'pool/default/shop/web'], 'pool/default/shop/web is not a machine type transition'],
   [
     ['report', 'machine-types/other/1f0c92ab'],
     'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster',
@@ -29,7 +29,7 @@ test.each([
 test.each([
   [['history', 'vm', 'a', 'b'], 'a b: one vm at a time'],
   [['history', 'vm', 'a', '--vm', 'b'], '--vm chooses among the VMs of a pool or replica set'],
-  [['vm', 'runs', 'abort', 'pool/default/shop/web'], 'pool/default/shop/web is no run of VMs'],
+  [['vm', 'runs', 'abort', 'pool/default/shop/web'], 'pool/default/shop/web is not a run of VMs'],
 ])('%s is wrong usage', async (words, sentence) => {
   expect(await droverHere(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });

@@ -1,14 +1,14 @@
 import { Client } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import type { Action } from '../../../clients/history/actions.ts';
-import { valuesOf } from '../../../clients/history/events.ts';
 import type { Report } from '../../../clients/machine-types/print-report.ts';
 import type { ListedTransition } from '../../../clients/machine-types/run-kind.ts';
 import type { PendingVm } from '../../../clients/power/pending.ts';
 import type { ListedRun } from '../../../clients/runs/list.ts';
 import { aboutSetup } from '../../../clients/session/temporal.ts';
+import type { Act } from '../../../decisions/history/act.ts';
 import type { TransitionProgress, TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { taskQueueOf, transitionProgress } from '../../../workflows/messages.ts';
@@ -97,9 +97,8 @@ describe('a whole update', () => {
       NEW,
     ]);
     const { events } = await fleet().temporal.client.workflow.getHandle(id).fetchHistory();
-    const [input] = valuesOf(events![0]!.workflowExecutionStartedEventAttributes!.input) as [
-      MachineTypeTransitionInput,
-    ];
+    const [payload] = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads!;
+    const input = defaultPayloadConverter.fromPayload<MachineTypeTransitionInput>(payload!);
     // The worker need not read again what the command has read.
     expect(input.minVersions).toEqual({ vms: matching(/^\d+$/), vmis: matching(/^\d+$/) });
     const after = await typedVms.vmis();
@@ -156,7 +155,7 @@ describe('a whole update', () => {
   test('is in the history of each of its VMs', async () => {
     const { code, stdout } = await drover('history', 'vm', 'db-1', '-n', typedVms.namespace, '-o', 'json');
     expect(code).toBe(0);
-    const told = (JSON.parse(stdout) as Action[]).map(({ action, vms, from, to, end, requestedBy, workflow }) => [
+    const told = (JSON.parse(stdout) as Act[]).map(({ action, vms, from, to, end, requestedBy, workflow }) => [
       action,
       vms.join(),
       from,
@@ -360,7 +359,7 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
   );
   // Temporal's lists lag a little.
   await until(async () => {
-    const told = JSON.parse((await drover('history', 'pool', 'web', '-n', namespace, '-o', 'json')).stdout) as Action[];
+    const told = JSON.parse((await drover('history', 'pool', 'web', '-n', namespace, '-o', 'json')).stdout) as Act[];
     expect(told).toContainEqual(
       expect.objectContaining({
         action: 'machine type',

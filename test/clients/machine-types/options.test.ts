@@ -98,14 +98,17 @@ describe('what is asked for', () => {
 });
 
 test.each<[string[], string]>([
-  [['--which-matches-glob', '[a'], '--which-matches-glob: "[a" is no glob: a "[" has no "]"'],
-  [['--which-matches-glob', ''], '--which-matches-glob: "" is no glob: it would match nothing'],
-  [['--exclude', ''], '--exclude: "" is no glob: it would match nothing'],
-  [['--exclude', 'a\\'], '--exclude: "a\\\\" is no glob: nothing follows its last "\\"'],
+  [['--which-matches-glob', '[a'], '--which-matches-glob: "[a" is not a valid glob: a "[" has no "]"'],
+  [['--which-matches-glob', ''], '--which-matches-glob: "" is not a valid glob: it would match nothing'],
+  [['--exclude', ''], '--exclude: "" is not a valid glob: it would match nothing'],
+  [['--exclude', 'a\\'], '--exclude: "a\\\\" is not a valid glob: nothing follows its last "\\"'],
   [['--name', 'Web'], '--name: "Web" is no VM: write NAME or NAMESPACE/NAME'],
   [['--name', 'a/b/c'], '--name: "a/b/c" is no VM: write NAME or NAMESPACE/NAME'],
-  [['-l', 'a='.repeat(2)], expect.stringMatching(/^--label-selector: "a=a=" is no label selector: /) as string],
-  [['--to', 'pc q35'], '--to: "pc q35" is no machine type such as pc-q35-rhel9.2.0'],
+  [
+    ['-l', 'a='.repeat(2)],
+    expect.stringMatching(/^--label-selector: "a=a=" is not a valid label selector: /) as string,
+  ],
+  [['--to', 'pc q35'], '--to: "pc q35" is not a machine type such as pc-q35-rhel9.2.0'],
   [['--to', 'pc-q35-rhel8.6.0'], '--to pc-q35-rhel8.6.0: it matches *rhel8.* itself'],
   [['--window', '0 2 * * * 4h'], '--window is about restarts by drover: give --restart-now too'],
   [['--max-restarts', '10%'], '--max-restarts is about restarts by drover: give --restart-now too'],
@@ -113,20 +116,20 @@ test.each<[string[], string]>([
   [['--deadline', '5m'], '--deadline is about restarts by drover: give --restart-now too'],
   [
     ['--restart-now', '--window', '0 2 * * *'],
-    expect.stringMatching(/^--window: "0 2 \* \* \*" is no window: write the five fields of a cron/) as string,
+    expect.stringMatching(/^--window: "0 2 \* \* \*" is not a valid window: write the five fields of a cron/) as string,
   ],
   [
     ['--restart-now', '--window', '0 25 * * * 4h'],
-    expect.stringMatching(/^--window: "0 25 \* \* \* 4h" is no window: hour 25 is not understood/) as string,
+    expect.stringMatching(/^--window: "0 25 \* \* \* 4h" is not a valid window: hour 25 is not understood/) as string,
   ],
   [['--restart-now', '--window', '0 2 * * * soon'], '--window: "soon" is not a duration such as 30s, 10m or 1h30m'],
   [
     ['--restart-now', '--window', '0 2 * * * 0s'],
-    '--window: "0 2 * * * 0s" is no window: it must be longer than no time',
+    '--window: "0 2 * * * 0s" is not a valid window: it must be greater than 0',
   ],
   [
     ['--restart-now', '--window', '0 2 * * * 4h Europe/Zürich'],
-    expect.stringMatching(/Europe\/Zürich is no time zone/) as string,
+    expect.stringMatching(/Europe\/Zürich is not a time zone/) as string,
   ],
 ])('%j cannot be meant', async (words, sentence) => {
   const error = await asked(words).catch((error: unknown) => error);

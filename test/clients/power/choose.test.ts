@@ -134,7 +134,7 @@ describe('which VMs', () => {
       apart: [],
     });
     expect(formatApart(['web-4', 'web-5'], 'start')).toBe(
-      'left out: web-4, web-5: they are no replicas of a pool; to start them all the same, give names',
+      'left out: web-4, web-5: standby or extra VMs of a pool; to start them all the same, give names',
     );
   });
 

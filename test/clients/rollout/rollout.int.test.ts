@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import type { Action } from '../../../clients/history/actions.ts';
 import { changeTemplate } from '../../../clients/rollout/change-template.ts';
 import type { RolloutView } from '../../../clients/rollout/view.ts';
+import type { Act } from '../../../decisions/history/act.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aFleet, haltedTemplate, runningTemplate, until } from '../../integration/fleet.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
@@ -382,10 +382,10 @@ test('the history tells what drover has done, from what to what, who asked and h
     requestedBy: 'bob@desk',
     end: 'Failed',
   };
-  let actions: Action[] = [];
+  let actions: Act[] = [];
   // Temporal's lists lag a little.
   await until(async () => {
-    actions = JSON.parse((await history('-o', 'json')).stdout) as Action[];
+    actions = JSON.parse((await history('-o', 'json')).stdout) as Act[];
     expect(actions).toMatchObject([
       {
         action: 'create',

@@ -100,11 +100,11 @@ test('an id is whole, or its last part, and of no other kind and no other cluste
   expect(await meant('1f0c92ab')).toBe('machine-types/default/1f0c92ab');
   expect(await meant('machine-types/default/1f0c92ab')).toBe('machine-types/default/1f0c92ab');
   for (const [id, sentence] of [
-    ['', 'which machine type transition? "" is no id'],
-    ['watch/default', 'watch/default is no machine type transition'],
-    ['machine-types/default/', 'machine-types/default/ is no machine type transition'],
+    ['', 'which machine type transition? "" is not an id'],
+    ['watch/default', 'watch/default is not a machine type transition'],
+    ['machine-types/default/', 'machine-types/default/ is not a machine type transition'],
     // Its last part would be the id of another transition.
-    ['machine-types/default/a/1f0c92ab', 'machine-types/default/a/1f0c92ab is no machine type transition'],
+    ['machine-types/default/a/1f0c92ab', 'machine-types/default/a/1f0c92ab is not a machine type transition'],
     [
       'machine-types/other/1f0c92ab',
       'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster',

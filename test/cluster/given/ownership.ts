@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS } from '../../../api/owner-kinds.ts';
-import { Namespaces, Pods, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import {
+  Namespaces,
+  PersistentVolumeClaims,
+  Pods,
+  VirtualMachineInstances,
+  VirtualMachines,
+  type Resource,
+} from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isNotFound } from '../../../kubernetes/errors.ts';
 
@@ -41,9 +48,10 @@ export async function removeNamespaces(kube: KubeClient, names: readonly string[
         `still there after ${GONE_WITHIN_MS / 1000} s: namespaces ${left.join(', ')}; delete them by hand`,
       );
     await Promise.all(
-      left.flatMap((name) =>
-        [Pods, ...OWNERS, VirtualMachines, VirtualMachineInstances].map((resource) => release(kube, resource, name)),
-      ),
+      left.flatMap((name) => [
+        ...[Pods, ...OWNERS, VirtualMachines, VirtualMachineInstances].map((kind) => release(kube, kind, name, OURS)),
+        releaseClaims(kube, name),
+      ]),
     );
   }
 }
@@ -74,8 +82,17 @@ const isThere = (kube: KubeClient, name: string): Promise<boolean> =>
     },
   );
 
-/** Removes drover's and the tests' own finalizers from terminating objects; KubeVirt removes its own. */
-async function release(kube: KubeClient, resource: Resource, namespace: string): Promise<void> {
+/** Drover's finalizers and the tests' own; KubeVirt removes its own. */
+const OURS = /^(drover\.dev|test)\//;
+
+/** A cluster without nodes may have nobody who lets go of claims that no pod uses. */
+async function releaseClaims(kube: KubeClient, namespace: string): Promise<void> {
+  const { items } = await kube.list(Pods, { namespace });
+  if (items.length === 0) await release(kube, PersistentVolumeClaims, namespace, /^kubernetes\.io\/pvc-protection$/);
+}
+
+/** Removes finalizers from terminating objects. */
+async function release(kube: KubeClient, resource: Resource, namespace: string, which: RegExp): Promise<void> {
   let items: Stored[] = [];
   try {
     ({ items } = await kube.list<KubeObject>(resource, { namespace }));
@@ -84,7 +101,7 @@ async function release(kube: KubeClient, resource: Resource, namespace: string):
   }
   for (const { metadata } of items) {
     const { name, resourceVersion, deletionTimestamp, finalizers = [] } = metadata;
-    const left = finalizers.filter((finalizer) => !/^(drover\.dev|test)\//.test(finalizer));
+    const left = finalizers.filter((finalizer) => !which.test(finalizer));
     if (deletionTimestamp === undefined || left.length === finalizers.length) continue;
     await kube
       .patch(resource, { namespace, name }, 'merge', { metadata: { resourceVersion, finalizers: left } })

@@ -49,7 +49,7 @@ test.each([
   ['a\\', 'nothing follows its last "\\"'],
   ['[\\', 'nothing follows its last "\\"'],
 ])('%s is none', (glob, why) =>
-  expect(() => globMatcher(glob)).toThrow(new RangeError(`${JSON.stringify(glob)} is no glob: ${why}`)),
+  expect(() => globMatcher(glob)).toThrow(new RangeError(`${JSON.stringify(glob)} is not a valid glob: ${why}`)),
 );
 
 /** A piece of a glob, and the same as a regular expression. */
@@ -85,7 +85,7 @@ test('a glob is read or refused in one sentence, whatever it is', () => {
         globMatcher(glob)('a');
       } catch (error) {
         expect(error).toBeInstanceOf(RangeError);
-        expect((error as Error).message).toMatch(/ is no glob: [^\n]+$/);
+        expect((error as Error).message).toMatch(/ is not a valid glob: [^\n]+$/);
       }
     }),
   );

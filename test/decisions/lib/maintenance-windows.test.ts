@@ -221,7 +221,7 @@ describe('windowAt', () => {
     expect(stateAt(windows.slice(0, 2), '2026-06-01T00:30Z')).toBe('closed until for ever');
     expect(windowFaults(windows, 'spec.rollout.windows')).toEqual([
       'spec.rollout.windows[0]: hour 25 is not understood: write 0 to 23, a list (2,4), a rising range (2-4) or a step (*/2)',
-      'spec.rollout.windows[1]: Europe/Zurch is no time zone; did you mean Europe/Zurich?',
+      'spec.rollout.windows[1]: Europe/Zurch is not a time zone; did you mean Europe/Zurich?',
     ]);
   });
 

@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'vitest';
+import { newestActs } from '../../../decisions/history/act.ts';
 import { MAX_IN_PROGRESS } from '../../../decisions/power/plan.ts';
-import { bytesOfNames, MAX_BYTES, noteFailure, type PowerFailure } from '../../../decisions/power/size.ts';
+import {
+  bytesOfNames,
+  bytesOfRecords,
+  MAX_BYTES,
+  noteFailure,
+  type PowerFailure,
+} from '../../../decisions/power/size.ts';
 import { inShort } from '../../../decisions/runs/skipped.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { anAct } from '../history/acts.ts';
 
 /** Temporal's default limit for one payload, in bytes. */
 const MAX_TEMPORAL_BYTES = 2 * 1024 * 1024;
@@ -28,6 +36,7 @@ function most(namespace: string, length: number): string[] {
 function worstInput(namespace: string, names: string[]): PowerVmsInput {
   const long = 'é'.repeat(10_000);
   const keys = names.map((name) => `${namespace}/${name}`);
+  const all = keys.slice(0, 50);
   const inProgress = keys
     .splice(0, MAX_IN_PROGRESS)
     .map((vm) => ({ vm, uid: UID, wasDown: false, takenAt: 1_700_000_000_000 }));
@@ -52,6 +61,10 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     deferrals: 0,
     minVersions: { vms: '9'.repeat(20) },
     namespaces: [namespace],
+    acts: newestActs(
+      Array.from({ length: 1_000 }, () => anAct({ vms: all, why: long.slice(0, 300) })),
+      bytesOfRecords(vmisOf(namespace, names)),
+    ),
   };
   const carried = {
     inProgress,

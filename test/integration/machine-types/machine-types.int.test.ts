@@ -393,7 +393,7 @@ soakTest('if the resulting type would still match, it is refused in words, and n
   expect(await back.refusal()).toContain('q35');
   const { typedSearchAttributes } = await back.handle.describe();
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Refused');
-  expect(await (await typedVms.change({ scope: { glob: '[' } })).refusal()).toContain('"[" is no glob');
+  expect(await (await typedVms.change({ scope: { glob: '[' } })).refusal()).toContain('"[" is not a valid glob');
   const unknown = await typedVms.change({ to: 'pc-q35-rhel11.0.0' });
   expect(await unknown.refusal()).toContain('no schedulable node has pc-q35-rhel11.0.0');
   expect(await typedVms.type('off')).toBe(OLD);

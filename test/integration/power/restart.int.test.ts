@@ -316,6 +316,7 @@ testOneOf({
       deferrals: 0,
       minVersions: {},
       namespaces: [],
+      acts: [],
     };
     const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
     const result = await (await vms.restart({ chosen, carried })).result();

@@ -19,6 +19,7 @@ const leaveAll = (): Promise<'left'> => Promise.resolve('left');
 const aContext = (state?: FailureBackoff['state']) => ({
   inProgress: new InFlight(),
   failureBackoff: new FailureBackoff(state),
+  journal: { begin: () => () => {} },
   onEnd: vi.fn<() => void>(),
 });
 const delayOf = ({ failureBackoff }: ReturnType<typeof aContext>): number =>

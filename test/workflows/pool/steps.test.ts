@@ -62,6 +62,7 @@ test('the deletion of as many VMs as may be in flight takes a quarter of what Te
     generation: 1,
     leaving: vms.map(({ name }) => name),
     minVersions: {},
+    journal: { begin: () => () => {} },
     inProgress: new InFlight(),
     failureBackoff: new FailureBackoff(),
   } as unknown as StepContext;

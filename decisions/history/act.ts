@@ -1,0 +1,105 @@
+/** Something that was done to VMs, or that a person asked for. `drover history -o json` prints it as it is. */
+export interface Act {
+  /** RFC 3339: when it began. */
+  time: string;
+  /** RFC 3339: when the last of its VMs was through with it; null while it is in progress. */
+  endedAt: string | null;
+  action: string;
+  /**
+   * Names; with their namespaces if a run acts on VMs of any owner, and then `pool namespace/name` is the template of
+   * a pool. Empty if it was done to the pool or set as a whole.
+   */
+  vms: string[];
+  /** Revisions, machine types, or numbers of VMs; null if not applicable or unknown. */
+  from: string | null;
+  to: string | null;
+  /** `drover` for what it does on its own to keep a pool or set as its spec says; null if unknown. */
+  requestedBy: string | null;
+  /** `InProgress` until the outcome is known; `Unknown` if it never will be known. */
+  end: string;
+  /** Why it ended so, or the reason that a person gave. */
+  why: string | null;
+  /** Why it was done, as the Web UI shows it. */
+  reason: string | null;
+  /** Workflow id, for the details in the Web UI. */
+  workflow: string;
+}
+
+/** An act that begins, now if it does not say when. */
+export type BegunAct = Pick<Act, 'action' | 'vms'> &
+  Partial<Pick<Act, 'time' | 'from' | 'to' | 'requestedBy' | 'reason' | 'workflow'>>;
+
+export type ActEnd = Pick<Act, 'end'> & { why?: string | null | undefined };
+
+/** Which acts in progress are meant: all of these of which nothing is said. */
+export interface OpenActs {
+  workflow?: string;
+  action?: string;
+  vms?: readonly string[];
+}
+
+/** Recorded as asking for VMs to be created, removed and healed: no person asks for each of them. */
+export const ITSELF = 'drover';
+
+const WHY_LENGTH = 300;
+
+/** What began within this time and ended alike is one act. */
+const TOGETHER_MS = 60_000;
+
+/** How an act ends of which nobody knows what became. */
+export const unknown = (why: string): ActEnd => ({ end: 'Unknown', why });
+
+/** Returns the acts once these have ended; without `how`, they were not done, and are forgotten. */
+export function endActs(
+  acts: readonly Act[],
+  { workflow, action, vms }: OpenActs,
+  how: ActEnd | null,
+  now: string,
+): Act[] {
+  const meant = vms === undefined ? null : new Set(vms);
+  const ended: Act[] = [];
+  const others = acts.flatMap((act) => {
+    const isMeant =
+      act.end === 'InProgress' && act.workflow === (workflow ?? act.workflow) && act.action === (action ?? act.action);
+    const its = isMeant ? act.vms.filter((vm) => meant?.has(vm) ?? true) : [];
+    if (its.length === 0) return [act];
+    const { end, why = null } = how ?? { end: '' };
+    if (how !== null) ended.push({ ...act, vms: its, endedAt: now, end, why: why?.slice(0, WHY_LENGTH) ?? null });
+    const left = act.vms.filter((vm) => !(meant?.has(vm) ?? true));
+    return left.length === 0 ? [] : [{ ...act, vms: left }];
+  });
+  for (const act of ended) addTo(others, act);
+  return others;
+}
+
+/** Adds an act that has ended to one that differs in its VMs alone, and a little in its times, or else by itself. */
+export function addTo(acts: Act[], act: Act): void {
+  const at = act.vms.length === 0 ? -1 : acts.findLastIndex((other) => isAlike(act, other) && !isOnSame(act, other));
+  const other = acts[at];
+  if (other === undefined) acts.push(act);
+  else acts[at] = { ...other, vms: [...other.vms, ...act.vms], endedAt: act.endedAt };
+}
+
+const SAME = ['end', 'why', 'action', 'from', 'to', 'requestedBy', 'reason', 'workflow'] as const;
+
+function isOnSame({ vms }: Act, other: Act): boolean {
+  const its = new Set(vms);
+  return other.vms.some((vm) => its.has(vm));
+}
+
+const isAlike = (act: Act, other: Act): boolean =>
+  SAME.every((field) => act[field] === other[field]) &&
+  Math.abs(Date.parse(act.time) - Date.parse(other.time)) < TOGETHER_MS;
+
+/** Returns the newest acts whose JSON takes no more than these bytes. */
+export function newestActs(acts: readonly Act[], bytes: number): Act[] {
+  let room = bytes;
+  const dropped = acts.findLastIndex((act) => (room -= mostBytes(act)) < 0);
+  return acts.slice(dropped + 1);
+}
+
+/** UTF-8 takes at most three bytes for each code unit. */
+function mostBytes(act: Act): number {
+  const json = JSON.stringify(act);
+  return json.length + 1 + 2 * (json.match(/[^ -~]/g)?.length ?? 0);
+}

@@ -1,0 +1,98 @@
+import { workflowInfo } from '@temporalio/workflow';
+import {
+  addTo,
+  endActs,
+  ITSELF,
+  newestActs,
+  type Act,
+  type ActEnd,
+  type BegunAct,
+  type OpenActs,
+} from '../../decisions/history/act.ts';
+import { onQuery, onSignal } from '../handlers.ts';
+import { acts, record } from '../messages.ts';
+import type { RequestPayload } from '../payloads.ts';
+
+/** How much of it goes from run to run, into a result, and into an answer: Temporal takes at most 2 MiB. */
+const KEPT_BYTES = 500_000;
+
+/**
+ * What a workflow has done, and what people have asked of it: one record for each act, made when it happens, for
+ * `drover history`.
+ */
+export class Journal {
+  readonly #bytes: number;
+  #acts: Act[];
+
+  /** `bytes`: how much of it is kept, as JSON. */
+  constructor(carried: readonly Act[] = [], bytes = KEPT_BYTES) {
+    this.#bytes = Math.min(bytes, KEPT_BYTES);
+    this.#acts = [...carried];
+    onQuery(acts, 'What was done, as `drover history` shows it: the newest.', () => this.kept);
+  }
+
+  /** Hears what commands have done. */
+  hearCommands(): void {
+    onSignal(record, 'Internal: what a command has done, for `drover history`. Changes nothing else.', (said) => {
+      const { action, vms, by, from, to, why } = said;
+      this.done({ action, vms, requestedBy: by, from: inVms(from), to: inVms(to) }, { end: 'Done', why });
+    });
+  }
+
+  /** What the next run, or the result, must tell. */
+  get kept(): Act[] {
+    return newestActs(this.#acts, this.#bytes);
+  }
+
+  /**
+   * Records an act in progress, of drover's own accord if nobody is named. Returns what records how it ended, for some
+   * of its VMs or all.
+   */
+  begin(act: BegunAct): (how: ActEnd, vms?: readonly string[]) => void {
+    const { action, workflow } = this.#add({
+      requestedBy: ITSELF,
+      ...act,
+      endedAt: null,
+      end: 'InProgress',
+      why: null,
+    });
+    return (how, vms = act.vms) => this.end({ workflow, action, vms }, how);
+  }
+
+  /** Records how acts in progress, or VMs of them, have ended. Without `how`, they were not done. */
+  end(which: OpenActs, how: ActEnd | null): void {
+    this.#acts = endActs(this.#acts, which, how, now());
+  }
+
+  /** As `end`, for VMs of which each has an end of its own. */
+  endEach(which: Omit<OpenActs, 'vms'>, outcomes: readonly ({ vm: string } & ActEnd)[]): void {
+    for (const alike of Map.groupBy(outcomes, ({ end, why }) => `${end} ${why}`).values())
+      this.end({ ...which, vms: alike.map(({ vm }) => vm) }, alike[0]!);
+  }
+
+  /** Whether acts of this workflow are in progress. */
+  isOpen(workflow: string): boolean {
+    return this.#acts.some((act) => act.workflow === workflow && act.end === 'InProgress');
+  }
+
+  /** Records what a person has asked for, with `drover` or in the Web UI. */
+  asked(action: string, { by, why }: RequestPayload, vms: string[] = []): void {
+    this.done({ action, vms, requestedBy: by ?? null }, { end: 'Asked', why });
+  }
+
+  /** Records an act that is over. */
+  done(act: BegunAct, { end, why = null }: ActEnd): void {
+    this.#add({ ...act, endedAt: now(), end, why });
+  }
+
+  #add(some: BegunAct & Pick<Act, 'endedAt' | 'end' | 'why'>): Act {
+    const { workflowId: workflow } = workflowInfo();
+    const act = { time: now(), from: null, to: null, requestedBy: null, reason: null, workflow, ...some };
+    addTo(this.#acts, act);
+    return act;
+  }
+}
+
+const inVms = (count?: number): string | null => (count === undefined ? null : `${count} VMs`);
+
+const now = (): string => new Date(Date.now()).toISOString();

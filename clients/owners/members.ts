@@ -52,9 +52,11 @@ export function whyNotReady(vm: Vm): string {
   if (isReady(vm)) return '';
   const held = heldBy(vm.metadata);
   if (held !== null) return `held by the finalizer ${held}`;
-  const failure = vm.status?.conditions?.find(
+  const found = vm.status?.conditions?.filter(
     ({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message,
   );
+  // Without a VMI, Ready says only that there is none.
+  const failure = found?.find(({ type }) => type === 'Failure') ?? found?.[0];
   const fails = vm.status?.startFailure?.consecutiveFailCount ?? 0;
   const starts = fails === 0 ? '' : `${fails} failed start${fails === 1 ? '' : 's'}`;
   return [starts, failure?.message ?? ''].filter(Boolean).join('; ');

@@ -82,6 +82,8 @@ export interface VmView {
   ready: boolean;
   /** KubeVirt's `status.printableStatus`. */
   state: string;
+  /** Why KubeVirt could not make its VMI, or another object for it (condition Failure); null if nothing says so. */
+  failure: string | null;
   /** KubeVirt's `status.startFailure.consecutiveFailCount`. */
   startFailures: number;
   /** KubeVirt's `status.startFailure.lastFailedVMIUID`. */

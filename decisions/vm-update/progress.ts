@@ -146,4 +146,7 @@ export function progressOfRestart({
   return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
 }
 
-const inState = ({ state }: VmView): string => (state === '' ? '' : ` (${state})`);
+function inState({ state, failure }: VmView): string {
+  const words = [state, failure].filter((one) => one !== null && one !== '');
+  return words.length === 0 ? '' : ` (${words.join(': ')})`;
+}

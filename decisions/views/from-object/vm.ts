@@ -88,6 +88,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     hasVmi: status?.created ?? false,
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',
+    failure: failure(status?.conditions),
     startFailures: status?.startFailure?.consecutiveFailCount ?? 0,
     lastFailedVmi: status?.startFailure?.lastFailedVMIUID ?? null,
     notReadySince: notReadySince(status?.conditions),
@@ -171,6 +172,11 @@ function timeOf(text: string | undefined): number | null {
 function notReadySince(conditions: Condition[] = []): number | null {
   const ready = conditions.find(({ type }) => type === 'Ready');
   return ready === undefined || ready.status === 'True' ? null : timeOf(ready.lastTransitionTime);
+}
+
+function failure(conditions: Condition[] = []): string | null {
+  const condition = conditions.find(({ type, status }) => type === 'Failure' && status === 'True');
+  return condition === undefined ? null : condition.message || condition.reason || null;
 }
 
 function restartRequired(conditions: Condition[] = []): VmView['restartRequired'] {

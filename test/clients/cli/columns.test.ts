@@ -85,6 +85,14 @@ test('a VM that was detached says from which pool, and a standby VM that is stop
   ]);
 });
 
+test('a VM whose VMI could not be made says why, and not only that there is none', () => {
+  const why = 'Failure while starting VMI: a webhook denied the request';
+  const one = labelled({});
+  const failure = { type: 'Failure', status: 'True' as const, message: why };
+  const conditions = [...one.status!.conditions!, failure];
+  expect(shown(false, { ...one, status: { ...one.status, conditions } })[1]?.at(-1)).toBe(why);
+});
+
 const condition = (type: string) => ({ type, status: 'True' as const, reason: type, message: 'web-1' });
 
 const problem = (...types: string[]): unknown => {

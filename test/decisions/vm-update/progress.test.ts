@@ -45,6 +45,12 @@ describe('of a restart', () => {
       { state: 'waiting', for: 'its VMI to start (Starting)' },
     ],
     [
+      'KubeVirt can not make its VMI',
+      fresh(1, { hasVmi: false, ...DOWN, state: 'Stopped', failure: 'a webhook denied the request' }),
+      null,
+      { state: 'waiting', for: 'its VMI to start (Stopped: a webhook denied the request)' },
+    ],
+    [
       'its old VMI is asked to restart',
       fresh(1, { changingState: true }),
       { revision: OLD },

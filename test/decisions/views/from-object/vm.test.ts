@@ -5,7 +5,7 @@ import {
   REMOVING_ANNOTATION,
   REMOVING_TO_HEAL,
 } from '../../../../api/names.ts';
-import type { ObjectMeta } from '../../../../api/objects.ts';
+import type { Condition, ObjectMeta } from '../../../../api/objects.ts';
 import { isDrained } from '../../../../decisions/drain/drained-node.ts';
 import { nodeView, type Node } from '../../../../decisions/views/from-object/node.ts';
 import { vmView, type VirtualMachine } from '../../../../decisions/views/from-object/vm.ts';
@@ -109,6 +109,15 @@ test('what a machine type transition has written, and nothing that another hand 
   ])
     expect(noted(text)).toBeNull();
   expect(view({ labels: { [MACHINE_TYPE_RESTART_LABEL]: record.id } }).transitionMark).toBe(record.id);
+});
+
+const failureOf = (...conditions: Condition[]) => vmView({ ...stored, spec: {}, status: { conditions } }).failure;
+
+test('why KubeVirt could not make the VMI is what its condition Failure says, while that stands', () => {
+  expect(failureOf({ type: 'Failure', status: 'True', reason: 'FailedCreate', message: 'denied' })).toBe('denied');
+  expect(failureOf({ type: 'Failure', status: 'True', reason: 'FailedCreate' })).toBe('FailedCreate');
+  expect(failureOf({ type: 'Failure', status: 'False', message: 'denied' })).toBeNull();
+  expect(failureOf()).toBeNull();
 });
 
 test('the zone and the machine types of a node are those that it is labelled with; a cordoned one takes no VMI', () => {

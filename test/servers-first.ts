@@ -1,10 +1,10 @@
 import type { TestProject } from 'vitest/node';
 import { defaultCache } from '../dev/paths.ts';
 import { resolveTools } from '../dev/tools/resolve.ts';
-import { resolveTestServer } from '../dev/tools/test-server.ts';
 import { providePrograms } from './programs.ts';
 import { seedOf } from './seeded.ts';
 import { StackPool } from './stacks/stack-pool.ts';
+import { resolveTestServer } from './tools/test-server.ts';
 
 /**
  * Prepares once what many tests need. The first run builds Temporal, etcd and kube-apiserver, which takes minutes and

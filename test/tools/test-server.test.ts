@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { resolveTestServer } from '../../../dev/tools/test-server.ts';
+import { resolveTestServer } from './test-server.ts';
 
 let folder: string;
 let bin: string;

@@ -4,9 +4,9 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { lastLines } from '../process/log-file.ts';
-import { givenPath, isProgram } from './find-tool.ts';
-import { inWords, madeOnce, type MakeOptions } from './made-once.ts';
+import { lastLines } from '../../dev/process/log-file.ts';
+import { givenPath, isProgram } from '../../dev/tools/find-tool.ts';
+import { inWords, madeOnce, type MakeOptions } from '../../dev/tools/made-once.ts';
 
 export interface TestServerOptions extends MakeOptions {
   /** Folder of files kept between runs. */

@@ -1,28 +1,15 @@
+import { amountOf as billionthsOf } from '../api/lib/quantity.ts';
 import type { Quantity } from './types.ts';
 
-const FACTORS: Record<string, number> = {
-  '': 1,
-  m: 1e-3,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-  Ei: 2 ** 60,
-};
 const POWERS = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
+
+const BILLION = 10n ** 9n;
 
 /** Returns a Kubernetes quantity as a number; NaN if it is invalid. */
 export function amountOf(quantity: Quantity): number {
-  if (typeof quantity === 'number') return quantity;
-  const parts = /^([+-]?[0-9.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)$/.exec(quantity);
-  return parts === null ? NaN : Number(parts[1]) * (FACTORS[parts[2]!] ?? NaN);
+  const billionths = billionthsOf(quantity);
+  // Not one division of numbers: amounts of memory in billionths are too large for them.
+  return billionths === null ? NaN : Number(billionths / BILLION) + Number(billionths % BILLION) / 1e9;
 }
 
 /** Returns a number of bytes as a Kubernetes quantity, with the largest power of 1024 that divides it. */

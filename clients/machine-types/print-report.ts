@@ -1,13 +1,9 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { identityKey, identityOf } from '../../api/ownership.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
+import { identityKey } from '../../api/ownership.ts';
+import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
-import type {
-  Transition,
-  TransitionPhase,
-  TransitionProgress,
-  TransitionRecord,
-} from '../../decisions/machine-types/transition.ts';
+import type { Transition, TransitionPhase, TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { note, plain, print, table } from '../cli/output.ts';
@@ -15,8 +11,8 @@ import { actsOfWorkflow } from '../history/read.ts';
 import { printData } from '../rollout/data.ts';
 import { readRun, type RunStatus } from '../runs/status.ts';
 import type { Session } from '../session/session.ts';
-import { readVmiViews, readVmViews } from './read.ts';
-import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportedVm, type ReportRow } from './report.ts';
+import { readFleet, snapshotOf } from './read.ts';
+import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
 import { Transitions } from './run-kind.ts';
 import { shortIdOf } from './transitions.ts';
 
@@ -39,15 +35,14 @@ export async function printReport(session: Session, id: string, output?: ReportF
   const { client } = await session.temporal();
   const kube = await session.kube();
   const { namespace } = session.globals;
-  const [{ status, problem }, vms, pools, changed] = await Promise.all([
+  const [{ status, problem }, found, changed] = await Promise.all([
     tryToRead(session, client.workflow.getHandle(id)),
     readReported(kube, namespace),
-    readPoolRecords(kube, namespace),
     // Ignored: whatever is wrong also fails the progress query, which reports it.
     changedVms(session, id).catch(() => []),
   ]);
   const isCutOff = status !== null && status.ended !== null && status.phase !== 'Refused';
-  const all = reportOf({ id: shortIdOf(id), vms, pools, progress: status, isCutOff, changed });
+  const all = reportOf({ id: shortIdOf(id), ...found, progress: status, isCutOff, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
   if (problem !== null && items.length === 0) throw new Failure(`${problem}, and no VM carries anything of it`);
   const phase = status === null || isCutOff ? null : status.phase;
@@ -85,40 +80,16 @@ const tryToRead = (
     (error: unknown) => ({ status: null, problem: sentenceOf(error) }),
   );
 
-async function readReported(kube: KubeClient, namespace: string | undefined): Promise<ReportedVm[]> {
-  const vmiTypes = new Map<string, string | null>();
-  for await (const vmi of readVmiViews(kube, namespace)) {
-    const hasEnded = vmi.deleting || vmi.phase === 'Succeeded' || vmi.phase === 'Failed';
-    if (vmi.vmUid !== null && !hasEnded)
-      vmiTypes.set(identityKey({ ...vmi, uid: vmi.vmUid }), vmi.machineType ?? vmi.specMachineType);
-  }
-  const vms: ReportedVm[] = [];
-  for await (const { uid, namespace: within, name, owner, machineType, transition, transitionMark } of readVmViews(
-    kube,
-    namespace,
-  )) {
-    vms.push({
-      namespace: within,
-      name,
-      owner,
-      machineType,
-      transition,
-      transitionMark,
-      vmiType: vmiTypes.get(identityKey({ namespace: within, uid })) ?? null,
-    });
-  }
-  return vms;
-}
-
-async function readPoolRecords(
+/** What VMs and pools record, of this namespace or of all, with the types that their live VMIs have. */
+async function readReported(
   kube: KubeClient,
   namespace: string | undefined,
-): Promise<Map<string, TransitionRecord>> {
-  const { items } = await kube.list(VirtualMachinePools, { namespace });
-  return new Map(
-    items.flatMap((pool) => {
-      const record = recordOf(pool.metadata.annotations);
-      return record === null ? [] : [[identityKey(identityOf(pool)), record] as const];
-    }),
-  );
+): Promise<Pick<ReportInput, 'vms' | 'pools'>> {
+  const fleet = await readFleet(kube, namespace === undefined ? null : [namespace]);
+  const { vmiOf } = snapshotOf(fleet);
+  const vms = fleet.vms.map((vm) => ({ ...vm, vmiType: typeOf(liveVmi(vmiOf(vm))) }));
+  const records = fleet.pools.map((pool) => [identityKey(pool.metadata), recordOf(pool.metadata.annotations)] as const);
+  return { vms, pools: new Map(records) };
 }
+
+const typeOf = (vmi: VmiView | undefined): string | null => vmi?.machineType ?? vmi?.specMachineType ?? null;

@@ -81,13 +81,21 @@ export interface VmInventory {
 
 /** Reads the fleet in these namespaces, or in all (null). */
 export async function readInventory(kube: KubeClient, namespaces: readonly string[] | null): Promise<VmInventory> {
-  const [nodes, pools, vms, vmis] = await Promise.all([
-    readNodeViews(kube),
+  const [nodes, fleet] = await Promise.all([readNodeViews(kube), readFleet(kube, namespaces)]);
+  return { ...fleet, nodes };
+}
+
+/** As `readInventory`, without nodes. */
+export async function readFleet(
+  kube: KubeClient,
+  namespaces: readonly string[] | null,
+): Promise<Omit<VmInventory, 'nodes'>> {
+  const [pools, vms, vmis] = await Promise.all([
     readAll((namespace) => readViews(kube, VirtualMachinePools, namespace, poolView)),
     readAll((namespace) => readVmViews(kube, namespace)),
     readAll((namespace) => readVmiViews(kube, namespace)),
   ]);
-  return { vms, vmis, pools, nodes };
+  return { vms, vmis, pools };
 
   async function readAll<View>(read: (namespace: string | undefined) => AsyncGenerator<View, void>): Promise<View[]> {
     const all: View[] = [];
@@ -101,7 +109,7 @@ export interface InventorySnapshot extends VmsSnapshot {
 }
 
 /** Indexes the fleet by who owns what. */
-export function snapshotOf({ vms, vmis, pools }: VmInventory): InventorySnapshot {
+export function snapshotOf({ vms, vmis, pools }: Omit<VmInventory, 'nodes'>): InventorySnapshot {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   const vmiByKey = new Map(vmis.map((vmi) => [`${vmi.namespace}/${vmi.name}`, vmi]));
   const owned = Map.groupBy(vms, ({ namespace, owner }) =>

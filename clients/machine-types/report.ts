@@ -51,7 +51,7 @@ export interface ReportInput {
   /** In the order of the report. */
   vms: ReportedVm[];
   /** What pools record of their last transitions, each by the `identityKey` of the pool. */
-  pools: ReadonlyMap<string, TransitionRecord>;
+  pools: ReadonlyMap<string, TransitionRecord | null>;
   /** Null if Temporal no longer knows it. */
   progress: Pick<TransitionProgress, 'failed' | 'skipped' | 'inProgress'> | null;
   /**

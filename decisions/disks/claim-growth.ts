@@ -1,5 +1,5 @@
+import { amountOf } from '../../api/lib/quantity.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import { amountOf } from '../lib/quantity.ts';
 
 /** The fields of a PersistentVolumeClaim that show its growth. */
 export interface GrowingClaim {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { amountOf, sameAmount } from '../../api/lib/quantity.ts';
 import type { Disruption, VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import { amountOf, sameAmount } from '../lib/quantity.ts';
 
 /** An item of `spec.dataVolumeTemplates`. */
 export type DiskTemplate = Json;

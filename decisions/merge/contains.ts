@@ -1,5 +1,5 @@
+import { sameAmount } from '../../api/lib/quantity.ts';
 import { field, isObject } from '../lib/json.ts';
-import { sameAmount } from '../lib/quantity.ts';
 import { byName } from './named-items.ts';
 
 /** Fields whose values are Kubernetes quantities, which KubeVirt spells in its own way. */

@@ -1,7 +1,7 @@
+import { amountOf, sameAmount } from '../../api/lib/quantity.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import { amountOf, sameAmount } from '../lib/quantity.ts';
 import { byName } from '../merge/named-items.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { amountOf } from '../../../api/lib/quantity.ts';
 import { SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { driftOf, type DriftedField } from '../../../decisions/drift/drift.ts';
 import { setRight } from '../../../decisions/drift/set-right.ts';
 import { isObject, type Json } from '../../../decisions/lib/json.ts';
-import { amountOf } from '../../../decisions/lib/quantity.ts';
 import { mergeVm } from '../../../decisions/merge/vm.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
 import { aPool } from '../fixtures/fleets.ts';

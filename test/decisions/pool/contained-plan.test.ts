@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { amountOf } from '../../../api/lib/quantity.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
-import { amountOf } from '../../../decisions/lib/quantity.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { amountOf, sameAmount } from '../../../decisions/lib/quantity.ts';
+import { amountOf, sameAmount } from '../../../api/lib/quantity.ts';
 
 const ONE = 1_000_000_000n;
 

@@ -91,6 +91,15 @@ const isAlike = (act: Act, other: Act): boolean =>
   SAME.every((field) => act[field] === other[field]) &&
   Math.abs(Date.parse(act.time) - Date.parse(other.time)) < TOGETHER_MS;
 
+/** The most that the records of one workflow take, as JSON: Temporal takes at most 2 MiB at once. */
+export const MOST_BYTES = 500_000;
+
+/**
+ * How many bytes the records of a pool or set with so many VMs may take: they stay in the memory of a worker, for each
+ * of hundreds of pools, and go with each continue-as-new. Of 20 VMs these are about a hundred records.
+ */
+export const bytesOfOwner = (vms: number): number => Math.min(32_000 + 100 * vms, MOST_BYTES);
+
 /** Returns the newest acts whose JSON takes no more than these bytes. */
 export function newestActs(acts: readonly Act[], bytes: number): Act[] {
   let room = bytes;

@@ -1,8 +1,10 @@
 import { workflowInfo } from '@temporalio/workflow';
 import {
   addTo,
+  bytesOfOwner,
   endActs,
   ITSELF,
+  MOST_BYTES,
   newestActs,
   type Act,
   type ActEnd,
@@ -13,21 +15,24 @@ import { onQuery, onSignal } from '../handlers.ts';
 import { acts, record } from '../messages.ts';
 import type { RequestPayload } from '../payloads.ts';
 
-/** How much of it goes from run to run, into a result, and into an answer: Temporal takes at most 2 MiB. */
-const KEPT_BYTES = 500_000;
+/** How many more acts there are when those are dropped that are too old. */
+const DROPPED_AFTER = 100;
 
 /**
  * What a workflow has done, and what people have asked of it: one record for each act, made when it happens, for
  * `drover history`.
  */
 export class Journal {
-  readonly #bytes: number;
+  #bytes: number;
   #acts: Act[];
+  /** How many acts there are when old ones are next dropped. */
+  #full: number;
 
   /** `bytes`: how much of it is kept, as JSON. */
-  constructor(carried: readonly Act[] = [], bytes = KEPT_BYTES) {
-    this.#bytes = Math.min(bytes, KEPT_BYTES);
+  constructor(carried: readonly Act[] = [], bytes = MOST_BYTES) {
+    this.#bytes = Math.min(bytes, MOST_BYTES);
     this.#acts = [...carried];
+    this.#full = carried.length + DROPPED_AFTER;
     onQuery(acts, 'What was done, as `drover history` shows it: the newest.', () => this.kept);
   }
 
@@ -37,6 +42,11 @@ export class Journal {
       const { action, vms, by, from, to, why } = said;
       this.done({ action, vms, requestedBy: by, from: inVms(from), to: inVms(to) }, { end: 'Done', why });
     });
+  }
+
+  /** Takes in how many VMs the pool or set has: by the most of them it is bounded. */
+  fit(vms: number): void {
+    this.#bytes = Math.max(this.#bytes, bytesOfOwner(vms));
   }
 
   /** What the next run, or the result, must tell. */
@@ -89,6 +99,10 @@ export class Journal {
     const { workflowId: workflow } = workflowInfo();
     const act = { time: now(), from: null, to: null, requestedBy: null, reason: null, workflow, ...some };
     addTo(this.#acts, act);
+    if (this.#acts.length > this.#full) {
+      this.#acts = this.kept;
+      this.#full = this.#acts.length + DROPPED_AFTER;
+    }
     return act;
   }
 }

@@ -46,6 +46,7 @@ export interface PlannedOwner {
   minVersions: ResourceVersions;
   failures: Failure[];
   phase: PoolPlan['phase'];
+  counts: Pick<PoolPlan['counts'], 'present'>;
   wakeAt: number | null;
   writes?: number;
   /** Events about what its status says that the stored one does not. */

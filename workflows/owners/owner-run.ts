@@ -13,7 +13,7 @@ import type { ToldTooLittle } from '../../activities/owners/types.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import { unknown, type Act } from '../../decisions/history/act.ts';
+import { bytesOfOwner, unknown, type Act } from '../../decisions/history/act.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -71,7 +71,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#uid = carried?.uid;
     this.#resultUnknown = carried?.resultUnknown ?? false;
     this.#generation = carried?.generation;
-    this.journal = new Journal(carried?.acts);
+    this.journal = new Journal(carried?.acts, bytesOfOwner(0));
     this.inProgress = new InFlight();
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
     const writer = {
@@ -247,6 +247,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#failures = 0;
     this.#uid = planned.key.uid;
     this.note(planned);
+    this.journal.fit(planned.counts.present);
     // Not the later of the two: a cluster that was restored from a backup counts from an older version.
     if (this.#minVersions === asked.minVersions) this.#minVersions = planned.minVersions;
     // The next plan, perhaps on another worker, must not be based on older state than this one.

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addTo, endActs, newestActs, type Act } from '../../../decisions/history/act.ts';
+import { addTo, bytesOfOwner, endActs, MOST_BYTES, newestActs, type Act } from '../../../decisions/history/act.ts';
 import { anAct, anOpenAct } from './acts.ts';
 
 const NOW = '2026-01-01T00:05:00.000Z';
@@ -68,3 +68,12 @@ test('what is kept is the newest that fits, whatever its letters', () =>
       },
     ),
   ));
+
+test('a pool of 20 VMs keeps the records of several rollouts, 500 such pools a few MB, and one of 10,000 a whole rollout', () => {
+  const each = Array.from({ length: 1_000 }, (_, n) => anAct({ vms: [`web-${n}`], why: 'x'.repeat(100) }));
+  expect(newestActs(each, bytesOfOwner(20)).length).toBeGreaterThan(80);
+  expect(500 * bytesOfOwner(20)).toBeLessThan(20e6);
+  const whole = anAct({ vms: Array.from({ length: 10_000 }, (_, n) => `a-long-name-of-a-pool-${n}`) });
+  expect(newestActs([whole], bytesOfOwner(10_000))).toHaveLength(1);
+  expect(bytesOfOwner(1e6)).toBe(MOST_BYTES);
+});

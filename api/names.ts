@@ -102,6 +102,14 @@ export const EVICTION_SOURCE_ANNOTATION = 'kubevirt.io/eviction-source';
 export const RESTARTED_AT_ANNOTATION = `${GROUP}/restarted-at`;
 /** On a pool, and on the ControllerRevision made from its template: who asked for the change, as `drover` writes it. */
 export const REQUESTED_BY_ANNOTATION = `${GROUP}/requested-by`;
+/**
+ * On a pool: what somebody asks of its rollout or its healing, in JSON (`RolloutRequest`, `HealingRequest`), and who
+ * that is. Its status answers, and the annotations stay: tools that apply manifests would put them back.
+ */
+export const ROLLOUT_REQUEST_ANNOTATION = `${GROUP}/rollout-request`;
+export const ROLLOUT_REQUESTED_BY_ANNOTATION = `${GROUP}/rollout-requested-by`;
+export const HEALING_REQUEST_ANNOTATION = `${GROUP}/healing-request`;
+export const HEALING_REQUESTED_BY_ANNOTATION = `${GROUP}/healing-requested-by`;
 /** Kubernetes' own annotation: why a change was made, as people write it. */
 export const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
 
@@ -127,6 +135,8 @@ export const FIELD_MANAGER = 'drover';
 export const MEMBERS_MANAGER = 'drover-members';
 /** Field manager of the number of members that a worker writes into a spec that leaves it out. */
 export const REPLICAS_MANAGER = 'drover-replicas';
+/** Field manager of requests that commands write. */
+export const REQUESTS_MANAGER = 'drover-requests';
 /** `reportingComponent` of the Events that drover writes. */
 export const EVENT_REPORTER = 'drover.dev/worker';
 /** The same of the Events that drover's commands write. */

@@ -180,6 +180,8 @@ export const EVENT_REASONS = {
   FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',
+  RequestDone: 'what a person has asked of a rollout or of healing was done',
+  RequestRefused: 'what a person has asked of a rollout or of healing was refused, and why',
   Healing: 'a sick VM is being replaced',
   Healed: 'a replaced VM is available again',
   HealingGivenUp: 'a VM was replaced as often as maxAttempts allows, and is still sick',

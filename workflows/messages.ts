@@ -7,19 +7,16 @@ import type { PowerProgress } from '../decisions/power/progress.ts';
 import {
   actRecord,
   requestPayload,
-  vmRequestPayload,
   attemptEnd,
   attemptWaits,
   batchEnd,
   childEnd,
   nothing,
-  promotePayload,
   minVersions,
   type ActRecord,
   type BatchEnd,
   type ChildEnd,
   type RequestPayload,
-  type VmRequestPayload,
   type AttemptEnded,
   type AttemptWaits,
 } from './payloads.ts';
@@ -55,31 +52,20 @@ export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
  */
 export const record = signalOf<ActRecord>('record', actRecord);
 
-/** Begins no further batch until `resume`; VMs that are restarting still come back. */
+/**
+ * To a pool's rollout, or a run: begins nothing more until `resume`; VMs in progress are followed to their end. People
+ * may send it and `resume` from Temporal's Web UI, and scripts may.
+ */
 export const pause = bareSignalOf<RequestPayload>('pause', requestPayload);
-/** Ends a pause, and continues a rollout that has failed or was aborted. */
+/** Ends a pause by `pause`. All else that people ask of a pool is an annotation of it, which Kubernetes has checked. */
 export const resume = bareSignalOf<RequestPayload>('resume', requestPayload);
-/** Ends the rollout of the newest template where it stands: its VMs stay as they are. */
+/** To a run: ends it where it is. */
 export const abort = bareSignalOf<RequestPayload>('abort', requestPayload);
-/** Passes the step at which the rollout waits, or all steps with `full`. */
-export const promote = bareSignalOf<RequestPayload & { full?: boolean }>('promote', promotePayload);
 
 /** From a batch to its pool: the outcome for each of its VMs. */
 export const batchEnded = signalOf<BatchEnd>('batchEnded', batchEnd);
 /** From a pool to its batch: another revision takes its place, so it stops waiting for its VMs. */
 export const supersede = bareSignalOf<void>('supersede', nothing);
-
-/** To a pool: starts and continues no replacement of a VM until `healResume`. */
-export const healPause = bareSignalOf<RequestPayload>('healPause', requestPayload);
-export const healResume = bareSignalOf<RequestPayload>('healResume', requestPayload);
-
-/**
- * To a pool, or to an attempt: do not wait with the healing of a VM. A pool heals the VM again if its healing was given
- * up or skipped.
- */
-export const healNow = bareSignalOf<VmRequestPayload>('healNow', vmRequestPayload);
-/** To a pool: leave a VM as it is. */
-export const healSkip = bareSignalOf<VmRequestPayload>('healSkip', vmRequestPayload);
 
 /** From an attempt to its pool: the sick VM is gone, and the delay has begun. */
 export const attemptWaiting = signalOf<AttemptWaits>('attemptWaiting', attemptWaits);

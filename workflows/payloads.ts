@@ -50,11 +50,6 @@ export interface RequestPayload {
   why?: string;
 }
 
-/** `vm` names a VM; an attempt to heal it knows its own. */
-export interface VmRequestPayload extends RequestPayload {
-  vm?: string;
-}
-
 /** `minVersions`: the resource versions that a later plan must have seen. */
 export type AttemptWaits = AttemptId & Removed & { minVersions: ResourceVersions };
 export type AttemptEnded = AttemptId & { outcome: AttemptEnd; minVersions: ResourceVersions };
@@ -85,17 +80,6 @@ const words = (value: unknown): { by?: string; why?: string } => {
  * word, which is the reason.
  */
 export const requestPayload: Reader<RequestPayload> = words;
-
-/** `full` passes more than one step, so it must be a proper boolean. */
-export const promotePayload: Reader<RequestPayload & { full?: boolean }> = (value, what) => {
-  const full = field(value, 'full');
-  return { ...words(value), ...(full === undefined || full === null ? {} : { full: flag(full, `${what}.full`) }) };
-};
-
-export const vmRequestPayload: Reader<VmRequestPayload> = (value, what) => {
-  const vm = field(value, 'vm');
-  return { ...words(value), ...(vm === undefined || vm === null ? {} : { vm: name(vm, `${what}.vm`) }) };
-};
 
 export const actRecord: Reader<ActRecord> = object<ActRecord>({
   action: name,

@@ -53,9 +53,10 @@ export async function writeOwnerStatus(
   { status, events = [], minVersions = {} }: FoundStatus,
 ): Promise<WrittenStatus> {
   // They have names of the status that they are about: whoever finds it written records them again, and once.
+  const causeOf = ({ request }: OwnerEvent): string =>
+    [key.uid, status.writes, ...(request === undefined ? [] : [request.digest])].join('/');
   const tell = async (): Promise<void> => {
-    for (const event of events)
-      await recordEvent(client, { metadata: key }, event, key.kind, `${key.uid}/${status.writes}`);
+    for (const event of events) await recordEvent(client, { metadata: key }, event, key.kind, causeOf(event));
   };
   const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
   const write = async (owner: StoredVmOwner | undefined): Promise<Stored | undefined> => {

@@ -1,4 +1,11 @@
-import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL, REMOVE_VMS_ANNOTATION, UID_ANNOTATION } from '../../api/names.ts';
+import {
+  HEALING_REQUEST_ANNOTATION,
+  MEMBERSHIP_CHANGE_ANNOTATION,
+  POOL_LABEL,
+  REMOVE_VMS_ANNOTATION,
+  ROLLOUT_REQUEST_ANNOTATION,
+  UID_ANNOTATION,
+} from '../../api/names.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -106,6 +113,14 @@ export function vmisOn(
 
 export const distinct = (keys: string[]): string[] => [...new Set(keys)];
 
+const OWN_ANNOTATIONS = [
+  REMOVE_VMS_ANNOTATION,
+  MEMBERSHIP_CHANGE_ANNOTATION,
+  UID_ANNOTATION,
+  ROLLOUT_REQUEST_ANNOTATION,
+  HEALING_REQUEST_ANNOTATION,
+];
+
 /**
  * Everything in a pool or a set that a decision reads, except its status, which drover itself writes. Of its
  * annotations, these are drover's own.
@@ -113,10 +128,8 @@ export const distinct = (keys: string[]): string[] => [...new Set(keys)];
 export function ownerFingerprint(owner: StoredVmOwner | undefined): string {
   if (owner === undefined) return '';
   const { uid, generation, deletionTimestamp, finalizers, annotations } = owner.metadata;
-  const named = annotations?.[REMOVE_VMS_ANNOTATION];
-  const change = annotations?.[MEMBERSHIP_CHANGE_ANNOTATION];
-  const noted = annotations?.[UID_ANNOTATION];
-  return canonical({ uid, generation, deletionTimestamp, finalizers, named, change, noted });
+  const own = OWN_ANNOTATIONS.map((name) => annotations?.[name]);
+  return canonical({ uid, generation, deletionTimestamp, finalizers, own });
 }
 
 /** VM fields that only machine type transitions read. */

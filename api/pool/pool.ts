@@ -27,6 +27,7 @@ export {
   Condition,
   PoolStatus,
   type DisruptedVm,
+  type HandledRequest,
   type HealingStatus,
   type RoleEntry,
   type RolloutStatus,

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { HEALING_REQUEST_ANNOTATION, ROLLOUT_REQUEST_ANNOTATION } from '../names.ts';
 
 /** Kubernetes' condition; `lastTransitionTime` is RFC 3339. */
 export const Condition = z.strictObject({
@@ -28,6 +29,27 @@ const Act = {
   why: z.string().max(1024).exactOptional(),
 };
 
+/** A request that somebody has made by annotations of the object, and what became of it. */
+export const HandledRequest = z.strictObject({
+  id: z.string().max(63).describe('As its author chose it; empty if it could not be read.'),
+  digest: z.string().max(64).describe('Hash of its text.'),
+  action: z.string().max(63).describe('What was asked for; empty if it could not be read.'),
+  vms: z.array(z.string()).max(100).describe('Names of the VMs that it is about, of some actions.').exactOptional(),
+  ...Act,
+  outcome: z
+    .enum(['Done', 'Refused', 'Invalid'])
+    .describe('Refused: it made no sense any more. Invalid: it could not be read.'),
+  message: z.string().max(1024).describe('What was done, or why nothing was.'),
+});
+export type HandledRequest = z.infer<typeof HandledRequest>;
+
+const handledRequests = (annotation: string) =>
+  z
+    .array(HandledRequest)
+    .max(10)
+    .describe(`Answers to the newest requests in the annotation ${annotation}; the newest last.`)
+    .exactOptional();
+
 /** State of the newest rollout. It outlives the workflow that leads it: a new run resumes from here. */
 export const RolloutStatus = z.strictObject({
   revision: z.string().describe('Revision that is rolled out.'),
@@ -38,7 +60,16 @@ export const RolloutStatus = z.strictObject({
   step: count('How many of spec.rollout.steps it has passed.'),
   firstAvailableAt: time('When a VM of this revision first became available.').exactOptional(),
   stepReachedAt: time('Since when it waits at its step.').exactOptional(),
-  paused: z.strictObject(Act).describe('By whom it was paused by a signal; spec.paused pauses too.').exactOptional(),
+  paused: z
+    .strictObject({
+      ...Act,
+      bySignal: z
+        .literal(true)
+        .describe('By a signal to its workflow in Temporal, which a signal ends, too: `by` is what the sender said.')
+        .exactOptional(),
+    })
+    .describe('By whom it was paused; spec.paused pauses too.')
+    .exactOptional(),
   resumedAt: time(
     'When it was last resumed: earlier failures are cleared, and deadlines count from here.',
   ).exactOptional(),
@@ -71,6 +102,7 @@ export const RolloutStatus = z.strictObject({
     )
     .max(100)
     .describe('VMs that were not ready in time, or could not be updated; the newest last.'),
+  handledRequests: handledRequests(ROLLOUT_REQUEST_ANNOTATION),
 });
 export type RolloutStatus = z.infer<typeof RolloutStatus>;
 
@@ -137,6 +169,7 @@ export const HealingStatus = z.strictObject({
     .describe('VMs that are not ready and not being replaced, those whose replacement waits first.')
     .exactOptional(),
   notListed: count('How many more VMs are not ready and not being replaced.').exactOptional(),
+  handledRequests: handledRequests(HEALING_REQUEST_ANNOTATION),
 });
 export type HealingStatus = z.infer<typeof HealingStatus>;
 

@@ -1,31 +1,32 @@
 import type { Stored } from '../../api/objects.ts';
+import { HEALING_REQUESTS, type HealingRequest } from '../../decisions/requests/healing.ts';
 import { Failure } from '../cli/failure.ts';
-import { since } from '../pool/ask-pool.ts';
 import type { Control, Controlled } from '../pool/control.ts';
 import type { Pool } from '../pool/objects.ts';
+import { since, type RequestPlace } from '../pool/request.ts';
 import { stateLines } from './lines.ts';
 import { healView, type HealView } from './view.ts';
 
+const asking = (request: HealingRequest): HealingRequest => request;
+
 export const pause: Control<HealView> = {
-  signal: 'healPause',
   done: 'healing paused',
   what: 'pause its healing',
+  asked: () => asking({ action: 'pause' }),
   check: ({ pool, paused }) => {
     if (paused !== null) throw new Failure(`the healing of pool ${pool} is already paused, by ${since(paused)}`);
   },
-  isHandled: ({ paused }) => paused !== null,
 };
 
 export const resume: Control<HealView> = {
-  signal: 'healResume',
   done: 'healing resumed',
   what: 'resume its healing',
+  asked: () => asking({ action: 'resume' }),
   check: ({ pool, paused, suspended }) => {
     if (paused !== null) return;
     const why = suspended === null ? 'nothing to resume' : `what suspends it ends by itself: ${suspended.message}`;
     throw new Failure(`the healing of pool ${pool} is not paused: ${why}`);
   },
-  isHandled: ({ paused }) => paused === null,
 };
 
 /**
@@ -38,7 +39,14 @@ export function checkHeals({ metadata: { name, deletionTimestamp }, spec, status
   }
 }
 
+/** Where requests about healing stand, and are answered. */
+export const HealingPlace: RequestPlace = {
+  names: HEALING_REQUESTS,
+  handledIn: ({ status }) => status?.healing?.handledRequests,
+};
+
 export const Healing: Controlled<HealView> = {
+  ...HealingPlace,
   viewOf: healView,
   check: checkHeals,
   linesOf: async (pool) => stateLines(healView(pool), Date.now()),

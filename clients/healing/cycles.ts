@@ -3,80 +3,79 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { refersTo } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNotReplaced } from '../../decisions/healing/format.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import type { HealingRequest } from '../../decisions/requests/healing.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
-import type { DryRun } from '../cli/values.ts';
-import { requestOfPool } from '../pool/ask-pool.ts';
 import type { Pool } from '../pool/objects.ts';
+import { requestOfPool, type RequestOptions } from '../pool/request.ts';
 import type { Session } from '../session/session.ts';
-import { checkHeals } from './control.ts';
+import { checkHeals, HealingPlace } from './control.ts';
 import { nextTry } from './lines.ts';
 import { healView, type HealView } from './view.ts';
 
-export type CycleSignal = 'healNow' | 'healSkip';
+export type CycleAction = 'now' | 'skip';
 
-export interface CycleOptions {
-  reason?: string | undefined;
-  dryRun: DryRun;
-}
-
-/** Outcome of a request. */
-export interface CycleRequestResult {
-  /** The outcome in words. */
-  done: string;
-  /** The pool once its status shows the outcome, or as it was if the status never shows it. */
+/** What becomes of VMs that one asks about. */
+export interface CycleAnswer {
+  /** The outcome for each VM, in words. */
+  done: ReadonlyMap<string, string>;
+  /** Why nothing was asked for other VMs. */
+  failures: unknown[];
+  /** The pool once its status answers; in a dry run, as it was. */
   pool: Stored<Pool>;
 }
 
 /**
- * Asks the pool's workflow about the healing of one VM: its cycle in progress, or a new one if it was given up or
- * skipped. Throws `Failure` if the request makes no sense, if no workflow manages the pool, or if the status doesn't
- * show it in time.
+ * Asks a pool about the healing of VMs: their cycles in progress, or new ones if they were given up or skipped. Asks
+ * for all VMs that it makes sense for, even if it makes none for others. Throws `Failure` if nothing can be asked of
+ * the pool, or if the request is refused or not answered in time.
  */
-export async function askCycle(
+export async function askCycles(
   session: Session,
   pool: Stored<Pool>,
-  vm: string,
-  signal: CycleSignal,
-  options: CycleOptions,
-): Promise<CycleRequestResult> {
+  action: CycleAction,
+  vms: readonly string[],
+  options: RequestOptions,
+): Promise<CycleAnswer> {
   checkHeals(pool);
   const view = healView(pool);
-  checkCycle(signal, view, vm);
-  const cycle = cycleOf(view, vm);
+  const done = new Map<string, string>();
+  const failures: unknown[] = [];
+  for (const vm of new Set(vms))
+    await outcomeOf(session, view, action, vm).then(
+      (words) => done.set(vm, words),
+      (error: unknown) => failures.push(error),
+    );
+  if (done.size === 0) return { done, failures, pool };
+  const asked = { action, vms: [...done.keys()] } satisfies HealingRequest;
+  const what = `${action === 'now' ? 'heal' : 'skip'} ${formatNames(asked.vms)}`;
+  return { done, failures, pool: await requestOfPool(session, pool, { ...HealingPlace, asked, what }, options) };
+}
+
+/** The outcome for one VM in words. Throws `Failure` if the request makes no sense for it. */
+async function outcomeOf(session: Session, view: HealView, action: CycleAction, vm: string): Promise<string> {
+  checkCycle(action, view, vm);
+  if (cycleOf(view, vm) !== undefined) return doneOf(action, view, vm);
   const ended = endedOf(view, vm);
-  if (cycle === undefined && (signal === 'healSkip' || ended === null)) throw await noCycle(session, view, vm);
-  const done =
-    cycle === undefined
-      ? `is healed again, with its replacements counted from zero (${formatFinished(ended!)})`
-      : doneOf(signal, view, vm);
-  const what = `${signal === 'healNow' ? 'heal' : 'skip'} ${vm}`;
-  const isHandled = (now: Stored<Pool>): boolean => isCycleRequestHandled(signal, vm, healView(now), view);
-  return { done, pool: await requestOfPool(session, pool, { signal, more: { vm }, what, isHandled }, options) };
+  if (action === 'skip' || ended === null) throw await noCycle(session, view, vm);
+  return `is healed again, with its replacements counted from zero (${formatFinished(ended)})`;
 }
 
 /** The outcome for the VM in words. Nothing can speed up a VM that is still shutting down. */
-export function doneOf(signal: CycleSignal, view: HealView, vm: string): string {
-  if (signal === 'healSkip') return 'skipped';
+export function doneOf(action: CycleAction, view: HealView, vm: string): string {
+  if (action === 'skip') return 'skipped';
   return `does not wait any more${cycleOf(view, vm)?.phase === 'Removing' ? ', except until it is gone with its VMI' : ''}`;
 }
 
 /** Throws `Failure` if the status already shows that the request makes no sense. */
-export function checkCycle(signal: CycleSignal, view: HealView, vm: string): void {
+export function checkCycle(action: CycleAction, view: HealView, vm: string): void {
   const cycle = cycleOf(view, vm);
-  if (signal === 'healNow' && cycle?.phase === 'Provisioning') {
+  if (action === 'now' && cycle?.phase === 'Provisioning') {
     throw new Failure(
       `vm ${vm} is recreated already (replacement ${cycle.attempt}), and watched until it runs well: there is nothing to wait for less`,
     );
   }
-}
-
-/** Reports whether the pool's status shows that the request was taken, compared with the status `before`. */
-export function isCycleRequestHandled(signal: CycleSignal, vm: string, now: HealView, before: HealView): boolean {
-  const [was, is] = [cycleOf(before, vm), cycleOf(now, vm)];
-  const isEnded = lastOf(now, vm)?.at !== lastOf(before, vm)?.at;
-  if (signal === 'healSkip' || was === undefined) return isEnded || (was !== undefined && is === undefined);
-  return is === undefined || is.skipDelay === true || is.phase === 'Provisioning' || is.attempt !== was.attempt;
 }
 
 /** Describes the VM's current healing state. */

@@ -1,13 +1,12 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
-import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
-import { requestOfPool, type PoolRequest } from './ask-pool.ts';
 import type { Pool } from './objects.ts';
+import { requestOfPool, type RequestOptions, type RequestPlace } from './request.ts';
 
 /** A part of a pool that people control: its rollout, or its healing. */
-export interface Controlled<View> {
+export interface Controlled<View> extends RequestPlace {
   viewOf: (pool: Stored<Pool>) => View;
   /** Throws `Failure` if nothing can be asked of this part of the pool. */
   check?: (pool: Stored<Pool>) => void;
@@ -16,37 +15,35 @@ export interface Controlled<View> {
 }
 
 /** A person's request to such a part. */
-export interface Control<View> extends Pick<PoolRequest, 'signal' | 'more' | 'what'> {
+export interface Control<View> {
+  /** What it is asked to do, as a verb. */
+  what: string;
   /** Its outcome in words, such as `paused`. */
   done: string;
+  /** What stands in the request, for the pool as it is. */
+  asked: (view: View) => object;
   /** Throws `Failure` if the request makes no sense for the pool as it is. */
   check: (view: View, pool: Stored<Pool>) => void;
-  /** Reports whether the pool's status shows that the request was taken, compared with the status `before`. */
-  isHandled: (now: View, before: View) => boolean;
   /** Throws `Failure` if something else keeps the pool from what was asked for. */
   checkAfter?: (pool: Stored<Pool>) => void;
 }
 
 /**
- * Signals the pool's workflow, and returns the pool once its status shows that the signal was taken. Throws `Failure`
- * if the request makes no sense, if no workflow manages the pool, or if the status doesn't show it in time.
+ * Asks the pool, and returns it once its status answers. Throws `Failure` if the request makes no sense or is refused,
+ * or if no worker answers in time.
  */
 export async function controlPool<View>(
   session: Session,
   pool: Stored<Pool>,
-  { viewOf, check }: Controlled<View>,
+  { viewOf, check, names, handledIn }: Controlled<View>,
   control: Control<View>,
-  options: { reason?: string | undefined; dryRun: DryRun },
+  options: RequestOptions,
 ): Promise<Stored<Pool>> {
   const { name, deletionTimestamp } = pool.metadata;
   if (deletionTimestamp !== undefined) throw new Failure(`pool ${name} is being deleted`);
   check?.(pool);
   const before = viewOf(pool);
   control.check(before, pool);
-  return requestOfPool(
-    session,
-    pool,
-    { ...control, isHandled: (now) => control.isHandled(viewOf(now), before) },
-    options,
-  );
+  const request = { names, handledIn, asked: control.asked(before), what: control.what };
+  return requestOfPool(session, pool, request, options);
 }

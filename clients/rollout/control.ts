@@ -1,50 +1,56 @@
+import { ROLLOUT_REQUESTS, type RolloutRequest } from '../../decisions/requests/rollout.ts';
 import { Failure } from '../cli/failure.ts';
-import { since } from '../pool/ask-pool.ts';
 import type { Control, Controlled } from '../pool/control.ts';
+import { since } from '../pool/request.ts';
 import { rolloutLines } from './lines.ts';
 import { knownRevisions } from './revisions/revisions.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
 export const Rollout: Controlled<RolloutView> = {
   viewOf: rolloutView,
+  names: ROLLOUT_REQUESTS,
+  handledIn: ({ status }) => status?.rollout?.handledRequests,
   linesOf: async (pool, kube) => rolloutLines(rolloutView(pool, await knownRevisions(kube, pool)), Date.now()),
 };
+
+const asking = (request: RolloutRequest): RolloutRequest => request;
 
 /** Phases that only create or remove VMs: the template is rolled out already. */
 const SCALING = new Set(['ScalingOut', 'ScalingIn']);
 
 export const pause: Control<RolloutView> = {
-  signal: 'pause',
   what: 'pause',
   done: 'paused',
+  asked: () => asking({ action: 'pause' }),
   check: ({ pool, paused }, { status }) => {
-    if (status?.rollout?.paused === undefined) return;
+    const known = status?.rollout?.paused;
+    if (known === undefined || known.bySignal === true) return;
     throw new Failure(`pool ${pool} is already paused, by ${since(paused!)}`);
   },
-  isHandled: ({ paused }) => paused !== null && paused.at !== null,
 };
 
 export const resume: Control<RolloutView> = {
-  signal: 'resume',
   what: 'resume',
   done: 'resumed',
-  check: ({ pool, halted }, { spec, status }) => {
-    if (status?.rollout?.paused !== undefined || halted !== null) return;
+  // Which rollout is meant matters only if it has ended, or VMs of it have failed.
+  asked: ({ halted, failures, target }) =>
+    asking({ action: 'resume', ...(halted === null && failures.length === 0 ? {} : { revision: target.hash }) }),
+  check: ({ pool, halted, failures }, { spec, status }) => {
+    if (status?.rollout?.paused !== undefined || halted !== null || failures.length > 0) return;
     if (spec.paused === true) throw new Failure(heldBySpec(pool));
     throw new Failure(
       `pool ${pool} is not paused, and its rollout has neither failed nor been aborted: nothing to resume`,
     );
   },
-  isHandled: ({ paused, halted }) => (paused === null || paused.at === null) && halted === null,
   checkAfter: ({ metadata: { name }, spec }) => {
     if (spec.paused === true) throw new Failure(heldBySpec(name));
   },
 };
 
 export const abort: Control<RolloutView> = {
-  signal: 'abort',
   what: 'abort',
   done: 'aborted',
+  asked: ({ target }) => asking({ action: 'abort', revision: target.hash }),
   check: ({ pool, end, phase, halted }) => {
     if (halted?.kind === 'Aborted')
       throw new Failure(`the rollout of pool ${pool} was already aborted, by ${since(halted)}`);
@@ -55,14 +61,14 @@ export const abort: Control<RolloutView> = {
         `the rollout of pool ${pool} is over, ${phase}: nothing to abort; \`drover rollout undo\` goes back`,
       );
   },
-  isHandled: ({ halted }) => halted?.kind === 'Aborted',
 };
 
 /** With `full`, skips all remaining steps. */
 export const promote = (full: boolean): Control<RolloutView> => ({
-  signal: 'promote',
   what: 'promote',
-  more: { full },
+  // If two people promote at the same time, one of them is refused: no step is skipped.
+  asked: ({ target, step }) =>
+    asking({ action: 'promote', revision: target.hash, ...(full ? { full } : { step: (step?.passed ?? 0) + 1 }) }),
   done: full ? 'promoted past all its steps' : 'promoted',
   check: ({ pool, step, end, phase }, { spec }) => {
     if ((spec.rollout?.steps ?? []).length === 0)
@@ -73,16 +79,10 @@ export const promote = (full: boolean): Control<RolloutView> => ({
       throw new Failure(`nothing of pool ${pool} is rolled out yet: nothing to promote`);
     if (step.passed >= step.of)
       throw new Failure(`the rollout of pool ${pool} is past all its ${step.of} steps: nothing to promote`);
-    // Otherwise two people who promote at the same time would skip a step.
     if (step.reachedAt !== null || full) return;
     throw new Failure(
       `the rollout of pool ${pool} has not reached step ${step.passed + 1} of ${step.of} yet; --full goes past all of them`,
     );
-  },
-  isHandled: (now, before) => {
-    // If the rollout is over or has been replaced, there is no step left to compare.
-    if (now.step === null || now.target.hash !== before.target.hash || now.end === 'Complete') return true;
-    return now.step.passed >= (full ? now.step.of : before.step!.passed + 1);
   },
 });
 

@@ -29,6 +29,13 @@ export async function requestedBy(
   return plain(name).slice(0, LONGEST);
 }
 
+/**
+ * Returns who asks something of a pool: the user that the API server knows, which a policy of drover's compares;
+ * `<user>@<host>` if the API server doesn't say.
+ */
+export const userOf = async (kube: KubeClient): Promise<string> =>
+  (await usernameIn(() => Promise.resolve(kube))) ?? `${userName()}@${hostname()}`;
+
 /** Returns the name that `kubectl auth whoami` shows. Never throws: an unknown user may still act. */
 async function usernameIn(kube: () => Promise<KubeClient>): Promise<string | undefined> {
   try {

@@ -30,8 +30,8 @@ export interface Assessed {
 }
 
 type CycleEnd = Pick<FinishedCycle, 'end' | 'why'>;
-/** A cycle as it goes on, or how it ends. */
-type Assessment = { cycle: Cycle } | CycleEnd;
+/** A cycle as it goes on, or how it ends. `isCut`: its attempt may still run, for nothing. */
+type Assessment = { cycle: Cycle; isCut?: boolean } | CycleEnd;
 
 /** Takes each cycle a step further if the VM, the pool, a person or its attempt calls for that. */
 export function assess(view: HealingView, state: HealingState): Assessed {
@@ -68,7 +68,8 @@ class Assessor {
       if ('end' in found) all = withEnded(all, cycle, vm, found, this.#view.now);
       else if (found.cycle !== cycle) {
         const cycles = all.state.cycles.map((one) => (one === cycle ? found.cycle : one));
-        all = { ...all, state: { ...all.state, cycles } };
+        const cancel = found.isCut === true ? [...all.cancel, attemptIdOf(cycle)] : all.cancel;
+        all = { ...all, cancel, state: { ...all.state, cycles } };
       }
     }
     return { ...all, wakeAt: this.#wakeAt };
@@ -121,12 +122,16 @@ class Assessor {
     return { cycle };
   }
 
-  /** The new VM may be created once the delay is over, unless a person has paused healing. */
+  /**
+   * The new VM may be created once the delay is over, unless a person has paused healing; or at once, if a person has
+   * asked for that.
+   */
   #goesOn(cycle: Cycle): Assessment {
-    const isDelayOver = cycle.phase === 'Waiting' && cycle.run.state === 'Ended';
-    if (!isDelayOver || (this.#before.paused !== undefined && cycle.skipDelay !== true)) return { cycle };
-    const { nextAt: _nextAt, skipDelay: _hurried, ...rest } = cycle;
-    return { cycle: { ...rest, phase: 'Provisioning' } };
+    const { nextAt = at(this.#view.now), skipDelay = false, ...rest } = cycle;
+    const isDelayOver = skipDelay || (cycle.run.state === 'Ended' && this.#before.paused === undefined);
+    if (cycle.phase !== 'Waiting' || !isDelayOver) return { cycle };
+    const outcome = { end: 'Removed', keptDisks: (cycle.onSameDisks ?? 0) > 0, nextAt } as const;
+    return { cycle: { ...rest, phase: 'Provisioning', run: { state: 'Ended', outcome } }, isCut: mayRun(cycle) };
   }
 
   /** The replacement. */
@@ -223,6 +228,8 @@ function withEnded(
     events: [...events, ...endEvent(cycle, end, ended.attempts)],
   };
 }
+
+const at = (ms: number): string => new Date(ms).toISOString();
 
 const left = (why: string): CycleEnd => ({ end: 'Left', why });
 

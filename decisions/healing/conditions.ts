@@ -57,7 +57,7 @@ export function fullStatus({ healing, ...status }: CompactStatus, report: Healin
 
 /** The healing status: enough for another run of the workflow to resume from. */
 export const healingStatus = ({
-  state: { paused, cycles, finished },
+  state: { paused, cycles, finished, handledRequests },
   notReplaced,
   notListed,
 }: HealingReport): HealingStatus => ({
@@ -66,4 +66,5 @@ export const healingStatus = ({
   finished,
   ...(notReplaced.length === 0 ? {} : { notReplaced }),
   ...(notListed === 0 ? {} : { notListed }),
+  ...(handledRequests === undefined ? {} : { handledRequests }),
 });

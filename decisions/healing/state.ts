@@ -144,12 +144,13 @@ function afterRemoval(cycle: Cycle, { keptDisks, nextAt }: Removed): Cycle {
   return { ...rest, phase: 'Waiting', nextAt, ...(keptDisks ? { onSameDisks: onSameDisks + 1 } : {}) };
 }
 
-/** Returns the state once an attempt has ended. */
+/** Returns the state once an attempt has ended. Of one that was not to wait any more, nobody waits for the end. */
 export const withAttemptEnd = (state: HealingState, id: AttemptId, outcome: AttemptEnd): HealingState =>
-  changed(state, id, (cycle) => ({
-    ...(outcome.end === 'Removed' ? afterRemoval(cycle, outcome) : cycle),
-    run: { state: 'Ended', outcome },
-  }));
+  changed(state, id, (cycle) =>
+    cycle.run.state === 'Ended'
+      ? cycle
+      : { ...(outcome.end === 'Removed' ? afterRemoval(cycle, outcome) : cycle), run: { state: 'Ended', outcome } },
+  );
 
 /** Returns the state without this cycle, and with its end. */
 export function withEnd(
@@ -258,13 +259,8 @@ export const failingSince = ({ failing }: Pick<HealingState, 'failing'>, vmUid: 
 
 const at = (now: number): string => new Date(now).toISOString();
 
-/** What people and attempts have told a pool's healing, as plain data. */
+/** What attempts have told a pool's healing, as plain data. */
 export type HealingAsk =
-  | { ask: 'pause'; paused: NonNullable<HealingStatus['paused']> }
-  | { ask: 'resume' }
-  | { ask: 'now'; vm: string }
-  /** `skipped`: who wants that, in words. */
-  | { ask: 'skip'; vm: string; skipped: string }
   | { ask: 'removed'; id: AttemptId; removed: Removed }
   | { ask: 'ended'; id: AttemptId; outcome: AttemptEnd }
   | { ask: 'lost'; id: AttemptId; run: 'NotBegun' | 'Unknown' };
@@ -272,16 +268,6 @@ export type HealingAsk =
 /** Returns the state once this is done. */
 export function withAsk(state: HealingState, ask: HealingAsk): HealingState {
   switch (ask.ask) {
-    case 'pause':
-      return { ...state, paused: ask.paused };
-    case 'resume': {
-      const { paused: _paused, ...rest } = state;
-      return rest;
-    }
-    case 'now':
-      return withSkippedDelay(state, ask.vm);
-    case 'skip':
-      return withSkip(state, ask.vm, ask.skipped);
     case 'removed':
       return withRemoval(state, ask.id, ask.removed);
     case 'ended':

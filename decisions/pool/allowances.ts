@@ -1,5 +1,5 @@
 import type { HealingPlan } from '../healing/plan.ts';
-import { stateFrom } from '../healing/state.ts';
+import type { HealingState } from '../healing/state.ts';
 import { membershipChangeOf } from '../membership/change.ts';
 import { isRestoring } from '../membership/restore.ts';
 import type { Returned } from '../membership/returned.ts';
@@ -20,8 +20,8 @@ export const isHeld = ({ pool }: PoolPlanInput): boolean =>
   pool.metadata.deletionTimestamp === undefined && (membershipChangeOf(pool) !== null || isRestoring(pool));
 
 /** Returns a plan that leaves healing as it is. */
-export const healingAsItIs = ({ healing, pool }: PoolPlanInput): HealingPlan => ({
-  state: healing ?? stateFrom(pool.status?.healing),
+export const healingAsItIs = (state: HealingState): HealingPlan => ({
+  state,
   begin: [],
   cancel: [],
   events: [],

@@ -116,7 +116,6 @@ function stalled(
       waits: [],
       superseded: [],
       lost: [],
-      steps: 0,
     },
     healing: {
       state: healing ?? stateFrom(known.healing),

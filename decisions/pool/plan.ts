@@ -17,6 +17,8 @@ import { poolRestore, poolRestoring } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
 import { silentChangeWake } from '../membership/silent-change.ts';
+import { requestEvents } from '../requests/events.ts';
+import { withHealingRequest } from '../requests/healing.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import type { RolloutInput } from '../rollout/context.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
@@ -25,6 +27,7 @@ import { reservedNames } from '../rollout/reserved-names.ts';
 import { splitBatches, type SplitBatches } from '../rollout/turns/queue.ts';
 import { namedRemovals } from '../scaling/named-removals.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
+import type { OwnerEvent } from '../status/events.ts';
 import { poolTemplate } from '../template/template.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
 import { allSteps, type AllSteps } from './all-steps.ts';
@@ -43,13 +46,15 @@ export interface PoolPlan {
   status: PoolStatus | null;
   /** The failures that still stand. */
   failures: Failure[];
+  /** About what the status says that the stored one does not; absent if there are none. */
+  events?: OwnerEvent[];
   phase: PoolPhase;
   counts: PoolCounts;
   /** Why VMs stay that are too many; absent if there are none. */
   blocked?: string;
   /** Which VMs are to leave nodes that are drained, and how far they are; absent if there are none. */
   draining?: string;
-  rollout: Pick<RolloutPlan, 'state' | 'phase' | 'target' | 'current' | 'waits' | 'superseded' | 'lost' | 'steps'>;
+  rollout: Pick<RolloutPlan, 'state' | 'phase' | 'target' | 'current' | 'waits' | 'superseded' | 'lost'>;
   healing: Omit<HealingPlan, 'mark'>;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
@@ -127,11 +132,12 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     steps,
     failures,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
+    ...answersIn(pool, rollout, healing),
     phase: phaseOf(input, { rollout: phase, heals: healing.state.cycles.length > 0, blocked }),
     counts: countsOf(input, status),
     ...(blocked === null ? {} : { blocked: blocked.message }),
     ...(drain.statuses.length === 0 ? {} : { draining: drainingMessage(drain.statuses) }),
-    rollout: { state, phase, target, current, waits, superseded, lost, steps: rollout.steps },
+    rollout: { state, phase, target, current, waits, superseded, lost },
     healing,
     wakeAt: wakeAtOf(
       input,
@@ -150,6 +156,19 @@ export function planPool(given: PoolPlanInput): PoolPlan {
       unverified !== null && isOver(state, unverified),
     ),
   };
+}
+
+/** Events about the requests of people that this plan answers; none if there are none. */
+function answersIn(
+  { status }: PoolPlanInput['pool'],
+  rollout: RolloutPlan,
+  healing: Healing,
+): Pick<PoolPlan, 'events'> {
+  const events = [
+    ...requestEvents('rollout', status?.rollout?.handledRequests, rollout.state.handledRequests),
+    ...requestEvents('healing', status?.healing?.handledRequests, healing.state.handledRequests),
+  ];
+  return events.length === 0 ? {} : { events };
 }
 
 function keptOf({ pool, vms, keptClaims = [], isVmNameTaken }: PoolPlanInput): ReturnType<typeof keptByNumber> {
@@ -195,13 +214,16 @@ function healingOf(
   input: PoolPlanInput,
   { busy, named, unverified }: Pick<HealingInput, 'unverified'> & Record<'busy' | 'named', Iterable<string>>,
 ): HealingPlan {
-  if (isHeld(input)) return healingAsItIs(input);
+  const { pool, now } = input;
+  const known = input.healing ?? stateFrom(pool.status?.healing);
+  const state = withHealingRequest({ pool, isKnown: (input.healing ?? null) !== null, now }, known);
+  if (isHeld(input)) return healingAsItIs(state);
   return planHealing({
     ...input,
     failedVmisOf: input.failedVmisOf ?? (() => []),
     lastFailureOf: input.lastFailureOf ?? (() => null),
     vmiHistoryOf: input.vmiHistoryOf ?? (() => null),
-    state: input.healing ?? stateFrom(input.pool.status?.healing),
+    state,
     busy: new Set([...busyNames(input), ...busy]),
     named: new Set(named),
     unverified,

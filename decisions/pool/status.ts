@@ -121,9 +121,7 @@ export function poolStatus({
     keptDisks: [...kept.values()].reduce((sum, claims) => sum + claims.length, 0),
     rollout: rollout.state,
     ...(judged.length === 0 && pool.status?.contents === undefined ? {} : { contents: judged }),
-    ...(pool.spec.autohealing === undefined && healing.state.cycles.length === 0
-      ? {}
-      : { healing: healingStatus(healing) }),
+    ...(hasHealing(pool, healing) ? { healing: healingStatus(healing) } : {}),
     conditions: [
       ...others,
       ...changing,
@@ -141,6 +139,9 @@ export function poolStatus({
     ],
   });
 }
+
+const hasHealing = ({ spec }: StoredPool, { state: { cycles, handledRequests } }: HealingReport): boolean =>
+  spec.autohealing !== undefined || cycles.length > 0 || handledRequests !== undefined;
 
 function withReadiness(pool: StoredPool, now: string, status: PoolStatus): PoolStatus {
   const deadlineSeconds = pool.spec.rollout?.progressDeadlineSeconds ?? DEFAULT_ROLLOUT.progressDeadlineSeconds;

@@ -1,5 +1,6 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isReady } from '../disruption-budget/availability.ts';
+import { withRolloutRequest } from '../requests/rollout.ts';
 import { withSurgeFailures } from '../surge/failures.ts';
 import { surgeNeed, type SurgeNeed } from '../surge/need.ts';
 import { poolTemplate } from '../template/template.ts';
@@ -41,8 +42,6 @@ export interface RolloutPlan {
   target: string;
   current: string;
   update: PlannedBatch | null;
-  /** How many steps the pool's rollouts have. */
-  steps: number;
   /** Numbers of batches to be told that a newer revision replaces theirs; `lost`: numbers of lost batches. */
   superseded: number[];
   lost: number[];
@@ -77,7 +76,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const { newest, waits } = context;
   const { batches } = input;
   const stale = withOlderContent(context);
-  const changed = withChanges(context, taken(context, input.state));
+  const changed = withChanges(context, withRolloutRequest(context, taken(context, input.state)));
   const known = tripped(context, withSurgeFailures(context, withRegressions(context, changed)));
   const target = targetOf(context, known);
   const needs = rolloutNeeds(context, known, target);
@@ -109,7 +108,6 @@ export function planRollout(input: RolloutInput): RolloutPlan {
     current,
     update:
       vms === null ? null : batchOf(context, target, vms, { n: state.lastBatch, mayFail: mayFail(context, state) }),
-    steps: context.spec.rollout.steps.length,
     superseded: batches
       .filter((batch) => (batch.revision !== target.revision || stale.has(batch)) && batch.superseded !== true)
       .map(({ n }) => n),

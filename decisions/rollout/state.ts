@@ -22,7 +22,7 @@ export const actOf = ({ by, why }: RequestedAct, at: string): NonNullable<Rollou
 const textOf = (value: unknown, length: number): string =>
   (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, length);
 
-/** A rollout that has just begun: of an earlier one, only a person's pause and the batch numbers carry over. */
+/** A rollout that has just begun: of an earlier one, a person's pause, answers and the batch numbers carry over. */
 export const begun = (revision: string, at: string, before?: RolloutStatus): RolloutStatus => ({
   revision,
   startedAt: at,
@@ -31,12 +31,24 @@ export const begun = (revision: string, at: string, before?: RolloutStatus): Rol
   step: 0,
   failures: [],
   ...(before?.paused === undefined ? {} : { paused: before.paused }),
+  ...(before?.handledRequests === undefined ? {} : { handledRequests: before.handledRequests }),
 });
 
 export const paused = (state: RolloutStatus, asked: RequestedAct, at: string): RolloutStatus => ({
   ...state,
   paused: actOf(asked, at),
 });
+
+/** Does the same for a signal, which Kubernetes has not checked: it takes the place of no pause that it has. */
+export const pausedBySignal = (state: RolloutStatus, asked: RequestedAct, at: string): RolloutStatus =>
+  state.paused !== undefined && state.paused.bySignal !== true
+    ? state
+    : { ...state, paused: { ...actOf(asked, at), bySignal: true } };
+
+export function unpaused(state: RolloutStatus): RolloutStatus {
+  const { paused: _paused, ...rest } = state;
+  return rest;
+}
 
 /**
  * Continues the rollout, even after a failure or an abort: failed VMs may be tried again, with a new deadline. `at` is

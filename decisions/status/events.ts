@@ -1,3 +1,4 @@
+import type { HandledRequest } from '../../api/pool/pool.ts';
 import type { EventReason } from '../../api/reasons.ts';
 
 /** An Event on a pool or a set about a change of its status. */
@@ -7,4 +8,6 @@ export interface OwnerEvent {
   /** What drover was doing. */
   action: string;
   note: string;
+  /** The request of a person that it tells of, for `drover history`, and what that is about, such as `rollout`. */
+  request?: HandledRequest & { what: string };
 }

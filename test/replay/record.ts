@@ -9,6 +9,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
+import type { Pool } from '../../clients/pool/objects.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { machineTypeTransition } from '../../workflows/machine-types/machine-type-transition.ts';
@@ -16,7 +17,6 @@ import {
   healVmIdOf,
   pause,
   poolIdOf,
-  promote,
   powerIdOf,
   powerProgress,
   resume,
@@ -27,6 +27,7 @@ import {
   watchIdOf,
 } from '../../workflows/messages.ts';
 import type { powerVms } from '../../workflows/power/power-vms.ts';
+import { rolloutRequest } from '../requests.ts';
 import { startRecorder } from './recorder.ts';
 
 /**
@@ -106,7 +107,9 @@ try {
   await until(async () => (await status()).rollout?.stepReachedAt !== undefined);
   await pool.signal(pause, { by: 'a test' });
   await until(async () => (await status()).rollout?.paused !== undefined);
-  await pool.signal(promote);
+  const { annotations } = rolloutRequest(await kube.get<Pool>(VirtualMachinePools, key), 'promote');
+  await kube.patch(VirtualMachinePools, key, 'merge', { metadata: { annotations } });
+  await until(async () => (await status()).rollout?.handledRequests !== undefined);
   await pool.signal(resume);
   await until(async () => (await status()).updatedReplicas === 8);
   // A rollout that fails and is undone.

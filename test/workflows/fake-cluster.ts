@@ -68,6 +68,12 @@ export class FakeCluster {
     };
   }
 
+  /** Sets annotations of the pool, as a person does. */
+  annotate(annotations: Record<string, string>): void {
+    const { metadata } = this.pool;
+    this.pool = { ...this.pool, metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } };
+  }
+
   /** The times of drover's calls of this kind, by the workflows' clock. */
   times(act: Act['act']): number[] {
     return this.acts.filter((one) => one.act === act).map(({ at }) => at);

@@ -50,6 +50,12 @@ export class TimedPool {
     await this.notify();
   }
 
+  /** Makes a request of the pool, as a person does. */
+  async request({ annotations }: { annotations: Record<string, string> }): Promise<void> {
+    this.cluster.annotate(annotations);
+    await this.notify();
+  }
+
   /** Deletes the pool, and resolves when its workflow has ended. */
   async delete(): Promise<void> {
     this.#server.serve({ ...this.cluster.activities, plan: () => Promise.resolve({ gone: true }) });

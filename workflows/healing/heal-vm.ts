@@ -1,12 +1,12 @@
 import {
   ActivityCancellationType,
   CancellationScope,
-  condition,
   getExternalWorkflowHandle,
   isCancellation,
   log,
   proxyActivities,
   setCurrentDetails,
+  sleep,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
@@ -17,9 +17,7 @@ import { healingDelayMs } from '../../decisions/healing/backoff.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import { onSignal } from '../handlers.ts';
-import { attemptEnded, attemptWaiting, healNow, poolIdOf, type PoolRef } from '../messages.ts';
-import type { RequestPayload } from '../payloads.ts';
+import { attemptEnded, attemptWaiting, poolIdOf, type PoolRef } from '../messages.ts';
 import { waitingActivities } from '../queues.ts';
 import { DroverPhase } from '../search-attributes.ts';
 
@@ -50,22 +48,15 @@ class Attempt {
   readonly #id: AttemptId;
   readonly #past: string[] = [];
   #doing = '';
-  #skipsDelay: boolean;
   #isRemoved: boolean;
   /** The resource versions that the pool's next plan must have seen. */
   #minVersions: ResourceVersions = {};
 
   constructor(input: HealVmInput) {
     this.#in = input;
-    const { sick, startedAt, removed, skipDelay } = input.attempt;
+    const { sick, startedAt, removed } = input.attempt;
     this.#id = { vm: sick.name, uid: sick.uid, attempt: sick.attempt, startedAt };
-    this.#skipsDelay = skipDelay;
     this.#isRemoved = removed !== undefined;
-    onSignal(healNow, 'Do not wait for the rest of the delay.', (asked) => {
-      this.#skipsDelay = true;
-      this.#note(`${words(asked)} asked not to wait`);
-      this.#show();
-    });
   }
 
   async run(): Promise<AttemptEnd> {
@@ -107,9 +98,8 @@ class Attempt {
       );
     }
     this.#show(`waits until ${removed.nextAt} before it is recreated`);
-    await condition(() => this.#skipsDelay, Math.max(Date.parse(removed.nextAt) - Date.now(), 1), {
-      summary: summary(`the delay before replacement ${sick.attempt}`),
-    });
+    const leftMs = attempt.skipDelay ? 0 : Date.parse(removed.nextAt) - Date.now();
+    if (leftMs > 0) await sleep(leftMs, { summary: summary(`the delay before replacement ${sick.attempt}`) });
     return { end: 'Removed', ...removed };
   }
 
@@ -144,5 +134,3 @@ class Attempt {
     );
   }
 }
-
-const words = ({ by = 'unknown', why }: RequestPayload): string => `${by}${why === undefined ? '' : ` (${why})`}`;

@@ -16,22 +16,12 @@ import { takenOver, withAsk, type HealingAsk, type HealingState } from '../../de
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import { actOf } from '../../decisions/rollout/state.ts';
 import { onSignal } from '../handlers.ts';
 import type { Journal } from '../history/journal.ts';
-import {
-  attemptEnded,
-  attemptWaiting,
-  healNow,
-  healPause,
-  healResume,
-  healSkip,
-  healVmIdOf,
-  type PoolRef,
-} from '../messages.ts';
+import { attemptEnded, attemptWaiting, healVmIdOf, type PoolRef } from '../messages.ts';
 import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
-import type { ChildEnd, VmRequestPayload } from '../payloads.ts';
+import type { ChildEnd } from '../payloads.ts';
 import { recordHealing } from '../pool/steps.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../search-attributes.ts';
 import type { healVm } from './heal-vm.ts';
@@ -68,26 +58,6 @@ export class Healings {
     this.#options = options;
     this.state = options.state === null ? null : takenOver(options.state);
     this.#asks = new Asks(options.asks);
-    const { journal } = options;
-    onSignal(healPause, 'Replace no sick VM until healResume.', (asked) => {
-      journal.asked('heal pause', asked);
-      this.#ask({ ask: 'pause', paused: actOf(asked, new Date(Date.now()).toISOString()) });
-    });
-    onSignal(healResume, 'Replace sick VMs again.', (asked) => {
-      journal.asked('heal resume', asked);
-      this.#ask({ ask: 'resume' });
-    });
-    onSignal(
-      healNow,
-      'Do not wait with the healing of {"vm": …}, whatever it waits for; heal it again if it was given up or skipped.',
-      (asked) => this.#healNow(asked),
-    );
-    onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', ({ vm, ...asked }) => {
-      if (vm === undefined) return;
-      journal.asked('heal skip', asked, [vm]);
-      const { by = 'unknown', why } = asked;
-      this.#ask({ ask: 'skip', vm, skipped: `skipped by ${by}${why === undefined ? '' : ` (${why})`}` });
-    });
     onSignal(attemptWaiting, 'Internal: a sick VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
       this.#ask({ ask: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
     );
@@ -141,7 +111,7 @@ export class Healings {
 
   #begin(key: PoolKey, { isAgain, ...attempt }: PlannedAttempt): void {
     const { ref, inProgress, journal } = this.#options;
-    const { sick, startedAt, skipDelay } = attempt;
+    const { sick, startedAt } = attempt;
     const { name, why } = sick;
     const id = { vm: name, uid: sick.uid, attempt: sick.attempt, startedAt };
     const workflow = this.#workflowIdOf(id);
@@ -174,9 +144,9 @@ export class Healings {
         const isThere = error instanceof WorkflowExecutionAlreadyStartedError;
         if (!isThere || !isAgain) {
           // An attempt of an earlier cycle, or for an earlier pool of this name, has the id.
-          if (isThere) this.#send(id, 'cancel', (handle) => handle.cancel());
+          if (isThere) this.#cancelEarlier(id);
           this.#beginLater(id, isAgain ? 'Unknown' : 'NotBegun', error);
-        } else if (skipDelay) this.#send(id, 'speed up', (handle) => handle.signal(healNow, {}));
+        }
       }
     });
   }
@@ -202,17 +172,19 @@ export class Healings {
         .then(() => condition(() => !this.#cancelled.has(key), CANCELLED_MS))
         .catch((error: unknown) => log.info('an attempt to cancel has ended', { ...id, error: String(error) }));
       this.#cancelled.delete(key);
-      journal.end({ workflow: this.#workflowIdOf(id) }, { end: 'Canceled' });
+      // The healing of a VM whose delay was cut short goes on without its attempt.
+      if (this.state?.cycles.some((cycle) => this.#keyOf(cycle) === key) !== true)
+        journal.end({ workflow: this.#workflowIdOf(id) }, { end: 'Canceled' });
     });
     void run.then(() => this.#options.onChange());
   }
 
-  #healNow({ vm, ...asked }: VmRequestPayload): void {
-    if (vm === undefined) return;
-    this.#options.journal.asked('heal now', asked, [vm]);
-    const cycle = this.state?.cycles.find((one) => one.vm === vm);
-    if (cycle?.run.state === 'Running') this.#send(cycle, 'speed up', (handle) => handle.signal(healNow, asked));
-    this.#ask({ ask: 'now', vm });
+  #cancelEarlier(id: AttemptId): void {
+    void this.#options.inProgress.run({ kind: 'notifying', reason: `cancel the healing of ${id.vm}` }, () =>
+      getExternalWorkflowHandle(this.#workflowIdOf(id))
+        .cancel()
+        .catch((error: unknown) => log.info('an attempt to heal a VM has ended', { ...id, error: String(error) })),
+    );
   }
 
   #record(key: PoolKey, event: HealingEvent): void {
@@ -221,18 +193,6 @@ export class Healings {
     void this.#options.inProgress.run({ kind: 'notifying', reason: event.reason }, () =>
       recordHealing(key, words).catch((error: unknown) =>
         log.warn('an Event was not written', { error: String(error) }),
-      ),
-    );
-  }
-
-  #send(
-    id: AttemptId,
-    what: string,
-    send: (attempt: ReturnType<typeof getExternalWorkflowHandle>) => Promise<void>,
-  ): void {
-    void this.#options.inProgress.run({ kind: 'notifying', reason: `${what} the healing of ${id.vm}` }, () =>
-      send(getExternalWorkflowHandle(this.#workflowIdOf(id))).catch((error: unknown) =>
-        log.info('an attempt to heal a VM has ended', { ...attemptIdOf(id), what, error: String(error) }),
       ),
     );
   }

@@ -9,6 +9,7 @@ import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
+import { actOfRequest } from '../../decisions/requests/events.ts';
 import { Evacuations } from '../drain/evacuations.ts';
 import { onQuery, onSignal } from '../handlers.ts';
 import { Healings } from '../healing/healings.ts';
@@ -48,6 +49,8 @@ class PoolRun extends OwnerRun<PlannedPool> {
   readonly #rollouts: Rollouts;
   readonly #healings: Healings;
   readonly #evacuations: Evacuations;
+  /** Digests of requests of people whose answers are on record. */
+  readonly #answered = new Set<string>();
   #target: string | undefined;
   #starting: number | undefined;
 
@@ -120,7 +123,13 @@ class PoolRun extends OwnerRun<PlannedPool> {
     this.#evacuations.reset();
   }
 
-  protected override note({ phase, counts }: PlannedPool): void {
+  protected override note({ phase, counts, events = [] }: PlannedPool): void {
+    for (const { request } of events) {
+      // A status that is held back has the next plan tell of it again.
+      if (request === undefined || this.#answered.has(request.digest)) continue;
+      this.#answered.add(request.digest);
+      this.journal.done(...actOfRequest(request));
+    }
     this.#rollouts.told();
     this.#starting = phase === 'Starting' ? counts.present - counts.ready : 0;
   }

@@ -19,7 +19,7 @@ import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
 import { deferredAfter, type DeferredVm } from '../../decisions/rollout/waits/deferred.ts';
 import { onSignal } from '../handlers.ts';
 import type { Journal } from '../history/journal.ts';
-import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
+import { batchEnded, pause, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
 import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
 import type { BatchEnd, ChildEnd, RequestPayload } from '../payloads.ts';
@@ -41,8 +41,6 @@ export interface RolloutsState {
   notBefore: number;
   /** Batches in a row of which no VM could be taken. */
   deferrals: number;
-  /** How many steps the pool's rollouts have. */
-  steps: number;
   /** What was asked for since the last plan; absent in older histories. */
   asks?: RolloutAsk[];
 }
@@ -59,8 +57,7 @@ export interface RolloutsOptions {
 }
 
 /**
- * What a pool's workflow knows about its rollout: how it stands, which batches are in flight, and what people have
- * asked for.
+ * What a pool's workflow knows about its rollout: how it stands, and which batches are in flight.
  */
 export class Rollouts {
   state: RolloutsState;
@@ -77,24 +74,17 @@ export class Rollouts {
     this.state = options.state ?? nothingKnown();
     this.#asks = new Asks(this.state.asks);
     this.#records = new BatchRecords(options.ref, options.journal);
-    const take = (ask: RolloutAsk, asked: RequestPayload, words: string = ask.ask): void => {
-      options.journal.asked(words, asked);
+    const take = (ask: RolloutAsk, asked: RequestPayload): void => {
+      options.journal.asked(ask.ask, asked);
       this.#ask(ask);
       options.onChange();
     };
     onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) =>
       take({ ask: 'pause', ...asked, at: now() }, asked),
     );
-    onSignal(resume, 'Go on after a pause, a failure or an abort.', (asked) =>
-      take({ ask: 'resume', at: now() }, asked),
+    onSignal(resume, 'Go on after a pause by signal. All else is asked of the pool in Kubernetes.', (asked) =>
+      take({ ask: 'resume' }, asked),
     );
-    onSignal(abort, 'End the rollout where it stands; its VMs stay as they are.', (asked) =>
-      take({ ask: 'abort', ...asked, at: now() }, asked),
-    );
-    onSignal(promote, 'Pass the step at which the rollout waits; with {"full": true} all steps.', (asked) => {
-      const { full = false } = asked;
-      take({ ask: 'promote', full }, asked, full ? 'promote --full' : 'promote');
-    });
     onSignal(batchEnded, 'Internal: a batch of VMs has been updated.', (end) => this.#ended(end));
   }
 
@@ -124,8 +114,7 @@ export class Rollouts {
   taken({ rollout, isOverruled }: Pick<PoolPlan, 'rollout' | 'isOverruled'>): boolean {
     const asks = this.#asks.unknown(isOverruled === true);
     const isWithoutPast = this.state.rollout === null || isOverruled === true;
-    this.state.steps = rollout.steps;
-    this.state.rollout = asks.reduce((state, ask) => withAsk(state, ask, rollout.steps), rollout.state);
+    this.state.rollout = asks.reduce(withAsk, rollout.state);
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#giveUp(n);
     // The plan that found these batches lost still counted their VMs as in flight.
@@ -212,8 +201,8 @@ export class Rollouts {
   }
 
   #ask(ask: RolloutAsk): void {
-    const { rollout, steps } = this.state;
-    if (rollout !== null) this.state.rollout = withAsk(rollout, ask, steps);
+    const { rollout } = this.state;
+    if (rollout !== null) this.state.rollout = withAsk(rollout, ask);
     this.#asks.add(ask);
   }
 
@@ -304,6 +293,6 @@ export class Rollouts {
   }
 }
 
-const nothingKnown = (): RolloutsState => ({ rollout: null, batches: [], notBefore: 0, deferrals: 0, steps: 0 });
+const nothingKnown = (): RolloutsState => ({ rollout: null, batches: [], notBefore: 0, deferrals: 0 });
 
 const now = (): string => new Date(Date.now()).toISOString();

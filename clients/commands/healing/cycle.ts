@@ -4,12 +4,13 @@ import { Vms } from '../../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
 import { plain, print } from '../../cli/output.ts';
 import { labelOf } from '../../cli/targets.ts';
-import type { CycleOptions, CycleSignal } from '../../healing/cycles.ts';
+import type { CycleAction } from '../../healing/cycles.ts';
+import type { RequestOptions } from '../../pool/request.ts';
 import { inSession, type Session } from '../../session/session.ts';
 import { poolAndVms } from '../membership/options.ts';
 
 export const healNowCommand = (): Command =>
-  cycle('now', 'healNow')
+  cycle('now')
     .description(
       'retry the replacement of VMs now: skip the delay, even if healing is paused; heal VMs again that were given up or skipped',
     )
@@ -22,39 +23,41 @@ export const healNowCommand = (): Command =>
     );
 
 export const healSkipCommand = (): Command =>
-  cycle('skip', 'healSkip')
+  cycle('skip')
     .description('stop replacing VMs, and leave each as it is until `drover heal now`')
     .addHelpText(
       'after',
       examples(['Leave a VM broken, to look into it', 'drover heal skip pool web web-3 --reason "I look into it"']),
     );
 
-const cycle = (name: string, signal: CycleSignal): Command =>
-  new Command(name)
+const cycle = (action: CycleAction): Command =>
+  new Command(action)
     .argument('<kind>', 'pool NAME, or pool/NAME')
     .argument('[vms...]', 'behind the pool: the names of its VMs')
     .addOption(reasonOption())
     .addOption(dryRunOption())
-    .action((word: string, words: string[], options: CycleOptions, command: Command) =>
-      inSession(command, (session) => ask(session, [word, ...words], signal, options)),
+    .action((word: string, words: string[], options: RequestOptions, command: Command) =>
+      inSession(command, (session) => ask(session, [word, ...words], action, options)),
     );
 
-/** Asks for all VMs that can be asked for, even if others fail. */
-async function ask(session: Session, words: string[], signal: CycleSignal, options: CycleOptions): Promise<void> {
+async function ask(session: Session, words: string[], action: CycleAction, options: RequestOptions): Promise<void> {
   const { pool: name, vms } = poolAndVms(words);
   if (vms.length === 0) throw new UsageError(`which VMs of pool ${name}? Give their names`);
-  const [{ onePool }, { askCycle, formatCycle }, { healView }] = await Promise.all([
+  const [{ onePool }, { askCycles, formatCycle }, { healView }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../healing/cycles.ts'),
     import('../../healing/view.ts'),
   ]);
-  const pool = await onePool(session, ['pool', name]);
-  const failures: unknown[] = [];
-  const askOne = async (vm: string): Promise<void> => {
-    const { done, pool: after } = await askCycle(session, pool, vm, signal, options);
-    const what = plain(`${labelOf(Vms.resource, vm)} ${done}${dryRunRemark(options.dryRun)}`);
-    print(options.dryRun === 'none' ? `${what}\n  ${plain(formatCycle(healView(after), vm, Date.now()))}` : what);
-  };
-  await Promise.all(vms.map((vm) => askOne(vm).catch((error: unknown) => failures.push(error))));
+  const { done, failures, pool } = await askCycles(
+    session,
+    await onePool(session, ['pool', name]),
+    action,
+    vms,
+    options,
+  );
+  for (const [vm, words] of done) {
+    const what = plain(`${labelOf(Vms.resource, vm)} ${words}${dryRunRemark(options.dryRun)}`);
+    print(options.dryRun === 'none' ? `${what}\n  ${plain(formatCycle(healView(pool), vm, Date.now()))}` : what);
+  }
   throwAll(failures);
 }

@@ -1,29 +1,11 @@
-import '../../own-modules.ts';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkHeals, pause, resume } from '../../../clients/healing/control.ts';
-import {
-  askCycle,
-  checkCycle,
-  formatCycle,
-  doneOf,
-  isCycleRequestHandled,
-  formatNoCycle,
-  whyNoCycle,
-  type CycleSignal,
-} from '../../../clients/healing/cycles.ts';
+import { checkCycle, formatCycle, doneOf, formatNoCycle, whyNoCycle } from '../../../clients/healing/cycles.ts';
 import { healView, type HealView } from '../../../clients/healing/view.ts';
 import type { Control } from '../../../clients/pool/control.ts';
-import type { Session } from '../../../clients/session/session.ts';
 import { healingStatus } from '../../../decisions/healing/conditions.ts';
 import { noHealing } from '../../../decisions/healing/state.ts';
 import { condition, cycle, healingPool, finished, type UserRequest } from './pools.ts';
-
-vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
-vi.mock('../../../clients/session/missing-workers.ts', () => ({ missingWorkers: () => Promise.resolve(undefined) }));
-vi.mock('../../../clients/rollout/follow-pools.ts', () => ({
-  followPools: ({ pools }: { pools: unknown[] }, isEnough: (pools: unknown[]) => boolean) =>
-    expect(isEnough(pools)).toBe(true),
-}));
 
 const paused: UserRequest = { healing: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
 const tooMany: UserRequest = { conditions: [condition('HealingSuspended', 'True', 'TooManyUnhealthy', '5 of 10 are')] };
@@ -40,12 +22,7 @@ test.each([
 test('one may pause what goes on, and resume what is paused', () => {
   expect(() => pause.check(viewOf({}), healingPool())).not.toThrow();
   expect(() => resume.check(viewOf(paused), healingPool(paused))).not.toThrow();
-  expect([
-    pause.isHandled(viewOf({}), viewOf({})),
-    pause.isHandled(viewOf(paused), viewOf({})),
-    resume.isHandled(viewOf(paused), viewOf(paused)),
-    resume.isHandled(viewOf({}), viewOf(paused)),
-  ]).toEqual([false, true, false, true]);
+  expect([pause.asked(viewOf({})), resume.asked(viewOf(paused))]).toEqual([{ action: 'pause' }, { action: 'resume' }]);
 });
 
 test('a pool without autohealing cannot be asked, except for cycles that still go on', () => {
@@ -59,56 +36,15 @@ test('a pool without autohealing cannot be asked, except for cycles that still g
 
 test('a new VM that is watched already is not waited for less', () => {
   const view = viewOf({ healing: { cycles: [cycle({ phase: 'Provisioning', attempt: 2 })] } });
-  expect(() => checkCycle('healNow', view, 'web-1')).toThrow(/^vm web-1 is recreated already \(replacement 2\)/);
-  expect(() => checkCycle('healSkip', view, 'web-1')).not.toThrow();
-  expect(() => checkCycle('healNow', view, 'web-2')).not.toThrow();
+  expect(() => checkCycle('now', view, 'web-1')).toThrow(/^vm web-1 is recreated already \(replacement 2\)/);
+  expect(() => checkCycle('skip', view, 'web-1')).not.toThrow();
+  expect(() => checkCycle('now', view, 'web-2')).not.toThrow();
 });
-
-const removing: UserRequest = { healing: { cycles: [cycle()] } };
-const waiting: UserRequest = { healing: { cycles: [cycle({ phase: 'Waiting' })] } };
-test.each([
-  ['the delay goes on', 'healNow', waiting, waiting, false],
-  ['the new VM is made', 'healNow', waiting, { healing: { cycles: [cycle({ phase: 'Provisioning' })] } }, true],
-  [
-    'the next attempt waits',
-    'healNow',
-    waiting,
-    { healing: { cycles: [cycle({ phase: 'Waiting', attempt: 2 })] } },
-    true,
-  ],
-  ['the cycle is over', 'healNow', waiting, { healing: {} }, true],
-  ['the request is not known yet', 'healNow', removing, removing, false],
-  ['the request is known', 'healNow', removing, { healing: { cycles: [cycle({ skipDelay: true })] } }, true],
-  ['a VM is healed again', 'healNow', { healing: { finished: [finished()] } }, { healing: {} }, true],
-  ['the cycle goes on', 'healSkip', waiting, waiting, false],
-  ['the cycle is over', 'healSkip', waiting, { healing: {} }, true],
-  [
-    'a cycle that the status did not know is over',
-    'healSkip',
-    {},
-    { healing: { finished: [finished({ end: 'Skipped' })] } },
-    true,
-  ],
-  [
-    'the status knows nothing of it yet',
-    'healSkip',
-    { healing: { finished: [finished()] } },
-    { healing: { finished: [finished()] } },
-    false,
-  ],
-] as [string, CycleSignal, UserRequest, UserRequest, boolean][])(
-  'with %s, the status shows that %s of %j was handled with %j: %s',
-  (_what, signal, before, now, is) =>
-    expect(isCycleRequestHandled(signal, 'web-1', viewOf(now), viewOf(before))).toBe(is),
-);
 
 test('a VMI that has yet to stop is waited for all the same, and that is said', () => {
   const view = viewOf({ healing: { cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' })] } });
-  expect(doneOf('healNow', view, 'web-1')).toBe('does not wait any more, except until it is gone with its VMI');
-  expect([doneOf('healNow', view, 'web-2'), doneOf('healSkip', view, 'web-1')]).toEqual([
-    'does not wait any more',
-    'skipped',
-  ]);
+  expect(doneOf('now', view, 'web-1')).toBe('does not wait any more, except until it is gone with its VMI');
+  expect([doneOf('now', view, 'web-2'), doneOf('skip', view, 'web-1')]).toEqual(['does not wait any more', 'skipped']);
 });
 
 test('what holds for a VM is said in words', () => {
@@ -159,32 +95,4 @@ describe('of a VM that no cycle is in progress of', () => {
     );
     expect(whyNoCycle(many, 'web-20')).toMatch(/has begun: web-20 is sick/);
   });
-});
-
-const getHandle = () => ({ describe: () => Promise.resolve({ status: { name: 'RUNNING' } }) });
-
-/** A session that notes the signals which are sent, and to which workflow. */
-function aSession(): { session: Session; calls: unknown[] } {
-  const calls: unknown[] = [];
-  const signalWithStart = (
-    _type: string,
-    { workflowId, signal, signalArgs }: { workflowId: string; signal: { name: string }; signalArgs: unknown[] },
-  ) => Promise.resolve(void calls.push([workflowId, signal.name, ...signalArgs]));
-  const session = {
-    cluster: 'default',
-    temporal: () => Promise.resolve({ client: { workflow: { getHandle, signalWithStart } } }),
-    kube: () => Promise.resolve({}),
-  };
-  vi.stubEnv('DROVER_REQUESTED_BY', 'ada@desk');
-  onTestFinished(() => void vi.unstubAllEnvs());
-  return { session: session as unknown as Session, calls };
-}
-
-test('a request about one VM goes to its pool, and is taken when the status shows that', async () => {
-  const { session, calls } = aSession();
-  const skipDelay = healingPool({ healing: { cycles: [cycle({ skipDelay: true })] } });
-  const { done } = await askCycle(session, skipDelay, 'web-1', 'healNow', { dryRun: 'none', reason: 'lunch' });
-  expect(done).toBe('does not wait any more, except until it is gone with its VMI');
-  const payload = { by: 'ada@desk', why: 'lunch', vm: 'web-1' };
-  expect(calls).toEqual([[expect.stringMatching(/^pool\/default\/\w+\/web$/), 'healNow', payload]]);
 });

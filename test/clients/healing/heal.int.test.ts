@@ -31,10 +31,11 @@ async function aPool(spec: Partial<PoolSpec> = {}): Promise<string> {
   return namespace;
 }
 
+/** Runs `drover heal …` in one namespace, as a user who reaches no Temporal: nothing listens there. */
 const healIn =
   (namespace: string) =>
   (...words: string[]): Promise<Outcome> =>
-    run(['heal', ...words, '-n', namespace], env());
+    run(['heal', ...words, '-n', namespace], { ...env(), TEMPORAL_ADDRESS: '127.0.0.1:1' });
 
 /** What `drover heal status` would show: cheaper to wait for than by the command. */
 const viewIn = async (namespace: string): Promise<HealView> => healView((await fleet().pool(namespace, 'web'))!);
@@ -95,13 +96,11 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   expect(await heal('pause', 'pool', 'web', '--reason', 'lunch')).toMatchObject({
     code: 0,
     stderr: '',
-    stdout: matching(
-      /^virtualmachinepool\.drover\.dev\/web healing paused\n.*\n {2}paused by ada@desk \d+s ago: lunch\n/,
-    ),
+    stdout: matching(/^virtualmachinepool\.drover\.dev\/web healing paused\n.*\n {2}paused by admin \d+s ago: lunch\n/),
   });
   expect(await heal('pause', 'pool', 'web')).toMatchObject({
     code: 1,
-    stderr: matching(/^error: the healing of pool web is already paused, by ada@desk \d+s ago: lunch\n$/),
+    stderr: matching(/^error: the healing of pool web is already paused, by admin \d+s ago: lunch\n$/),
   });
 
   // Works in spite of the pause, since a person has asked.
@@ -132,7 +131,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   expect(await heal('skip', 'pool', 'web', 'web-3', 'web-1', '--reason', 'why not')).toMatchObject({
     code: 1,
     stdout: matching(
-      /^virtualmachine\.kubevirt\.io\/web-3 skipped\n {2}skipped after 1 replacement: skipped by ada@desk \(why not\)\n$/,
+      /^virtualmachine\.kubevirt\.io\/web-3 skipped\n {2}skipped after 1 replacement: skipped by admin \(why not\)\n$/,
     ),
     stderr:
       'error: no replacement of vm web-1 is in progress, and by the rules of pool web it is not sick: `drover heal status pool web` shows those that are\n',
@@ -147,11 +146,11 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
       .map(({ action, vms, end, requestedBy }) => [action, vms.join(), end, requestedBy]);
     expect(told).toEqual([
       ['heal', 'web-2', 'Healed', 'drover'],
-      ['heal pause', '', 'Asked', 'ada@desk'],
-      ['heal now', 'web-2', 'Asked', 'ada@desk'],
-      ['heal resume', '', 'Asked', 'ada@desk'],
+      ['heal pause', '', 'Done', 'admin'],
+      ['heal now', 'web-2', 'Done', 'admin'],
+      ['heal resume', '', 'Done', 'admin'],
       ['heal', 'web-3', 'Skipped', 'drover'],
-      ['heal skip', 'web-3', 'Asked', 'ada@desk'],
+      ['heal skip', 'web-3', 'Done', 'admin'],
     ]);
   });
   const ofVm = JSON.parse(
@@ -160,7 +159,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   expect(ofVm.map(({ action, vms, end }) => [action, vms.join(), end])).toEqual([
     ['create', 'web-2', 'Done'],
     ['heal', 'web-2', 'Healed'],
-    ['heal now', 'web-2', 'Asked'],
+    ['heal now', 'web-2', 'Done'],
     ['create', 'web-2', 'Done'],
   ]);
 });
@@ -253,7 +252,7 @@ test('a VM that is sick and has to wait is told with what it waits for', async (
     stderr: `error: vm web-2 is not replaced: ${waits}\n`,
   });
   expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(
-    /^ {2}Healing: Waiting: web-1 is sick .*\n {2}HealingSuspended: PausedByUser: by ada@desk$/m,
+    /^ {2}Healing: Waiting: web-1 is sick .*\n {2}HealingSuspended: PausedByUser: by admin$/m,
   );
 });
 
@@ -280,10 +279,6 @@ test('what cannot be asked is said in a sentence', async () => {
   ];
   for (const [words, sentence] of sentences)
     expect(await heal(...words)).toMatchObject({ code: 1, stdout: '', stderr: `error: ${sentence}\n` });
-  expect(await run(['heal', 'pause', 'pool', 'sick', '-n', namespace, '--cluster', 'other'], env())).toMatchObject({
-    code: 1,
-    stderr: matching(/^error: no workflow watches a cluster named other in /),
-  });
   expect((await heal('status', 'pool', 'web')).stdout).toContain('the pool has no spec.autohealing');
 });
 
@@ -296,7 +291,7 @@ test('--watch goes on until Ctrl-C', async () => {
   child.stdout!.on('data', (chunk: Buffer) => (shown += chunk.toString()));
   await until(async () => expect(shown).toContain('NothingToHeal'));
   expect(await healIn(namespace)('pause', 'pool', 'web')).toMatchObject({ code: 0 });
-  await until(async () => expect(shown).toContain('paused by ada@desk'));
+  await until(async () => expect(shown).toContain('paused by admin'));
   child.kill('SIGINT');
   expect(await ended).toMatchObject({ code: 130, stderr: '' });
 });

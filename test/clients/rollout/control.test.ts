@@ -1,15 +1,10 @@
-import '../../own-modules.ts';
-import { expect, onTestFinished, test, vi } from 'vitest';
-import { controlPool, type Control } from '../../../clients/pool/control.ts';
-import { abort, pause, promote, resume, Rollout } from '../../../clients/rollout/control.ts';
+import { expect, test } from 'vitest';
+import type { Control } from '../../../clients/pool/control.ts';
+import { abort, pause, promote, resume } from '../../../clients/rollout/control.ts';
 import { rolloutView, type RolloutView } from '../../../clients/rollout/view.ts';
-import type { Session } from '../../../clients/session/session.ts';
 import { byApproval, hashOf, poolWith, templateOf, type UserRequest } from './pools.ts';
 
-vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
-
 const at = '2026-01-01T00:00:00Z';
-const aRunningWorkflow = () => ({ describe: () => Promise.resolve({ status: { name: 'RUNNING' } }) });
 const paused = { by: 'ada', at, why: 'lunch' };
 const halted = (kind: 'Failed' | 'Aborted' | 'Undoing') => ({ kind, by: 'ada', at });
 const inSteps = { spec: { rollout: byApproval(1, 5) } } satisfies UserRequest;
@@ -85,62 +80,29 @@ test.each([
 );
 
 test.each([
-  ['pause', pause, {}, { rollout: { paused } }],
-  ['resume', resume, { rollout: { paused } }, {}],
-  ['resume of what failed', resume, { rollout: { halted: halted('Failed') } }, {}],
-  ['abort', abort, {}, { rollout: { halted: halted('Aborted') } }],
-  ['promote', promote(false), { ...inSteps, rollout: { stepReachedAt: at } }, { ...inSteps, rollout: { step: 1 } }],
-  ['promote --full', promote(true), inSteps, { ...inSteps, rollout: { step: 2 } }],
+  ['pause', pause, {}, { action: 'pause' }],
+  ['resume after a pause, of whatever is rolled out', resume, { rollout: { paused } }, { action: 'resume' }],
   [
-    'promote of what another template takes the place of',
-    promote(true),
-    inSteps,
-    { ...inSteps, spec: { ...inSteps.spec, template: templateOf(3) } },
+    'resume of what failed',
+    resume,
+    { rollout: { halted: halted('Failed') } },
+    { action: 'resume', revision: hashOf(2) },
   ],
-] as [string, Control<RolloutView>, UserRequest, UserRequest][])(
-  '%s has been taken once the status shows it, and not before',
-  (_what, control, before, after) => {
-    const [was, is] = [rolloutView(poolWith(before)), rolloutView(poolWith(after))];
-    expect([control.isHandled(was, was), control.isHandled(is, was)]).toEqual([false, true]);
-  },
-);
-
-test.each([
-  ['pause', pause, {}, { by: 'ada@desk', why: 'lunch' }],
+  ['abort', abort, {}, { action: 'abort', revision: hashOf(2) }],
   [
     'promote',
     promote(false),
-    { ...inSteps, rollout: { stepReachedAt: at } },
-    { by: 'ada@desk', why: 'lunch', full: false },
+    { ...inSteps, rollout: { step: 1, stepReachedAt: at } },
+    { action: 'promote', revision: hashOf(2), step: 2 },
   ],
-  ['promote --full', promote(true), inSteps, { by: 'ada@desk', why: 'lunch', full: true }],
+  ['promote --full', promote(true), inSteps, { action: 'promote', revision: hashOf(2), full: true }],
 ] as [string, Control<RolloutView>, UserRequest, object][])(
-  '%s tells the workflow all that was asked for, and starts one if none runs',
-  async (_what, control, said, told) => {
-    const sent: unknown[] = [];
-    const signalWithStart = (
-      type: string,
-      asked: { workflowId: string; signal: { name: string }; signalArgs: object[] },
-    ): Promise<void> => {
-      sent.push([type, asked.workflowId, asked.signal.name, ...asked.signalArgs]);
-      return Promise.reject(new Error('busy'));
-    };
-    const session = {
-      cluster: 'default',
-      temporal: () => Promise.resolve({ client: { workflow: { getHandle: aRunningWorkflow, signalWithStart } } }),
-    } as unknown as Session;
-    vi.stubEnv('DROVER_REQUESTED_BY', 'ada@desk');
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const asking = controlPool(session, poolWith(said), Rollout, control, { reason: 'lunch', dryRun: 'none' });
-    await expect(asking).rejects.toThrow(/^pool web could not be asked to .*: busy$/);
-    expect(sent).toEqual([['pool', 'pool/default/default/web', control.signal, told]]);
-  },
+  '%s says which rollout and which step it means',
+  (_what, control, said, asked) => expect(control.asked(rolloutView(poolWith(said)))).toEqual(asked),
 );
 
 test('a pause of the spec is no pause by a person', () => {
   const bySpec = rolloutView(poolWith({ spec: { paused: true } }));
-  expect(pause.isHandled(bySpec, bySpec)).toBe(false);
-  expect(resume.isHandled(bySpec, bySpec)).toBe(true);
   expect(() => resume.checkAfter!(poolWith({ spec: { paused: true } }))).toThrow(/spec\.paused/);
   expect(pause.checkAfter).toBeUndefined();
   expect(hashOf(2)).toBe(bySpec.target.hash);

@@ -6,7 +6,8 @@ import { changeTemplate } from '../../../clients/rollout/change-template.ts';
 import type { RolloutView } from '../../../clients/rollout/view.ts';
 import type { Act } from '../../../decisions/history/act.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { aFleet, haltedTemplate, runningTemplate, until } from '../../integration/fleet.ts';
+import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
+import { TestPool } from '../../integration/rollout/rollouts.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
 import { byApproval } from './pools.ts';
@@ -14,13 +15,15 @@ import { byApproval } from './pools.ts';
 const fleet = aFleet();
 
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_REQUESTED_BY: 'ada@desk' });
+/** Nothing listens there. */
+const NO_TEMPORAL = '127.0.0.1:1';
 const WEB = 'virtualmachinepool.drover.dev/web';
 
-/** Runs `drover rollout …` in one namespace. */
+/** Runs `drover rollout …` in one namespace, as a user who reaches no Temporal. */
 const rolloutIn =
   (namespace: string) =>
   (command: string, ...flags: string[]): Promise<Outcome> =>
-    run(['rollout', command, 'pool', 'web', '-n', namespace, ...flags], env());
+    run(['rollout', command, 'pool', 'web', '-n', namespace, ...flags], { ...env(), TEMPORAL_ADDRESS: NO_TEMPORAL });
 
 const templateWith = (cores: number, annotations: Record<string, string> = {}): PoolSpec['template'] => {
   const template = structuredClone(runningTemplate);
@@ -173,10 +176,10 @@ describe('a person', () => {
     expect((await fleet().pool(namespace, 'web'))!.status!.rollout?.paused).toBeUndefined();
     const paused = await rollout('pause', '--reason', 'lunch');
     expect(paused).toMatchObject({ code: 0, stderr: '' });
-    expect(paused.stdout).toMatch(new RegExp(`^${WEB} paused\n(.*\n)* {2}paused by ada@desk \\d+s ago: lunch\n$`));
+    expect(paused.stdout).toMatch(new RegExp(`^${WEB} paused\n(.*\n)* {2}paused by admin \\d+s ago: lunch\n$`));
     expect(await rollout('pause')).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/already paused, by ada@desk/) as string,
+      stderr: expect.stringMatching(/already paused, by admin/) as string,
     });
 
     await fleet().patchPool(namespace, 'web', { template: templateWith(2) });
@@ -218,12 +221,12 @@ describe('a person', () => {
     });
     expect(await rollout('status', '--watch')).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/the rollout is Aborted.*ada@desk: too slow/) as string,
+      stderr: expect.stringMatching(/the rollout is Aborted.*admin: too slow/) as string,
     });
     expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 1 });
   });
 
-  test('is told that there is no such pool, or that nobody leads it', async () => {
+  test('is told that there is no such pool', async () => {
     const namespace = await fleet().namespace();
     for (const command of ['status', 'undo']) {
       expect(await rolloutIn(namespace)(command)).toMatchObject({
@@ -232,13 +235,35 @@ describe('a person', () => {
         stderr: 'error: virtualmachinepools.drover.dev "web" not found\n',
       });
     }
-    await fleet().createPool(namespace, 'web', { template: haltedTemplate });
-    for (const flags of [[], ['--dry-run']]) {
-      expect(await rolloutIn(namespace)('pause', '--cluster', 'empty', ...flags)).toMatchObject({
-        code: 1,
-        stderr: expect.stringMatching(/^error: no workflow watches a cluster named empty in Temporal at /) as string,
-      });
-    }
+  });
+
+  test('who promotes a step that another has passed is refused, by kubectl as well, and Events tell of both', async () => {
+    const namespace = await aPool({ rollout: byApproval(1, 2) });
+    const pool = TestPool.of(fleet(), namespace);
+    const revision = await pool.change(templateWith(2));
+    await untilItWaitsForApproval(namespace);
+    expect(await pool.request('promote', { by: 'ann' })).toMatchObject({ outcome: 'Done', by: 'ann' });
+    const late = JSON.stringify({ id: 'bob-1', action: 'promote', revision, step: 1 });
+    const annotations = { 'drover.dev/rollout-request': late, 'drover.dev/rollout-requested-by': 'bob' };
+    const written = (): Promise<unknown> =>
+      fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
+    await written();
+    const isRefused = { id: 'bob-1', outcome: 'Refused', message: 'step 1 is passed already: it is at step 2 of 2' };
+    await until(async () =>
+      expect((await pool.status()).rollout!.handledRequests).toMatchObject([
+        { by: 'ann' },
+        { by: 'bob', ...isRefused },
+      ]),
+    );
+    await until(async () =>
+      expect(await pool.events()).toEqual(
+        expect.arrayContaining([
+          { reason: 'RequestDone', note: 'ann asked to promote its rollout: passed step 1 of 2' },
+          { reason: 'RequestRefused', note: `bob asked to promote its rollout: ${isRefused.message}` },
+        ]),
+      ),
+    );
+    await pool.request('abort');
   });
 });
 
@@ -395,7 +420,7 @@ test('the history tells what drover has done, from what to what, who asked and h
         workflow: `pool/default/${namespace}/web`,
       },
       { ...update, vms: [expect.stringMatching(/^web-\d$/)] },
-      { action: 'pause', vms: [], requestedBy: 'ada@desk', why: 'lunch' },
+      { action: 'pause', vms: [], requestedBy: 'admin', why: 'lunch', end: 'Done' },
     ]);
   });
   const [vm = ''] = actions[1]!.vms;

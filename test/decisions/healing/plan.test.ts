@@ -8,6 +8,7 @@ import {
   carried,
   heldBack,
   noHealing,
+  withAsk,
   type Cycle,
   type HealingState,
   type FinishedCycle,
@@ -739,17 +740,39 @@ describe('an attempt is begun', () => {
 
   test('again by a workflow that knows of it from the status alone, and waits no longer than before', () => {
     const nextAt = at(NOW + HOUR);
-    const { run: _, ...one } = cycle(1, 'Waiting', { nextAt, onSameDisks: 1, skipDelay: true });
+    const { run: _, ...one } = cycle(1, 'Waiting', { nextAt, onSameDisks: 1 });
     const status = { replicas: 4, healing: { cycles: [one], finished: [] } };
     const pool = poolOf({ vms: others, spec: { replicas: 5 }, status });
     const planned = planPool({ ...quiet, pool, vms: others, healing: null, burst: 9, now: NOW });
     expect(planned.healing.begin).toMatchObject([
-      { removed: { nextAt, keptDisks: true }, startedAt: one.startedAt, skipDelay: true, isAgain: true },
+      { removed: { nextAt, keptDisks: true }, startedAt: one.startedAt, isAgain: true },
     ]);
     expect([heldBack(planned.healing.state), created(planned)]).toEqual([['web-1'], []]);
     expect(planned.status?.healing?.cycles ?? [one]).toEqual([one]);
   });
 });
+
+test.each(['Running', 'Unknown'] as const)(
+  'a VM whose delay a person has ended is made at once, and nobody waits for its attempt: %s',
+  (state) => {
+    const one = cycle(1, 'Waiting', {
+      nextAt: at(NOW + HOUR),
+      skipDelay: true,
+      run: state === 'Running' ? { state, since: NOW } : { state },
+    });
+    const planned = plan({ vms: numbered(well, 2, 5), spec: { replicas: 5 }, state: { cycles: [one] } });
+    const id = { vm: 'web-1', uid: one.uid, attempt: 1, startedAt: one.startedAt };
+    expect([created(planned), planned.healing.cancel, phases(planned)]).toEqual([
+      [1],
+      [id],
+      { 'web-1': 'Provisioning' },
+    ]);
+    const ended = withAsk(planned.healing.state, { ask: 'ended', id, outcome: { end: 'Cancelled', isRemoved: true } });
+    expect(phases(plan({ vms: numbered(well, 2, 5), spec: { replicas: 5 }, state: ended }))).toEqual({
+      'web-1': 'Provisioning',
+    });
+  },
+);
 
 describe('a pool that shrinks', () => {
   test.each<[string, Cycle]>([

@@ -38,7 +38,7 @@ test('a pause by a person holds what is sick and what waits, and says who; resum
   });
   await pool.break(1);
   await pool.untilCycle(1, { phase: 'Waiting' });
-  await pool.pool.workflow.signal('healPause', { by: 'kim', why: 'the storage is being moved' });
+  await pool.pool.heal({ action: 'pause' }, { by: 'kim', why: 'the storage is being moved' });
   await until(async () =>
     expect(await pool.pool.condition('HealingSuspended')).toMatchObject({
       status: 'True',
@@ -53,7 +53,7 @@ test('a pause by a person holds what is sick and what waits, and says who; resum
   expect(await pool.uid(2)).toBe(before);
   await gone(pool, 1)();
   expect((await pool.healing()).paused).toMatchObject({ by: 'kim' });
-  await pool.pool.workflow.signal('healResume', { by: 'kim' });
+  await pool.pool.heal({ action: 'resume' }, { by: 'kim' });
   await pool.replaced(2, before);
   await pool.untilFinished(1, { end: 'Healed' });
   await pool.untilFinished(2, { end: 'Healed' });
@@ -62,14 +62,14 @@ test('a pause by a person holds what is sick and what waits, and says who; resum
 test('now ends a delay, skip ends a cycle, and each says who asked', async () => {
   const pool = await waiting(1);
   await gone(pool, 1)();
-  await pool.attempt(1).signal('healNow', { by: 'kim' });
+  await pool.pool.heal({ action: 'now', vms: ['web-1'] }, { by: 'kim' });
   await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
 
   // drover forgets the skip as soon as the replacement is available; delay that.
   await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
   await pool.break(2);
   await pool.untilCycle(2, { phase: 'Waiting' });
-  await pool.pool.workflow.signal('healSkip', { vm: 'web-2', by: 'lee', why: 'it is known' });
+  await pool.pool.heal({ action: 'skip', vms: ['web-2'] }, { by: 'lee', why: 'it is known' });
   await pool.untilFinished(2, { end: 'Skipped', why: 'skipped by lee (it is known)' });
   // The pool fills the skipped VM's number itself.
   await pool.pool.until({ readyReplicas: 3 });
@@ -83,7 +83,7 @@ soakTest(
     const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
     await pool.pool.patch({ template, updateStrategy: { unmanaged: {} } });
     await pool.pool.until({});
-    await pool.pool.workflow.signal('healSkip', { vm: 'web-1', by: 'lee' });
+    await pool.pool.heal({ action: 'skip', vms: ['web-1'] }, { by: 'lee' });
     await pool.untilFinished(1, { end: 'Skipped' });
     await until(async () =>
       expect((await pool.pool.condition('Healing'))?.message).toMatch(
@@ -92,7 +92,7 @@ soakTest(
     );
     const before = await pool.uid(1);
     expect((await pool.healing()).finished).toMatchObject([{ vm: 'web-1', uid: before, end: 'Skipped' }]);
-    await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'lee' });
+    await pool.pool.heal({ action: 'now', vms: ['web-1'] }, { by: 'lee' });
     await pool.untilCycle(1, { phase: 'Waiting', attempt: 1 });
   },
 );
@@ -101,7 +101,7 @@ soakTest('a VM that gets well by itself while its removal is held is not deleted
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...SLOW, startupFailureThreshold: 3 } });
   const before = await pool.uid(1);
   const letGo = await pool.holdBack(1);
-  await pool.pool.workflow.signal('healPause', { by: 'kim' });
+  await pool.pool.heal({ action: 'pause' }, { by: 'kim' });
   await pool.break(1);
   await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-1 is sick'));
   expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ reason: 'PausedByUser' });
@@ -109,7 +109,7 @@ soakTest('a VM that gets well by itself while its removal is held is not deleted
     spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } },
   });
   await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
-  await pool.pool.workflow.signal('healResume');
+  await pool.pool.heal({ action: 'resume' });
   await pool.pool.untilSaid({ HealingSuspended: 'NotSuspended', Healing: 'NothingToHeal' });
   expect((await pool.pool.vm('web-1')).metadata).toMatchObject({ uid: before });
   await letGo();
@@ -136,7 +136,7 @@ test.each(sample(['Removing', 'Waiting', 'Provisioning'] as const))(
       // The replacement must be ready for an hour, so that the phase lasts.
       await pool.pool.patch({ rollout: { minReadySeconds: 3600 } });
       await pool.pool.until({});
-      await pool.attempt(1).signal('healNow');
+      await pool.pool.heal({ action: 'now', vms: ['web-1'] });
       await pool.untilCycle(1, { phase });
     }
     await fleet().kube.delete(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' });
@@ -173,7 +173,7 @@ testOneOf({
       await sleep(1_500);
       expect(lives.of('vm', 'web-1').length).toBe(0);
       expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Waiting', attempt: 1 }]);
-      await pool.attempt(1).signal('healNow');
+      await pool.pool.heal({ action: 'now', vms: ['web-1'] });
       await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
       expect(lives.of('vm', 'web-1').length).toBe(1);
     },
@@ -242,7 +242,7 @@ test.each(sample(['Removing', 'Waiting'] as const))(
       // It waits for the rest of its delay.
       expect(await pool.healing()).toEqual(before);
       expect(lives.of('vm', 'web-1').filter(({ goneAt }) => goneAt === null)).toEqual([]);
-      await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'kim' });
+      await pool.pool.heal({ action: 'now', vms: ['web-1'] }, { by: 'kim' });
     }
     await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
     await pool.pool.until({ readyReplicas: 2 });
@@ -252,8 +252,8 @@ test.each(sample(['Removing', 'Waiting'] as const))(
 
 soakTest('a cycle that is cancelled counts as skipped', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: SLOW });
-  await pool.pool.workflow.signal('healPause', { by: 'kim' });
-  await pool.pool.workflow.signal('healResume', { by: 'kim' });
+  await pool.pool.heal({ action: 'pause' }, { by: 'kim' });
+  await pool.pool.heal({ action: 'resume' }, { by: 'kim' });
   // drover forgets the cancellation as soon as the replacement is available; delay that.
   await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
   await pool.break(1);
@@ -279,7 +279,7 @@ test('healing and a rollout run concurrently: no VM is in both, and a replaced V
   });
   await pool.pool.untilSaid({ Progressing: 'Failed' });
   expect((await pool.pool.batches()).flatMap(({ vms }) => vms.map(({ name }) => name))).not.toContain('web-4');
-  await pool.attempt(4).signal('healNow');
+  await pool.pool.heal({ action: 'now', vms: ['web-4'] });
   await pool.untilFinished(4, { end: 'Healed' });
   expect(revisionIn(await pool.pool.vm('web-4'))).toBe(first);
 });

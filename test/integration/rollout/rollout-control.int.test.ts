@@ -22,7 +22,7 @@ describe('pause', () => {
     const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     const taken = await pool.waitUntilUpdating();
-    await pool.workflow.signal('pause', asked);
+    await pool.request('pause', asked);
     await pool.untilSaid({ Paused: 'PausedByUser', Progressing: 'Paused' });
     expect((await pool.condition('Paused'))!.message).toBe('by ada: lunch');
     await until(async () => {
@@ -36,7 +36,7 @@ describe('pause', () => {
     const { [taken]: _taken, 'web-5': _new, ...others } = await pool.vmiUids();
     expect(before).toMatchObject(others);
 
-    await pool.workflow.signal('resume', asked);
+    await pool.request('resume', asked);
     await pool.untilComplete(next);
     await pool.untilSaid({ Paused: 'NotPaused' });
   });
@@ -89,25 +89,25 @@ describe('abort', () => {
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
     const before = await pool.vmiUids();
-    await pool.workflow.signal('abort', { by: 'ada', why: 'too slow' });
+    await pool.request('abort', { by: 'ada', why: 'too slow' });
     await pool.untilSaid({ Progressing: 'Aborted', Paused: 'NotPaused' });
     expect((await pool.condition('Progressing'))!.message).toContain('ada: too slow');
-    // Neither a further signal nor a change outside the template revives the rollout.
-    await pool.workflow.signal('promote');
+    // Neither a further request nor a change outside the template revives the rollout.
+    await pool.request('promote');
     await pool.patch({ replicas: 5 });
     await pool.until({ readyReplicas: 5, updatedReplicas: 1, currentRevision: first });
     expect(await pool.vmiUids()).toMatchObject(before);
     expect(revisionIn(await pool.vm('web-5'))).toBe(first);
 
-    await pool.workflow.signal('resume');
+    await pool.request('resume');
     await pool.untilComplete(next);
   });
 
-  soakTest('with null lets what is in progress come back; the next template is rolled out', async () => {
+  soakTest('lets what is in progress come back; the next template is rolled out', async () => {
     const pool = await aPool({ template: templateOf(slow) });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     const taken = await pool.waitUntilUpdating();
-    await pool.workflow.signal('abort', null);
+    await pool.request('abort');
     await pool.untilSaid({ Progressing: 'Aborted' });
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
     await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
@@ -128,7 +128,7 @@ describe('steps', () => {
     await pool.patch({ replicas: 4 });
     await pool.until({ replicas: 4 });
 
-    await pool.workflow.signal('promote');
+    await pool.request('promote');
     await pool.untilSaid({ Progressing: 'WaitingAtStep' });
     await pool.until({ updatedReplicas: 2, rollout: { step: 1 } });
     const { stepReachedAt = '' } = (await pool.status()).rollout!;
@@ -136,7 +136,7 @@ describe('steps', () => {
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
     const third = Date.parse((await pool.status()).rollout!.stepReachedAt!);
     expect(third - Date.parse(stepReachedAt)).toBeGreaterThan(3_000);
-    await pool.workflow.signal('promote', null);
+    await pool.request('promote');
     await pool.untilComplete(next);
   });
 
@@ -149,10 +149,10 @@ describe('steps', () => {
       });
       const next = await pool.change(templateOf({ cores: 2, ...slow }));
       await pool.waitUntilUpdating();
-      await pool.workflow.signal('promote');
+      await pool.request('promote');
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
       await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });
-      await pool.workflow.signal('promote', { by: 'ada', full: true });
+      await pool.request('promote', { by: 'ada', full: true });
       await pool.untilComplete(next);
       expect((await pool.status()).rollout).toMatchObject({ step: 3 });
     },
@@ -236,7 +236,7 @@ describe('failures', () => {
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Failed' });
     const [broken = ''] = await pool.running(bad);
-    await pool.workflow.signal('resume');
+    await pool.request('resume');
     await pool.untilSaid({ Progressing: 'RollingOut' });
     expect((await pool.condition('Progressing'))!.message).toContain(
       `1 VM is unavailable (${broken}), and maxUnavailable allows 1`,
@@ -286,7 +286,7 @@ describe('failures', () => {
     });
     await pool.change(bad);
     await pool.untilSaid({ Progressing: 'Undone' });
-    await pool.workflow.signal('resume');
+    await pool.request('resume');
     await pool.untilSaid({ Progressing: 'RollingOut', Degraded: 'NoFailures' });
     await pool.untilSaid({ Progressing: 'Undoing', Degraded: 'Undoing' });
     await pool.untilComplete(await pool.change(templateOf({ cores: 3 }), noHurry));
@@ -306,11 +306,11 @@ describe('failures', () => {
   soakTest('as many as maxFailures are borne', async () => {
     const pool = await aPool({ maxUnavailable: 2, rollout: { ...deadline, maxFailures: 1 } });
     const before = await pool.vmiUids();
-    await pool.workflow.signal('pause');
+    await pool.request('pause');
     await pool.untilSaid({ Paused: 'PausedByUser' });
     const bad = await pool.change(badTemplate(2));
     await pool.until({ updateRevision: bad });
-    await pool.workflow.signal('resume');
+    await pool.request('resume');
     await pool.untilSaid({ Progressing: 'Failed' });
     expect((await pool.status()).rollout!.failures).toHaveLength(2);
     await pool.patch({ rollout: { maxFailures: 2 } });

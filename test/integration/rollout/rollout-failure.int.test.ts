@@ -49,7 +49,7 @@ describe('with a worker that lives', () => {
   describe("the pool's workflow, ended from outside and started again,", () => {
     test('knows that a person has paused, and who', async () => {
       const pool = await aPool();
-      await pool.workflow.signal('pause', { by: 'ada', why: 'lunch' });
+      await pool.request('pause', { by: 'ada', why: 'lunch' });
       await pool.untilSaid({ Paused: 'PausedByUser' });
       const next = await pool.change(templateOf({ cores: 2 }));
       await pool.untilSaid({ Progressing: 'Paused' });
@@ -61,7 +61,7 @@ describe('with a worker that lives', () => {
         rollout: { paused: { by: 'ada', why: 'lunch' } },
       });
       expect(await pool.running(first)).toEqual(namesUpTo('web', 4));
-      await pool.workflow.signal('resume');
+      await pool.request('resume');
       await pool.untilComplete(next);
     });
 
@@ -69,13 +69,13 @@ describe('with a worker that lives', () => {
       const pool = await aPool({ rollout: { steps: [approvalAt(1), approvalAt(2)] } });
       const next = await pool.change(templateOf({ cores: 2 }));
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-      await pool.workflow.signal('promote');
+      await pool.request('promote');
       await pool.until({ updatedReplicas: 2, rollout: { step: 1, stepReachedAt: expect.any(String) as string } });
       const before = await pool.vmiUids();
       await terminate(pool, () => pool.patch({ replicas: 4 }));
       await pool.until({ replicas: 4, readyReplicas: 4, updatedReplicas: 2, rollout: { step: 1 } });
       expect(await pool.vmiUids()).toMatchObject(before);
-      await pool.workflow.signal('promote');
+      await pool.request('promote');
       await pool.untilComplete(next);
       await until(async () =>
         expect((await pool.batches()).map(({ id }) => id)).toEqual(
@@ -111,7 +111,7 @@ describe('with a worker that lives', () => {
         const next = await pool.change(slow(2));
         await pool.waitUntilUpdating();
         // Temporal suggests continue-as-new after 4 MiB of history.
-        for (let n = 0; n < 5; n++) await pool.workflow.signal('promote', { by: 'x'.repeat(1_000_000) });
+        for (let n = 0; n < 5; n++) await pool.workflow.signal('resume', { by: 'x'.repeat(1_000_000) });
         await until(async () => expect(await runOf(pool)).not.toBe(before));
         await expectOneRestartEach(pool, watch, next);
         expect((await pool.status()).rollout).toMatchObject({ batches: 1, lastBatch: 1 });
@@ -187,14 +187,14 @@ describe('with a worker that lives', () => {
       expect((await pool.status()).rollout!.failures).toMatchObject([
         { vm: canary, why: expect.stringMatching(/^it was updated, and has not been ready for 3 s/) as string },
       ]);
-      await pool.workflow.signal('resume');
+      await pool.request('resume');
       await pool.untilSaid({ Degraded: 'NoFailures' });
       await pool.untilSaid({ Degraded: 'Failed' });
       await setNeverReady(null);
       await pool.until({ readyReplicas: 3 });
-      await pool.workflow.signal('resume');
+      await pool.request('resume');
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-      await pool.workflow.signal('promote');
+      await pool.request('promote');
       await pool.untilComplete(next);
     },
   );
@@ -270,7 +270,7 @@ soakTest(
     await sleep(10_000);
     expect(await length()).toBe(seen.length);
     expect(calls().slice(seen.calls)).toEqual([]);
-    await pool.workflow.signal('promote');
+    await pool.request('promote');
     await pool.untilComplete(next);
   },
 );

@@ -537,7 +537,7 @@ describe('in the middle of a rollout', () => {
     const left = namesUpTo('web', 3).find((name) => name !== updated)!;
     const { [left]: uid } = await pool.vmiUids();
     await pool.patchVm(left, { metadata: { ownerReferences: null } });
-    await pool.workflow.signal('promote');
+    await pool.request('promote');
     await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, currentRevision: next });
     expect(await pool.vmiUids()).toMatchObject({ [left]: uid });
     const former = { pool: 'web', revision: revisionOf(templateOf(slow)) };
@@ -597,7 +597,7 @@ test('status, Events, ids, search attributes and details tell how a rollout goes
     ),
   );
 
-  await pool.workflow.signal('promote');
+  await pool.request('promote');
   await pool.untilComplete(next);
   expect((await pool.status()).rollout).toMatchObject({
     batches: 2,

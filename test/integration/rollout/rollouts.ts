@@ -2,12 +2,23 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { expect, onTestFinished } from 'vitest';
 import { REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
-import type { Condition, IntOrPercent, PoolSpec, PoolStatus, VmTemplate } from '../../../api/pool/pool.ts';
+import type {
+  Condition,
+  HandledRequest,
+  IntOrPercent,
+  PoolSpec,
+  PoolStatus,
+  VmTemplate,
+} from '../../../api/pool/pool.ts';
 import { Events, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import type { HealingRequest } from '../../../decisions/requests/healing.ts';
+import { answerTo } from '../../../decisions/requests/request.ts';
+import type { RolloutRequest } from '../../../decisions/requests/rollout.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../../workflows/messages.ts';
+import { healingRequest, rolloutRequest, type Asking } from '../../requests.ts';
 import { until, type PoolObject, type TestFleet } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
@@ -107,6 +118,34 @@ export class TestPool {
 
   async get(): Promise<Stored<PoolObject>> {
     return (await this.fleet.pool(this.namespace, NAME))!;
+  }
+
+  /** Asks something of the pool's rollout, as people do, and returns the answer. */
+  async request(
+    action: RolloutRequest['action'],
+    asking: Parameters<typeof rolloutRequest>[2] = {},
+  ): Promise<HandledRequest> {
+    return this.#answer(rolloutRequest(await this.get(), action, asking), ({ rollout }) => rollout?.handledRequests);
+  }
+
+  /** Asks something of the pool's healing, as people do, and returns the answer. */
+  heal(request: HealingRequest, asking: Asking = {}): Promise<HandledRequest> {
+    return this.#answer(healingRequest(request, asking), ({ healing }) => healing?.handledRequests);
+  }
+
+  async #answer(
+    { annotations, digest }: ReturnType<typeof healingRequest>,
+    handledIn: (status: PoolStatus) => readonly HandledRequest[] | undefined,
+  ): Promise<HandledRequest> {
+    await this.fleet.kube.patch(VirtualMachinePools, { namespace: this.namespace, name: NAME }, 'merge', {
+      metadata: { annotations },
+    });
+    let answer: HandledRequest | undefined;
+    await until(async () => {
+      answer = answerTo(digest, handledIn(await this.status()));
+      expect(answer).toBeDefined();
+    });
+    return answer!;
   }
 
   /** Merge-patches the pool's spec: null removes a field. */

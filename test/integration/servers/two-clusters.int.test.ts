@@ -15,7 +15,7 @@ const setUp = (of: typeof first): Promise<void> =>
   setup({ kube: of().kube, temporal: first().temporal, cluster: 'default', say: () => {} });
 const startWorkerOf = (of: typeof first) => first().startWorker({ KUBECONFIG: of().workerKubeconfig });
 
-test('the second cluster of a name is refused by its worker, by setup, and by the commands that start or control workflows', async () => {
+test('the second cluster of a name is refused by its worker, by setup, and by the commands that start or control runs', async () => {
   const told = new RegExp(
     String.raw`can't be called "default": workflow watch/default watches the cluster .* ${await clusterUidOf(first().kube)}`,
   );
@@ -29,8 +29,6 @@ test('the second cluster of a name is refused by its worker, by setup, and by th
   });
   const servers = ['--kubeconfig', second().stack.kubeconfig, '--address', first().stack.temporalAddress];
   for (const args of [
-    ['rollout', 'pause', 'pool', 'web'],
-    ['heal', 'pause', 'pool', 'web'],
     ['machine-types', 'pause', '0123abcd'],
     ['machine-types', 'update', '--which-matches-glob', '*rhel8.*', '--force'],
   ]) {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Planned } from '../../../activities/owners/types.ts';
 import { withDefaults } from '../../../api/pool-defaults.ts';
+import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
@@ -55,7 +56,8 @@ export class PlanGuarantees extends Check {
     const update = steps.find((step) => step.kind === 'update');
     if (update === undefined) return;
     const words = `batch ${update.batch.n} of ${pool.metadata.name} begins`;
-    const known = rollout ?? pool.status?.rollout;
+    // What a request has ended in this plan holds nothing any more.
+    const known = isResumed(state, now) ? undefined : (rollout ?? pool.status?.rollout);
     if (pool.spec.paused === true || state.paused !== undefined || known?.paused !== undefined)
       this.broken('G10', `${words} in a pause`);
     const halted = state.halted ?? (known?.revision === state.revision ? known.halted : undefined);
@@ -131,3 +133,9 @@ const inOrder = (step: PoolStep): object =>
   );
 
 const compare = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
+
+/** Whether this plan answers a request to resume the rollout. `now`: milliseconds since the epoch. */
+function isResumed({ handledRequests = [] }: RolloutStatus, now: number): boolean {
+  const last = handledRequests.at(-1);
+  return last?.action === 'resume' && last.outcome === 'Done' && last.at === new Date(now).toISOString();
+}

@@ -1,7 +1,13 @@
-import { DO_NOT_DISRUPT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
+import {
+  DO_NOT_DISRUPT_ANNOTATION,
+  REVISION_LABEL,
+  ROLLOUT_REQUEST_ANNOTATION,
+  SET_RIGHT_ANNOTATION,
+} from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { field } from '../../../decisions/lib/json.ts';
+import { answerTo, digestOf } from '../../../decisions/requests/request.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { BatchVm } from '../../../decisions/rollout/batch.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
@@ -52,7 +58,9 @@ export class UpdateGuarantees extends PoolCheck {
 
   #poolWritten({ metadata, spec, status }: Pool): void {
     if (spec.template.spec.runStrategy === 'Halted') this.#halting.add(revisionOf(poolTemplate(spec)));
-    const isPaused = spec.paused === true || status?.rollout?.paused !== undefined;
+    // A batch may begin as soon as a plan has seen the request that ends a pause: the status tells later.
+    const isPaused =
+      spec.paused === true || (status?.rollout?.paused !== undefined && !isToResume({ metadata, status }));
     if (!isPaused) this.#pausedSince.delete(metadata.uid);
     else if (!this.#pausedSince.has(metadata.uid)) this.#pausedSince.set(metadata.uid, this.now);
   }
@@ -197,3 +205,9 @@ const revisionOfSpec = (vm: Stored): string | undefined =>
 /** Whether KubeVirt has started the VMI from the spec that its VM has now. */
 const isStartedFrom = ({ metadata: { uid, generation } }: Stored, vmi: Stored): boolean =>
   field(vmi['status'], 'virtualMachineRevisionName') === `revision-start-vm-${uid}-${generation}`;
+
+/** Whether a request to resume stands on the pool, and is not answered yet. */
+function isToResume({ metadata, status }: Pick<Pool, 'metadata' | 'status'>): boolean {
+  const text = metadata.annotations?.[ROLLOUT_REQUEST_ANNOTATION] ?? '';
+  return text.includes('"resume"') && answerTo(digestOf(text), status?.rollout?.handledRequests) === undefined;
+}

@@ -1,6 +1,7 @@
 import { activityNow, isByWorker } from '../facts.ts';
 import { HoldGuarantees } from '../holds/guarantee.ts';
 import { PoolRecord } from '../pool-record.ts';
+import { RequestGuarantees } from '../requests/guarantee.ts';
 import type { Call } from '../world/model-client.ts';
 import { STRANGERS } from '../world/strangers.ts';
 import type { World } from '../world/world.ts';
@@ -46,6 +47,7 @@ export function watched(world: World, live: () => Promise<void>, off: readonly s
     transitions,
     new SetGuarantees(world, off),
     new RefusalGuarantees(world, off),
+    new RequestGuarantees(world, off),
     new StrangerGuarantees(world, off),
   );
   return async () => {

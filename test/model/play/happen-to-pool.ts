@@ -60,13 +60,17 @@ export async function happenToPool(
     case 'terminate attempt':
       return happenToCycle(world, name, pool, happening.what);
     case 'promote':
-      return world.people.signal(name, 'promote', { full: true });
+      return world.people.rollout(name, 'promote', { full: true });
     case 'pause':
     case 'resume':
     case 'abort':
+      return world.people.rollout(name, happening.what);
+    case 'signal pause':
+    case 'signal resume':
+      return world.people.signal(name, happening.what.slice('signal '.length), { by: 'ann' });
     case 'healPause':
     case 'healResume':
-      world.people.signal(name, happening.what, { by: 'ann' });
+      return world.people.heal(name, { action: happening.what === 'healPause' ? 'pause' : 'resume' });
   }
 }
 
@@ -104,17 +108,18 @@ function changePower(world: World, { metadata }: Stored, action: PowerAction, at
   ]);
 }
 
-function happenToCycle(
+async function happenToCycle(
   world: World,
   name: string,
   { status }: Pool,
   what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt',
-): void {
+): Promise<void> {
   const [cycle] = status?.healing?.cycles ?? [];
   if (cycle === undefined) return;
   const { vm, attempt } = cycle;
   const id = healVmIdOf(refOf(name), vm, attempt);
-  if (what === 'healNow' || what === 'healSkip') return world.people.signal(name, what, { vm, by: 'ann' });
+  if (what === 'healNow' || what === 'healSkip')
+    return world.people.heal(name, { action: what === 'healNow' ? 'now' : 'skip', vms: [vm] });
   world.say(`-- ${what}: ${id}`);
   if (what === 'cancel attempt') world.temporal.cancel(id);
   else world.temporal.terminate(id);

@@ -47,8 +47,7 @@ export async function settle(world: World, names: readonly string[]): Promise<vo
       scaleInStrategy: { proactive: {} },
       ...(autohealing === undefined ? {} : { autohealing: { ...autohealing, maxUnhealthy: '100%' } }),
     });
-    world.people.signal(name, 'resume', { by: 'ann' });
-    world.people.signal(name, 'healResume', { by: 'ann' });
+    await endPauses(world, name);
   }
   // Nobody restarts VMs as their owners here, so these transitions would wait forever.
   for (const { id, args } of openTransitions(world))
@@ -76,6 +75,13 @@ export async function settle(world: World, names: readonly string[]): Promise<vo
     world.break(`G12: the status lists claims although nothing disrupts VMs: ${claimed().join(', ')}`);
 }
 
+/** Ends pauses by signals and by requests, and has VMs tried again. That is refused where nothing is to be resumed. */
+async function endPauses(world: World, name: string): Promise<void> {
+  world.people.signal(name, 'resume', { by: 'ann' });
+  await world.people.rollout(name, 'resume');
+  await world.people.heal(name, { action: 'resume' });
+}
+
 /** Ends what stops VMs: whoever starts them afterwards has the last word. */
 async function endStops(world: World): Promise<void> {
   const stops = [...world.temporal.runs.values()].filter(
@@ -93,7 +99,7 @@ async function untilSetRight(world: World, name: string): Promise<void> {
   await world.people.edit(vm.metadata.name, 50);
   await world.people.setRight(name);
   // Nothing is done to a VM that has failed before.
-  world.people.signal(name, 'resume', { by: 'ann' });
+  await world.people.rollout(name, 'resume');
   const isRight = (): boolean =>
     Number(coresOf(world.vm(vm.metadata.name)) ?? 0) < 50 && (isAsWanted(world, name) || lacksDisks(world.pool(name)));
   if (!(await world.until(isRight, HOUR_MS)))

@@ -46,6 +46,7 @@ export type Happening =
   /** By virtctl, and by who works in the VM. */
   | { what: 'restart' | 'pause VMI' | 'unpause VMI' | 'shut down'; vm: number }
   | { what: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume'; pool: number }
+  | { what: 'signal pause' | 'signal resume'; pool: number }
   /** About a VM of the pool that is being healed, and the workflow of its attempt. */
   | { what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt'; pool: number }
   | { what: 'restarts'; pool: number; maxUnavailable: number }
@@ -110,6 +111,7 @@ const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('protect', 'unprotect', 'remove', 'edit', 'edit', 'restore in place'), vm }),
   fc.record({ what: fc.constant('set right'), pool }),
   fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
+  fc.record({ what: fc.constantFrom('signal pause', 'signal resume'), pool }),
   fc.record({ what: fc.constantFrom('healNow', 'healSkip', 'cancel attempt', 'terminate attempt'), pool }),
   fc.record({ what: fc.constant('restarts'), pool, maxUnavailable: fc.integer({ min: 1, max: 3 }) }),
   fc.record({ what: fc.constantFrom('start all', 'stop all'), pool, atOnce: fc.integer({ min: 1, max: 3 }) }),

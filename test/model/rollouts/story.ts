@@ -48,6 +48,13 @@ export function signal({ world, log }: Stage, name: string, payload: object = {}
   world.people.signal('web', name, { by: 'ann', ...payload });
 }
 
+/** Asks something of the rollout. */
+export async function ask({ world, log }: Stage, ...asked: Asked): Promise<void> {
+  log.person(`request ${asked.map((one) => JSON.stringify(one)).join(' ')}`);
+  await world.people.rollout('web', ...asked);
+}
+type Asked = Parameters<World['people']['rollout']> extends [string, ...infer Rest extends unknown[]] ? Rest : never;
+
 /** Waits until the rollout of the template is complete, at most for so long. */
 export async function completed({ world }: Stage, ms = 30 * MINUTE): Promise<void> {
   const isComplete = (): boolean => {

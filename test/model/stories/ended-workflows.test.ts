@@ -66,7 +66,7 @@ test('a pool whose workflow is asked to cancel goes on, hears people, and says s
     await world.wait(2_000);
     const said = world.temporal.query(id, 'progress') as PoolProgress;
     expect(said.recentErrors.at(-1)?.message).toMatch(/cancellation was requested .* changes nothing/);
-    world.people.signal('web', 'pause', { by: 'ann' });
+    await world.people.rollout('web', 'pause');
     expect(await world.until(() => statusOf(world)?.rollout?.paused?.by === 'ann', MINUTE_MS)).toBe(true);
     await world.people.changePool('web', { replicas: 3 });
     expect(await world.until(isReady(world, 3), MINUTE_MS)).toBe(true);
@@ -165,7 +165,7 @@ test.each(['pause', 'abort'] as const)('when Temporal is put back, the rollout s
       await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
       expect(await world.until(() => statusOf(world)?.rollout?.stepReachedAt !== undefined, MINUTE_MS)).toBe(true);
       const putBack = await backup(world);
-      world.people.signal('web', ask, { by: 'ann' });
+      await world.people.rollout('web', ask);
       const isHeard = (): boolean =>
         ask === 'pause'
           ? statusOf(world)?.rollout?.paused !== undefined
@@ -174,7 +174,7 @@ test.each(['pause', 'abort'] as const)('when Temporal is put back, the rollout s
       putBack();
       await world.wait(10 * MINUTE_MS);
       if (!isHeard() || updated(world) !== 1) world.break(`G33: ${JSON.stringify(statusOf(world)?.rollout)}`);
-      world.people.signal('web', 'resume');
+      await world.people.rollout('web', 'resume');
       expect(await world.until(() => updated(world) === 6, 10 * MINUTE_MS)).toBe(true);
     },
     { longHistory },
@@ -189,8 +189,8 @@ test('what people ask for right after Temporal was put back counts, too', () =>
       await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
       expect(await world.until(() => updated(world) === 3, 2 * MINUTE_MS)).toBe(true);
       putBack();
-      world.people.signal('web', 'pause', { by: 'ann' });
-      world.people.signal('web', 'healPause', { by: 'ann' });
+      await world.people.rollout('web', 'pause');
+      await world.people.heal('web', { action: 'pause' });
       const isPaused = (): boolean =>
         statusOf(world)?.rollout?.paused?.by === 'ann' && statusOf(world)?.healing?.paused?.by === 'ann';
       expect(await world.until(isPaused, MINUTE_MS)).toBe(true);
@@ -203,7 +203,7 @@ test('when Temporal is put back, the healing of a VM stays paused', () =>
     async (world) => {
       await begun(world, { replicas: 2, autohealing: { startupFailureThreshold: 1, maxUnhealthy: '100%' } });
       const putBack = await backup(world);
-      world.people.signal('web', 'healPause', { by: 'ann' });
+      await world.people.heal('web', { action: 'pause' });
       const isPaused = (): boolean => statusOf(world)?.healing?.paused?.by === 'ann';
       expect(await world.until(isPaused, MINUTE_MS)).toBe(true);
       const { uid } = world.vm('web-2')!.metadata;

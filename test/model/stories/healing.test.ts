@@ -25,7 +25,7 @@ test('a VM whose healing people skip is made again at once, and not after the de
     crashLoop(world, 'web-2');
     const isWaiting = (): boolean => statusOf(world)?.healing?.cycles[0]?.phase === 'Waiting';
     if (!(await world.until(isWaiting, 10 * MINUTE_MS))) world.break('web-2 is not healed');
-    world.people.signal('web', 'healSkip', { vm: 'web-2', by: 'ann' });
+    await world.people.heal('web', { action: 'skip', vms: ['web-2'] });
     if (!(await world.until(() => world.vm('web-2') !== undefined, 10_000)))
       world.break('G11: web-2 is not made again, though nobody heals it any more');
   }));

@@ -2,12 +2,18 @@ import { DO_NOT_DISRUPT_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { DataVolumes, VirtualMachineInstanceMigrations, VirtualMachines } from '../../../api/resources.ts';
+import {
+  DataVolumes,
+  VirtualMachineInstanceMigrations,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { orderSetRight } from '../../../clients/drift/set-right.ts';
 import { removeVms } from '../../../clients/pool/remove-vms.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
 import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import type { HealingRequest } from '../../../decisions/requests/healing.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
@@ -15,6 +21,7 @@ import type { Migration } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { poolIdOf, transitionIdOf } from '../../../workflows/messages.ts';
+import { healingRequest, rolloutRequest } from '../../requests.ts';
 import type { Pool } from '../facts.ts';
 import { aTemplate, type Shape } from '../pools.ts';
 import type { ApiServer } from './api-server.ts';
@@ -32,12 +39,15 @@ interface Surroundings {
   vm: (name: string) => Stored | undefined;
 }
 
+type OfRollout = Parameters<typeof rolloutRequest> extends [unknown, ...infer Rest extends unknown[]] ? Rest : never;
+
 /** What people do, by kubectl, virtctl and drover. Most of it may be refused, and people leave it at that. */
 export class People {
   readonly process = new Process('people');
   readonly client: ModelClient;
   readonly #world: Surroundings;
   #transitions = 0;
+  #requests = 0;
 
   constructor(world: Surroundings, clientOf: (process: Process) => ModelClient) {
     this.#world = world;
@@ -189,6 +199,29 @@ export class People {
     this.#world.say(`-- ${name}: ${signal} ${JSON.stringify(args)}`);
     this.#world.temporal.signal(poolIdOf(refOf(name)), signal, args);
   }
+
+  /** Asks something of the rollout of a pool, or of its healing: on its object, which the API server may refuse. */
+  async request(pool: string, ask: (pool: Pool) => ReturnType<typeof healingRequest>): Promise<void> {
+    const stored = this.#world.pool(pool);
+    if (stored === undefined) return;
+    const { annotations } = ask(stored);
+    const [text = ''] = Object.values(annotations);
+    await this.#tried(`${pool}: ${text}`, () =>
+      this.client.patch(VirtualMachinePools, { namespace: NAMESPACE, name: pool }, 'merge', {
+        metadata: { annotations },
+      }),
+    );
+  }
+
+  rollout(pool: string, ...[action, asking]: OfRollout): Promise<void> {
+    return this.request(pool, (stored) => rolloutRequest(stored, action, { by: 'ann', id: this.#nextId(), ...asking }));
+  }
+
+  heal(pool: string, request: HealingRequest): Promise<void> {
+    return this.request(pool, () => healingRequest(request, { by: 'ann', id: this.#nextId() }));
+  }
+
+  #nextId = (): string => `ann-${++this.#requests}`;
 
   /** Has an update, healing and drains leave the VM alone, or not any more. */
   async optOut(name: string, isOut = true): Promise<void> {

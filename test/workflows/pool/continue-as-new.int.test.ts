@@ -1,7 +1,8 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { expect, test } from 'vitest';
 import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
-import { pause, promote, resume } from '../../../workflows/messages.ts';
+import { pause, resume } from '../../../workflows/messages.ts';
+import { rolloutRequest } from '../../requests.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
 import { aTimedPool } from '../timed-pool.ts';
 
@@ -32,7 +33,7 @@ test('the next run knows how the rollout stands, which batch is in progress, and
   await soon(async () => expect((await pool.rollout()).stepReachedAt).toBeDefined());
   await server().pass('1h');
   expect(pool.cluster.acts).toHaveLength(1);
-  await pool.workflow.signal(promote);
+  await pool.request(rolloutRequest(pool.cluster.pool, 'promote'));
   await server().pass('1m');
   await pool.completed();
   expect(pool.cluster.acts.map(({ act }) => act)).toEqual(['update', 'update']);

@@ -1,5 +1,5 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
-import { completed, MINUTE, roll, signal, updated, type Stories } from '../story.ts';
+import { ask, completed, MINUTE, roll, updated, type Stories } from '../story.ts';
 
 export const stories: Stories = {
   canary: {
@@ -9,7 +9,7 @@ export const stories: Stories = {
       await roll(stage, { version: 2 });
       await updated(stage.world, 1);
       await stage.world.wait(5 * MINUTE);
-      signal(stage, 'promote');
+      await ask(stage, 'promote');
       await completed(stage);
     },
   },
@@ -45,7 +45,7 @@ export const stories: Stories = {
     live: async (stage) => {
       await roll(stage, { version: 2 });
       await updated(stage.world, 1);
-      signal(stage, 'promote', { full: true });
+      await ask(stage, 'promote', { full: true });
       await completed(stage);
     },
   },

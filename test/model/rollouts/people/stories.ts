@@ -1,7 +1,12 @@
-import { amid, change, completed, MINUTE, roll, signal, type Stories } from '../story.ts';
+import { amid, ask, change, completed, MINUTE, roll, signal, type Stories } from '../story.ts';
 
 export const stories: Stories = {
   'paused and resumed': amid('5 VMs, maxUnavailable 2, paused for a minute', async (stage) => {
+    await ask(stage, 'pause', { why: 'lunch' });
+    await stage.world.wait(MINUTE);
+    await ask(stage, 'resume');
+  }),
+  'paused and resumed by signals': amid('5 VMs, maxUnavailable 2, paused for a minute', async (stage) => {
     signal(stage, 'pause', { why: 'lunch' });
     await stage.world.wait(MINUTE);
     signal(stage, 'resume');
@@ -12,9 +17,9 @@ export const stories: Stories = {
     await change(stage, { paused: false });
   }),
   'aborted and resumed': amid('5 VMs, maxUnavailable 2, aborted and resumed a minute later', async (stage) => {
-    signal(stage, 'abort');
+    await ask(stage, 'abort');
     await stage.world.wait(MINUTE);
-    signal(stage, 'resume');
+    await ask(stage, 'resume');
   }),
   'a person deletes a VM of the batch': amid('5 VMs, maxUnavailable 2', async ({ world, log }, down) => {
     log.person(`delete ${down}`);

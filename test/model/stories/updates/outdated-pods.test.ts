@@ -104,7 +104,7 @@ test('a migration that fails halts the rollout, and a person who resumes it has 
     expect(Object.values(counts)).toEqual([1]);
     expect(statusOf(world)!.rollout!.failures[0]!.why).toBe('its migration has failed: the migration was ended');
     for (const name of Object.keys(before)) annotate(world, name, { 'sim.drover.dev/migration-fails': 'false' });
-    world.people.signal('web', 'resume');
+    await world.people.rollout('web', 'resume');
     expect(await world.until(() => said(world) === 'Complete', TEN_MINUTES)).toBe(true);
     expect(uidsOf(world)).toEqual(before);
     expect(Object.values(counts).sort((one, other) => one - other)).toEqual([1, 1, 2]);

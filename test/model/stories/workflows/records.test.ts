@@ -91,12 +91,12 @@ test('each replacement of a sick VM is on record, and how the new VM did', () =>
     crashLoop(world, 'web-2');
     const heals = (): Act[] => actsOf(world).filter(({ action }) => action === 'heal');
     expect(await world.until(() => heals()[0]?.end === 'InProgress', 5 * MINUTE_MS)).toBe(true);
-    world.people.signal('web', 'healNow', { by: 'ann', vm: 'web-2' });
+    await world.people.heal('web', { action: 'now', vms: ['web-2'] });
     expect(await world.until(() => heals()[0]?.end === 'Healed', 30 * MINUTE_MS)).toBe(true);
     expect(heals()).toMatchObject([{ vms: ['web-2'], requestedBy: 'drover' }]);
     expect(heals()[0]!.reason).toMatch(/^heal web-2: /);
     expect(actsOf(world)).toContainEqual(
-      expect.objectContaining({ action: 'heal now', vms: ['web-2'], requestedBy: 'ann', end: 'Asked' }),
+      expect.objectContaining({ action: 'heal now', vms: ['web-2'], requestedBy: 'ann', end: 'Done' }),
     );
   }));
 

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { REQUESTS_MANAGER } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { HandledRequest } from '../../api/pool/pool.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
+import { answerTo, digestOf, requestText, type RequestNames } from '../../decisions/requests/request.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { Failure } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
+import { ageOf } from '../cli/output.ts';
+import type { DryRun } from '../cli/values.ts';
+import { followOwners } from '../owners/follow-owners.ts';
+import { userOf } from '../session/requester.ts';
+import type { Session } from '../session/session.ts';
+import type { Pool } from './objects.ts';
+
+/** How long a worker may take to answer a request. */
+const ANSWERED_WITHIN_MS = 10_000;
+const PAUSE_MS = 100;
+
+/** What one may ask of a part of a pool: which annotations it reads, and where in the status it answers. */
+export interface RequestPlace {
+  names: RequestNames;
+  handledIn: (pool: Pool) => readonly HandledRequest[] | undefined;
+}
+
+/** A request to a pool. */
+export interface PoolRequest extends RequestPlace {
+  /** What is asked for, with its `action`. */
+  asked: object;
+  /** What the pool is asked to do, as a verb. */
+  what: string;
+}
+
+export interface RequestOptions {
+  reason?: string | undefined;
+  dryRun: DryRun;
+}
+
+/**
+ * Writes a request on the pool, and returns the pool once its status answers it; in a dry run, the pool as it was.
+ * Throws `Failure` if the request is refused, or not answered in time.
+ */
+export async function requestOfPool(
+  session: Session,
+  pool: Stored<Pool>,
+  request: PoolRequest,
+  { reason, dryRun }: RequestOptions,
+): Promise<Stored<Pool>> {
+  if (dryRun === 'client') return pool;
+  const kube = await session.kube();
+  const text = requestText({ id: randomUUID(), ...request.asked, ...(reason === undefined ? {} : { reason }) });
+  const by = await userOf(kube);
+  const written = await retryOnConflict(
+    async (tries) => {
+      const current = tries === 1 ? pool : await kube.get<Pool>(VirtualMachinePools, keyOf(pool));
+      const free = await untilFree(kube, current, request, by);
+      return write(kube, free, request, { text, by, dryRun: dryRun === 'server' });
+    },
+    { pauseMs: () => PAUSE_MS },
+  );
+  return dryRun === 'server' ? pool : untilAnswered(kube, written, request, digestOf(text));
+}
+
+const keyOf = ({ metadata: { namespace = '', name } }: Stored<Pool>): { namespace: string; name: string } => ({
+  namespace,
+  name,
+});
+
+/** Writes on the version of the pool that was read: of two who ask at once, the second looks again. */
+function write(
+  kube: KubeClient,
+  pool: Stored<Pool>,
+  { names }: PoolRequest,
+  { text, by, dryRun }: { text: string; by: string; dryRun: boolean },
+): Promise<Stored<Pool>> {
+  const { uid, resourceVersion } = pool.metadata;
+  const annotations = { [names.request]: text, [names.requestedBy]: by };
+  const patch = { metadata: { uid, resourceVersion, annotations } };
+  return kube.patch<Pool>(VirtualMachinePools, keyOf(pool), 'merge', patch, {
+    dryRun,
+    fieldManager: REQUESTS_MANAGER,
+  });
+}
+
+/** The request of somebody else that stands on the pool without an answer. */
+function standing(pool: Pool, { names, handledIn }: PoolRequest, by: string): { by: string } | undefined {
+  const { [names.request]: text = '', [names.requestedBy]: other = 'unknown' } = pool.metadata.annotations ?? {};
+  if (text === '' || other === by || answerTo(digestOf(text), handledIn(pool)) !== undefined) return undefined;
+  return { by: other };
+}
+
+/** Waits until no request of somebody else waits for its answer: it would be lost. */
+async function untilFree(
+  kube: KubeClient,
+  pool: Stored<Pool>,
+  request: PoolRequest,
+  by: string,
+): Promise<Stored<Pool>> {
+  return follow(
+    kube,
+    pool,
+    (now) => standing(now, request, by) === undefined,
+    (last) =>
+      `pool ${last.metadata.name} was not asked to ${request.what}: no worker has answered what ` +
+      `${standing(last, request, by)?.by} asked before; ${takeBack(last, request)}`,
+  );
+}
+
+/** Throws `Failure` if the request is refused, replaced or taken back, or not answered in time. */
+async function untilAnswered(
+  kube: KubeClient,
+  pool: Stored<Pool>,
+  request: PoolRequest,
+  digest: string,
+): Promise<Stored<Pool>> {
+  const { names, handledIn, what } = request;
+  const { name } = pool.metadata;
+  const isAnswered = (now: Stored<Pool>): boolean => {
+    if (answerTo(digest, handledIn(now)) !== undefined) return true;
+    const { [names.request]: text = '', [names.requestedBy]: by = 'unknown' } = now.metadata.annotations ?? {};
+    if (digestOf(text) === digest) return false;
+    const how = text === '' ? 'somebody has taken that back' : `a request of ${by} has taken its place`;
+    throw new Failure(`pool ${name} was asked to ${what}, but ${how} before a worker saw it`);
+  };
+  const within = `${ANSWERED_WITHIN_MS / 1000} s`;
+  const answered = await follow(
+    kube,
+    pool,
+    isAnswered,
+    (last) =>
+      `pool ${name} is asked to ${what}, but no worker has answered within ${within}: ` +
+      `one does as soon as it runs; ${takeBack(last, request)}`,
+  );
+  const { outcome, message } = answerTo(digest, handledIn(answered))!;
+  if (outcome !== 'Done') throw new Failure(`pool ${name} was asked to ${what}, and does not: ${message}`);
+  return answered;
+}
+
+const takeBack = ({ metadata: { namespace, name } }: Stored<Pool>, { names: { request } }: PoolRequest): string =>
+  `\`kubectl annotate dpool ${name} -n ${namespace} ${request}-\` takes it back`;
+
+/** Returns the pool once `isEnough`. Throws a `Failure` of these words if it is not in time. */
+async function follow(
+  kube: KubeClient,
+  pool: Stored<Pool>,
+  isEnough: (now: Stored<Pool>) => boolean,
+  late: (last: Stored<Pool>) => string,
+): Promise<Stored<Pool>> {
+  const timeout = AbortSignal.timeout(ANSWERED_WITHIN_MS);
+  let last = pool;
+  try {
+    await followOwners({ kube, kind: Pools, owners: [pool], signal: timeout }, ([now]) => {
+      last = now!;
+      return isEnough(last);
+    });
+  } catch (error) {
+    if (timeout.aborted) throw new Failure(late(last), { cause: error });
+    throw error;
+  }
+  return last;
+}
+
+/** Returns for example `ada@desk 3m ago: lunch`. */
+export const since = ({ by, at, why }: { by: string; at: string | null; why: string | null }): string =>
+  `${by}${at === null ? '' : ` ${ageOf(at)} ago`}${why === null ? '' : `: ${why}`}`;

@@ -1,0 +1,30 @@
+import type { HandledRequest } from '../../api/pool/pool.ts';
+import type { ActEnd, BegunAct } from '../history/act.ts';
+import { formatNames } from '../lib/names.ts';
+import type { OwnerEvent } from '../status/events.ts';
+
+type Told = NonNullable<OwnerEvent['request']>;
+type Handled = readonly HandledRequest[] | undefined;
+
+/** Events about the requests that the new status answers, and the stored one does not. `what`: such as `rollout`. */
+export function requestEvents(what: string, stored: Handled, now: Handled): OwnerEvent[] {
+  const known = new Set((stored ?? []).map(({ digest }) => digest));
+  return (now ?? []).filter(({ digest }) => !known.has(digest)).map((request) => eventOf(what, request));
+}
+
+function eventOf(what: string, request: HandledRequest): OwnerEvent {
+  const { action, vms, by, why, outcome, message } = request;
+  const of = vms === undefined ? '' : ` of ${formatNames(vms)}`;
+  const asked = action === '' ? `a request about its ${what}` : `to ${action} its ${what}${of}`;
+  const note = `${by} asked ${asked}${why === undefined ? '' : ` (${why})`}: ${message}`;
+  return outcome === 'Done'
+    ? { type: 'Normal', reason: 'RequestDone', action: 'Request', note, request: { what, ...request } }
+    : { type: 'Warning', reason: 'RequestRefused', action: 'Request', note, request: { what, ...request } };
+}
+
+/** What `drover history` tells of a request: how `drover` calls it, of which VMs, by whom, and how it ended. */
+export function actOfRequest({ what, action, vms = [], by, at, why, outcome, message }: Told): [BegunAct, ActEnd] {
+  const words = what === 'healing' ? `heal ${action}` : action;
+  const act = { action: action === '' ? `${what} request` : words, vms, requestedBy: by, time: at };
+  return [act, { end: outcome, why: outcome === 'Done' ? why : message }];
+}

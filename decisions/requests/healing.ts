@@ -1,0 +1,122 @@
+import { HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
+import { isFinal, withSkip, withSkippedDelay, type HealingState } from '../healing/state.ts';
+import { formatNames } from '../lib/names.ts';
+import { listOf, name, object, taggedBy, type Reader } from '../lib/payload-reader.ts';
+import { actOf, type RequestedAct } from '../rollout/state.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { isNewPool, NEW_POOL, unhandledRequest, withAnswer, word, type Answer, type RequestNames } from './request.ts';
+
+/** Where what people ask of healing stands on its pool. */
+export const HEALING_REQUESTS: RequestNames = {
+  request: HEALING_REQUEST_ANNOTATION,
+  requestedBy: HEALING_REQUESTED_BY_ANNOTATION,
+};
+
+interface Bare<Action extends string> {
+  action: Action;
+}
+interface OfNamed<Action extends string> extends Bare<Action> {
+  /** Names. */
+  vms: string[];
+}
+type OfVms = OfNamed<'now'> | OfNamed<'skip'>;
+/** What people ask of healing. */
+export type HealingRequest = Bare<'pause'> | Bare<'resume'> | OfVms;
+
+/** Limit of the status. */
+const MOST_VMS = 100;
+
+const ofVms = <Action extends string>(action: Action): Reader<OfNamed<Action>> =>
+  object<OfNamed<Action>>({ action: word(action), vms: listOf(name, MOST_VMS) });
+
+const healingRequest: Reader<HealingRequest> = taggedBy<'action', Bare<'pause'> | Bare<'resume'> | OfVms>('action', {
+  pause: object<Bare<'pause'>>({ action: word('pause') }),
+  resume: object<Bare<'resume'>>({ action: word('resume') }),
+  now: ofVms('now'),
+  skip: ofVms('skip'),
+});
+
+/** What a request is answered from. */
+export interface HealingRequestInput {
+  pool: StoredPool;
+  /** Whether the state comes from the pool's workflow. */
+  isKnown: boolean;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/**
+ * Returns the healing once the request that stands on its pool is answered: done, or refused with a reason, but never
+ * put off. The effect and the answer are in one state, so that no request has an effect twice.
+ */
+export function withHealingRequest(input: HealingRequestInput, state: HealingState): HealingState {
+  const { annotations } = input.pool.metadata;
+  const found = unhandledRequest(annotations, HEALING_REQUESTS, healingRequest, state.handledRequests);
+  if (found === null) return state;
+  const at = new Date(input.now).toISOString();
+  const [after, answer]: Answered =
+    'fault' in found ? [state, { outcome: 'Invalid', message: found.fault }] : answered(input, state, found, at);
+  return { ...after, handledRequests: withAnswer(after.handledRequests, found, answer, at) };
+}
+
+type Answered = [after: HealingState, Answer];
+type Asked = RequestedAct & { asked: HealingRequest };
+
+const refused = (state: HealingState, message: string): Answered => [state, { outcome: 'Refused', message }];
+const done = (state: HealingState, message: string): Answered => [state, { outcome: 'Done', message }];
+
+function answered(input: HealingRequestInput, state: HealingState, { asked, ...who }: Asked, at: string): Answered {
+  const why = whyNot(input, state);
+  if (why !== null) return refused(state, why);
+  switch (asked.action) {
+    case 'pause':
+      if (state.paused !== undefined) return refused(state, `healing is paused already, by ${state.paused.by}`);
+      return done({ ...state, paused: actOf(who, at) }, 'paused');
+    case 'resume': {
+      const { paused, ...rest } = state;
+      return paused === undefined ? refused(state, 'healing is not paused') : done(rest, 'resumed');
+    }
+    case 'now':
+    case 'skip':
+      return ofEach(state, asked, who);
+  }
+}
+
+/** Why nothing can be asked of this pool's healing; null if something can. */
+function whyNot({ pool, isKnown }: HealingRequestInput, { cycles }: HealingState): string | null {
+  if (pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
+  if (isNewPool(pool, isKnown)) return NEW_POOL;
+  return pool.spec.autohealing === undefined && cycles.length === 0 ? 'the pool has no spec.autohealing' : null;
+}
+
+/** All of it, or nothing if some of it makes no sense. */
+function ofEach(state: HealingState, { action, vms }: OfVms, who: RequestedAct): Answered {
+  if (vms.length === 0) return refused(state, 'no VM is named');
+  const faults = vms.flatMap((vm) => {
+    const why = action === 'now' ? whyNotNow(state, vm) : whyNotSkipped(state, vm);
+    return why === null ? [] : [`${vm}: ${why}`];
+  });
+  if (faults.length > 0) return refused(state, faults.join('; '));
+  const [names, isOne] = [formatNames(vms), vms.length === 1];
+  return action === 'now'
+    ? done(vms.reduce(withSkippedDelay, state), `${names} ${isOne ? 'does' : 'do'} not wait any more`)
+    : done(
+        vms.reduce((after, vm) => withSkip(after, vm, skippedBy(who)), state),
+        `${names} ${isOne ? 'is' : 'are'} left as ${isOne ? 'it is' : 'they are'}`,
+      );
+}
+
+function whyNotNow({ cycles, finished }: HealingState, vm: string): string | null {
+  const cycle = cycles.find((one) => one.vm === vm);
+  if (cycle?.phase === 'Provisioning') return `it is recreated already, as replacement ${cycle.attempt}`;
+  if (cycle !== undefined || finished.some((one) => one.vm === vm && isFinal(one))) return null;
+  return 'no replacement of it is in progress, and none was given up or skipped';
+}
+
+const whyNotSkipped = ({ cycles }: HealingState, vm: string): string | null =>
+  cycles.some((one) => one.vm === vm) ? null : 'no replacement of it is in progress';
+
+const skippedBy = (who: RequestedAct): string => {
+  const { by, why } = actOf(who, '');
+  return `skipped by ${by}${why === undefined ? '' : ` (${why})`}`;
+};

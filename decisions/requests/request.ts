@@ -1,0 +1,129 @@
+import type { HandledRequest } from '../../api/pool/pool.ts';
+import { parsedObject } from '../lib/json.ts';
+import { oneOf, Unreadable, type Reader } from '../lib/payload-reader.ts';
+import { hashOf } from '../revisions/hash.ts';
+import type { StoredPool } from '../views/pool.ts';
+
+/** The annotations of a request: what is asked for, in JSON, and who asks. */
+export interface RequestNames {
+  request: string;
+  requestedBy: string;
+}
+
+/** A request as it stands on an object. */
+export interface FoundRequest {
+  /** Hash of its text. */
+  digest: string;
+  /** Empty if it can't be read; so is `action`. */
+  id: string;
+  action: string;
+  by: string;
+  why?: string;
+  /** Names of the VMs that it is about. */
+  vms?: string[];
+}
+
+/** A request that can be read, or why it can't. */
+export type ReadRequest<Asked extends object> = FoundRequest & ({ asked: Asked } | { fault: string });
+
+/** What requests of all kinds may have, once they are read. */
+interface Readable {
+  action: string;
+  vms?: string[];
+}
+
+export type Answer = Pick<HandledRequest, 'outcome' | 'message'>;
+
+type Annotations = Readonly<Record<string, string>> | undefined;
+
+/** Limits of the status. A request among the answers that it keeps is not handled again. */
+const KEPT = 10;
+const BY_LENGTH = 256;
+const WHY_LENGTH = 1024;
+const MESSAGE_LENGTH = 1024;
+const TEXT_LENGTH = 32_768;
+const ID = /^[A-Za-z0-9][-A-Za-z0-9_.:@]{0,62}$/;
+/** Fields that every request may have. */
+const OF_ALL = ['id', 'action', 'reason'];
+
+/** Reads the word by which a request of several kinds is told. */
+export const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as Record<W, true>);
+
+/**
+ * Whether drover has not looked at the pool before: what its manifest asks for was meant for an earlier one.
+ * `isKnown`: its workflow knows of it.
+ */
+export const isNewPool = ({ status }: Pick<StoredPool, 'status'>, isKnown: boolean): boolean =>
+  !isKnown && status?.rollout === undefined;
+export const NEW_POOL =
+  'the pool is new, and a request that it was created with was meant for an earlier one; spec.paused holds a new pool';
+
+/** The JSON of a request. */
+export const requestText = (request: object): string => JSON.stringify(request);
+
+/** Identifies a request by its text: the same text again is the same request. */
+export const digestOf = (text: string): string => hashOf(text);
+
+/** Returns the request on the object unless its status answers it already; null if there is none. */
+export function unhandledRequest<Asked extends Readable>(
+  annotations: Annotations,
+  { request, requestedBy }: RequestNames,
+  read: Reader<Asked>,
+  handled: readonly HandledRequest[] = [],
+): ReadRequest<Asked> | null {
+  const text = annotations?.[request];
+  if (text === undefined || text === '') return null;
+  const digest = digestOf(text);
+  if (handled.some((one) => one.digest === digest)) return null;
+  const by = (annotations?.[requestedBy] || 'unknown').slice(0, BY_LENGTH).toWellFormed();
+  const unread = { digest, id: '', action: '', by };
+  if (text.length > TEXT_LENGTH) return { ...unread, fault: `${request} is longer than ${TEXT_LENGTH} characters` };
+  try {
+    return { ...unread, ...readText(text, request, read) };
+  } catch (error) {
+    if (error instanceof Unreadable) return { ...unread, fault: error.message };
+    throw error;
+  }
+}
+
+type OfText<Asked> = Pick<FoundRequest, 'id' | 'action' | 'why' | 'vms'> & { asked: Asked };
+
+/** Throws `Unreadable`. */
+function readText<Asked extends Readable>(text: string, request: string, read: Reader<Asked>): OfText<Asked> {
+  const fields = parsedObject(text);
+  if (fields === null) throw new Unreadable(`${request} must be a JSON object such as {"id":"1","action":"pause"}`);
+  const { id, action, reason } = fields;
+  if (typeof id !== 'string' || !ID.test(id))
+    throw new Unreadable(`${request}.id must be 1 to 63 letters, digits and -_.:@, of your choice`);
+  if (reason !== undefined && typeof reason !== 'string') throw new Unreadable(`${request}.reason must be a text`);
+  const asked = read(fields, request);
+  const unknown = Object.keys(fields).find((key) => !OF_ALL.includes(key) && !Object.hasOwn(asked, key));
+  if (unknown !== undefined)
+    throw new Unreadable(`${request}.${unknown.slice(0, 63)} is unknown for the action ${String(action)}`);
+  const why = reason?.slice(0, WHY_LENGTH).toWellFormed();
+  const { vms } = asked;
+  return {
+    id,
+    action: String(action),
+    ...(why === undefined || why === '' ? {} : { why }),
+    ...(vms === undefined ? {} : { vms }),
+    asked,
+  };
+}
+
+/** Returns the answers with this one, which is the newest. `at` is RFC 3339. */
+export function withAnswer(
+  handled: readonly HandledRequest[] = [],
+  { digest, id, action, by, why, vms }: FoundRequest,
+  { outcome, message }: Answer,
+  at: string,
+): HandledRequest[] {
+  const answer = { outcome, message: message.slice(0, MESSAGE_LENGTH).toWellFormed() };
+  const given = { ...(why === undefined ? {} : { why }), ...(vms === undefined ? {} : { vms }) };
+  const newest = { id, digest, action, by, at, ...given, ...answer };
+  return [...handled, newest].slice(-KEPT);
+}
+
+/** The answer to a request with this text; undefined if there is none. */
+export const answerTo = (digest: string, handled: readonly HandledRequest[] = []): HandledRequest | undefined =>
+  handled.find((one) => one.digest === digest);

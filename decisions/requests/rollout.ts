@@ -1,0 +1,157 @@
+import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
+import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { flag, name, object, optional, taggedBy, Unreadable, whole, type Reader } from '../lib/payload-reader.ts';
+import type { RolloutContext } from '../rollout/context.ts';
+import { halted, paused, promoted, resumed, unpaused, type RequestedAct } from '../rollout/state.ts';
+import { isNewPool, NEW_POOL, unhandledRequest, withAnswer, word, type Answer, type RequestNames } from './request.ts';
+
+/** Where what people ask of a rollout stands on its pool. */
+export const ROLLOUT_REQUESTS: RequestNames = {
+  request: ROLLOUT_REQUEST_ANNOTATION,
+  requestedBy: ROLLOUT_REQUESTED_BY_ANNOTATION,
+};
+
+/**
+ * What people ask of a rollout. `revision`: of the rollout that is meant, by its hash; what goes further than a pause
+ * or its end is for one rollout. `step`: the one to pass, counted from 1.
+ */
+export type RolloutRequest =
+  | { action: 'pause' }
+  | { action: 'resume'; revision?: string }
+  | { action: 'abort'; revision: string }
+  | { action: 'promote'; revision: string; step?: number; full?: boolean };
+type Asked<A extends RolloutRequest['action']> = Extract<RolloutRequest, { action: A }>;
+
+const promote: Reader<Asked<'promote'>> = (value, what) => {
+  const asked = object<Asked<'promote'>>({
+    action: word('promote'),
+    revision: name,
+    step: optional(whole),
+    full: optional(flag),
+  })(value, what);
+  if ((asked.step === undefined) === (asked.full !== true))
+    throw new Unreadable(`${what} must have either "step" with the number of the step to pass, or "full": true`);
+  return asked;
+};
+
+const rolloutRequest: Reader<RolloutRequest> = taggedBy<'action', RolloutRequest>('action', {
+  pause: object<Asked<'pause'>>({ action: word('pause') }),
+  resume: object<Asked<'resume'>>({ action: word('resume'), revision: optional(name) }),
+  abort: object<Asked<'abort'>>({ action: word('abort'), revision: name }),
+  promote,
+});
+
+/**
+ * Returns the rollout once the request that stands on its pool is answered: done, or refused with a reason, but never
+ * put off. The effect and the answer are in one state, so that no request has an effect twice.
+ */
+export function withRolloutRequest(context: RolloutContext, state: RolloutStatus): RolloutStatus {
+  const { input, now } = context;
+  const { annotations } = input.pool.metadata;
+  const found = unhandledRequest(annotations, ROLLOUT_REQUESTS, rolloutRequest, state.handledRequests);
+  if (found === null) return state;
+  const [after, answer]: Answered =
+    'fault' in found ? [state, { outcome: 'Invalid', message: found.fault }] : answered(context, state, found);
+  return { ...after, handledRequests: withAnswer(after.handledRequests, found, answer, now) };
+}
+
+type Answered = [after: RolloutStatus, Answer];
+
+function answered(
+  context: RolloutContext,
+  state: RolloutStatus,
+  { asked, ...who }: RequestedAct & { asked: RolloutRequest },
+): Answered {
+  const why = whyNot(context, state, asked);
+  if (why !== null) return [state, { outcome: 'Refused', message: why }];
+  const after = carriedOut(context, state, asked, who);
+  return [after, { outcome: 'Done', message: done(context, after, asked) }];
+}
+
+function carriedOut(
+  { spec, now }: RolloutContext,
+  state: RolloutStatus,
+  asked: RolloutRequest,
+  who: RequestedAct,
+): RolloutStatus {
+  switch (asked.action) {
+    case 'pause':
+      return paused(state, who, now);
+    case 'resume':
+      // To end a pause alone needs no word about which rollout is meant.
+      return asked.revision === undefined ? unpaused(state) : resumed(state, now);
+    case 'abort':
+      return halted(state, 'Aborted', who, now);
+    case 'promote':
+      return promoted(state, spec.rollout.steps.length, asked.full === true);
+  }
+}
+
+/** Why a request is refused; null if it is not. */
+function whyNot(context: RolloutContext, state: RolloutStatus, asked: RolloutRequest): string | null {
+  const { input } = context;
+  if (input.pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
+  if (isNewPool(input.pool, input.state !== null)) return NEW_POOL;
+  if ('revision' in asked && asked.revision !== undefined && asked.revision !== state.revision)
+    return `revision ${asked.revision} is not rolled out any more: the template of the pool is revision ${state.revision}`;
+  switch (asked.action) {
+    case 'pause':
+      return state.paused === undefined || state.paused.bySignal === true
+        ? null
+        : `it is paused already, by ${state.paused.by}`;
+    case 'resume':
+      return whyNotResumed(context, state, asked);
+    case 'abort':
+      if (state.halted !== undefined && state.halted.kind !== 'Undoing')
+        return `the rollout is over already: ${state.halted.kind}, by ${state.halted.by}`;
+      return state.completedAt === undefined ? null : 'nothing is rolled out now';
+    case 'promote':
+      return whyNotPromoted(context, state, asked);
+  }
+}
+
+function whyNotResumed({ spec }: RolloutContext, state: RolloutStatus, { revision }: Asked<'resume'>): string | null {
+  const isStopped = state.halted !== undefined || state.failures.length > 0;
+  if (state.paused !== undefined || (isStopped && revision !== undefined)) return null;
+  if (isStopped) return needsRevision(state);
+  return spec.paused ? 'spec.paused is true, and only the manifest ends that' : 'there is nothing to resume';
+}
+
+const needsRevision = ({ revision, halted: how }: RolloutStatus): string =>
+  `the rollout has ${how === undefined ? 'failures' : `ended: ${how.kind}, by ${how.by}`}; ` +
+  `a request with "revision": "${revision}" goes on with it`;
+
+function whyNotPromoted(
+  { spec }: RolloutContext,
+  { step: passed, stepReachedAt, halted: how, completedAt }: RolloutStatus,
+  { step, full }: Asked<'promote'>,
+): string | null {
+  const of = spec.rollout.steps.length;
+  if (of === 0) return 'the pool has no spec.rollout.steps';
+  if (how !== undefined) return `the rollout has ended: ${how.kind}, by ${how.by}`;
+  if (completedAt !== undefined) return 'nothing is rolled out now';
+  if (passed >= of) return `all of its ${of} steps are passed already`;
+  const at = `it is at step ${passed + 1} of ${of}`;
+  if (full === true) return null;
+  if (step !== passed + 1) return `step ${step} is ${step! <= passed ? 'passed already' : 'still to come'}: ${at}`;
+  return stepReachedAt === undefined ? `${at}, and has not reached it yet; "full": true passes all steps` : null;
+}
+
+/** Says what was done, and what still holds the rollout. */
+function done({ spec }: RolloutContext, after: RolloutStatus, asked: RolloutRequest): string {
+  const of = spec.rollout.steps.length;
+  switch (asked.action) {
+    case 'pause':
+      return 'paused';
+    case 'abort':
+      return 'aborted';
+    case 'resume': {
+      if (spec.paused) return 'resumed, but spec.paused still holds it';
+      return after.halted === undefined ? 'resumed' : `the pause is over, but ${needsRevision(after)}`;
+    }
+    case 'promote': {
+      const words = asked.full === true ? `passed all ${of} steps` : `passed step ${after.step} of ${of}`;
+      return spec.paused || after.paused !== undefined ? `${words}, and goes on once it is not paused` : words;
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { ROLLOUT_REQUEST_ANNOTATION } from '../../../api/names.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
+import { digestOf } from '../../../decisions/requests/request.ts';
+import type { Pool } from '../facts.ts';
+import { Check } from '../guarantees/check.ts';
+import type { Write } from '../world/api-server.ts';
+
+/** What an answer to a request was. */
+interface Answered {
+  at: string;
+  outcome: string;
+}
+
+/** Checks that a request to a rollout has one answer, and that nothing but a request ends or promotes a rollout. */
+export class RequestGuarantees extends Check {
+  /** By the UID of the pool and the digest of the request. */
+  readonly #answers = new Map<string, Answered>();
+  /** Requests that have stood on pools, in the same way. */
+  readonly #made = new Map<string, string>();
+
+  onWrite({ resource, before, after }: Write): void {
+    if (resource !== VirtualMachinePools || after === undefined) return;
+    const { metadata, status } = after as Pool;
+    const text = metadata.annotations?.[ROLLOUT_REQUEST_ANNOTATION];
+    if (text !== undefined) this.#made.set(`${metadata.uid} ${digestOf(text)}`, text);
+    for (const { digest, at, outcome } of status?.rollout?.handledRequests ?? [])
+      this.#answered(metadata.uid, digest, { at, outcome });
+    this.#checkAbort(before as Pool | undefined, after as Pool);
+  }
+
+  #answered(uid: string, digest: string, answer: Answered): void {
+    const key = `${uid} ${digest}`;
+    const known = this.#answers.get(key);
+    if (!this.#made.has(key)) this.broken('G36', `a request is answered that nobody has made: ${digest}`);
+    if (known !== undefined && (known.at !== answer.at || known.outcome !== answer.outcome))
+      this.broken('G36', `a request is handled twice: ${this.#made.get(key)}`);
+    this.#answers.set(key, answer);
+  }
+
+  #checkAbort(before: Pool | undefined, { metadata, status }: Pool): void {
+    const { halted, revision } = status?.rollout ?? {};
+    if (halted?.kind !== 'Aborted' || before?.status?.rollout?.halted?.at === halted.at) return;
+    const asked = [...this.#made].some(
+      ([key, text]) =>
+        key.startsWith(metadata.uid) &&
+        text.includes('"abort"') &&
+        text.includes(`"${revision}"`) &&
+        this.#answers.get(key)?.at === halted.at,
+    );
+    if (!asked) this.broken('G36', `a rollout of ${metadata.name} is aborted, and nobody has asked for that`);
+  }
+}

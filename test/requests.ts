@@ -1,0 +1,40 @@
+import type { PoolSpec, PoolStatus } from '../api/pool/pool.ts';
+import { HEALING_REQUESTS, type HealingRequest } from '../decisions/requests/healing.ts';
+import { digestOf, type RequestNames } from '../decisions/requests/request.ts';
+import { ROLLOUT_REQUESTS, type RolloutRequest } from '../decisions/requests/rollout.ts';
+import { revisionOf } from '../decisions/revisions/hash.ts';
+import { poolTemplate } from '../decisions/template/template.ts';
+
+/** Who asks, why, and under which id. */
+export interface Asking {
+  by?: string;
+  why?: string;
+  id?: string;
+}
+
+type Asked = { annotations: Record<string, string>; digest: string };
+
+let count = 0;
+
+function annotationsOf(names: RequestNames, asked: object, { by = 'a test', why, id }: Asking): Asked {
+  const request = { id: id ?? `test-${++count}`, ...asked, ...(why === undefined ? {} : { reason: why }) };
+  const text = JSON.stringify(request);
+  return { annotations: { [names.request]: text, [names.requestedBy]: by }, digest: digestOf(text) };
+}
+
+/** The annotations by which people ask something of the rollout of a pool as it is. */
+export function rolloutRequest(
+  { spec, status }: { spec: PoolSpec; status?: PoolStatus | undefined },
+  action: RolloutRequest['action'],
+  { full = false, ...asking }: Asking & { full?: boolean } = {},
+): Asked {
+  const revision = revisionOf(poolTemplate(spec));
+  const known = status?.rollout?.revision === revision ? status.rollout : undefined;
+  const step = full ? { full } : { step: (known?.step ?? 0) + 1 };
+  const asked = { action, ...(action === 'pause' ? {} : { revision }), ...(action === 'promote' ? step : {}) };
+  return annotationsOf(ROLLOUT_REQUESTS, asked, asking);
+}
+
+/** The same of its healing. */
+export const healingRequest = (request: HealingRequest, asking: Asking = {}): Asked =>
+  annotationsOf(HEALING_REQUESTS, request, asking);

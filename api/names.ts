@@ -121,6 +121,12 @@ export const MACHINE_TYPE_RESTART_LABEL = `${GROUP}/machine-type-restart-require
 /** On a VM or a pool: what the last machine type transition has changed, in JSON (`TransitionRecord`). */
 export const MACHINE_TYPE_TRANSITION_ANNOTATION = `${GROUP}/machine-type-transition`;
 
+/**
+ * On a VM of any owner: which run has last started, stopped or restarted it, and what the VM was like just before, in
+ * JSON (`PowerNote`).
+ */
+export const POWER_ANNOTATION = `${GROUP}/power`;
+
 /** KubeVirt's own, on the VMs of its pools and on their VMIs: the ControllerRevision that they were made from. */
 export const KUBEVIRT_REVISION_LABEL = 'kubevirt.io/vm-pool-revision-name';
 /** KubeVirt's own, on its pools and on their VMs. */

@@ -43,7 +43,6 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
   };
   const { followOperation, ...operations } = createOperationActivities({ ...common, runs: runControl(config.cluster) });
   const { updateVms, removeVms } = createUpdateActivities(common);
-  const { awaitPower, ...restarts } = createPowerActivities({ ...common, chosenUids: new ChosenUids() });
   const { awaitTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
     patchConcurrency: config.connections,
@@ -68,14 +67,13 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       removeVms,
       ...createDrainActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
-      ...restarts,
       ...operations,
       ...machineTypes,
     }),
     waiting: withWaitFailures({
       updateVms,
       ...createAwaitRemovalActivities(common),
-      awaitPower,
+      ...createPowerActivities({ ...common, chosenUids: new ChosenUids() }),
       awaitTransition,
       followOperation,
     }),

@@ -28,25 +28,46 @@ export interface WaveStop {
   why: string;
 }
 
+/** What a look at the VMs that are not on their way, and have no outcome, has found. */
+export interface Turn<Held> {
+  /** VMs that may be begun with now, those first whose turn it is. */
+  next: readonly Held[];
+  /** Those that are given back if their turn does not come. */
+  waiting: readonly Held[];
+  /** How many VMs the wave waits for, with those that may be begun with. */
+  open: number;
+  /** Why those that wait are not begun with. */
+  whyNot: string;
+  /** When others must learn of it, though no VM has an outcome; milliseconds since the epoch. */
+  dueAt: number;
+  /** When a look would find something else, in milliseconds since the epoch. */
+  times: readonly number[];
+}
+
+/** How far a wave has come. */
+export interface WaveProgress {
+  /** Names of VMs that are acted on, or on their way. */
+  busy: ReadonlySet<string>;
+  /** Names of VMs that have an outcome. */
+  ended: ReadonlySet<string>;
+  /** Whether further VMs may be begun with. */
+  takes: boolean;
+}
+
 /** How VMs are disrupted for one reason, one by one. All but `take` look at this worker's caches alone. */
-export interface DisruptionMethod<Held extends { name: string }, O extends { vm: string }> {
+export interface DisruptionMethod<Held extends { name: string }, O extends { vm: string }, B extends Begun = Begun> {
   stop(outcomes: readonly O[], now: number): WaveStop | null;
-  /** Whether nothing has been done yet to the VM. */
-  isQueued(held: Held): boolean;
-  /** How many more VMs may go down while these are on their way. */
-  room(onTheirWay: readonly string[], now: number): number;
-  /** Whether the VM may be begun with only while there is room. */
-  costs(held: Held): boolean;
+  turn(progress: WaveProgress, now: number): Turn<Held>;
   /** What is to be known of the VM later, as it is begun with; `isNew`: false if it was begun with earlier. */
-  begin(held: Held, now: number, isNew: boolean): Begun;
+  begin(held: Held, now: number, isNew: boolean): B;
   /**
    * Does what is to be done. Resolves to its outcome, to null if the VM is on its way, and to `NoPlace` if it waits for
    * another turn. What it waits for through `aside` keeps no other VM from its turn. Throws transient errors.
    */
-  take(held: Held, aside: Aside): Promise<O | NoPlace | null>;
-  follow(held: Held, begun: Begun, now: number): Promise<Followed<O>>;
-  /** The outcome of a VM whose turn has not come. */
-  givenBack(held: Held, stop: WaveStop): O;
+  take(held: Held, begun: B, aside: Aside): Promise<O | NoPlace | null>;
+  follow(held: Held, begun: B, now: number): Promise<Followed<O>>;
+  /** The outcome of a VM that is not waited for; null if it has none. */
+  givenBack(held: Held, stop: WaveStop): O | null;
   /** Whether others must learn of the outcome before all others are known. */
   isNews(outcome: O): boolean;
 }

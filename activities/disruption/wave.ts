@@ -1,23 +1,19 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { CancelledFailure } from '@temporalio/common';
 import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import type { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import { serverLost } from '../lib/shutdown.ts';
-import type { Begun, DisruptionMethod, WaveStop } from './method.ts';
+import type { Begun, DisruptionMethod, Turn, WaveStop } from './method.ts';
 
 /** Changes close together count as one: for so long, in milliseconds, and longer if a look takes long. */
 const SETTLE_MS = 10;
 const SETTLE_LOOKS = 3;
 /** Without any change, the cluster is looked at again after this long, in case a watch has missed something. */
 const LOOK_AGAIN_MS = 30_000;
-/** After a refused claim, the budget is counted again this much later, in milliseconds: others may give theirs back. */
-const FULL_MS = 1_000;
-/** If no VM is on its way and none can be begun with for this long, the rest is given back. */
-const IDLE_MS = 2_000;
-/** Outcomes that matter to others are told after this long, and all outcomes after that. */
+/** Outcomes that matter to others are told after this long, in milliseconds. */
 const NEWS_MS = 1_000;
-const REPORT_MS = 60_000;
 /** At least so often it is told that the VMs are still waited for. */
 const SILENT_MS = 600_000;
 /** How long nothing is begun after a transient error, in milliseconds, times two for each in a row. */
@@ -26,10 +22,11 @@ const PAUSE_MS = 100;
 const PATIENCE = 4;
 const MAX_PAUSE_MS = 10_000;
 
-export interface WaveOptions<Held> {
-  vms: readonly Held[];
-  /** Those that were begun with earlier, as a wave has returned them. */
-  begun: readonly Begun[];
+export interface WaveOptions<Held, B extends Begun> {
+  /** Those that were begun with earlier. */
+  begun: readonly { held: Held; begun: B }[];
+  /** Those that an earlier attempt may have left half done. */
+  halfDone: readonly Held[];
   cache: ClusterCache;
   changes: Changes;
   /** Aborted when no further VM is to be begun with, and those on their way are not waited for. */
@@ -38,12 +35,22 @@ export interface WaveOptions<Held> {
   concurrency: number;
   /** `namespace/name` of the VM with this name. */
   keyOf: (name: string) => string;
+  /** If no VM is on its way and none can be begun with for this long, in milliseconds, the rest is given back. */
+  idleMs: number;
+  /** Since when that has been so, in milliseconds since the epoch; null if it was not. */
+  idleSince: number | null;
+  /** After how long outcomes are told that are no news, in milliseconds. */
+  reportMs: number;
 }
 
 /** What has become of VMs; those without an outcome that were begun with. */
-export interface WaveResult<O> {
+export interface WaveResult<O, B extends Begun> {
   outcomes: O[];
-  begun: Begun[];
+  begun: B[];
+  /** Whether nothing is left to be waited for. */
+  isOver: boolean;
+  /** Since when nothing has been on its way; null if something is. */
+  idleSince: number | null;
 }
 
 /**
@@ -51,18 +58,18 @@ export interface WaveResult<O> {
  * to tell of outcomes, or if no VM can be taken. All is derived from the objects, so that an attempt on another worker
  * goes on where this one was.
  */
-export const disrupt = <Held extends { name: string }, O extends { vm: string }>(
-  method: DisruptionMethod<Held, O>,
-  options: WaveOptions<Held>,
-): Promise<WaveResult<O>> => new Wave(method, options).run();
+export const disrupt = <Held extends { name: string }, O extends { vm: string }, B extends Begun>(
+  method: DisruptionMethod<Held, O, B>,
+  options: WaveOptions<Held, B>,
+): Promise<WaveResult<O, B>> => new Wave(method, options).run();
 
-class Wave<Held extends { name: string }, O extends { vm: string }> {
-  readonly #method: DisruptionMethod<Held, O>;
-  readonly #in: WaveOptions<Held>;
-  readonly #queue = new Map<string, Held>();
-  readonly #onTheirWay = new Map<string, { held: Held; begun: Begun }>();
+class Wave<Held extends { name: string }, O extends { vm: string }, B extends Begun> {
+  readonly #method: DisruptionMethod<Held, O, B>;
+  readonly #in: WaveOptions<Held, B>;
+  readonly #onTheirWay = new Map<string, { held: Held; begun: B }>();
   readonly #inHand = new Map<string, Promise<void>>();
   readonly #outcomes: O[] = [];
+  readonly #ended = new Set<string>();
   readonly #beganAt = Date.now();
   /** How many of those in hand only wait. */
   #aside = 0;
@@ -70,21 +77,26 @@ class Wave<Held extends { name: string }, O extends { vm: string }> {
   #failuresInARow = 0;
   readonly #tries = new Map<string, number>();
   #notBefore = 0;
-  #full: { why: string; until: number } | null = null;
   #newsSince: number | null = null;
-  #idleSince: number | null = null;
+  #idleSince: number | null;
+  /** Whether VMs are waited for that are not on their way, and when there is something to tell of them. */
+  #isOpen = true;
+  #turnDueAt = Infinity;
+  #hasTaken = false;
   #error: unknown;
   #hasFailed = false;
 
-  constructor(method: DisruptionMethod<Held, O>, options: WaveOptions<Held>) {
+  constructor(method: DisruptionMethod<Held, O, B>, options: WaveOptions<Held, B>) {
     this.#method = method;
     this.#in = options;
     this.#window = options.concurrency;
+    this.#idleSince = options.idleSince;
+    for (const one of options.begun) this.#onTheirWay.set(one.held.name, one);
+    for (const held of options.halfDone) this.#begin(held, false);
     options.asked.addEventListener('abort', () => options.changes.poke());
   }
 
-  async run(): Promise<WaveResult<O>> {
-    this.#sort();
+  async run(): Promise<WaveResult<O, B>> {
     for (;;) {
       cancellationSignal().throwIfAborted();
       if (this.#in.cache.lost.aborted) throw serverLost();
@@ -100,24 +112,16 @@ class Wave<Held extends { name: string }, O extends { vm: string }> {
     }
   }
 
-  /** Tells VMs that are on their way from those whose turn has not come. */
-  #sort(): void {
-    const now = Date.now();
-    const known = new Map(this.#in.begun.map((one) => [one.vm, one]));
-    for (const held of this.#in.vms) {
-      const begun = known.get(held.name);
-      if (begun !== undefined) this.#onTheirWay.set(held.name, { held, begun });
-      else if (this.#method.isQueued(held)) this.#queue.set(held.name, held);
-      // An earlier attempt may have left it half done.
-      else this.#begin(held, this.#method.begin(held, now, false), (begun) => begun);
-    }
-  }
-
   async #look(now: number): Promise<number[]> {
     const times = await this.#follow(now);
     const stop = this.#method.stop(this.#outcomes, now);
-    if (stop !== null || this.#in.asked.aborted) this.#end(stop);
-    else if (!this.#isDue(now)) times.push(...this.#takeNext(now));
+    const takes = stop === null && !this.#in.asked.aborted;
+    const turn = this.#method.turn({ busy: this.#busy(), ended: this.#ended, takes }, now);
+    this.#isOpen = turn.open > 0;
+    this.#turnDueAt = turn.dueAt;
+    if (!takes) this.#end(turn, stop);
+    // What is told at once is told of those that it begins with, too.
+    else if (!this.#hasTaken || this.#dueAt(now) > now) times.push(...this.#takeNext(turn, now));
     return times;
   }
 
@@ -143,71 +147,58 @@ class Wave<Held extends { name: string }, O extends { vm: string }> {
     return times;
   }
 
-  #takeNext(now: number): number[] {
-    if (this.#queue.size === 0) return [];
+  #takeNext(turn: Turn<Held>, now: number): readonly number[] {
+    this.#hasTaken = true;
+    if (turn.open === 0) return [];
     if (now < this.#notBefore) return [this.#notBefore];
-    let room = this.#full !== null && now < this.#full.until ? 0 : this.#method.room(this.#busy(), now);
-    let hasTaken = false;
-    for (const held of this.#queue.values()) {
-      if (this.#inHand.size - this.#aside >= this.#window) break;
-      if (this.#inHand.has(held.name)) continue;
-      if (this.#method.costs(held) && room-- <= 0) continue;
-      hasTaken = true;
-      // Its time counts from when it was acted on.
-      this.#begin(held, this.#method.begin(held, now, true), (begun) => ({ ...begun, since: Date.now() }));
-    }
-    this.#idleSince = hasTaken || this.#busy().length > 0 ? null : (this.#idleSince ?? now);
-    return [...(this.#full === null ? [] : [this.#full.until]), ...this.#idle(now)];
+    const free = Math.max(this.#window - (this.#inHand.size - this.#aside), 0);
+    for (const held of turn.next.slice(0, free)) this.#begin(held, true);
+    this.#idleSince = this.#busy().size > 0 ? null : (this.#idleSince ?? now);
+    return [...turn.times, ...this.#idle(turn, now)];
   }
 
   /** Gives the rest back if nothing is on its way that could make room for it. */
-  #idle(now: number): number[] {
+  #idle(turn: Turn<Held>, now: number): number[] {
     if (this.#idleSince === null) return [];
-    const until = this.#idleSince + IDLE_MS;
+    const until = this.#idleSince + this.#in.idleMs;
     if (now < until) return [until];
-    this.#end({ stop: 'full', why: this.#full?.why ?? 'the disruption budget is used up' });
+    this.#end(turn, { stop: 'full', why: turn.whyNot });
     return [];
   }
 
-  /** Names of those in hand or on their way. */
-  #busy(): string[] {
-    return [...new Set([...this.#inHand.keys(), ...this.#onTheirWay.keys()])];
+  #busy(): Set<string> {
+    return new Set([...this.#inHand.keys(), ...this.#onTheirWay.keys()]);
   }
 
-  #end(stop: WaveStop | null): void {
+  #end({ waiting }: Turn<Held>, stop: WaveStop | null): void {
     const why: WaveStop = stop ?? { stop: 'superseded', why: 'another takes its place' };
-    for (const held of this.#queue.values()) {
-      if (this.#inHand.has(held.name)) continue;
-      this.#settle(this.#method.givenBack(held, why));
+    const onTheirWay = [...this.#onTheirWay.values()].map(({ held }) => held);
+    for (const held of why.stop === 'superseded' ? [...waiting, ...onTheirWay] : waiting) {
+      const outcome = this.#inHand.has(held.name) ? null : this.#method.givenBack(held, why);
+      if (outcome !== null) this.#settle(outcome);
     }
-    if (why.stop !== 'superseded') return;
-    for (const [name, { held }] of this.#onTheirWay) {
-      if (!this.#inHand.has(name)) this.#settle(this.#method.givenBack(held, why));
-    }
+    this.#isOpen = false;
   }
 
-  #begin(held: Held, begun: Begun, acted: (begun: Begun) => Begun): void {
+  #begin(held: Held, isNew: boolean): void {
     const { name } = held;
-    const acting = this.#act(held, () => acted(begun)).finally(() => {
+    const acting = this.#act(held, isNew).finally(() => {
       this.#inHand.delete(name);
       this.#in.changes.poke();
     });
     this.#inHand.set(name, acting);
   }
 
-  async #act(held: Held, begun: () => Begun): Promise<void> {
+  async #act(held: Held, isNew: boolean): Promise<void> {
+    const begun = this.#method.begin(held, Date.now(), isNew);
     try {
-      const outcome = await this.#method.take(held, (wait) => this.#waitAside(wait));
+      const outcome = await this.#method.take(held, begun, (wait) => this.#waitAside(wait));
       this.#failuresInARow = 0;
       this.#window = Math.min(this.#window + 1, this.#in.concurrency);
-      if (outcome instanceof NoPlace) {
-        this.#queue.set(held.name, held);
-        this.#full = { why: outcome.whyNot, until: Date.now() + FULL_MS };
-        return;
-      }
-      this.#queue.delete(held.name);
-      this.#full = null;
-      if (outcome === null) this.#onTheirWay.set(held.name, { held, begun: begun() });
+      if (outcome instanceof NoPlace) return;
+      // The time of a VM counts from when it was acted on.
+      const since = isNew ? Date.now() : begun.since;
+      if (outcome === null) this.#onTheirWay.set(held.name, { held, begun: { ...begun, since } });
       else this.#settle(outcome);
     } catch (error) {
       this.#noteError(held, error);
@@ -215,6 +206,8 @@ class Wave<Held extends { name: string }, O extends { vm: string }> {
   }
 
   #noteError(held: Held, error: unknown): void {
+    // Temporal has told it of a cancellation before this wave has heard of that.
+    if (error instanceof CancelledFailure) return;
     if (!isTransient(error) || isRefusal(error)) {
       this.#error = error;
       this.#hasFailed = true;
@@ -223,11 +216,9 @@ class Wave<Held extends { name: string }, O extends { vm: string }> {
     const tries = (this.#tries.get(held.name) ?? 0) + 1;
     this.#tries.set(held.name, tries);
     // Whoever waits for the VM should know: a webhook that can't be called may stay so for hours.
-    if (tries > PATIENCE) {
-      const why = `the API server fails: ${(error as Error).message}`;
-      return this.#settle(this.#method.givenBack(held, { stop: 'failing', why }));
-    }
-    this.#queue.set(held.name, held);
+    const why = `the API server fails: ${(error as Error).message}`;
+    const outcome = tries > PATIENCE ? this.#method.givenBack(held, { stop: 'failing', why }) : null;
+    if (outcome !== null) return this.#settle(outcome);
     this.#window = Math.max(Math.floor(this.#window / 2), 1);
     const pause = Math.min(PAUSE_MS * 2 ** ++this.#failuresInARow, MAX_PAUSE_MS);
     const asked = error instanceof KubeError ? error.retryAfterMs : undefined;
@@ -245,24 +236,24 @@ class Wave<Held extends { name: string }, O extends { vm: string }> {
   }
 
   #settle(outcome: O): void {
-    this.#queue.delete(outcome.vm);
     this.#onTheirWay.delete(outcome.vm);
+    this.#ended.add(outcome.vm);
     this.#outcomes.push(outcome);
     if (this.#method.isNews(outcome)) this.#newsSince ??= Date.now();
   }
 
-  #isDue(now: number): boolean {
-    return this.#dueAt(now) <= now;
-  }
-
   /** When this wave ends, or tells of its outcomes; milliseconds since the epoch. */
   #dueAt(now: number): number {
-    if (this.#queue.size + this.#onTheirWay.size + this.#inHand.size === 0) return now;
+    const isDone = !this.#isOpen && this.#onTheirWay.size + this.#inHand.size === 0;
+    if (isDone || this.#in.asked.aborted) return now;
     const news = this.#newsSince === null ? Infinity : this.#newsSince + NEWS_MS;
-    return Math.min(news, this.#beganAt + (this.#outcomes.length === 0 ? SILENT_MS : REPORT_MS));
+    const report = this.#outcomes.length === 0 ? SILENT_MS : this.#in.reportMs;
+    return Math.min(news, this.#turnDueAt, this.#beganAt + report);
   }
 
-  #result(): WaveResult<O> {
-    return { outcomes: this.#outcomes, begun: [...this.#onTheirWay.values()].map(({ begun }) => begun) };
+  #result(): WaveResult<O, B> {
+    const begun = [...this.#onTheirWay.values()].map((one) => one.begun);
+    const isOver = !this.#isOpen && begun.length === 0;
+    return { outcomes: this.#outcomes, begun, isOver, idleSince: this.#idleSince };
   }
 }

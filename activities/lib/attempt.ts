@@ -8,6 +8,8 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
  * yet.
  */
 const FRESH_MS = 4_000;
+/** What begins at the same time shares an answer that is this old. */
+const ASKED_MS = 50;
 const ANSWER_WITHIN_MS = 5_000;
 const TRIES = 3;
 
@@ -27,24 +29,40 @@ const attempts = new WeakMap<Context, Attempt>();
  * one. A worker that was suspended, or cut off from Temporal, may have been given up: another attempt may have acted
  * since on newer state, and this attempt must not overwrite that. Does nothing outside an activity.
  */
-export async function ensureCurrentAttempt(): Promise<void> {
+export const ensureCurrentAttempt = (): Promise<void> => ensureConfirmed(FRESH_MS);
+
+/**
+ * Reports whether the workflow has cancelled this activity: Temporal is asked now, since heartbeats, which tell of it,
+ * are throttled. Throws as `ensureCurrentAttempt` does.
+ */
+export async function isAskedToEnd(): Promise<boolean> {
+  try {
+    await ensureConfirmed(ASKED_MS);
+    return false;
+  } catch (error) {
+    if (error instanceof CancelledFailure) return true;
+    throw error;
+  }
+}
+
+async function ensureConfirmed(freshMs: number): Promise<void> {
   const context = currentContext();
   const client = context && clientOf(context);
   if (context === undefined || client === undefined || context.info.isLocal) return;
   const attempt = attempts.get(context) ?? { confirmed: null, asking: null };
   attempts.set(context, attempt);
   // An answer may have been waiting for as long as the process was suspended.
-  for (let tries = 0; !isFresh(attempt); tries++) {
+  for (let tries = 0; !isFresh(attempt, freshMs); tries++) {
     if (tries === TRIES) throw givenUp('Temporal has not confirmed in time that this attempt is still the current one');
     attempt.asking ??= ask(context, client, attempt).finally(() => (attempt.asking = null));
     await attempt.asking;
   }
 }
 
-function isFresh({ confirmed }: Attempt): boolean {
+function isFresh({ confirmed }: Attempt, freshMs: number): boolean {
   if (confirmed === null) return false;
   const now = clocks();
-  return Math.max(now.day - confirmed.day, now.process - confirmed.process) < FRESH_MS;
+  return Math.max(now.day - confirmed.day, now.process - confirmed.process) < freshMs;
 }
 
 async function ask({ info }: Context, client: Client, attempt: Attempt): Promise<void> {

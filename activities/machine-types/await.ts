@@ -8,7 +8,6 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitFor } from '../cache/wait-for.ts';
 import { digestOf } from '../lib/digest.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { lateOf } from '../power/power.ts';
 import type { TransitionContext, TransitionContexts, TransitionRequest } from './context.ts';
 
 /** How long work is gathered, unless enough has come together before. */
@@ -78,7 +77,7 @@ export function awaitTransition(
         found: { ...plan, digest, minVersions: cache.versionsOf('pools', 'vms', 'vmis') },
         worth: isEnough ? 'enough' : worth,
         shouldReport: digest !== request.digest,
-        late: lateOf(plan.settled),
+        late: plan.settled.flatMap(({ vm, end }) => (end === 'Failed' ? [vm] : [])),
         times: [wakeAt ?? Infinity, notBefore],
       };
     }),

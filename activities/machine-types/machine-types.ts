@@ -6,14 +6,13 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import type { BegunPower } from '../power/power.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionObservation } from './await.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './check.ts';
 import { TransitionContexts, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
 import { MachineTypePatcher, type TypeChanges, type Unpatched } from './patch-vms.ts';
 import { patchPoolTemplates, type ChangedPools } from './pools.ts';
-import { beginRestarts, type BeginTransitionRestartsRequest } from './restarts.ts';
+import { beginRestarts, type BeginTransitionRestartsRequest, type BegunRestarts } from './restarts.ts';
 
 export type { TransitionObservation } from './await.ts';
 
@@ -88,7 +87,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
       withHeartbeat(() => clearMarks({ client, cache, others, concurrency }, request)),
 
-    beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunPower> =>
+    beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
       withHeartbeat(async () => {
         const begun = await beginRestarts({ client, cache, places, concurrency }, await contextAt(request), request);
         onRestarted?.(request.vms.length - begun.outcomes.length);

@@ -1,19 +1,16 @@
-import { cancellationSignal } from '@temporalio/activity';
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { POWER_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { isRestarting, liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
-import {
-  namespacedName,
-  type Chosen,
-  type OwningPool,
-  type VmsSnapshot,
-} from '../../decisions/disruption-budget/restart-budget.ts';
+import { namespacedName, type OwningPool, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
-import { roomFor } from '../../decisions/power/allowance.ts';
 import { powerNeed } from '../../decisions/power/need.ts';
-import type { PowerOutcome } from '../../decisions/power/outcome.ts';
+import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
+import type { TakenVm } from '../../decisions/power/plan.ts';
+import { isUntouched, noteOf } from '../../decisions/power/untouched.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
@@ -25,6 +22,7 @@ import { References } from '../configuration/references.ts';
 import { ActRefused, actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
+import { Refusals } from '../disruption/refusals.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -52,44 +50,45 @@ export interface VmPowerOptions {
   cache: ClusterCache;
   places: DisruptionClaims;
   action: PowerAction;
-  chosen: Chosen;
-  /** VMs that the limit of a restart applies to, by `namespace/name`; if absent, all chosen VMs. */
-  counted?: Iterable<string>;
-  atOnce: number;
-  /** VMs that are already in progress, by `namespace/name`. */
-  others: string[];
   /** Note of the Events on the VMs. */
   note: string;
   /** Returns why the VM, as the API server has it, is not to be acted on any more; null if it is. */
-  whyNotAnyMore?: (vm: VmView, snapshot: Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>) => string | null;
+  whyNotAnyMore: (vm: VmView, snapshot: Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>) => string | null;
 }
 
-/** A VM as the API server has it, with its VMI and its pool; nothing if there is no VM of that name. */
-interface FoundVm {
-  stored?: Stored<VirtualMachine>;
-  vm?: VmView;
-  vmi?: VmiView;
+/** A VM that is to be acted on. */
+export interface PowerVm {
+  /** `namespace/name`. */
+  name: string;
+  /** UID that it was chosen by: of its VMI for a restart, else of the VM. */
+  target: string;
+  taken: TakenVm;
+}
+
+/** A VM as the API server has it, with its VMI and its pool. */
+interface LiveVm {
+  stored: Stored<VirtualMachine>;
+  vm: VmView;
+  vmi?: VmiView | undefined;
   owner?: OwningPool | undefined;
 }
 
 /**
- * Starts, stops or restarts VMs one by one, each decided again right before acting: only the chosen one, only if it
- * still needs that and nothing stands in its way, and only while the limits allow it.
- *
- * The run's own limit is counted here; for a restart, a place in the budget of the VM's pool is claimed like every
- * other disruption of the pool's VMs.
+ * Starts, stops or restarts VMs one by one, each decided again right before acting: only the chosen one, and only if it
+ * still needs that and nothing stands in its way. Notes the run on the VM before it acts, so that nobody does it again
+ * for the same run. For a restart, a place in the budget of the VM's pool is claimed like every other disruption of the
+ * pool's VMs.
  */
 export class VmPower {
   readonly #in: VmPowerOptions;
+  readonly #by = activityInfo().workflowExecution?.workflowId ?? 'nobody';
   readonly #references: References;
-  /** VMs that are in progress, and not known to be done. */
-  readonly #acting: Set<string>;
+  readonly #refusals = new Refusals();
   #minVersions: ResourceVersions = {};
 
   constructor(options: VmPowerOptions) {
     this.#in = options;
     this.#references = new References(options.client, cancellationSignal());
-    this.#acting = new Set(options.others);
   }
 
   /** What a cache must have reached to show what was done. */
@@ -97,60 +96,99 @@ export class VmPower {
     return this.#minVersions;
   }
 
+  /** When VMs that were refused may be tried again, in milliseconds since the epoch. */
+  get times(): number[] {
+    return this.#refusals.times;
+  }
+
+  /** Why the VM, or another of its pool, was refused a moment ago; null if it may be tried. */
+  whyRefused(vm: VmView, now: number): string | null {
+    return this.#refusals.whyNot(namespacedName(vm), now) ?? this.#refusals.whyNot(vm.owner?.uid ?? '', now);
+  }
+
+  /** Whether this run has acted on the VM already, as the VM is. */
+  hasActedOn(vm: VmView, vmi: VmiView | undefined): boolean {
+    return vm.power?.by === this.#by && !isUntouched(vm.power, vm, vmi);
+  }
+
+  /** Returns what this run has noted on the VM; without a note, it is another VM. */
+  begunWith(key: string, vm: VmView | undefined, since: number): VmInProgress {
+    return vm?.power?.by === this.#by ? { vm: key, uid: vm.uid, ...vm.power } : { vm: key, uid: '', since };
+  }
+
   /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
-  async take(key: string): Promise<PowerOutcome | null> {
-    const failed = ({ message }: Error): PowerOutcome => {
-      this.#acting.delete(key);
-      return { vm: key, end: 'Failed', why: message };
-    };
-    return actOnVm(
-      () => this.#take(key),
+  async take(held: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NoPlace | null> {
+    const { since, wasDown } = begun;
+    const failed = ({ message }: Error): PowerOutcome => ({
+      vm: held.name,
+      end: 'Failed',
+      why: message,
+      since,
+      ...(wasDown === true && { wasDown }),
+    });
+    return actOnVm<PowerOutcome | NoPlace | null, PowerOutcome>(
+      () => this.#take(held, begun),
       failed,
       (tries) => TRY_AGAIN_MS * tries,
     );
   }
 
-  async #take(key: string): Promise<PowerOutcome | null> {
-    const { action, chosen, client, note } = this.#in;
+  async #take({ name: key, target }: PowerVm, begun: VmInProgress): Promise<NoPlace | null> {
+    const { action, client, note } = this.#in;
     const { stored, vm, vmi, owner } = await this.#read(key);
-    const need = powerNeed(action, { target: chosen.get(key)!, vm, vmi, owner });
-    if (stored === undefined || vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) {
-      // It is done already, perhaps by an earlier attempt of this activity whose result was lost.
-      this.#minVersions = maxVersions(this.#minVersions, { vms: vm?.resourceVersion });
-      this.#acting.add(key);
+    if (vm !== undefined && this.hasActedOn(vm, vmi)) {
+      // By an earlier attempt of this activity, or by a call whose answer was lost.
+      this.#minVersions = maxVersions(this.#minVersions, { vms: vm.resourceVersion });
       return null;
     }
-    if (need.need !== 'act') return { vm: key, end: 'Deferred', why: need.why };
-    const why = this.#in.whyNotAnyMore?.(vm, { vmiOf: () => vmi, poolOf: () => owner }) ?? this.#whyNoRoom(vm, vmi);
-    if (why !== null) return { vm: key, end: 'Deferred', why };
+    const refused = (why: string, budget = key): NoPlace => {
+      this.#refusals.note(budget, why);
+      return new NoPlace(why);
+    };
+    const need = powerNeed(action, { target, vm, vmi, owner });
+    if (stored === undefined || vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi))
+      return refused('somebody else has done it');
+    if (need.need !== 'act') return refused(need.why);
+    const why = this.#in.whyNotAnyMore(vm, { vmiOf: () => vmi, poolOf: () => owner });
+    if (why !== null) return refused(why);
     if (action === 'Restart') await this.#references.refuseRestart(stored, vmi);
-    // If the answer is lost, the VM counts until its state is known.
-    this.#acting.add(key);
-    const done = await this.#act(vm, vmi, owner);
-    if (done instanceof NoPlace) {
-      this.#acting.delete(key);
-      return { vm: key, end: 'Deferred', why: done.whyNot };
-    }
+    const done = await this.#act({ stored, vm, vmi, owner }, begun);
+    if (done instanceof NoPlace) return refused(done.whyNot, vm.owner?.uid);
     this.#minVersions = maxVersions(this.#minVersions, done);
     await recordVmEvent(client, vm, { type: 'Normal', reason: ACTION_LABELS[action].done, action, note });
     return null;
   }
 
   /** A restart takes a place in the budget of the VM's pool, if it has one. */
-  async #act(vm: VmView, vmi: VmiView | undefined, owner: OwningPool | undefined): Promise<ResourceVersions | NoPlace> {
+  async #act({ vm, vmi, owner }: LiveVm, begun: VmInProgress): Promise<ResourceVersions | NoPlace> {
     const { action, client, places } = this.#in;
-    if (action !== 'Restart') return orRefused(askKubeVirt(client, vm, ACTION_LABELS[action].verb));
-    const restart = (place: Place): Promise<ResourceVersions> => orRefused(restartVm(client, vm, vmi!, place));
-    if (owner === undefined) return restart(NO_PLACE);
+    const act = async (place: Place): Promise<ResourceVersions> => {
+      const noted = await this.#note(vm, vmi, begun, place);
+      if (action !== 'Restart') return orRefused(askKubeVirt(client, noted, ACTION_LABELS[action].verb));
+      return orRefused(restartVm(client, noted, vmi!, place));
+    };
+    if (action !== 'Restart' || owner === undefined) return act(NO_PLACE);
     const { namespace, name, uid } = owner.pool.metadata;
     return actInPlace(places, { namespace, name, uid }, { vm, vmi }, async (place) => ({
       isDone: true,
-      value: await restart(place),
+      value: await act(place),
     }));
   }
 
+  /** Notes on the VM what is about to be done, unless the VM has changed since it was read. */
+  async #note(vm: VmView, vmi: VmiView | undefined, begun: VmInProgress, { lastCheck }: Place): Promise<VmView> {
+    const { client, cache } = this.#in;
+    const { namespace, name, uid, resourceVersion } = vm;
+    const annotations = { [POWER_ANNOTATION]: JSON.stringify(noteOf(this.#by, begun, vm, vmi)) };
+    const patch = { metadata: { uid, resourceVersion, annotations } };
+    const signal = cancellationSignal();
+    return cache.vmView(
+      await client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'merge', patch, { signal, lastCheck }),
+    );
+  }
+
   /** Returns the VM, its VMI and its pool as the API server has them now. */
-  async #read(key: string): Promise<FoundVm> {
+  async #read(key: string): Promise<Partial<LiveVm>> {
     const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
     const signal = cancellationSignal();
@@ -162,21 +200,6 @@ export class VmPower {
     // KubeVirt's own pools have the same kind: the UID tells them apart.
     const pool = await livePool(client, { namespace, ...vm.owner }, signal);
     return { stored, vm, ...own, owner: ownerOf(cache, vm, pool) };
-  }
-
-  /**
-   * Returns why the run's own limit is reached. The VM itself counts as it is now: it may have come up since it was
-   * cached.
-   */
-  #whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
-    const { action, cache, chosen, counted = [...chosen.keys()], atOnce } = this.#in;
-    const { vmOf, vmiOf } = snapshotOfVms(cache);
-    const snapshot: VmsSnapshot = {
-      vmOf: (key) => (key === namespacedName(vm) ? vm : vmOf(key)),
-      vmiOf: (one) => (one === vm ? vmi : vmiOf(one)),
-      poolOf: () => undefined,
-    };
-    return roomFor({ action, counted, snapshot, inProgress: this.#acting, atOnce, now: Date.now() }).whyNot(vm);
   }
 }
 

@@ -7,13 +7,16 @@ import { batchStop } from '../../decisions/rollout/turns/stop.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { NoPlace } from '../disruption-budget/in-place.ts';
-import type { Aside, Begun, DisruptionMethod, Followed, WaveStop } from '../disruption/method.ts';
+import { NoPlace } from '../disruption-budget/in-place.ts';
+import type { Aside, Begun, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
+import { Refusals } from '../disruption/refusals.ts';
 import type { PodMigrator } from './migrate-pods.ts';
 import type { UpdateRequest } from './update-request.ts';
 import type { VmFollower } from './vm-follower.ts';
 import type { VmUpdater } from './vm-updater.ts';
 
+/** The only budget is that of the pool. */
+const OWN_BUDGET = '';
 const GONE: WaveStop = { stop: 'superseded', why: 'its pool is gone' };
 
 export interface UpdateMethodOptions {
@@ -31,6 +34,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
   readonly #updater: VmUpdater;
   readonly #migrator: PodMigrator;
   readonly #follower: VmFollower;
+  readonly #refusals = new Refusals();
 
   constructor({ cache, request, updater, migrator, follower }: UpdateMethodOptions) {
     this.#cache = cache;
@@ -51,14 +55,28 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return hasFailed ? { stop: 'stopped', why: 'more VMs have failed than maxFailures allows' } : null;
   }
 
-  isQueued(held: BatchVm): boolean {
-    const vm = this.#follower.vmOf(held.name);
-    const vmiOf = (one: VmView) => this.#cache.vmiOf(one);
+  /** Those that were begun with earlier, and others to which something may have been done already. */
+  get known(): { begun: { held: BatchVm; begun: Begun }[]; halfDone: BatchVm[] } {
+    const { vms, revision } = this.#request;
+    const known = new Map(this.#request.begun.map((one) => [one.vm, one]));
     // What has drifted is looked at by who acts on it.
-    return isQueued(held, this.#request.revision, vm, { vmiOf, hasDrift: () => true });
+    const queue = { vmiOf: (one: VmView) => this.#cache.vmiOf(one), hasDrift: () => true };
+    const isHalfDone = (held: BatchVm): boolean =>
+      !known.has(held.name) && !isQueued(held, revision, this.#follower.vmOf(held.name), queue);
+    const begunOf = (held: BatchVm) => (known.has(held.name) ? [{ held, begun: known.get(held.name)! }] : []);
+    return { begun: vms.flatMap(begunOf), halfDone: vms.filter(isHalfDone) };
   }
 
-  room(onTheirWay: readonly string[], now: number): number {
+  turn({ busy, ended }: WaveProgress, now: number): Turn<BatchVm> {
+    const waiting = this.#request.vms.filter(({ name }) => !busy.has(name) && !ended.has(name));
+    const full = this.#refusals.whyNot(OWN_BUDGET, now);
+    let room = full === null && waiting.length > 0 ? this.#room(busy, now) : 0;
+    const next = waiting.filter((held) => !this.#costs(held) || room-- > 0);
+    const whyNot = full ?? 'the disruption budget is used up';
+    return { next, waiting, open: waiting.length, whyNot, dueAt: Infinity, times: this.#refusals.times };
+  }
+
+  #room(onTheirWay: Iterable<string>, now: number): number {
     const pool = this.#pool();
     if (pool === undefined) return 0;
     const vms = this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
@@ -66,7 +84,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return roomIn({ pool, vms, vmiOf, onTheirWay, now });
   }
 
-  costs(held: BatchVm): boolean {
+  #costs(held: BatchVm): boolean {
     const vm = this.#follower.vmOf(held.name);
     return vm !== undefined && needsRoom(held, vm, this.#cache.vmiOf(vm));
   }
@@ -85,11 +103,13 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     };
   }
 
-  async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoPlace | null> {
+  async take(held: BatchVm, _begun: Begun, aside: Aside): Promise<UpdateOutcome | NoPlace | null> {
     // It is made again by the batch.
     if (held.act === 'replace') return null;
     const actor = held.act === 'migrate' ? this.#migrator : this.#updater;
     const outcome = await actor.take(held, aside);
+    if (outcome instanceof NoPlace) this.#refusals.note(OWN_BUDGET, outcome.whyNot);
+    else this.#refusals.forget(OWN_BUDGET);
     // Whoever follows it must have seen the previous VMI end.
     if (outcome === null) await aside(this.#cache.catchUp(actor.minVersions));
     return outcome;

@@ -20,6 +20,6 @@ export interface UpdateRequest extends Pick<Batch, 'revision' | 'rollout' | 'sta
 
 export type RemoveRequest = Omit<UpdateRequest, 'begun' | 'minReadyMs' | 'deadlineMs' | 'mayFail'>;
 
-export interface Updated extends WaveResult<UpdateOutcome> {
+export interface Updated extends Pick<WaveResult<UpdateOutcome, Begun>, 'outcomes' | 'begun'> {
   minVersions: ResourceVersions;
 }

@@ -23,6 +23,9 @@ import type { RemoveRequest, Updated, UpdateRequest } from './update-request.ts'
 import { VmFollower } from './vm-follower.ts';
 import { VmUpdater } from './vm-updater.ts';
 
+/** When the rest is given back, and when outcomes are told that are no news. */
+const PACE = { idleMs: 2_000, idleSince: null, reportMs: 60_000 } as const;
+
 export interface UpdateActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
@@ -46,7 +49,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
     updateVms: (request: UpdateRequest): Promise<Updated> =>
       withGracefulCancel((asked) =>
         withHeartbeat(async () => {
-          const { key, revision, vms, begun } = request;
+          const { key, revision } = request;
           const prepared = await prepare(request);
           if ('outcomes' in prepared) return { ...prepared, begun: [] };
           const { pool, updater, migrator, template } = prepared;
@@ -61,10 +64,19 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
           );
           try {
             const method = new UpdateMethod({ cache, request, updater, migrator, follower });
-            const done = await disrupt(method, { vms, begun, cache, changes, asked, concurrency, keyOf });
-            await recordUpdates(client, pool, revision, done.outcomes);
+            const { outcomes, begun } = await disrupt(method, {
+              ...method.known,
+              cache,
+              changes,
+              asked,
+              concurrency,
+              keyOf,
+              ...PACE,
+            });
+            await recordUpdates(client, pool, revision, outcomes);
             return {
-              ...done,
+              outcomes,
+              begun,
               minVersions: maxVersions(
                 maxVersions(updater.minVersions, migrator.minVersions),
                 cache.versionsOf('vms', 'vmis'),

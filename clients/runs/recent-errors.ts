@@ -15,7 +15,6 @@ const WORDS: Record<string, string> = {
   beginTransitionRestarts: 'the restart of VMs',
   changePower: 'the start, stop or restart of VMs',
   awaitTransition: 'a look at the VMs',
-  awaitPower: 'a look at the VMs',
 };
 
 /**

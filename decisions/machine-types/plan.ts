@@ -1,7 +1,7 @@
 import { RestartBudget } from '../disruption-budget/restart-budget.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import type { PowerOutcome, Verification } from '../power/outcome.ts';
-import { MAX_IN_PROGRESS, settle, takeVms } from '../power/plan.ts';
+import { settle, takeVms } from '../power/plan.ts';
 import { MAX_NAMES, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -36,7 +36,7 @@ export interface TransitionPlan {
   check: WantedResult[];
   /** Outcomes of VMs in flight, and, as Failed, VMs that their pools could not update. */
   settled: PowerOutcome[];
-  take: Omit<VmiInProgress, 'takenAt'>[];
+  take: Omit<VmiInProgress, 'since'>[];
   /** VMs whose marks are to be cleared; at most `MAX_TO_CHANGE`. */
   unmark: string[];
   counts: TransitionCounts;
@@ -93,7 +93,6 @@ function restartsOf({ rules, fleet, tally }: TransitionNeeds, turn: TransitionTu
   const { inProgress, maxRestarts, now } = turn;
   const { settled, held, wakeAt } = settle(inProgress, {
     action: 'Restart',
-    chosen: new Map(inProgress.map(({ vm, vmi }) => [vm, vmi])),
     snapshot: fleet,
     deadlineMs: rules.transition.deadlineMs,
     verify: (vm, vmi) => verificationOf(rules, vm, vmi),
@@ -110,12 +109,7 @@ function restartsOf({ rules, fleet, tally }: TransitionNeeds, turn: TransitionTu
   const candidates = function* (): Iterable<VmView> {
     for (const key of tally.candidates(() => room.isFull)) yield fleet.vmOf(key)!;
   };
-  const { take, full } = takeVms(
-    { action: 'Restart', snapshot: fleet },
-    candidates(),
-    room,
-    MAX_IN_PROGRESS - held.length,
-  );
+  const { take, full } = takeVms({ action: 'Restart', snapshot: fleet }, candidates(), room);
   return { settled, take: take.map((one) => ({ ...one, vmi: tally.restarts.get(one.vm)! })), full, wakeAt };
 }
 

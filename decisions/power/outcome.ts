@@ -1,5 +1,5 @@
 import { isAtRest, isMeantToRun, liveVmi } from '../disruption-budget/availability.ts';
-import type { Chosen, VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import type { VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { countsFrom } from '../disruption/grace.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
@@ -12,12 +12,14 @@ export interface VmInProgress {
   vm: string;
   /** Of the VM that was chosen: a later one of its name is another VM. */
   uid: string;
-  /** The VM should have run but was not ready beforehand: its outcome says nothing about the restart. */
-  wasDown: boolean;
-  /** How long the guest of its VMI may take to shut down, in milliseconds; absent if no VMI is to end. */
+  /** Since when, in milliseconds since the epoch. */
+  since: number;
+  /** UID of the VMI that it had before; absent if it had none. */
+  vmi?: string;
+  /** How long the guest of that may take to shut down, in milliseconds; absent if no VMI is to end. */
   graceMs?: number;
-  /** Milliseconds since the epoch. */
-  takenAt: number;
+  /** The VM should have run but was not ready beforehand: its outcome says nothing about the restart. */
+  wasDown?: true;
 }
 
 /** How it ended for one VM. */
@@ -32,14 +34,15 @@ export interface PowerOutcome {
     /** Given back untouched: there was no room, or the VM can't be touched now. */
     | 'Deferred';
   why?: string;
+  /** Since when it was in progress, in milliseconds since the epoch; absent if it was not. */
+  since?: number;
+  wasDown?: true;
 }
 
 export type Verification = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; why: string };
 
 export interface OutcomeInput {
   action: PowerAction;
-  /** UIDs of the VMIs to restart, or of the VMs to start or stop; including those of VMs in progress. */
-  chosen: Chosen;
   /** Shows what was done to the VMs in progress, or newer. */
   snapshot: VmsSnapshot;
   /** How long a VM may take to become ready, or to stop. */
@@ -52,38 +55,37 @@ export interface OutcomeInput {
 
 /** Returns how it ended for a VM in progress; null if it has not. */
 export function outcomeOf(held: VmInProgress, input: OutcomeInput): PowerOutcome | null {
-  const { vm: key, uid } = held;
+  const { vm: key, uid, since, wasDown } = held;
   const { action, snapshot, now } = input;
+  const told = { vm: key, since, ...(wasDown === true && { wasDown }) };
   const vm = snapshot.vmOf(key);
-  if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
-  const progress = action === 'Stop' ? progressOfStop(vm, snapshot.vmiOf(vm)) : progressOfStart(key, vm, input);
-  if ('end' in progress) return { vm: key, ...progress };
+  if (vm === undefined || vm.uid !== uid || vm.deleting) return { ...told, end: 'Gone', why: 'it was deleted' };
+  const progress = action === 'Stop' ? progressOfStop(vm, snapshot.vmiOf(vm)) : progressOfStart(held, vm, input);
+  if ('end' in progress) return { ...told, ...progress };
   const late = action === 'Stop' ? 'not stopped in time' : 'not ready in time';
   return now < deadlineOf(held, input)
     ? null
-    : { vm: key, end: 'Failed', why: `${late}: it waited for ${progress.waitsFor}` };
+    : { ...told, end: 'Failed', why: `${late}: it waited for ${progress.waitsFor}` };
 }
 
 /** When the VM is late, in milliseconds since the epoch. */
-export function deadlineOf({ vm: key, takenAt, graceMs }: VmInProgress, input: OutcomeInput): number {
-  const { action, chosen, snapshot, deadlineMs } = input;
-  const vm = snapshot.vmOf(key);
-  const shutdown = graceMs === undefined ? { since: takenAt } : { since: takenAt, graceMs };
-  const isOld = (vmi: VmiView): boolean => action === 'Stop' || vmi.deleting || vmi.uid === chosen.get(key);
-  return countsFrom(shutdown, vm, vm && snapshot.vmiOf(vm), isOld) + deadlineMs;
+export function deadlineOf(held: VmInProgress, { action, snapshot, deadlineMs }: OutcomeInput): number {
+  const vm = snapshot.vmOf(held.vm);
+  const isOld = (vmi: VmiView): boolean => action === 'Stop' || vmi.deleting || vmi.uid === held.vmi;
+  return countsFrom(held, vm, vm && snapshot.vmiOf(vm), isOld) + deadlineMs;
 }
 
-type Progress = Omit<PowerOutcome, 'vm'> | { waitsFor: string };
+type Progress = Pick<PowerOutcome, 'end' | 'why'> | { waitsFor: string };
 
 const STOPPING = { waitsFor: 'its VMI to stop' };
 
 /** Of a VM that was started or restarted. */
-function progressOfStart(key: string, vm: VmView, { action, chosen, snapshot, verify, now }: OutcomeInput): Progress {
+function progressOfStart(held: VmInProgress, vm: VmView, { action, snapshot, verify, now }: OutcomeInput): Progress {
   const vmi = snapshot.vmiOf(vm);
   // Asks the VM's own status too: the cached VMI may be older.
   const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
   if (!isMeantToRun(vm, vmi)) return hasStopped ? { end: 'Gone', why: 'it was stopped' } : STOPPING;
-  const isNew = (live: VmiView): boolean => action === 'Start' || live.uid !== chosen.get(key);
+  const isNew = (live: VmiView): boolean => action === 'Start' || live.uid !== held.vmi;
   const progress = progressOfRestart({ vm, vmi, isNew, minReadyMs: 0, now });
   if (progress.state === 'waiting') return { waitsFor: progress.for };
   const live = liveVmi(vmi);

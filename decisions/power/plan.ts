@@ -1,34 +1,40 @@
 import { liveVmi } from '../disruption-budget/availability.ts';
-import { namespacedName, type Chosen } from '../disruption-budget/restart-budget.ts';
+import { namespacedName, type Chosen, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { graceOf } from '../disruption/grace.ts';
 import { formatNames } from '../lib/names.ts';
 import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
+import type { PowerAction } from './action.ts';
 import { roomFor, type Room } from './allowance.ts';
 import { powerNeed } from './need.ts';
 import { deadlineOf, outcomeOf, type OutcomeInput, type PowerOutcome, type VmInProgress } from './outcome.ts';
 
-/** Most VMs in progress at once, whatever the budget: keeps reports about them short. */
-export const MAX_IN_PROGRESS = 250;
 /** How many full budgets are reported: each of thousands of VMs may belong to a pool of its own. */
 const MAX_FULL_BUDGETS = 40;
 
-export interface PowerPlanInput extends OutcomeInput {
-  inProgress: readonly VmInProgress[];
+export interface PowerPlanInput {
+  action: PowerAction;
+  /** UIDs of the VMIs to restart, or of the VMs to start or stop. */
+  chosen: Chosen;
+  snapshot: VmsSnapshot;
+  /** VMs that are acted on, or on their way, by `namespace/name`. */
+  inProgress: ReadonlySet<string>;
   /** VMs not to be taken again, by `namespace/name`. */
-  excluded: ReadonlySet<string>;
+  ended: ReadonlySet<string>;
+  /** Why the VM is not to be taken at this moment; null if it may be. */
+  whyNot: (vm: VmView) => string | null;
   /**
    * How many VMs may be in progress at once; of a restart, how many may be not ready at once, whatever the cause.
    */
   atOnce: number;
   /** Whether more VMs may be taken. */
   takes: boolean;
+  /** Milliseconds since the epoch. */
+  now: number;
 }
 
 export interface PowerPlan {
-  /** Outcomes of VMs in progress. */
-  settled: PowerOutcome[];
-  take: Omit<VmInProgress, 'takenAt'>[];
+  take: TakenVm[];
   /**
    * How many VMs something is still to be done to, without those in progress. Includes those in `take`, excludes VMs
    * that are left as they are.
@@ -37,31 +43,25 @@ export interface PowerPlan {
   skipped: Skipped[];
   /** Which limits are reached, so that VMs wait; a few words each. */
   full: string[];
-  /** When the passing of time alone changes something; milliseconds since the epoch. */
-  wakeAt: number | null;
 }
 
-/** Settles the VMs in progress and picks the next ones: never more than the limits allow. */
+/** A VM that may be acted on now. */
+export type TakenVm = Omit<VmInProgress, 'since'>;
+
+/** Picks the next VMs: never more than the limits allow. */
 export function planPower(input: PowerPlanInput): PowerPlan {
-  const { action, chosen, snapshot, inProgress, atOnce, now } = input;
-  const { settled, held, wakeAt } = settle(inProgress, input);
-  const holds = new Set(held.map(({ vm }) => vm));
+  const { action, chosen, snapshot, inProgress, takes, atOnce, now } = input;
   const { free, open, skipped } = openVms(input);
-  const room = roomFor({ action, counted: chosen.keys(), snapshot, inProgress: holds, atOnce, now });
-  const { take, full } = takeVms(
-    input,
-    input.takes ? inOrder(free, room, chosen) : [],
-    room,
-    MAX_IN_PROGRESS - held.length,
-  );
-  return { settled, take, open, skipped, full, wakeAt };
+  if (!takes) return { take: [], full: [], open, skipped };
+  const room = roomFor({ action, counted: chosen.keys(), snapshot, inProgress, atOnce, now });
+  return { ...takeVms(input, inOrder(free, room, chosen), room), open, skipped };
 }
 
 /** Settles the VMs in progress; `held` are those still on their way. */
 export function settle<Held extends VmInProgress>(
   inProgress: readonly Held[],
   input: OutcomeInput,
-): Pick<PowerPlan, 'settled' | 'wakeAt'> & { held: Held[] } {
+): { settled: PowerOutcome[]; held: Held[]; wakeAt: number | null } {
   const settled = inProgress.flatMap((one) => outcomeOf(one, input) ?? []);
   const ended = new Set(settled.map(({ vm }) => vm));
   const held = inProgress.filter(({ vm }) => !ended.has(vm));
@@ -74,40 +74,41 @@ export function settle<Held extends VmInProgress>(
  * in progress are not taken again: somebody may have undone it since.
  */
 function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & { free: VmView[] } {
-  const { action, chosen, snapshot, excluded, inProgress } = input;
-  const held = new Set(inProgress.map(({ vm }) => vm));
+  const { action, chosen, snapshot, ended, inProgress, whyNot } = input;
   const free: VmView[] = [];
   const skipped = new SkippedVms();
   let open = 0;
   for (const [key, target] of chosen) {
-    if (held.has(key) || excluded.has(key)) continue;
+    if (inProgress.has(key) || ended.has(key)) continue;
     const vm = snapshot.vmOf(key);
     const need = powerNeed(action, { target, vm, vmi: vm && snapshot.vmiOf(vm), owner: vm && snapshot.poolOf(vm) });
     if (need.need === 'excluded' || need.need === 'deferred') skipped.add(key, need.why, need.need === 'excluded');
     if (need.need === 'deferred' || need.need === 'act') open++;
-    if (need.need === 'act') free.push(vm!);
+    const why = need.need === 'act' ? whyNot(vm!) : null;
+    if (why !== null) skipped.add(key, why, false);
+    else if (need.need === 'act') free.push(vm!);
   }
   return { free, open, skipped: inShort(skipped.all) };
 }
 
-/** Takes at most `most` of these VMs while there is room, and says which limits are reached. */
+/** Takes these VMs while there is room, and says which limits are reached. */
 export function takeVms(
   { action, snapshot }: Pick<PowerPlanInput, 'action' | 'snapshot'>,
   ordered: Iterable<VmView>,
   room: Room,
-  most: number,
 ): Pick<PowerPlan, 'take' | 'full'> {
   const full = new Set<string>();
   const take: PowerPlan['take'] = [];
   for (const vm of ordered) {
-    if (take.length >= most) break;
     const why = room.whyNot(vm);
     if (why === null) {
+      const live = liveVmi(snapshot.vmiOf(vm));
       take.push({
         vm: namespacedName(vm),
         uid: vm.uid,
-        wasDown: room.counts(vm),
-        ...(action === 'Start' ? {} : graceOf(liveVmi(snapshot.vmiOf(vm)))),
+        ...(live !== undefined && { vmi: live.uid }),
+        ...(action === 'Start' ? {} : graceOf(live)),
+        ...(room.counts(vm) && { wasDown: true }),
       });
       room.take(vm);
     } else if (!full.has(why)) full.add(full.size < MAX_FULL_BUDGETS ? why : 'other pools are full too');

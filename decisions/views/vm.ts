@@ -3,6 +3,7 @@ import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Identity } from '../../api/ownership.ts';
 import type { StandbyState } from '../../api/pool/pool.ts';
 import type { TransitionRecord } from '../machine-types/transition.ts';
+import type { PowerNote } from '../power/note.ts';
 import type { Operation } from './operation.ts';
 
 /**
@@ -77,6 +78,8 @@ export interface VmView {
    * well yet.
    */
   transitionMark: string | null;
+  /** What the run has noted that has last started, stopped or restarted it; null without. */
+  power: PowerNote | null;
   /** KubeVirt's `status.created`: the VM has a VMI. */
   hasVmi: boolean;
   ready: boolean;

@@ -254,7 +254,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   }
 
   async #take(take: TransitionObservation['take']): Promise<void> {
-    const takenAt = Date.now();
+    const since = Date.now();
     const { counts } = this.#state;
     this.#state.counts = {
       ...counts,
@@ -262,7 +262,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
       restarting: counts.restarting + take.length,
     };
     await this.begin(
-      take.map((one) => ({ ...one, takenAt })),
+      take.map((one) => ({ ...one, since })),
       (vms) => beginTransitionRestarts.executeWithOptions(named('restart', vms), [{ ...this.#restartRequest(), vms }]),
     );
   }
@@ -270,7 +270,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   protected keepOutcome({ vm, end, why = '' }: PowerOutcome, held: VmiInProgress | undefined): void {
     if (end === 'Restarted') this.#state.restarted++;
     if (end !== 'Failed') return;
-    const wasAvailable = held?.wasDown === false;
+    const wasAvailable = held !== undefined && held.wasDown !== true;
     if (wasAvailable) this.#state.broken++;
     this.#fail({ vm, why }, { ...(held === undefined ? {} : { uid: held.uid }), wasAvailable });
   }

@@ -1,18 +1,19 @@
-import { continueAsNew, log, proxyActivities } from '@temporalio/workflow';
+import { continueAsNew, log } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
-import type { PowerActivities, PowerObservation } from '../../activities/power/power.ts';
+import type { PowerActivities } from '../../activities/power/power.ts';
+import type { ActedOn, ChangedPower } from '../../activities/power/request.ts';
 import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decisions/power/action.ts';
-import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
+import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { isTripped, powerOutline, type PowerProgress } from '../../decisions/power/progress.ts';
 import { bytesOfRecords, noteFailure } from '../../decisions/power/size.ts';
 import { onQuery } from '../handlers.ts';
 import { Journal } from '../history/journal.ts';
 import { powerProgress } from '../messages.ts';
-import { waitingActivities } from '../queues.ts';
+import { actingActivities } from '../queues.ts';
 import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
 import { Run, type RunState } from '../runs/run.ts';
@@ -43,29 +44,30 @@ export interface PowerVmsInput {
 export interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'failed' | 'open' | 'skipped' | 'full'> {
   /** VMs that somebody has deleted, stopped or started while they were in progress. */
   gone: string[];
-  /** When a VM was last acted on, or a person asked for something; milliseconds since the epoch. */
+  /** When a VM was last in progress, or a person asked for something; milliseconds since the epoch. */
   lastProgressAt: number;
+  /** Since when people may look closely: since it began, or was asked for something; milliseconds since the epoch. */
+  watchedSince: number;
 }
 
-const awaiting = () => waitingActivities<PowerActivities>('10s');
-// Retried until done: what is impossible comes back as an outcome.
-const { changePower } = proxyActivities<PowerActivities>({
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '500ms', maximumInterval: '10s' },
-});
+/** News is told after a part of the time for which people have waited, and within these limits, in milliseconds. */
+const NEWS_PART = 4;
+const SOONEST_MS = 2_000;
+const LATEST_MS = 30_000;
+
+const acting = () => actingActivities<PowerActivities>();
 
 /**
  * Starts, stops or restarts VMs of any owner, a few at a time, and each at most once, whichever process dies: the next
  * only when the last is seen to be ready, or to have stopped. Restarts keep within the budgets of the pools that own
  * the VMs, too.
  *
- * Each turn waits until there is something to do, records which VMs it takes, and only then acts on them.
+ * One activity acts on the VMs and follows them, and returns when there is something to tell.
  */
 export const powerVms = (input: PowerVmsInput): Promise<PowerProgress & { acts: Act[] }> =>
   withControls(() => new PowerRun(input).carryOut());
 
-class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
+class PowerRun extends Run<ActedOn, ChangedPower, PowerDoing> {
   readonly #input: PowerVmsInput;
   readonly #state: PowerState;
   readonly #chosen: number;
@@ -85,6 +87,7 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
   }
 
   async carryOut(): Promise<PowerProgress & { acts: Act[] }> {
+    this.touch(Object.keys(this.#input.chosen).map((namespace) => `${namespace}/`));
     this.showNow();
     await this.untilOver();
     this.showEnd();
@@ -124,75 +127,57 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
     return isTripped(this.#state.failed, this.#input.maxFailures);
   }
 
-  protected override isDone({ open }: PowerObservation): boolean {
+  protected override isDone({ open }: ChangedPower): boolean {
     return open === 0;
   }
 
   protected override onAsked(): void {
-    this.#state.lastProgressAt = Date.now();
+    Object.assign(this.#state, { lastProgressAt: Date.now(), watchedSince: Date.now(), digest: null });
     super.onAsked();
   }
 
-  protected observe(): Promise<PowerObservation> {
-    const state = this.#state;
-    const names = state.inProgress.map(({ vm }) => vm);
-    const words = names.length === 0 ? 'look for VMs whose turn it is' : `wait for ${formatNames(names)}`;
-    return awaiting().awaitPower.executeWithOptions({ summary: summary(words) }, [
+  protected observe(): Promise<ChangedPower> {
+    const { maxFailures, ...input } = this.#input;
+    const { inProgress, done, gone, failed, digest, watchedSince, ...state } = this.#state;
+    const doing = `${ACTION_LABELS[input.action].verb} VMs`;
+    const names = inProgress.map(({ vm }) => vm);
+    const words = names.length === 0 ? doing : `${doing}; wait for ${formatNames(names)}`;
+    const newsMs = Math.min(Math.max((Date.now() - watchedSince) / NEWS_PART, SOONEST_MS), LATEST_MS);
+    return acting().changePower.executeWithOptions({ summary: summary(words) }, [
       {
-        ...pick(this.#input, ['action', 'atOnce', 'deadlineMs']),
-        ...pick(state, ['minVersions', 'notBefore', 'lastProgressAt', 'digest']),
-        inProgress: [...state.inProgress],
-        excluded: this.#spent(),
+        ...pick(input, ['action', 'atOnce', 'deadlineMs', 'requestedBy', 'reason']),
+        ...pick(state, ['minVersions', 'lastProgressAt']),
+        inProgress: [...inProgress],
+        ended: [...done, ...gone, ...failed.map(({ vm }) => vm)],
         takes: this.mayTouch(),
+        mayFail: maxFailures - failed.filter(({ wasDown }) => !wasDown).length,
+        reportMs: digest === null ? 0 : newsMs,
+        digest,
       },
     ]);
   }
 
-  /**
-   * VMs that are not taken again. A restarted VM has another VMI, which says enough; of a VM that was started, or
-   * stopped, and is not any more, only the run knows that somebody else has done that since.
-   */
-  #spent(): string[] {
-    const { done, failed, gone } = this.#state;
-    return [...failed.map(({ vm }) => vm), ...(this.#input.action === 'Restart' ? [] : [...done, ...gone])];
+  protected keep({ settled, open, skipped, full, digest, inProgress, lastProgressAt }: ChangedPower): void {
+    const known = new Set(this.#state.inProgress.map(({ vm }) => vm));
+    const others = [...settled, ...inProgress].filter(({ vm }) => !known.has(vm));
+    const since = Math.min(...others.map((one) => one.since ?? Date.now()));
+    const vms = others.map(({ vm }) => vm);
+    if (vms.length > 0) this.journal.begin({ ...this.recorded(), vms, time: new Date(since).toISOString() });
+    Object.assign(this.#state, { open, skipped, full, digest, inProgress, lastProgressAt });
   }
 
-  protected keep({ settled, open, skipped, full, digest }: PowerObservation): void {
-    Object.assign(this.#state, { open, skipped, full, digest });
-    if (settled.length > 0) this.#state.lastProgressAt = Date.now();
-  }
-
-  protected keepOutcome({ vm, end, why = '' }: PowerOutcome, held: VmInProgress | undefined): void {
+  protected keepOutcome({ vm, end, why = '', wasDown }: PowerOutcome): void {
     const { action } = this.#input;
     if (end === ACTION_LABELS[action].done) this.#state.done.push(vm);
     if (end === 'Gone') this.#state.gone.push(vm);
     if (end !== 'Failed') return;
-    noteFailure(this.#state.failed, { vm, why, wasDown: held?.wasDown ?? false });
+    noteFailure(this.#state.failed, { vm, why, wasDown: wasDown === true });
     log.warn(`could not ${ACTION_LABELS[action].verb} a VM`, { vm, why });
   }
 
-  protected async act({ take }: PowerObservation): Promise<void> {
-    if (take.length === 0 || !this.mayTouch()) return;
-    const state = this.#state;
-    const takenAt = Date.now();
-    state.open -= take.length;
-    const deferred = await this.begin(
-      take.map((vm) => ({ ...vm, takenAt })),
-      (vms) =>
-        changePower.executeWithOptions(
-          { summary: summary(`${ACTION_LABELS[this.#input.action].verb} ${formatNames(vms)}`) },
-          [
-            {
-              vms,
-              ...pick(this.#input, ['action', 'atOnce', 'requestedBy', 'reason']),
-              minVersions: state.minVersions,
-              inProgress: [...state.inProgress],
-            },
-          ],
-        ),
-    );
-    state.open += deferred;
-    if (state.deferrals === 0) state.lastProgressAt = Date.now();
+  /** The look has acted already. */
+  protected act(): Promise<void> {
+    return Promise.resolve();
   }
 
   protected continueAsNew(): Promise<never> {
@@ -212,6 +197,7 @@ const begun = (): PowerState => ({
   aborted: null,
   digest: null,
   lastProgressAt: Date.now(),
+  watchedSince: Date.now(),
   notBefore: 0,
   deferrals: 0,
   minVersions: {},

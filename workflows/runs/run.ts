@@ -1,8 +1,9 @@
 import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import type { ActedOn } from '../../activities/power/request.ts';
 import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
+import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { withNamespaces } from '../../decisions/runs/namespaces.ts';
 import type { ControlledRun } from '../../decisions/runs/user-request.ts';
 import type { Journal } from '../history/journal.ts';
@@ -10,7 +11,7 @@ import { DroverNamespaces, DroverPhase } from '../search-attributes.ts';
 import { RunControls } from './run-controls.ts';
 
 /** What every run hands to the next when its history has grown long: plain data. */
-export interface RunState<Vm extends VmInProgress = VmInProgress> extends ControlledRun {
+export interface RunState<Vm extends ActedOn = ActedOn> extends ControlledRun {
   inProgress: Vm[];
   /** Digest of what the last observation reported. */
   digest: string | null;
@@ -42,7 +43,7 @@ type Phase<Working extends string> = Working | 'Paused' | 'Complete' | 'Failed' 
  * until there is something to do, records which VMs it takes, and only then acts. `Working`: its phases while it is
  * neither paused nor over.
  */
-export abstract class Run<Vm extends VmInProgress, Found extends Observation, Working extends string> {
+export abstract class Run<Vm extends ActedOn, Found extends Observation, Working extends string> {
   protected readonly controls: RunControls;
   protected phase: Phase<Working>;
   protected readonly journal: Journal;

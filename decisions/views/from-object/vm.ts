@@ -17,6 +17,7 @@ import type { Json } from '../../lib/json.ts';
 import { recordOf } from '../../machine-types/record.ts';
 import { formerMemberOf } from '../../membership/former-member.ts';
 import { isMadeAgain, memberOf } from '../../membership/member-of.ts';
+import { powerNoteOf } from '../../power/note.ts';
 import { isProtected } from '../../scaling/protection.ts';
 import { kindOf } from '../owner-kind.ts';
 import { roleOf, type VmView } from '../vm.ts';
@@ -85,6 +86,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     preference: preferenceOf(vm),
     transition: recordOf(metadata.annotations),
     transitionMark: internOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
+    power: powerNoteOf(metadata.annotations),
     hasVmi: status?.created ?? false,
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',

@@ -1,10 +1,12 @@
+import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
 import { Changes } from '../../../activities/cache/changes.ts';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { NoPlace } from '../../../activities/disruption-budget/in-place.ts';
-import type { Begun, DisruptionMethod, WaveStop } from '../../../activities/disruption/method.ts';
-import { disrupt, type WaveResult } from '../../../activities/disruption/wave.ts';
+import type { Begun, DisruptionMethod, Turn, WaveProgress, WaveStop } from '../../../activities/disruption/method.ts';
+import { Refusals } from '../../../activities/disruption/refusals.ts';
+import { disrupt, type WaveOptions, type WaveResult } from '../../../activities/disruption/wave.ts';
 import { withGracefulCancel } from '../../../activities/lib/graceful-cancel.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
@@ -23,6 +25,9 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   readonly taken: string[] = [];
   readonly back = new Set<string>();
   readonly down = new Set<string>();
+  vms: Held[] = [];
+  dueAt = Infinity;
+  readonly refusals = new Refusals();
   readonly outcomes = new Map<string, Outcome>();
   readonly queued: (name: string) => boolean;
   mostDown = 0;
@@ -39,17 +44,26 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
     this.looks++;
     return this.why;
   }
-  isQueued = ({ name }: Held): boolean => this.queued(name);
-  room = (onTheirWay: readonly string[]): number => this.most - onTheirWay.length;
-  costs = ({ name }: Held): boolean => !this.down.has(name);
+  turn({ busy, ended }: WaveProgress, now: number): Turn<Held> {
+    const waiting = this.vms.filter(({ name }) => !busy.has(name) && !ended.has(name));
+    const full = this.refusals.whyNot('', now);
+    let room = full === null ? this.most - busy.size : 0;
+    const next = waiting.filter(({ name }) => this.down.has(name) || room-- > 0);
+    const whyNot = full ?? 'the disruption budget is used up';
+    return { next, waiting, open: waiting.length, whyNot, dueAt: this.dueAt, times: this.refusals.times };
+  }
   begin = ({ name: vm }: Held, since: number): Begun => ({ vm, since });
   isNews = ({ end }: Outcome): boolean => end !== 'done';
-  givenBack = ({ name: vm }: Held, { why }: WaveStop): Outcome => ({ vm, end: 'left', why });
+  givenBack = ({ name: vm }: Held, { why }: WaveStop): Outcome | null => ({ vm, end: 'left', why });
 
   async take({ name }: Held): Promise<Outcome | NoPlace | null> {
     this.taken.push(name);
     const instead = this.instead.shift();
-    if (instead !== undefined) return instead();
+    if (instead !== undefined) {
+      const outcome = await instead();
+      if (outcome instanceof NoPlace) this.refusals.note('', outcome.whyNot);
+      return outcome;
+    }
     this.mostDown = Math.max(this.mostDown, this.taken.filter((one) => !this.back.has(one)).length);
     return null;
   }
@@ -61,13 +75,17 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
 }
 
 interface Run {
-  result: Promise<WaveResult<Outcome>>;
+  result: Promise<WaveResult<Outcome, Begun>>;
   /** Has the wave look again. */
   look: () => void;
   env: MockActivityEnvironment;
 }
 
-function run(fleet: Fleet, names: readonly string[], { begun = [] }: { begun?: Begun[] } = {}): Run {
+interface Options extends Pick<WaveOptions<Held, Begun>, 'idleMs' | 'idleSince' | 'reportMs'> {
+  begun: Begun[];
+}
+
+function run(fleet: Fleet, names: readonly string[], options: Partial<Options> = {}): Run {
   const cache = {
     subscribe: () => () => {},
     lost: new AbortController().signal,
@@ -75,12 +93,24 @@ function run(fleet: Fleet, names: readonly string[], { begun = [] }: { begun?: B
   } as unknown as ClusterCache;
   const changes = new Changes(cache, new AbortController().signal, () => true);
   const env = new MockActivityEnvironment();
-  const vms = names.map((name) => ({ name }));
-  const result = env.run(() =>
-    withGracefulCancel((asked) =>
-      disrupt(fleet, { vms, begun, cache, changes, asked, concurrency: 8, keyOf: (name) => name }),
-    ),
-  ) as Promise<WaveResult<Outcome>>;
+  const { begun = [], ...more } = options;
+  const known = new Map(begun.map((one) => [one.vm, one]));
+  fleet.vms = names.map((name) => ({ name }));
+  const how = {
+    begun: fleet.vms.flatMap((held) => (known.has(held.name) ? [{ held, begun: known.get(held.name)! }] : [])),
+    halfDone: fleet.vms.filter(({ name }) => !known.has(name) && !fleet.queued(name)),
+    cache,
+    changes,
+    concurrency: 8,
+    keyOf: (name: string) => name,
+    idleMs: 2_000,
+    idleSince: null,
+    reportMs: 60_000,
+    ...more,
+  };
+  const result = env.run(() => withGracefulCancel((asked) => disrupt(fleet, { ...how, asked }))) as Promise<
+    WaveResult<Outcome, Begun>
+  >;
   return { result, look: () => changes.poke(), env };
 }
 
@@ -161,6 +191,8 @@ test('what is stopped begins no further VM, and those on their way are followed'
   expect(told).toEqual({
     outcomes: [{ vm: 'b', end: 'left', why: 'paused by anna' }],
     begun: [{ vm: 'a', since: expect.any(Number) as number }],
+    isOver: false,
+    idleSince: null,
   });
   expect(fleet.taken).toEqual(['a']);
 });
@@ -206,7 +238,7 @@ test('a wave with nothing to tell says every ten minutes that it still waits, an
   vi.useFakeTimers({ toFake: ['Date'] });
   try {
     const fleet = new Fleet();
-    let told: WaveResult<Outcome> | undefined;
+    let told: WaveResult<Outcome, Begun> | undefined;
     const { result, look } = run(fleet, ['a', 'b']);
     void result.then((found) => (told = found));
     await until(() => fleet.taken.length === 1, look);
@@ -221,4 +253,28 @@ test('a wave with nothing to tell says every ten minutes that it still waits, an
   } finally {
     vi.useRealTimers();
   }
+});
+
+test('what others must learn of is told at its time, though no VM has an outcome, and is told of whom it has begun with', async () => {
+  const fleet = new Fleet();
+  fleet.dueAt = 0;
+  const { result } = run(fleet, ['a', 'b']);
+  expect(await result).toMatchObject({ outcomes: [], begun: [{ vm: 'a' }], isOver: false });
+  expect(fleet.taken).toEqual(['a']);
+});
+
+test('VMs that have no outcome if they are given back stay to be done, and the wave says when it was last busy', async () => {
+  const fleet = new Fleet();
+  fleet.givenBack = () => null;
+  fleet.most = 0;
+  const idleSince = Date.now() - 1_000;
+  const { result } = run(fleet, ['a'], { idleMs: 1_100, idleSince });
+  expect(await result).toEqual({ outcomes: [], begun: [], isOver: true, idleSince });
+});
+
+test('a cancellation that an act meets costs its VM nothing', async () => {
+  const fleet = new Fleet();
+  fleet.instead.push(() => Promise.reject(new CancelledFailure('the activity was asked to end')));
+  fleet.back.add('a');
+  expect((await run(fleet, ['a']).result).outcomes).toEqual([{ vm: 'a', end: 'done' }]);
 });

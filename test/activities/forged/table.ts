@@ -198,7 +198,6 @@ export const TABLE: Record<ActivityName, Row> = {
   plan: { reads: true },
   planReplicaSet: { reads: true },
   awaitRemoval: { reads: true },
-  awaitPower: { reads: true },
   awaitTransition: { reads: true },
   preflightTransition: { reads: true },
   checkMachineTypes: { reads: true },

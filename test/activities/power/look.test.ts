@@ -24,19 +24,22 @@ test('an observation stays small, however many VMs there are and however long th
     chosenUids: { ofThisRun: () => Promise.resolve(chosen) },
     stopping: new AbortController().signal,
   };
-  const { awaitPower } = createPowerActivities(options as unknown as PowerActivityOptions);
+  const { changePower } = createPowerActivities(options as unknown as PowerActivityOptions);
   const pace = {
     action: 'Restart' as const,
     atOnce: 1,
     inProgress: [],
     minVersions: {},
-    excluded: [],
+    ended: [],
     deadlineMs: 1,
     takes: true,
-    notBefore: 0,
+    mayFail: 0,
+    requestedBy: 'ann',
+    reason: null,
+    reportMs: 0,
     lastProgressAt: 0,
   };
-  const look = await new MockActivityEnvironment().run(awaitPower, { ...pace, digest: null });
+  const look = await new MockActivityEnvironment().run(changePower, { ...pace, digest: null });
   expect(look).toMatchObject({ isOver: true, skipped: [{ count: 500 }] });
   expect(JSON.stringify(look).length).toBeLessThan(4_000);
 });

@@ -36,15 +36,12 @@ describe('the time of a VM that restarts counts', () => {
 
 test('a restart and a stop by hand give a guest its time', () => {
   const vmi = old({ deleting: true });
-  const held = { vm: 'shop/web-1', uid: vm.uid, wasDown: false, takenAt: T, ...graceOf(vmi) };
+  const held = { vm: 'shop/web-1', uid: vm.uid, since: T, ...graceOf(vmi) };
   const snapshot = { vmOf: () => vm, vmiOf: () => vmi, poolOf: () => undefined };
-  for (const [action, chosen] of [
-    ['Restart', 'old'],
-    ['Stop', vm.uid],
-  ] as const)
-    expect(
-      deadlineOf(held, { action, chosen: new Map([['shop/web-1', chosen]]), snapshot, deadlineMs: 20_000, now: T }),
-    ).toBe(T + HOUR + KILL + 20_000);
+  for (const action of ['Restart', 'Stop'] as const)
+    expect(deadlineOf({ ...held, vmi: vmi.uid }, { action, snapshot, deadlineMs: 20_000, now: T })).toBe(
+      T + HOUR + KILL + 20_000,
+    );
 });
 
 test('a VMI shuts down until Kubernetes kills it, or it has ended', () => {

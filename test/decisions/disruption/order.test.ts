@@ -43,11 +43,11 @@ function restarted(fleet: Fleet): string[] {
     action: 'Restart',
     chosen: new Map([...byKey].map(([key, vm]) => [key, vmiOf(vm)!.uid])),
     snapshot: { vmOf: (key) => byKey.get(key), vmiOf, poolOf: () => ({ pool: { ...pool, status }, vms: () => vms }) },
-    inProgress: [],
-    excluded: new Set(),
+    inProgress: new Set(),
+    ended: new Set(),
+    whyNot: () => null,
     atOnce: vms.length,
     takes: true,
-    deadlineMs: 600_000,
     now: NOW,
   });
   return take.map(({ vm }) => byKey.get(vm)!.name);

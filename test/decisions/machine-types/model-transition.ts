@@ -68,7 +68,7 @@ export class ModelTransition {
     this.#insistently(plan.pools, luck, () => this.#changePool());
     this.#insistently(plan.patch, luck, (key) => this.#patch(key));
     const { now } = this.#cluster;
-    this.inProgress.push(...plan.take.map((one) => ({ ...one, takenAt: now })));
+    this.inProgress.push(...plan.take.map((one) => ({ ...one, since: now })));
     const names = plan.take.map(({ vm }) => vm);
     const waiting = new Set(names);
     const givenBack = new Set<string>();
@@ -93,7 +93,8 @@ export class ModelTransition {
 
   #settle({ settled }: TransitionPlan): void {
     for (const { vm, end } of settled) {
-      const wasAvailable = this.inProgress.find((one) => one.vm === vm)?.wasDown === false;
+      const held = this.inProgress.find((one) => one.vm === vm);
+      const wasAvailable = held !== undefined && held.wasDown !== true;
       this.inProgress = this.inProgress.filter((one) => one.vm !== vm);
       if (end === 'Failed') this.failed.push({ vm, wasAvailable });
       if (end === 'Failed' && wasAvailable) this.broken++;

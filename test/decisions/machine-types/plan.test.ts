@@ -55,8 +55,7 @@ const heldOf = (vm: VmView, fields: Partial<VmiInProgress> = {}): VmiInProgress 
   vm: namespacedName(vm),
   uid: vm.uid,
   vmi: 'the last',
-  wasDown: false,
-  takenAt: NOW,
+  since: NOW,
   ...fields,
 });
 
@@ -193,7 +192,7 @@ describe('a VM in progress', () => {
   });
   test('is waited for until its type is known', () => {
     expect(end({ machineType: null })).toMatchObject({ settled: [], counts: { restarting: 1 } });
-    expect(end({ machineType: null }, { takenAt: 0 }).settled).toMatchObject([
+    expect(end({ machineType: null }, { since: 0 }).settled).toMatchObject([
       { end: 'Failed', why: 'not ready in time: it waited for its machine type to be known' },
     ]);
   });

@@ -14,8 +14,14 @@ import {
   type VmsSnapshot,
 } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
-import type { Verification, VmInProgress } from '../../../decisions/power/outcome.ts';
-import { MAX_IN_PROGRESS, planPower, type PowerPlanInput } from '../../../decisions/power/plan.ts';
+import {
+  outcomeOf,
+  type OutcomeInput,
+  type PowerOutcome,
+  type Verification,
+  type VmInProgress,
+} from '../../../decisions/power/outcome.ts';
+import { planPower, type PowerPlan, type PowerPlanInput } from '../../../decisions/power/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
@@ -66,14 +72,16 @@ function aFullPool(vm: VmView): OwningPool {
 
 const chosenOf = (vms: VmView[]): Chosen => new Map(vms.map((vm) => [namespacedName(vm), aVmi(vm).uid]));
 
-function plan(context: Scene, input: Partial<PowerPlanInput> = {}) {
+type Input = Partial<Omit<PowerPlanInput, 'inProgress'> & { inProgress: VmInProgress[] }>;
+
+function plan(context: Scene, { inProgress = [], ...input }: Input = {}): PowerPlan {
   const snapshot = snapshotOf(context);
   const rest = {
-    inProgress: [],
+    inProgress: new Set(inProgress.map(({ vm }) => vm)),
     action: 'Restart' as const,
-    excluded: new Set<string>(),
+    ended: new Set<string>(),
+    whyNot: () => null,
     atOnce: 1,
-    deadlineMs: DEADLINE_MS,
     takes: true,
     now: 1_000_000,
   };
@@ -83,8 +91,7 @@ function plan(context: Scene, input: Partial<PowerPlanInput> = {}) {
 const held = (vm: VmView, fields: Partial<VmInProgress>): VmInProgress => ({
   vm: namespacedName(vm),
   uid: vm.uid,
-  wasDown: false,
-  takenAt: 1_000_000,
+  since: 1_000_000,
   ...fields,
 });
 const named = (count: number, fields: Partial<VmView> = NOBODYS): VmView[] =>
@@ -134,9 +141,9 @@ describe('what is taken', () => {
     expect(plan({ vms: named(3) }, { takes: false })).toMatchObject({ take: [], open: 3, full: [] });
   });
 
-  test('never more at once than can be said in a page', () => {
-    const { take, open } = plan({ vms: named(600) }, { atOnce: 600 });
-    expect(take.length).toBe(MAX_IN_PROGRESS);
+  test('as many at once as there is room for', () => {
+    const { take, open } = plan({ vms: named(600) }, { atOnce: 550 });
+    expect(take.length).toBe(550);
     expect(open).toBe(600);
   });
 
@@ -181,9 +188,18 @@ describe('what is taken', () => {
     expect(plan({ vms: named(2, {}), pool: settledPool({ replicas: 2 }, 'WaitingForApproval') }).take.length).toBe(1);
   });
 
+  test('not what was refused a moment ago, which is waited for', () => {
+    const input: Input = { whyNot: ({ name }) => (name === 'vm-1' ? 'another has the place' : null), atOnce: 2 };
+    expect(plan({ vms: named(2) }, input)).toMatchObject({
+      take: [{ vm: 'shop/vm-2' }],
+      open: 2,
+      skipped: [{ why: 'another has the place', isExcluded: false, vms: ['shop/vm-1'] }],
+    });
+  });
+
   test('not what has failed', () => {
     const vms = named(2);
-    expect(plan({ vms }, { excluded: new Set(['shop/vm-1']), atOnce: 2 })).toMatchObject({
+    expect(plan({ vms }, { ended: new Set(['shop/vm-1']), atOnce: 2 })).toMatchObject({
       take: [{ vm: 'shop/vm-2' }],
       open: 1,
     });
@@ -240,14 +256,22 @@ describe('what becomes of a VM in progress', () => {
     changed: Partial<VmView> | null,
     vmiFields: Partial<VmiView> | null,
     fields: Partial<VmInProgress> = {},
-  ) => {
+    input: Partial<OutcomeInput> = {},
+  ): Omit<PowerOutcome, 'since'>[] => {
     const now = { ...vm, ...changed };
     const context = {
       vms: changed === null ? [] : [now],
       vmis: vmiFields === null ? [] : [aVmi(now, { uid: 'the next', ...vmiFields })],
     };
-    return plan(context, { chosen: chosenOf([vm]), inProgress: [held(vm, fields)] }).settled;
+    const rest = { action: 'Restart' as const, snapshot: snapshotOf(context), deadlineMs: DEADLINE_MS, now: 1_000_000 };
+    const outcome = outcomeOf(held(vm, { vmi: aVmi(vm).uid, ...fields }), { ...rest, ...input });
+    if (outcome === null) return [];
+    const { since, ...other } = outcome;
+    expect(since).toBe(fields.since ?? 1_000_000);
+    return [other];
   };
+  const verified = (verification: Verification, since = 1_000_000) =>
+    settled({}, {}, { since }, { verify: () => verification });
   test('restarted, once another VMI is ready', () =>
     expect(settled({}, {})).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]));
   test('waited for until then', () => {
@@ -269,33 +293,22 @@ describe('what becomes of a VM in progress', () => {
     ]);
   });
   test('failed, once its deadline has passed, and why', () => {
-    const takenAt = 1_000_000 - DEADLINE_MS;
-    expect(settled({ ready: false }, { ready: false, whyNotReady: 'no node takes it' }, { takenAt })).toEqual([
+    const since = 1_000_000 - DEADLINE_MS;
+    expect(settled({ ready: false }, { ready: false, whyNotReady: 'no node takes it' }, { since })).toEqual([
       { vm: 'shop/vm-1', end: 'Failed', why: 'not ready in time: it waited for it to be ready: no node takes it' },
     ]);
-    expect(settled({}, { uid: aVmi(vm).uid }, { takenAt })).toMatchObject([
+    expect(settled({}, { uid: aVmi(vm).uid }, { since })).toMatchObject([
       { why: 'not ready in time: it waited for its restart' },
     ]);
-    expect(settled({}, { ready: false }, { takenAt: takenAt + 1 })).toEqual([]);
-  });
-  test('one that has just failed is not taken again, though its VMI is still the one that was chosen', () => {
-    const late = { inProgress: [held(vm, { takenAt: 1_000_000 - DEADLINE_MS })], atOnce: 2 };
-    expect(plan({ vms: [vm] }, late)).toMatchObject({ settled: [{ end: 'Failed' }], take: [], open: 0 });
+    expect(settled({}, { ready: false }, { since: since + 1 })).toEqual([]);
   });
   test('more may be asked of its VMI than to be ready', () => {
-    const back = { vms: [vm], vmis: [aVmi(vm, { uid: 'the next' })] };
-    const end = (is: Verification, takenAt = 1_000_000) =>
-      plan(back, {
-        chosen: chosenOf([vm]),
-        inProgress: [held(vm, { takenAt })],
-        verify: (_vm, vmiFields) => (vmiFields.uid === 'the next' ? is : { is: 'well' }),
-      }).settled;
-    expect(end({ is: 'well' })).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]);
-    expect(end({ is: 'wrong', why: 'it is another' })).toEqual([
+    expect(verified({ is: 'well' })).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]);
+    expect(verified({ is: 'wrong', why: 'it is another' })).toEqual([
       { vm: 'shop/vm-1', end: 'Failed', why: 'it is another' },
     ]);
-    expect(end({ is: 'unknown', waitsFor: 'its type' })).toEqual([]);
-    expect(end({ is: 'unknown', waitsFor: 'its type' }, 0)).toMatchObject([
+    expect(verified({ is: 'unknown', waitsFor: 'its type' })).toEqual([]);
+    expect(verified({ is: 'unknown', waitsFor: 'its type' }, 0)).toMatchObject([
       { end: 'Failed', why: 'not ready in time: it waited for its type' },
     ]);
   });
@@ -389,23 +402,26 @@ class Run {
   turn(between: (key: string) => void = () => {}): void {
     const { now, snapshot } = this.#model;
     const { chosen, inProgress, failed, most: atOnce } = this;
-    const found = planPower({
-      chosen,
-      snapshot,
-      inProgress,
-      action: 'Restart',
-      excluded: failed,
-      atOnce,
-      deadlineMs: DEADLINE_MS,
-      takes: true,
-      now,
-    });
-    for (const { vm, end } of found.settled) {
+    const settled = inProgress.flatMap(
+      (one) => outcomeOf(one, { action: 'Restart', snapshot, deadlineMs: DEADLINE_MS, now }) ?? [],
+    );
+    for (const { vm, end } of settled) {
       this.inProgress = this.inProgress.filter((one) => one.vm !== vm);
       if (end === 'Failed') failed.add(vm);
     }
+    const found = planPower({
+      chosen,
+      snapshot,
+      inProgress: new Set(this.inProgress.map(({ vm }) => vm)),
+      action: 'Restart',
+      ended: failed,
+      whyNot: () => null,
+      atOnce,
+      takes: true,
+      now,
+    });
     this.open = found.open;
-    this.inProgress.push(...found.take.map((one) => ({ ...one, takenAt: now })));
+    this.inProgress.push(...found.take.map((one) => ({ ...one, since: now })));
     const waiting = new Set(found.take.map(({ vm }) => vm));
     for (const { vm: key } of found.take) {
       between(key);

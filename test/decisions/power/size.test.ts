@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { newestActs } from '../../../decisions/history/act.ts';
-import { MAX_IN_PROGRESS } from '../../../decisions/power/plan.ts';
 import {
   bytesOfNames,
   bytesOfRecords,
@@ -37,9 +36,8 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   const long = 'é'.repeat(10_000);
   const keys = names.map((name) => `${namespace}/${name}`);
   const all = keys.slice(0, 50);
-  const inProgress = keys
-    .splice(0, MAX_IN_PROGRESS)
-    .map((vm) => ({ vm, uid: UID, wasDown: false, takenAt: 1_700_000_000_000 }));
+  // What is in progress takes less than what has failed.
+  const inProgress = keys.splice(0, 250).map((vm) => ({ vm, since: 1_700_000_000_000 }));
   const groups = Array.from({ length: 50 }, (_, n) => ({
     why: `${n}${long}`,
     isExcluded: false,
@@ -57,6 +55,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   const rest = {
     digest: '0123456789abcdef',
     lastProgressAt: 1_700_000_000_000,
+    watchedSince: 1_700_000_000_000,
     notBefore: 0,
     deferrals: 0,
     minVersions: { vms: '9'.repeat(20) },

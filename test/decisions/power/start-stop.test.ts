@@ -4,7 +4,7 @@ import { isAtRest } from '../../../decisions/disruption-budget/availability.ts';
 import { namespacedName, type VmsSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
-import type { VmInProgress } from '../../../decisions/power/outcome.ts';
+import { outcomeOf, type VmInProgress } from '../../../decisions/power/outcome.ts';
 import { planPower } from '../../../decisions/power/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -92,24 +92,26 @@ describe('a stop', () => {
 });
 
 describe('what becomes of a VM in progress', () => {
-  const settled = (action: PowerAction, vm: VmView | null, vmi: Partial<VmiView> | null, takenAt = NOW) => {
+  const settled = (action: PowerAction, vm: VmView | null, vmi: Partial<VmiView> | null, since = NOW) => {
     const snapshot: VmsSnapshot = {
       vmOf: () => vm ?? undefined,
       vmiOf: (one) => (vmi === null ? undefined : aVmi(one, vmi)),
       poolOf: () => undefined,
     };
-    const held = { vm: namespacedName(running), uid: running.uid, wasDown: false, takenAt };
-    return planPower({
+    const held = { vm: namespacedName(running), uid: running.uid, since };
+    const outcome = outcomeOf(held, { action, snapshot, deadlineMs: DEADLINE_MS, now: NOW });
+    const found = planPower({
       action,
       chosen: new Map([[held.vm, held.uid]]),
       snapshot,
-      inProgress: [held],
-      excluded: new Set(),
+      inProgress: new Set(outcome === null ? [held.vm] : []),
+      ended: new Set(outcome === null ? [] : [held.vm]),
+      whyNot: () => null,
       atOnce: 2,
-      deadlineMs: DEADLINE_MS,
       takes: true,
       now: NOW,
     });
+    return { settled: outcome === null ? [] : [outcome], take: found.take };
   };
   const late = NOW - DEADLINE_MS;
 
@@ -154,8 +156,8 @@ describe('what becomes of a VM in progress', () => {
       late,
       [{ end: 'Failed', why: 'not stopped in time: it waited for its VMI to stop' }],
     ],
-  ])('%s', (...[, action, vm, vmi, takenAt, ends]) => {
-    const found = settled(action, vm, vmi, takenAt);
+  ])('%s', (...[, action, vm, vmi, since, ends]) => {
+    const found = settled(action, vm, vmi, since);
     expect(found.settled).toMatchObject(ends);
     expect(found.take).toEqual([]);
   });
@@ -238,20 +240,22 @@ class Model {
       vmiOf: (vm) => this.vmis.get(namespacedName(vm)),
       poolOf: () => undefined,
     };
+    const action = this.#action;
+    for (const one of inProgress)
+      if (outcomeOf(one, { action, snapshot, deadlineMs: DEADLINE_MS, now }) !== null) excluded.add(one.vm);
+    this.inProgress = inProgress.filter(({ vm }) => !excluded.has(vm));
     const found = planPower({
-      action: this.#action,
+      action,
       chosen,
       snapshot,
-      inProgress,
-      excluded,
+      inProgress: new Set(this.inProgress.map(({ vm }) => vm)),
+      ended: excluded,
+      whyNot: () => null,
       atOnce: this.#atOnce,
-      deadlineMs: DEADLINE_MS,
       takes: true,
       now,
     });
-    for (const { vm } of found.settled) excluded.add(vm);
-    this.inProgress = inProgress.filter(({ vm }) => !excluded.has(vm));
-    this.inProgress.push(...found.take.map((one) => ({ ...one, takenAt: now })));
+    this.inProgress.push(...found.take.map((one) => ({ ...one, since: now })));
     this.open = found.open - found.take.length;
     expect(this.inProgress.length).toBeLessThanOrEqual(this.#atOnce);
     for (const { vm: key } of found.take) {

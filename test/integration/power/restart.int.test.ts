@@ -1,8 +1,9 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { POWER_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { abort, pause, resume } from '../../../workflows/messages.ts';
+import { abort, pause, powerIdOf, resume } from '../../../workflows/messages.ts';
 import { DroverNamespaces, DroverPhase } from '../../../workflows/search-attributes.ts';
 import { crashTest, soak, soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
@@ -290,8 +291,19 @@ testOneOf({
     const vms = await TestVms.of(fleet(), each(names, {}));
     const vmis = await vms.vmis();
     // The previous run restarted one VM and was in the middle of the next.
-    const { uid } = (await vms.vm('vm-2')).metadata;
-    const inProgress = [{ vm: vms.key('vm-2'), uid, wasDown: false, takenAt: Date.now() }];
+    const id = powerIdOf('default', 'takes-up');
+    const vm2 = await vms.vm('vm-2');
+    const note = {
+      by: id,
+      since: Date.now(),
+      vmi: vmis['vm-2'],
+      generation: vm2.metadata.generation,
+      notReadySince: null,
+    };
+    await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name: 'vm-2' }, 'merge', {
+      metadata: { annotations: { [POWER_ANNOTATION]: JSON.stringify(note) } },
+    });
+    const inProgress = [{ vm: vms.key('vm-2'), since: Date.now() }];
     await fleet().kube.delete(
       VirtualMachineInstances,
       { namespace: vms.namespace, name: 'vm-2' },
@@ -312,6 +324,7 @@ testOneOf({
       ...before,
       digest: null,
       lastProgressAt: Date.now(),
+      watchedSince: Date.now(),
       notBefore: 0,
       deferrals: 0,
       minVersions: {},
@@ -319,7 +332,7 @@ testOneOf({
       acts: [],
     };
     const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
-    const result = await (await vms.restart({ chosen, carried })).result();
+    const result = await (await vms.restart({ chosen, carried }, id)).result();
     expect(result).toMatchObject({
       phase: 'Complete',
       done: ['vm-1', 'vm-2', 'vm-3'].map((name) => vms.key(name)),

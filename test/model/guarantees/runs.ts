@@ -46,16 +46,21 @@ interface Down {
 export class RunGuarantees extends Check {
   /** By UID of the VM. */
   readonly #down = new Map<string, Down>();
+  /** By run and UID of the VM: what runs that start, stop or restart VMs have done. */
+  readonly #acts = new Set<string>();
 
   onWrite({ resource, before, after }: Write, call: Call | null): void {
     // A VM that has come back may go down again for another cause before the run takes the next one.
     if (resource === VirtualMachineInstances && this.#down.size > 0) this.#forgetThoseBack();
     if (before === undefined || !isByWorker(call)) return;
     if (resource === VirtualMachines) this.#checkScope(before);
+    if (resource === VirtualMachines && after !== undefined && powerOf(before) !== powerOf(after))
+      this.#checkOnce(after);
     if (resource !== VirtualMachineInstances || !isDeletion(before, after)) return;
     const vm = this.world.vm(before.metadata.name) as (Stored & VirtualMachine) | undefined;
     if (vm === undefined) return;
     this.#checkScope(vm);
+    this.#checkOnce(vm);
     this.#checkNeed(vm, before as Stored<VirtualMachineInstance>);
     // Only VMs that were ready count against the limit.
     if (isReady(before as Stored<VirtualMachineInstance>)) this.#checkLimit(vm, before.metadata.uid);
@@ -76,6 +81,14 @@ export class RunGuarantees extends Check {
     } else if (!OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined && !isUnmarked(activity, vm)) {
       this.broken('G4', `${name} is written by ${activity}, and is no pool's`);
     }
+  }
+
+  /** Checks that a run starts, stops or restarts a VM once, whatever people do to the VM meanwhile. */
+  #checkOnce({ metadata: { name, uid } }: Stored): void {
+    if (activityNow() !== OF_POWER) return;
+    const act = `${runNow()} ${uid}`;
+    if (this.#acts.has(act)) this.broken('G10', `${runNow()} has acted on ${name} twice`);
+    this.#acts.add(act);
   }
 
   /** Checks that a VM is restarted for its machine type only if its VMI has another one. */
@@ -120,6 +133,10 @@ export class RunGuarantees extends Check {
     return this.world.temporal.runs.get(run)!.args[0];
   }
 }
+
+/** What a request to start, stop or restart a VM changes. */
+const powerOf = (vm: Stored): string =>
+  JSON.stringify([field(vm['spec'], 'runStrategy'), field(vm['status'], 'stateChangeRequests') ?? []]);
 
 const typeOf = (vm: Stored): string =>
   JSON.stringify(field(vm['spec'], 'template', 'spec', 'domain', 'machine', 'type') ?? null);

@@ -21,8 +21,8 @@ export interface Story {
   /** Pools, and how many VMs there are that no pool has. */
   pools?: Record<string, Partial<PoolSpec>>;
   lone?: number;
-  /** Whether the VMs that no pool has are stopped as it begins. */
-  areStopped?: boolean;
+  /** Whether the VMs that no pool has are stopped as it begins, and with which run strategy. */
+  areStopped?: boolean | 'Manual';
   live: (stage: Stage) => Promise<void>;
   options?: Partial<WorldOptions>;
 }
@@ -99,11 +99,44 @@ export async function losesWorker({ world, log }: Stage, meanwhile = async (): P
   await world.addWorker();
 }
 
+/**
+ * Loses all workers as the first VM is asked to start, or to stop, before they hear of the answer; lets people act on
+ * that VM once it has done so, and starts another worker then.
+ */
+export async function losesAnswer(
+  stage: Stage,
+  action: 'Start' | 'Stop',
+  meanwhile: (name: string) => Promise<void>,
+): Promise<void> {
+  const { world } = stage;
+  const asked = Promise.withResolvers<string>();
+  world.onlookers.push({
+    onCall: ({ verb, key }) => {
+      const [, name] = /\/virtualmachines\/([^/]+)\/(?:start|stop)$/.exec(key.name ?? '') ?? [];
+      const worker = world.workers.at(-1);
+      if (verb !== 'request' || name === undefined || worker?.process.state !== 'running' || isKilled) return;
+      isKilled = true;
+      world.kill(worker);
+      asked.resolve(name);
+    },
+  });
+  let isKilled = false;
+  const id = begin(stage, action, { atOnce: 1 });
+  const name = await asked.promise;
+  stage.log.person('the worker is lost');
+  await world.until(() => (action === 'Start' ? isReady(world.vmi(name)) : world.vmi(name) === undefined), MINUTE);
+  await meanwhile(name);
+  await world.until(() => (action === 'Start' ? world.vmi(name) === undefined : isReady(world.vmi(name))), MINUTE);
+  stage.log.person('another worker starts');
+  await world.addWorker();
+  await ended(stage, id);
+}
+
 /** The installation in which a story begins. */
 export async function prepare(world: World, { pools = {}, lone = 0, areStopped = false }: Story): Promise<void> {
   const template = aTemplate({ bootMs: 5_000 });
   for (const [name, spec] of Object.entries(pools)) await world.people.createPool(name, aSpec({ template, ...spec }));
-  const runStrategy = areStopped ? 'Halted' : 'Always';
+  const runStrategy = areStopped === 'Manual' ? areStopped : areStopped ? 'Halted' : 'Always';
   for (let number = 1; number <= lone; number++)
     await world.people.createVm(`lone-${number}`, { bootMs: 5_000, stopMs: 3_000, runStrategy });
   const inPools = Object.values(pools).reduce((sum, { replicas = 1 }) => sum + replicas, 0);

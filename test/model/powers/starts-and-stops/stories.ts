@@ -1,5 +1,5 @@
 import { KubeError } from '../../../../kubernetes/errors.ts';
-import { begin, ended, losesWorker, MINUTE, signal, until, virtctl, type Stories } from '../story.ts';
+import { begin, ended, losesAnswer, losesWorker, MINUTE, signal, until, virtctl, type Stories } from '../story.ts';
 
 export const stories: Stories = {
   'start two at a time': {
@@ -70,6 +70,27 @@ export const stories: Stories = {
       });
       await ended(stage, id);
     },
+  },
+  'start whose answer is lost while a person stops what was started': {
+    about: '3 VMs that are stopped, 1 worker, which is lost as the first is asked to start; a person stops that VM',
+    lone: 3,
+    areStopped: true,
+    options: { workers: 1 },
+    live: (stage) => losesAnswer(stage, 'Start', (name) => virtctl(stage, 'stop', name)),
+  },
+  'start whose answer is lost, of VMs that only people start': {
+    about:
+      '3 stopped VMs of the strategy Manual, 1 worker, lost as the first is asked to start; a person stops that VM',
+    lone: 3,
+    areStopped: 'Manual',
+    options: { workers: 1 },
+    live: (stage) => losesAnswer(stage, 'Start', (name) => virtctl(stage, 'stop', name)),
+  },
+  'stop whose answer is lost while a person starts what was stopped': {
+    about: '3 VMs that run, 1 worker, which is lost as the first is asked to stop; a person starts that VM',
+    lone: 3,
+    options: { workers: 1 },
+    live: (stage) => losesAnswer(stage, 'Stop', (name) => virtctl(stage, 'start', name)),
   },
   'stop while virt-api is down': {
     about: '3 VMs that run; virt-api is down for twice the deadline from when the run begins',

@@ -1,0 +1,26 @@
+/** After a refused claim, a budget is counted again this much later, in milliseconds: others may give theirs back. */
+const FULL_MS = 1_000;
+
+/** Budgets that had no place, by their names: for a moment, nobody asks again. */
+export class Refusals {
+  readonly #known = new Map<string, { why: string; until: number }>();
+
+  note(budget: string, why: string): void {
+    this.#known.set(budget, { why, until: Date.now() + FULL_MS });
+  }
+
+  forget(budget: string): void {
+    this.#known.delete(budget);
+  }
+
+  /** Why nobody asks; null if it may be asked again. */
+  whyNot(budget: string, now: number): string | null {
+    const known = this.#known.get(budget);
+    return known !== undefined && now < known.until ? known.why : null;
+  }
+
+  /** When they may be asked again, in milliseconds since the epoch. */
+  get times(): number[] {
+    return [...this.#known.values()].map(({ until }) => until);
+  }
+}

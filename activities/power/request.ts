@@ -1,0 +1,46 @@
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { PowerAction } from '../../decisions/power/action.ts';
+import type { PowerOutcome } from '../../decisions/power/outcome.ts';
+import type { PowerPlan } from '../../decisions/power/plan.ts';
+
+/** A VM that was acted on: by `namespace/name`, and since when, in milliseconds since the epoch. */
+export interface ActedOn {
+  vm: string;
+  since: number;
+}
+
+export interface ChangePowerRequest {
+  action: PowerAction;
+  atOnce: number;
+  requestedBy: string;
+  reason: string | null;
+  /** VMs in progress, as an earlier call has returned them. */
+  inProgress: ActedOn[];
+  /** VMs that are not taken again, by `namespace/name`. */
+  ended: string[];
+  deadlineMs: number;
+  /** Whether further VMs may be taken. */
+  takes: boolean;
+  /** How many more VMs may fail before no further one is taken. */
+  mayFail: number;
+  /**
+   * Since when no VM has been in progress, in milliseconds since the epoch: `deadlineMs` later, the rest is left.
+   */
+  lastProgressAt: number;
+  /** After how long news is told, in milliseconds. */
+  reportMs: number;
+  /** Digest of what the workflow says of the VMs; null if it says nothing yet. */
+  digest: string | null;
+  minVersions: ResourceVersions;
+}
+
+export interface ChangedPower extends Pick<PowerPlan, 'open' | 'skipped' | 'full'> {
+  /** Outcomes of VMs that were in progress. */
+  settled: PowerOutcome[];
+  inProgress: ActedOn[];
+  /** Whether nothing is left to do or to wait for. */
+  isOver: boolean;
+  lastProgressAt: number;
+  digest: string;
+  minVersions: ResourceVersions;
+}

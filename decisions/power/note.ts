@@ -1,0 +1,37 @@
+import { POWER_ANNOTATION } from '../../api/names.ts';
+import { parsedObject, pick } from '../lib/json.ts';
+
+/**
+ * Noted on a VM before a run starts, stops or restarts it: whoever goes on with the run knows from it that this was
+ * done, though somebody may have undone it since.
+ */
+export interface PowerNote {
+  /** ID of the workflow that acts. */
+  by: string;
+  /** When, in milliseconds since the epoch. */
+  since: number;
+  /** How long the guest may take to shut down, in milliseconds; absent if no VMI is to end. */
+  graceMs?: number;
+  /** The VM should have run but was not ready. */
+  wasDown?: true;
+  /** UID of the VMI that the VM had; absent if it had none. */
+  vmi?: string;
+  /** Of the VM, like `notReadySince`. */
+  generation: number;
+  notReadySince: number | null;
+}
+
+/** Reads POWER_ANNOTATION from the annotations of a VM; null if it is absent, or not as drover writes it. */
+export function powerNoteOf(annotations: Readonly<Record<string, string>> | undefined): PowerNote | null {
+  const note = parsedObject(annotations?.[POWER_ANNOTATION]);
+  if (note === null || typeof note['by'] !== 'string') return null;
+  if (typeof note['since'] !== 'number' || typeof note['generation'] !== 'number') return null;
+  const { graceMs, wasDown, vmi, notReadySince } = note;
+  return {
+    ...(pick(note, ['by', 'since', 'generation']) as Pick<PowerNote, 'by' | 'since' | 'generation'>),
+    ...(typeof graceMs === 'number' && { graceMs }),
+    ...(wasDown === true && { wasDown }),
+    ...(typeof vmi === 'string' && { vmi }),
+    notReadySince: typeof notReadySince === 'number' ? notReadySince : null,
+  };
+}

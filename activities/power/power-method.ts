@@ -38,7 +38,8 @@ export class PowerMethod implements DisruptionMethod<PowerVm, PowerOutcome, VmIn
     this.#action = options.request.action;
     this.#snapshot = snapshotOfVms(options.cache);
     const whyNotAnyMore: VmPowerOptions['whyNotAnyMore'] = (vm, { vmiOf }) => this.#whyNoRoom(vm, vmiOf(vm));
-    this.#power = new VmPower({ ...options, action: this.#action, whyNotAnyMore });
+    const { run } = options.request;
+    this.#power = new VmPower({ ...options, action: this.#action, run, whyNotAnyMore });
   }
 
   /** What a cache must have reached to show what was done. */

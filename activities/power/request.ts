@@ -10,6 +10,8 @@ export interface ActedOn {
 }
 
 export interface ChangePowerRequest {
+  /** ID of the first run of the workflow, by which it is noted on the VMs. */
+  run: string;
   action: PowerAction;
   atOnce: number;
   requestedBy: string;

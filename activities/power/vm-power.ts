@@ -1,4 +1,4 @@
-import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { POWER_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
@@ -50,6 +50,8 @@ export interface VmPowerOptions {
   cache: ClusterCache;
   places: DisruptionClaims;
   action: PowerAction;
+  /** Whom the VMs are noted to be acted on by. */
+  run: string;
   /** Note of the Events on the VMs. */
   note: string;
   /** Returns why the VM, as the API server has it, is not to be acted on any more; null if it is. */
@@ -81,7 +83,6 @@ interface LiveVm {
  */
 export class VmPower {
   readonly #in: VmPowerOptions;
-  readonly #by = activityInfo().workflowExecution?.workflowId ?? 'nobody';
   readonly #references: References;
   readonly #refusals = new Refusals();
   #minVersions: ResourceVersions = {};
@@ -108,12 +109,12 @@ export class VmPower {
 
   /** Whether this run has acted on the VM already, as the VM is. */
   hasActedOn(vm: VmView, vmi: VmiView | undefined): boolean {
-    return vm.power?.by === this.#by && !isUntouched(vm.power, vm, vmi);
+    return vm.power?.by === this.#in.run && !isUntouched(vm.power, vm, vmi);
   }
 
   /** Returns what this run has noted on the VM; without a note, it is another VM. */
   begunWith(key: string, vm: VmView | undefined, since: number): VmInProgress {
-    return vm?.power?.by === this.#by ? { vm: key, uid: vm.uid, ...vm.power } : { vm: key, uid: '', since };
+    return vm?.power?.by === this.#in.run ? { vm: key, uid: vm.uid, ...vm.power } : { vm: key, uid: '', since };
   }
 
   /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
@@ -179,7 +180,7 @@ export class VmPower {
   async #note(vm: VmView, vmi: VmiView | undefined, begun: VmInProgress, { lastCheck }: Place): Promise<VmView> {
     const { client, cache } = this.#in;
     const { namespace, name, uid, resourceVersion } = vm;
-    const annotations = { [POWER_ANNOTATION]: JSON.stringify(noteOf(this.#by, begun, vm, vmi)) };
+    const annotations = { [POWER_ANNOTATION]: JSON.stringify(noteOf(this.#in.run, begun, vm, vmi)) };
     const patch = { metadata: { uid, resourceVersion, annotations } };
     const signal = cancellationSignal();
     return cache.vmView(

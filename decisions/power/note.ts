@@ -6,7 +6,7 @@ import { parsedObject, pick } from '../lib/json.ts';
  * done, though somebody may have undone it since.
  */
 export interface PowerNote {
-  /** ID of the workflow that acts. */
+  /** The run that acts: an id of its own, whatever that of its workflow. */
   by: string;
   /** When, in milliseconds since the epoch. */
   since: number;

@@ -1,4 +1,4 @@
-import { continueAsNew, log } from '@temporalio/workflow';
+import { continueAsNew, log, workflowInfo } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
 import type { PowerActivities } from '../../activities/power/power.ts';
 import type { ActedOn, ChangedPower } from '../../activities/power/request.ts';
@@ -145,6 +145,7 @@ class PowerRun extends Run<ActedOn, ChangedPower, PowerDoing> {
     const newsMs = Math.min(Math.max((Date.now() - watchedSince) / NEWS_PART, SOONEST_MS), LATEST_MS);
     return acting().changePower.executeWithOptions({ summary: summary(words) }, [
       {
+        run: workflowInfo().firstExecutionRunId,
         ...pick(input, ['action', 'atOnce', 'deadlineMs', 'requestedBy', 'reason']),
         ...pick(state, ['minVersions', 'lastProgressAt']),
         inProgress: [...inProgress],

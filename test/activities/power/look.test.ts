@@ -26,6 +26,7 @@ test('an observation stays small, however many VMs there are and however long th
   };
   const { changePower } = createPowerActivities(options as unknown as PowerActivityOptions);
   const pace = {
+    run: 'a',
     action: 'Restart' as const,
     atOnce: 1,
     inProgress: [],

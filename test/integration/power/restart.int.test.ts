@@ -1,9 +1,10 @@
+import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { POWER_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { abort, pause, powerIdOf, resume } from '../../../workflows/messages.ts';
+import { abort, pause, resume } from '../../../workflows/messages.ts';
 import { DroverNamespaces, DroverPhase } from '../../../workflows/search-attributes.ts';
 import { crashTest, soak, soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
@@ -291,26 +292,13 @@ testOneOf({
     const vms = await TestVms.of(fleet(), each(names, {}));
     const vmis = await vms.vmis();
     // The previous run restarted one VM and was in the middle of the next.
-    const id = powerIdOf('default', 'takes-up');
-    const vm2 = await vms.vm('vm-2');
-    const note = {
-      by: id,
-      since: Date.now(),
-      vmi: vmis['vm-2'],
-      generation: vm2.metadata.generation,
-      notReadySince: null,
-    };
-    await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name: 'vm-2' }, 'merge', {
-      metadata: { annotations: { [POWER_ANNOTATION]: JSON.stringify(note) } },
-    });
-    const inProgress = [{ vm: vms.key('vm-2'), since: Date.now() }];
     await fleet().kube.delete(
       VirtualMachineInstances,
       { namespace: vms.namespace, name: 'vm-2' },
       { uid: vmis['vm-2']! },
     );
     const before = {
-      inProgress,
+      inProgress: [{ vm: vms.key('vm-2'), since: Date.now() }],
       done: [vms.key('vm-1')],
       gone: [],
       failed: [],
@@ -332,7 +320,14 @@ testOneOf({
       acts: [],
     };
     const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
-    const result = await (await vms.restart({ chosen, carried }, id)).result();
+    // It begins once its id is known, and is noted.
+    const run = await vms.restart({ chosen, carried }, { startDelay: '3s' });
+    const { firstExecutionRunId: by } = run.handle as WorkflowHandleWithFirstExecutionRunId;
+    const note = { by, since: Date.now(), vmi: vmis['vm-2'], generation: 1, notReadySince: null };
+    await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name: 'vm-2' }, 'merge', {
+      metadata: { annotations: { [POWER_ANNOTATION]: JSON.stringify(note) } },
+    });
+    const result = await run.result();
     expect(result).toMatchObject({
       phase: 'Complete',
       done: ['vm-1', 'vm-2', 'vm-3'].map((name) => vms.key(name)),

@@ -111,8 +111,8 @@ export class TestVms {
   }
 
   /** Starts a restart of all existing VMIs. */
-  async restart(options: Partial<PowerVmsInput> = {}, id?: string): Promise<TestRun> {
-    return this.run('Restart', { chosen: { [this.namespace]: await this.vmis() }, ...options }, id);
+  async restart(options: Partial<PowerVmsInput> = {}, how: { startDelay?: '3s' } = {}): Promise<TestRun> {
+    return this.run('Restart', { chosen: { [this.namespace]: await this.vmis() }, ...options }, how);
   }
 
   /** Starts a start or a stop of these VMs. */
@@ -121,11 +121,7 @@ export class TestVms {
     return this.run(action, { chosen: { [this.namespace]: Object.fromEntries(uids) }, ...options });
   }
 
-  async run(
-    action: PowerAction,
-    options: Partial<PowerVmsInput>,
-    workflowId = powerIdOf('default', `t${Math.random().toString(36).slice(2, 9)}`),
-  ): Promise<TestRun> {
+  async run(action: PowerAction, options: Partial<PowerVmsInput>, how: { startDelay?: '3s' } = {}): Promise<TestRun> {
     const input: PowerVmsInput = {
       action,
       chosen: {},
@@ -137,7 +133,8 @@ export class TestVms {
       ...options,
     };
     const handle = await this.#fleet.temporal.client.workflow.start('powerVms', {
-      workflowId,
+      ...how,
+      workflowId: powerIdOf('default', `t${Math.random().toString(36).slice(2, 9)}`),
       taskQueue: taskQueueOf('default'),
       args: [input],
     });

@@ -80,10 +80,13 @@ export class Run {
   isDirty = true;
   status: 'RUNNING' | 'COMPLETED' | 'FAILED' | 'TERMINATED' | 'CONTINUED' = 'RUNNING';
   root!: Scope;
+  /** The run with which it began, before it continued as new. */
+  firstRunId: string;
 
   constructor(id: string, runId: string, type: string, args: unknown[]) {
     this.id = id;
     this.runId = runId;
+    this.firstRunId = runId;
     this.type = type;
     this.args = args;
     this.result.promise.catch(() => {});

@@ -147,6 +147,8 @@ export class Temporal {
   #begin(type: string, id: string, args: unknown[]): Run {
     const run = new Run(id, `run-${++this.#runs}`, type, args.map(frozen));
     run.root = new Scope({ parent: null });
+    const before = this.runs.get(id);
+    if (before?.status === 'CONTINUED') run.firstRunId = before.firstRunId;
     this.runs.set(id, run);
     this.past.push(run);
     this.onBegin(run);

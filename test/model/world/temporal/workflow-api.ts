@@ -143,6 +143,7 @@ export const workflowApi = {
     return {
       workflowId: run.id,
       runId: run.runId,
+      firstExecutionRunId: run.firstRunId,
       workflowType: run.type,
       taskQueue: 'model',
       historyLength: run.events,

@@ -34,8 +34,9 @@ interface StepKind {
   role?: 'Standby' | 'Surge';
   /** Why VMs are released. */
   because?: string;
-  /** VMs that it acts on, each by itself. */
+  /** VMs, or claims, that it acts on, each by itself. */
   vms?: readonly { name: string }[];
+  claims?: readonly { name: string }[];
 }
 
 /** Each by itself: a quota that stops extra VMs alone slows down no replica. */
@@ -104,17 +105,19 @@ export const mayTry = ({ backoffs }: Pick<Limited, 'backoffs'>, reason: FailureR
 export const refusedOf = ({ backoffs }: Pick<Limited, 'backoffs'>, reason: FailureReason): RefusedVms | undefined =>
   backoffs[reason]?.refused;
 
-/** Returns the steps without housekeeping that waits to be tried again; VMs on which it was refused come last. */
+/** Returns the steps without housekeeping that waits to be tried again; what was refused comes last. */
 export const withoutDelayed = <S extends StepKind>(limited: Pick<Limited, 'backoffs'>, steps: readonly S[]): S[] =>
   steps.flatMap((step) => (step.kind in HOUSEKEEPING ? undelayed(limited, step) : [step]));
 
 function undelayed<S extends StepKind>(limited: Pick<Limited, 'backoffs'>, step: S): S[] {
   const reason = failureOf(step)!;
   if (!mayTry(limited, reason)) return [];
+  const about = step.claims === undefined ? 'vms' : 'claims';
+  const all = step[about] ?? [];
   // There are steps about the pool's own record alone, with no VM.
-  if (step.vms === undefined || step.vms.length === 0) return [step];
-  const vms = refusedLast(step.vms, ({ name }) => name, refusedOf(limited, reason));
-  return vms.length === 0 ? [] : [{ ...step, vms }];
+  if (all.length === 0) return [step];
+  const tried = refusedLast(all, ({ name }) => name, refusedOf(limited, reason));
+  return tried.length === 0 ? [] : [{ ...step, [about]: tried }];
 }
 
 /**

@@ -3,7 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER } from '../../../api/names.ts';
 import type { ScaleInStrategy, Standby } from '../../../api/pool/pool.ts';
 import { newCycle, noHealing, type Cycle } from '../../../decisions/healing/state.ts';
-import { failureOf, replicaFailure, type Backoffs, type FailureReason } from '../../../decisions/pool/failures.ts';
+import {
+  failureOf,
+  replicaFailure,
+  withoutDelayed,
+  type Backoffs,
+  type FailureReason,
+} from '../../../decisions/pool/failures.ts';
 import { housekeepingOf } from '../../../decisions/pool/housekeeping.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
@@ -196,4 +202,22 @@ test('the status has the most important failure, and tells of all', () => {
   });
   expect(replicaFailure([aFailure('FailedDelete', 'one; two')])[0]?.message).toBe('one; two');
   expect(replicaFailure([])).toEqual([]);
+});
+
+const namesOf = (items: readonly { name: string }[] = []): string[] => items.map(({ name }) => name);
+
+test('VMs and claims on which housekeeping was refused come after all others', () => {
+  const named = ['a', 'b', 'c'].map((name) => ({ name }));
+  const backoffs = {
+    ...failed('FailedLabel', { refused: { names: ['a'], isHeld: false } }),
+    ...failed('FailedUnmarkKeptDisks', { refused: { names: ['b'], isHeld: false } }),
+  };
+  const tried = withoutDelayed({ backoffs }, [
+    { kind: 'addLabels', vms: named },
+    { kind: 'unmarkKeptDisks', claims: named },
+  ]);
+  expect(tried.map(({ vms, claims }) => namesOf(vms ?? claims))).toEqual([
+    ['b', 'c', 'a'],
+    ['a', 'c', 'b'],
+  ]);
 });

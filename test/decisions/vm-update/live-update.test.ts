@@ -58,7 +58,7 @@ describe('refused', () => {
       /without room for another amount/,
     ],
     ['memory of a VMI that is not migratable', to(2, '3Gi'), vmi({}, {}, STUCK), /cannot be migrated/],
-    ['what is no memory', to(2, 'lots'), vmi(), /lots is no amount/],
+    ['what is no memory', to(2, 'lots'), vmi(), /lots is not an amount/],
     ['neither', to(), vmi({ maxSockets: null }, { maxGuest: null }, STUCK), null],
     ['good sockets, bad memory', to(4, '5Gi'), vmi(), /5Gi/],
   ])('%s', (_title, to, vmi, why) => {

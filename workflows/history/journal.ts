@@ -96,8 +96,10 @@ export class Journal {
   }
 
   #add(some: BegunAct & Pick<Act, 'endedAt' | 'end' | 'why'>): Act {
-    const { workflowId: workflow } = workflowInfo();
-    const act = { time: now(), from: null, to: null, requestedBy: null, reason: null, workflow, ...some };
+    const { time = now(), workflow = workflowInfo().workflowId } = some;
+    const { endedAt, action, vms, from = null, to = null, requestedBy = null, end, why, reason = null } = some;
+    // In the order in which `drover history -o json` prints it.
+    const act: Act = { time, endedAt, action, vms, from, to, requestedBy, end, why, reason, workflow };
     addTo(this.#acts, act);
     if (this.#acts.length > this.#full) {
       this.#acts = this.kept;

@@ -80,9 +80,9 @@ async function history(session: Session, words: string[], { vm, output, since }:
   if (actions.length > 0) return print(actionsTable(actions, owner?.members.noun ?? 'VM').join('\n'));
   // Throws if there is no such object either, because the name was mistyped.
   await ofKnownKind(kind.resource, (await session.kube()).get(kind.resource, { namespace: ref.namespace, name }));
-  note(
-    `nothing is on record that was done to ${owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`)}`,
-  );
+  const whose = owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`);
+  const from = reading.since === null ? '' : ` since ${new Date(reading.since).toISOString().slice(0, 19)}Z`;
+  note(`nothing is on record that was done to ${whose}${from}`);
 }
 
 /** Returns [] if the pool is deleted or the user may not read it: the history is useful even without revisions. */

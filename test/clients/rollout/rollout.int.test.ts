@@ -433,6 +433,12 @@ test('the history tells what drover has done, from what to what, who asked and h
     ['create', vm, '<none>', revisionOf(first), 'drover', 'Done'],
     ['restart', vm, revisionOf(first), revisionOf(second), 'bob@desk', 'Failed'],
   ]);
+  expect((await history('--since', '1h', '--vm', vm)).stdout.split('\n')).toHaveLength(4);
+  expect(await history('--since', '1ms')).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: expect.stringMatching(/^nothing is on record that was done to VMs of pool web since \S+Z\n$/) as string,
+  });
   expect(await run(['history', 'pool', 'nope', '-n', namespace], env())).toMatchObject({
     code: 1,
     stdout: '',

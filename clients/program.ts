@@ -19,6 +19,7 @@ import { adoptCommand } from './commands/membership/adopt.ts';
 import { attachCommand } from './commands/membership/attach.ts';
 import { detachCommand } from './commands/membership/detach.ts';
 import { releaseCommand, takeoverCommand } from './commands/membership/move.ts';
+import { operationsCommand } from './commands/operations/operations.ts';
 import { vmCommand } from './commands/power/vm.ts';
 import { protectCommand, unprotectCommand } from './commands/protect.ts';
 import { rolloutCommand } from './commands/rollout/rollout.ts';
@@ -63,6 +64,7 @@ export function droverProgram(): Command {
   program.commandsGroup('VMs:');
   for (const command of [
     vmCommand(),
+    operationsCommand(),
     protectCommand(),
     unprotectCommand(),
     drainCommand(),

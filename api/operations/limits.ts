@@ -2,6 +2,8 @@
 export const MAX_NAMES = 1_000;
 /** Most VMs that the status of an operation names as failed. */
 export const MAX_FAILURES_TOLD = 100;
+/** Most VMs that the status names for one reason. */
+export const MAX_NAMES_TOLD = 10;
 /** Most reasons to wait that the status names. */
 export const MAX_WAITS_TOLD = 100;
 

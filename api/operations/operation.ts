@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { API_VERSION } from '../names.ts';
 import { count, WritesAndConditions as Common } from '../pool/status.ts';
 import { Duration, IntOrPercent, rules, WholeNumber } from '../pool/text.ts';
-import { MAX_FAILURES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
+import { MAX_FAILURES_TOLD, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
 import { VmSelection } from './selection.ts';
 
 /** What an operation does to VMs. */
@@ -76,6 +76,11 @@ export const OperationStatus = z.strictObject({
     })
     .describe('Its VMs by outcome. Those of none had nothing done to them: they were as wanted, or are gone.')
     .exactOptional(),
+  inProgress: z
+    .array(z.string().max(253))
+    .max(MAX_NAMES_TOLD)
+    .describe('VMs that were begun with: the first of them.')
+    .exactOptional(),
   failures: z
     .array(
       z.strictObject({
@@ -92,7 +97,7 @@ export const OperationStatus = z.strictObject({
       z.strictObject({
         why: z.string().max(1024),
         vms: count('How many VMs wait for that; absent if it is a limit that is reached.').exactOptional(),
-        names: z.array(z.string().max(253)).max(10).describe('The first of them.').exactOptional(),
+        names: z.array(z.string().max(253)).max(MAX_NAMES_TOLD).describe('The first of them.').exactOptional(),
         excluded: z.literal(true).describe('They are left as they are, and not waited for.').exactOptional(),
       }),
     )

@@ -37,6 +37,10 @@ export interface ChosenVms {
   targets: ChosenByNamespace;
   /** `namespace/name`, and why the VM waits for a restart; null if it was not chosen for that. */
   vms: { vm: string; why: string | null }[];
+  /** The names of those that were named; empty if VMs were chosen otherwise. */
+  names: string[];
+  /** The owner that was given. */
+  owner: NamedOwner | undefined;
   /** Named VMs to which nothing is to be done, since they run already, or don't run. */
   idle: string[];
   /** VMs that would have been chosen, but are no replicas of their pool: their pool starts and stops them itself. */
@@ -106,6 +110,7 @@ async function chooseAmong(
   const { apart = [], replicas = [] } = Object.groupBy(wanted, ({ vm }) => (isApart(vm) ? 'apart' : 'replicas'));
   return {
     ...chosenOf(action, replicas, ({ vmi }) => why.get(vmi?.metadata.uid ?? '') ?? null),
+    owner: of,
     apart: apart.filter((one) => targetOf(action, one) !== null).map(({ vm }) => vm.metadata.name),
   };
 }
@@ -133,7 +138,8 @@ async function chooseNamed(session: Session, action: PowerAction, words: string[
   const names = vmNamesOf(words);
   const read = await readNamed(await session.kube(), await session.namespace(), names);
   const idle = read.filter((one) => targetOf(action, one) === null).map(({ vm }) => vm.metadata.name);
-  return { ...chosenOf(action, read, () => null), idle };
+  const chosen = chosenOf(action, read, () => null);
+  return { ...chosen, idle, names: chosen.vms.map(({ vm }) => vm.slice(vm.indexOf('/') + 1)) };
 }
 
 function chosenOf(action: PowerAction, read: VmWithVmi[], whyOf: (one: VmWithVmi) => string | null): ChosenVms {
@@ -146,7 +152,7 @@ function chosenOf(action: PowerAction, read: VmWithVmi[], whyOf: (one: VmWithVmi
     (targets[namespace] ??= {})[name] = target;
     vms.push({ vm: `${namespace}/${name}`, why: whyOf(one) });
   }
-  return { targets, vms, idle: [], apart: [] };
+  return { targets, vms, names: [], owner: undefined, idle: [], apart: [] };
 }
 
 /** Returns the UID of what is acted on; null if there is nothing to do. */

@@ -37,7 +37,7 @@ export const userOf = async (kube: KubeClient): Promise<string> =>
   (await usernameIn(() => Promise.resolve(kube))) ?? `${userName()}@${hostname()}`;
 
 /** Returns the name that `kubectl auth whoami` shows. Never throws: an unknown user may still act. */
-async function usernameIn(kube: () => Promise<KubeClient>): Promise<string | undefined> {
+export async function usernameIn(kube: () => Promise<KubeClient>): Promise<string | undefined> {
   try {
     const client = await kube();
     const asking = known.get(client) ?? review(client);

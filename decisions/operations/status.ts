@@ -1,14 +1,14 @@
-import { MAX_FAILURES_TOLD, MAX_WAITS_TOLD } from '../../api/operations/limits.ts';
+import { CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import { MAX_FAILURES_TOLD, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from '../../api/operations/limits.ts';
 import type { OperationStatus } from '../../api/operations/operation.ts';
 import type { EndReason, OperationCondition, ProgressingReason } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import { ACTION_LABELS } from '../power/action.ts';
-import type { PowerProgress } from '../power/progress.ts';
+import { powerOutline, type PowerProgress } from '../power/progress.ts';
 import { withTime } from '../status/conditions.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 
 const MESSAGE_LENGTH = 1_024;
-const NAMES_TOLD = 10;
 
 /** How an operation stands: what its run says of it, and how it ended if it has. */
 export interface Standing {
@@ -46,7 +46,7 @@ const told = ({ vms, failures, waits }: OperationStatus = {}): Partial<Operation
   ...(waits === undefined ? {} : { waits }),
 });
 
-function tell(progress: PowerProgress): Pick<OperationStatus, 'vms' | 'failures' | 'waits'> {
+function tell(progress: PowerProgress): Pick<OperationStatus, 'vms' | 'inProgress' | 'failures' | 'waits'> {
   const { chosen, done, failed, inProgress, open, skipped, full } = progress;
   const failures = failed.slice(-MAX_FAILURES_TOLD).map(({ vm, why, wasDown }) => ({
     vm: nameOf(vm),
@@ -57,7 +57,7 @@ function tell(progress: PowerProgress): Pick<OperationStatus, 'vms' | 'failures'
     ...skipped.map(({ why, isExcluded, count, vms }) => ({
       why,
       vms: count,
-      names: vms.slice(0, NAMES_TOLD).map(nameOf),
+      names: vms.slice(0, MAX_NAMES_TOLD).map(nameOf),
       ...(isExcluded ? { excluded: true as const } : {}),
     })),
     ...full.map((why) => ({ why })),
@@ -71,6 +71,7 @@ function tell(progress: PowerProgress): Pick<OperationStatus, 'vms' | 'failures'
       open,
       excluded: skipped.reduce((sum, { isExcluded, count }) => sum + (isExcluded ? count : 0), 0),
     },
+    ...(inProgress.length === 0 ? {} : { inProgress: inProgress.slice(0, MAX_NAMES_TOLD).map(nameOf) }),
     ...(failures.length === 0 ? {} : { failures }),
     ...(waits.length === 0 ? {} : { waits: waits.slice(0, MAX_WAITS_TOLD) }),
   };
@@ -80,9 +81,8 @@ const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);
 
 /** Returns how the operation ended, by what its run has come to. */
 export function endOf(progress: PowerProgress): NonNullable<Standing['end']> {
-  const { action, chosen, done, failed, open, aborted } = progress;
-  const doneAs = ACTION_LABELS[action].done.toLowerCase();
-  const numbers = `${done.length} of ${chosen} VMs ${doneAs}`;
+  const { failed, open, aborted } = progress;
+  const numbers = powerOutline(progress).end;
   if (aborted !== null) return { reason: 'Aborted', message: `${numbers}; aborted by ${aborted.by}${why(aborted)}` };
   if (failed.length > 0) return { reason: 'VmsFailed', message: `${numbers}, ${failed.length} failed` };
   if (open > 0) return { reason: 'Incomplete', message: `${numbers}, ${open} left that could not be touched` };
@@ -141,11 +141,16 @@ function numbersOf({ action, chosen, done, failed, inProgress, open }: PowerProg
 }
 
 function pausedCondition(
-  { spec }: StoredOperation,
+  { spec, metadata }: StoredOperation,
   progress: PowerProgress | null,
 ): OperationCondition & { status: Condition['status'] } {
   if (spec.paused === true)
-    return { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' };
+    return {
+      type: 'Paused',
+      status: 'True',
+      reason: 'PausedBySpec',
+      message: metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? 'spec.paused is true',
+    };
   const paused = progress?.paused ?? null;
   if (paused !== null && paused.by !== BY_SPEC)
     return { type: 'Paused', status: 'True', reason: 'PausedByUser', message: `by ${paused.by}${why(paused)}` };

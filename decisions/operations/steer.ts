@@ -1,3 +1,4 @@
+import { CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
 import type { ControlledRun } from '../runs/user-request.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import { BY_SPEC } from './status.ts';
@@ -23,5 +24,6 @@ export function steeringOf(operation: StoredOperation | undefined, run: Controll
 /** Returns why the operation is to end; null if it is not. */
 export function whyAborted(operation: StoredOperation | undefined): string | null {
   if (operation === undefined || operation.metadata.deletionTimestamp !== undefined) return 'the operation was deleted';
-  return operation.spec.aborted === true ? 'spec.aborted is true' : null;
+  if (operation.spec.aborted !== true) return null;
+  return operation.metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? 'spec.aborted is true';
 }

@@ -5,18 +5,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
 import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import { parseManifests } from '../../api/manifest/manifest.ts';
 import type { Applicable } from '../../api/manifest/reader.ts';
 import type { KubeObject } from '../../api/objects.ts';
-import type { VirtualMachineOperation } from '../../api/operations/operation.ts';
 import type { VirtualMachinePool } from '../../api/pool/pool.ts';
 import type { Rollout } from '../../api/pool/rollout.ts';
 import {
   VirtualMachineInstanceReplicaSets,
-  VirtualMachineOperations,
   VirtualMachinePools,
   VirtualMachineReplicaSets,
 } from '../../api/resources.ts';
@@ -32,7 +30,7 @@ const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 const server = anApiServer();
 
-const inNamespace = <T extends Applicable | VirtualMachineOperation>(object: T, name = 'web'): T => ({
+const inNamespace = <T extends Applicable>(object: T, name = 'web'): T => ({
   ...object,
   metadata: { name, namespace: 'default' },
 });
@@ -95,11 +93,7 @@ describe('the API server', () => {
 
   it.each(readdirSync(EXAMPLES))('takes examples/%s', async (file) => {
     const kinds = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
-    const text = readFileSync(new URL(file, EXAMPLES), 'utf8');
-    const operation = parse(text) as Applicable | VirtualMachineOperation;
-    if (operation.kind === 'VirtualMachineOperation')
-      return expect(await refusalOf(inNamespace(operation, 'example'), VirtualMachineOperations)).toBe('accepted');
-    for (const { object } of parseManifests(text, file)) {
+    for (const { object } of parseManifests(readFileSync(new URL(file, EXAMPLES), 'utf8'), file)) {
       const resource = kinds.find(({ kind }) => kind === object.kind)!;
       expect(await refusalOf(inNamespace(object, 'example'), resource)).toBe('accepted');
     }

@@ -1,10 +1,13 @@
 import { Command, Option } from 'commander';
 import { countOf, type IntOrPercent } from '../../../api/lib/int-or-percent.ts';
+import type { VirtualMachineOperation } from '../../../api/operations/operation.ts';
 import { ACTION_LABELS, type PowerAction } from '../../../decisions/power/action.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
 import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../../cli/values.ts';
+import type { ChosenVms } from '../../power/choose.ts';
+import type { DataFormat } from '../../rollout/data.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface PowerOptions {
@@ -20,6 +23,7 @@ interface PowerOptions {
   wait: boolean;
   reason?: string;
   dryRun: DryRun;
+  output?: DataFormat;
 }
 
 export const startVmsCommand = (): Command =>
@@ -103,6 +107,7 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
     .option('--no-wait', 'come back as soon as it has begun')
     .option('--reason <words>', 'the reason, shown in status, history and the Web UI')
     .addOption(dryRunOption())
+    .addOption(new Option('-o, --output <format>', 'print the operation that would be made').choices(['json', 'yaml']))
     .addHelpText('after', examples(...shown))
     .action((names: string[], options: PowerOptions, command: Command) =>
       inSession(command, (session) => begin(session, action, names, options)),
@@ -110,7 +115,7 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
 }
 
 async function begin(session: Session, action: PowerAction, names: string[], options: PowerOptions): Promise<void> {
-  const { pending = false, allNamespaces = false, selector, pool, owner, dryRun, reason = null } = options;
+  const { pending = false, allNamespaces = false, selector, pool, owner, dryRun } = options;
   const { choose, formatApart } = await import('../../power/choose.ts');
   const chosen = await choose(session, action, names, { pending, allNamespaces, selector, pool, owner });
   const { verb, done } = ACTION_LABELS[action];
@@ -122,18 +127,53 @@ async function begin(session: Session, action: PowerAction, names: string[], opt
   const limit = action === 'Restart' ? options.maxUnavailable : options.atOnce;
   const atOnce = Math.min(countOf(limit, count, 1), count);
   const what = `${formatVms(count)}, ${atOnce} at a time`;
-  if (dryRun !== 'none') {
+  const tellDryRun = (): void => {
     for (const { vm, why } of chosen.vms)
       print(`${vm} would be ${done.toLowerCase()}${why === null ? '' : `: ${why}`}`);
-    return print(`${what}${dryRunRemark(dryRun)}`);
-  }
-  const { maxFailures, deadline: deadlineMs } = options;
-  const [{ startPower }, { PowerRuns }] = await Promise.all([
-    import('../../power/begin.ts'),
-    import('../../power/run-kind.ts'),
+    print(`${what}${dryRunRemark(dryRun)}`);
+  };
+  if (dryRun === 'client') return tellDryRun();
+  const operations = await operationsOf(session, action, chosen, options);
+  if (options.output !== undefined) return printOperationsToMake(operations, options.output);
+  const kube = await session.kube();
+  const { makeOperation } = await import('../../operations/make.ts');
+  const made = await Promise.all(operations.map((operation) => makeOperation(kube, operation, dryRun === 'server')));
+  if (dryRun !== 'none') return tellDryRun();
+  const { nameOf } = await import('../../operations/view.ts');
+  for (const operation of made) print(`operation ${nameOf(operation)} begun: ${what}`);
+  if (options.wait) await (await import('../../operations/follow.ts')).followOperations(kube, made);
+}
+
+/** One operation for each namespace that has VMs to act on. */
+async function operationsOf(
+  session: Session,
+  action: PowerAction,
+  { targets, names, owner }: ChosenVms,
+  options: PowerOptions,
+): Promise<VirtualMachineOperation[]> {
+  const { maxFailures, deadline: deadlineMs, reason, pending = false, selector } = options;
+  const atOnce = action === 'Restart' ? options.maxUnavailable : options.atOnce;
+  const [{ operationFor }, { usernameIn }] = await Promise.all([
+    import('../../operations/make.ts'),
+    import('../../session/requester.ts'),
   ]);
-  const handle = await startPower(session, chosen, { action, atOnce, maxFailures, deadlineMs, reason });
-  print(`${handle.workflowId} begun: ${what}`);
-  if (options.wait) return (await import('../../runs/follow.ts')).followRun(session, PowerRuns, handle);
-  await (await import('../../runs/list.ts')).waitUntilListed(session, handle.workflowId);
+  const requestedBy = await usernameIn(() => session.kube());
+  const asked = {
+    action,
+    maxFailures,
+    atOnce,
+    deadlineMs,
+    pending,
+    selector,
+    owner,
+    requestedBy,
+    names,
+    ...(reason === undefined ? {} : { reason }),
+  };
+  return Promise.all(Object.keys(targets).map((namespace) => operationFor(namespace, asked)));
+}
+
+async function printOperationsToMake(operations: VirtualMachineOperation[], format: DataFormat): Promise<void> {
+  const { printItems } = await import('../../rollout/data.ts');
+  await printItems(operations, format, { isOne: operations.length === 1 });
 }

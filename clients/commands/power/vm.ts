@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { examples } from '../../cli/options.ts';
+import { runsCommand } from '../operations/operations.ts';
 import { pendingCommand } from './pending.ts';
 import { restartVmsCommand, startVmsCommand, stopVmsCommand } from './power.ts';
-import { runsCommand } from './runs.ts';
 
 /** `drover vm` and its commands. */
 export function vmCommand(): Command {

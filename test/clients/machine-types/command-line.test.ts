@@ -29,7 +29,7 @@ test.each([
 test.each([
   [['history', 'vm', 'a', 'b'], 'a b: one vm at a time'],
   [['history', 'vm', 'a', '--vm', 'b'], '--vm chooses among the VMs of a pool or replica set'],
-  [['vm', 'runs', 'abort', 'pool/default/shop/web'], 'pool/default/shop/web is not a run of VMs'],
+  [['vm', 'runs', 'abort', 'pool/default/shop/web'], 'which operation? "pool/default/shop/web" is not the name of one'],
 ])('%s is wrong usage', async (words, sentence) => {
   expect(await droverHere(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });

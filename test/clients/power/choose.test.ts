@@ -105,6 +105,8 @@ describe('which VMs', () => {
     expect(await chosen('Start', ['runs', 'halted'])).toEqual({
       targets: { shop: { halted: 'vm halted' } },
       vms: [{ vm: 'shop/halted', why: null }],
+      names: ['halted'],
+      owner: undefined,
       idle: ['runs'],
       apart: [],
     });

@@ -3,10 +3,9 @@ import { RESTARTED_AT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PendingVm } from '../../../clients/power/pending.ts';
-import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
-import { powerProgress } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until } from '../../integration/fleet.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
@@ -33,7 +32,14 @@ async function someVms(names: string[], annotations: Record<string, string> = {}
     const { items } = await fleet().kube.list(VirtualMachines, { namespace });
     expect(items.map(({ status }) => (status as { ready?: boolean }).ready)).toEqual(names.map(() => true));
   });
+  await olderThanNow();
   return namespace;
+}
+
+/** Operations are about VMs and VMIs that are older, by whole seconds. */
+async function olderThanNow(): Promise<void> {
+  const second = Math.floor(Date.now() / 1_000);
+  await until(async () => expect(Math.floor(Date.now() / 1_000)).toBeGreaterThan(second));
 }
 
 /** Changes a VM's spec so that it needs a restart. */
@@ -113,7 +119,7 @@ describe('what waits for a restart', () => {
     expect(dry.stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`));
     const done = await vm('restart', '--pending', '-n', namespace, '--reason', 'a new hostname');
     expect(done).toMatchObject({ code: 0, stderr: '' });
-    expect(done.stdout).toMatch(/^power\/default\/\w{8} begun: 2 VMs, 1 at a time\n/);
+    expect(done.stdout).toMatch(new RegExp(`^operation ${namespace}/restart-\\w{5} begun: 2 VMs, 1 at a time\n`));
     expect(done.stdout).toMatch(/2\/2 restarted: Complete\n.*\n\n2 of 2 VMs restarted\n$/);
     expect(await vm('pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '' });
     const after = await vmisOf(namespace, ['db-1', 'db-2', 'db-3']);
@@ -140,6 +146,7 @@ describe('what waits for a restart', () => {
     expect((await vm('pending', '-n', namespace)).stdout).toMatch(
       / web-1 +VirtualMachinePool\/web +<unknown> +its VMI runs revision \w+, its spec is of \w+\n.* web-2 /,
     );
+    await olderThanNow();
     const restarted = await vm('restart', '--pending', '-n', namespace);
     expect(restarted).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 of 2 VMs restarted\n$/) as string });
     expect(await vm('pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '' });
@@ -181,6 +188,7 @@ test('VMs of a pool are stopped and started by their labels, which its history t
   const isReady = (count: number): Promise<void> =>
     until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: count }));
   await isReady(3);
+  await olderThanNow();
   for (const name of ['web-1', 'web-3'])
     await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', {
       metadata: { labels: { tier: 'spare' } },
@@ -193,7 +201,7 @@ test('VMs of a pool are stopped and started by their labels, which its history t
   );
   const stopped = await vm('stop', ...spares, '--reason', 'the sale is over');
   expect(stopped).toMatchObject({ code: 0, stderr: '' });
-  expect(stopped.stdout).toMatch(/^power\/default\/\w+ begun: 2 VMs, 2 at a time\n[^]*\n2 of 2 VMs stopped\n$/);
+  expect(stopped.stdout).toMatch(/^operation \S+\/stop-\w{5} begun: 2 VMs, 2 at a time\n[^]*\n2 of 2 VMs stopped\n$/);
   await isReady(1);
   const started = await vm('start', 'web-1', 'web-2', 'web-3', '-n', namespace, '--at-once', '1');
   expect(started).toMatchObject({ code: 0, stderr: 'vm web-2 runs already: nothing to start\n' });
@@ -203,11 +211,9 @@ test('VMs of a pool are stopped and started by their labels, which its history t
     code: 1,
     stderr: 'error: virtualmachinepools.drover.dev "nothing" not found\n',
   });
-  expect((await vm('runs')).stdout).toMatch(/ Complete +stop +2 .* the sale is over\n/);
+  expect((await vm('runs', '-n', namespace)).stdout).toMatch(/ stop +Complete +2 +2 +0 .* the sale is over\n/);
   const { stdout } = await run(['history', 'vm', 'web-1', '-n', namespace], env());
-  expect(stdout).toMatch(
-    / stop +web-1 .* ada@desk +Stopped +the sale is over\n\S+ +start +web-1 .* ada@desk +Started *\n/,
-  );
+  expect(stdout).toMatch(/ stop +web-1 .* \S+ +Stopped +the sale is over\n\S+ +start +web-1 .* \S+ +Started *\n/);
 });
 
 test('a restart goes on when nobody follows it, and is listed, looked at, paused, resumed and aborted', async () => {
@@ -221,55 +227,71 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   await untilShown('1 in progress');
   child.kill('SIGINT');
   const { code, stdout, stderr } = await outcome;
-  const whole = /power\/default\/\w+/.exec(stdout)![0];
-  const id = whole.slice('power/default/'.length);
-  const hint = `\`drover vm runs status ${whole} --watch\` shows it, \`drover vm runs abort ${whole}\` ends it`;
-  expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${whole} goes on: ${hint}\n` });
+  const whole = /\S+\/restart-\w{5}/.exec(stdout)![0];
+  const name = whole.slice(namespace.length + 1);
+  const hint = (verb: string, flag = ''): string => `\`drover operations ${verb} ${name} -n ${namespace}${flag}\``;
+  const goesOn = `${whole} goes on: ${hint('describe', ' --watch')} shows it, ${hint('abort')} ends it`;
+  expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${goesOn}\n` });
 
-  expect(await vm('runs', 'pause', id, '--reason', 'lunch')).toMatchObject({
+  // None of these needs Temporal.
+  const kubeOnly = { ...env(), TEMPORAL_ADDRESS: '127.0.0.1:1' };
+  const operations = (...words: string[]): Promise<Outcome> => run(['operations', ...words, '-n', namespace], kubeOnly);
+  expect(await operations('pause', name, '--reason', 'lunch')).toMatchObject({
     code: 0,
-    stdout: `${whole} paused\n`,
+    stdout: `operation ${whole} paused\n`,
     stderr: '',
   });
-  const { workflow } = fleet().temporal.client;
-  const progress = (): Promise<PowerProgress> => workflow.getHandle(whole).query(powerProgress);
-  const finishRestart = async (): Promise<void> => fleet().letBecomeReady((await progress()).inProgress[0]!);
+  const status = async (): Promise<StoredOperation['status'] & object> =>
+    (JSON.parse((await operations('describe', name, '-o', 'json')).stdout) as StoredOperation).status!;
+  const finishRestart = async (): Promise<void> =>
+    fleet().letBecomeReady(`${namespace}/${(await status()).inProgress![0]!}`);
+  await until(async () => expect((await status()).inProgress).toHaveLength(1));
   await finishRestart();
-  const paused = {
-    phase: 'Paused',
-    chosen: 3,
-    inProgress: [],
-    paused: { by: 'ada@desk', why: 'lunch' },
-    reason: 'leaks',
-  };
-  await until(async () => expect(await progress()).toMatchObject(paused));
-  expect(JSON.parse((await vm('runs', 'status', id, '-o', 'json')).stdout)).toMatchObject(paused);
-  expect((await vm('runs', 'status', id)).stdout).toMatch(
-    /1\/3 restarted, 2 to go: Paused\n {2}paused by ada@desk: lunch\n/,
+  await until(async () => expect(await status()).toMatchObject({ vms: { chosen: 3, done: 1, inProgress: 0 } }));
+  expect((await operations('describe')).stdout).toMatch(
+    /1\/3 restarted, 2 to go: Paused\n {2}paused by its object: lunch\n/,
   );
-  // Temporal's lists lag a little.
-  const isListed = `WorkflowId = '${whole}' AND DroverPhase = 'Paused'`;
-  await until(async () => expect((await workflow.count(isListed)).count).toBe(1));
-  const row = `${whole} +Paused +restart +3 +\\d+s +ada@desk +leaks\n`;
-  expect((await vm('runs')).stdout).toMatch(
-    new RegExp(`^ID +PHASE +ACTION +VMS +AGE +REQUESTED BY +REASON\n(.*\n)*${row}`),
+  expect((await operations()).stdout).toMatch(
+    new RegExp(`^NAMESPACE +NAME +ACTION +STATE .*\n${namespace} +${name} +restart +Paused +3 +1 +0 .* leaks\n$`),
   );
 
-  expect(await vm('runs', 'resume', whole)).toMatchObject({ code: 0, stdout: `${whole} resumed\n` });
-  const watching = vm('runs', 'status', id, '--watch');
-  await until(async () => expect((await progress()).inProgress.length).toBe(1));
-  expect(await vm('runs', 'abort', id)).toMatchObject({ code: 0, stdout: `${whole} aborted\n` });
+  expect(await vm('runs', 'resume', name, '-n', namespace)).toMatchObject({
+    code: 0,
+    stdout: `operation ${whole} resumed\n`,
+  });
+  const watching = vm('runs', 'status', name, '--watch', '-n', namespace);
+  await until(async () => expect((await status()).vms!.inProgress).toBe(1));
+  expect(await operations('abort', name)).toMatchObject({ code: 0, stdout: `operation ${whole} aborted\n` });
   await finishRestart();
   const watched = await watching;
   expect(watched.code).toBe(1);
-  expect(watched.stderr).toMatch(new RegExp(`^error: 1 VM is not done: the run was aborted by ada@desk\n$`));
-  const over = await vm('runs', 'abort', id);
-  expect(over).toMatchObject({
+  expect(watched.stderr).toMatch(/^error: 1 VM is not done: the run was aborted by its object\n$/);
+  expect(await operations('abort', name)).toMatchObject({
     code: 1,
-    stderr: `error: no run ${whole} is in progress: \`drover vm runs list\` lists the runs that there are\n`,
+    stderr: `error: operation ${whole} is over: nothing of it goes on\n`,
   });
-  expect(await vm('runs', 'status', 'nothing')).toMatchObject({
+  expect(await operations('delete', name)).toMatchObject({ code: 0, stdout: `operation ${whole} deleted\n` });
+  expect(await operations('describe', name)).toMatchObject({
     code: 1,
-    stderr: 'error: there is no power/default/nothing\n',
+    stderr: `error: virtualmachineoperations.drover.dev "${name}" not found\n`,
   });
+});
+
+test('the object that would be made is printed, and asked for in a dry run, without Temporal', async () => {
+  const namespace = await someVms(['db-1']);
+  const kubeOnly = { ...env(), TEMPORAL_ADDRESS: '127.0.0.1:1' };
+  const { stdout } = await run(
+    ['vm', 'stop', '-l', 'tier=db-1', '--deadline', '90s', '-n', namespace, '-o', 'json'],
+    kubeOnly,
+  );
+  expect(JSON.parse(stdout)).toMatchObject({
+    kind: 'VirtualMachineOperation',
+    metadata: { namespace, generateName: 'stop-' },
+    spec: { action: 'Stop', vms: { selector: { matchLabels: { tier: 'db-1' } } }, atOnce: '100%', deadline: '90s' },
+  });
+  expect(await run(['vm', 'restart', 'db-1', '-n', namespace, '--dry-run=server'], kubeOnly)).toMatchObject({
+    code: 0,
+    stdout: `${namespace}/db-1 would be restarted\n1 VM, 1 at a time (server dry run)\n`,
+  });
+  expect((await run(['operations', '-n', namespace], kubeOnly)).stderr).toBe('there is no operation\n');
 });

@@ -245,7 +245,7 @@ test.each([
     ['restart', 'db', '--max-unavailable', '120%'],
     `${BUDGET} '120%' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
   ],
-  [['runs', 'pause', ''], 'which run of VMs? "" is not an id'],
+  [['runs', 'pause', ''], 'which operation? "" is not the name of one'],
 ])('vm %s is wrong usage', async (words, sentence) => {
   const { code, stdout, stderr } = await droverHere(['vm', ...words]);
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });

@@ -3,7 +3,6 @@ import { NamespaceNotFoundError, WorkflowNotFoundError, type WorkflowHandle } fr
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { sentenceOf, UsageError } from '../../../clients/cli/failure.ts';
 import { Transitions } from '../../../clients/machine-types/run-kind.ts';
-import { PowerRuns } from '../../../clients/power/run-kind.ts';
 import { followRun } from '../../../clients/runs/follow.ts';
 import { listRuns, waitUntilListed } from '../../../clients/runs/list.ts';
 import { runMeant } from '../../../clients/runs/meant.ts';
@@ -90,11 +89,6 @@ describe('without an id', () => {
 });
 
 const meant = (id: string): Promise<string> => runMeant(sessionOf([]), Transitions, id, { orNewest: false });
-
-test('the run of VMs that is in progress is meant as well', async () => {
-  const power = { workflowId: 'power/default/a', status: 'RUNNING', startTime: '2026-01-01T00:00:00.000Z' };
-  expect(await runMeant(sessionOf([power]), PowerRuns, undefined, { orNewest: false })).toBe('power/default/a');
-});
 
 test('an id is whole, or its last part, and of no other kind and no other cluster', async () => {
   expect(await meant('1f0c92ab')).toBe('machine-types/default/1f0c92ab');

@@ -61,11 +61,6 @@ export class TestOperation {
     await until(async () => expect((await this.read())?.status).toMatchObject(wanted));
   }
 
-  /** Resolves when so many of its VMs are done. */
-  async hasDone(count: number): Promise<void> {
-    await until(async () => expect((await this.read())?.status?.vms?.done).toBeGreaterThanOrEqual(count));
-  }
-
   /** Resolves when it stands like this, by the reason of its condition Progressing. */
   async stands(reason: string): Promise<void> {
     await until(async () => {

@@ -1,0 +1,132 @@
+import { Command } from 'commander';
+import { VirtualMachineOperations } from '../../../api/resources.ts';
+import { examples, formatOption, reasonOption } from '../../cli/options.ts';
+import { print } from '../../cli/output.ts';
+import type { OperationsFormat } from '../../operations/view.ts';
+import type { DataFormat } from '../../rollout/data.ts';
+import { inSession, type Session } from '../../session/session.ts';
+
+const CONTROLS = {
+  pause: {
+    spec: { paused: true },
+    done: 'paused',
+    description: 'touch no further VM until `resume`; those in progress are followed to their end',
+  },
+  resume: { spec: { paused: false }, done: 'resumed', description: 'go on after a pause' },
+  abort: {
+    spec: { aborted: true },
+    done: 'aborted',
+    description: 'touch no further VM; the operation ends once those in progress are done',
+  },
+} as const;
+
+const WITHOUT = 'without a name, the one that goes on';
+
+interface ShowOptions {
+  watch?: boolean;
+  output?: DataFormat;
+}
+
+/** The commands for operations, under the two names that lists and views of them have: `get` or `list`, and so on. */
+function commandsFor(list: string, show: string): Command[] {
+  const listCommand = new Command(list)
+    .description('list operations, the newest first')
+    .option('-A, --all-namespaces', 'in all namespaces')
+    .addOption(formatOption(['json', 'yaml', 'name']))
+    .action((options: { allNamespaces?: boolean; output?: OperationsFormat }, command: Command) =>
+      inSession(command, async (session) => {
+        const [{ listOperations }, { printOperations }] = await Promise.all([
+          load(),
+          import('../../operations/view.ts'),
+        ]);
+        const namespace = options.allNamespaces === true ? undefined : await session.namespace();
+        await printOperations(await listOperations(await session.kube(), namespace), options.output);
+      }),
+    );
+  const showCommand = new Command(show)
+    .description('how far an operation is, what it waits for, what failed, and what it leaves alone')
+    .argument('[name]', `${WITHOUT}, or the newest`)
+    .option('-w, --watch', 'go on until it is over: the exit code is 0 when all was done')
+    .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
+    .action((name: string | undefined, options: ShowOptions, command: Command) =>
+      inSession(command, (session) => showOne(session, name, options)),
+    );
+  const controls = Object.entries(CONTROLS).map(([verb, { spec, done, description }]) => {
+    const command = new Command(verb).description(description).argument('[name]', WITHOUT);
+    if (verb !== 'resume') command.addOption(reasonOption('the status'));
+    return command.action((name: string | undefined, { reason }: { reason?: string }, ran: Command) =>
+      inSession(ran, async (session) => {
+        const { checkName, operationMeant, steer } = await load();
+        checkName(name);
+        const kube = await session.kube();
+        const meant = await operationMeant(kube, await session.namespace(), name, { orNewest: false });
+        await steer(kube, meant, spec, reason);
+        print(`operation ${meant.metadata.namespace}/${meant.metadata.name} ${done}`);
+      }),
+    );
+  });
+  return [listCommand, showCommand, ...controls];
+}
+
+const load = () => import('../../operations/one.ts');
+
+async function showOne(session: Session, name: string | undefined, { watch, output }: ShowOptions): Promise<void> {
+  const [{ checkName, operationMeant }, { linesOf }, { followOperations }, { printData }] = await Promise.all([
+    load(),
+    import('../../operations/view.ts'),
+    import('../../operations/follow.ts'),
+    import('../../rollout/data.ts'),
+  ]);
+  checkName(name);
+  const kube = await session.kube();
+  const meant = await operationMeant(kube, await session.namespace(), name, { orNewest: true });
+  if (watch === true) return followOperations(kube, [meant]);
+  if (output !== undefined) return printData(meant, output);
+  return print(linesOf(meant).join('\n'));
+}
+
+/** `drover operations`: what people have asked to be done to VMs once. */
+export function operationsCommand(): Command {
+  const operations = new Command('operations')
+    .description('what is done to VMs once: list, follow and control restarts, starts and stops')
+    .addHelpText(
+      'after',
+      examples(
+        ['All of the cluster', 'drover operations get -A'],
+        ['Follow the one that goes on', 'drover operations describe --watch'],
+        [
+          'Stop one for a while, and go on',
+          'drover operations pause restart-x7k2p --reason lunch && drover operations resume restart-x7k2p',
+        ],
+      ),
+    );
+  for (const command of commandsFor('get', 'describe'))
+    operations.addCommand(command, { isDefault: command.name() === 'get' });
+  return operations.addCommand(deleteCommand());
+}
+
+const deleteCommand = (): Command =>
+  new Command('delete')
+    .description('delete an operation: one that goes on is aborted by that')
+    .argument('<name>')
+    .action((name: string, _options: object, command: Command) =>
+      inSession(command, async (session) => {
+        const { checkName, operationMeant } = await load();
+        checkName(name);
+        const namespace = await session.namespace();
+        const kube = await session.kube();
+        const { uid } = (await operationMeant(kube, namespace, name, { orNewest: false })).metadata;
+        await kube.delete(VirtualMachineOperations, { namespace, name }, { uid });
+        print(`operation ${namespace}/${name} deleted`);
+      }),
+    );
+
+/** `drover vm runs`: the same, as people know it. */
+export function runsCommand(): Command {
+  const runs = new Command('runs')
+    .description('what `drover vm start`, `stop` and `restart` have begun: list, follow and control it')
+    .addHelpText('after', examples(['Follow the one that goes on', 'drover vm runs status --watch']));
+  for (const command of commandsFor('list', 'status'))
+    runs.addCommand(command, { isDefault: command.name() === 'list' });
+  return runs;
+}

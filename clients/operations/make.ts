@@ -1,0 +1,88 @@
+import { API_VERSION } from '../../api/names.ts';
+import type { OperationSpec, VirtualMachineOperation } from '../../api/operations/operation.ts';
+import { VirtualMachineOperations } from '../../api/resources.ts';
+import { ACTION_LABELS } from '../../decisions/power/action.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { UsageError } from '../cli/failure.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { NamedOwner } from '../cli/targets.ts';
+
+/** How long operations that commands make are kept after their end: a week. */
+const KEPT_SECONDS = 7 * 86_400;
+
+/** What a command asks for. */
+export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'reason'> {
+  atOnce: number | string;
+  deadlineMs: number;
+  /** Names of VMs; empty if VMs are chosen otherwise. */
+  names: readonly string[];
+  selector?: string | undefined;
+  owner: NamedOwner | undefined;
+  pending: boolean;
+  /** Who asks, as the API server knows them; undefined if it does not say. */
+  requestedBy: string | undefined;
+}
+
+/** Returns the operation for the VMs of one namespace. Throws `UsageError` for a selector that objects can't hold. */
+export async function operationFor(namespace: string, asked: Asked): Promise<VirtualMachineOperation> {
+  const { action, maxFailures, reason, atOnce, deadlineMs, requestedBy } = asked;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'VirtualMachineOperation',
+    metadata: { namespace, generateName: `${ACTION_LABELS[action].verb}-` },
+    spec: {
+      action,
+      vms: await selectionOf(asked),
+      atOnce,
+      maxFailures: maxFailures ?? 0,
+      deadline: durationText(deadlineMs),
+      ...(reason === undefined ? {} : { reason }),
+      ...(requestedBy === undefined ? {} : { requestedBy }),
+      ttlSecondsAfterFinished: KEPT_SECONDS,
+    },
+  };
+}
+
+async function selectionOf({ names, selector, owner, pending }: Asked): Promise<OperationSpec['vms']> {
+  if (names.length > 0) return { names: [...names] };
+  return {
+    ...(selector === undefined ? {} : { selector: await labelSelector(selector) }),
+    ...(owner === undefined ? {} : { owner: ownerReference(owner) }),
+    ...(pending ? { restartRequired: true as const } : {}),
+  };
+}
+
+async function labelSelector(text: string): Promise<NonNullable<OperationSpec['vms']['selector']>> {
+  const { labelSelectorOf } = await import('../cli/label-selector.ts');
+  try {
+    return labelSelectorOf(text);
+  } catch (error) {
+    throw error instanceof RangeError ? new UsageError(error.message) : error;
+  }
+}
+
+function ownerReference({ kind: { resource }, name }: NamedOwner): NonNullable<OperationSpec['vms']['owner']> {
+  return { kind: resource.kind as 'VirtualMachinePool' | 'VirtualMachineReplicaSet', name };
+}
+
+const durationText = (ms: number): string => {
+  const units = [
+    [3_600_000, 'h'],
+    [60_000, 'm'],
+    [1_000, 's'],
+  ] as const;
+  const [each, unit] = units.find(([size]) => ms % size === 0) ?? [1, 'ms'];
+  return `${ms / each}${unit}`;
+};
+
+/** Makes the operation. With `dryRun`, only asks whether the API server would take it. */
+export async function makeOperation(
+  kube: KubeClient,
+  operation: VirtualMachineOperation,
+  dryRun: boolean,
+): Promise<StoredOperation> {
+  const object = operation as unknown as Parameters<KubeClient['create']>[1];
+  const made = kube.create(VirtualMachineOperations, object, { strict: true, dryRun });
+  return (await ofKnownKind(VirtualMachineOperations, made)) as unknown as StoredOperation;
+}

@@ -1,0 +1,115 @@
+import type { OperationAction, OperationStatus } from '../../api/operations/operation.ts';
+import { VirtualMachineOperations } from '../../api/resources.ts';
+import { ACTION_LABELS } from '../../decisions/power/action.ts';
+import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
+import { because, formatVms } from '../../decisions/runs/report.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import { ageOf, note, print, table } from '../cli/output.ts';
+import { labelOf } from '../cli/targets.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
+import { runLines } from '../runs/report.ts';
+
+export const nameOf = ({ metadata: { namespace, name } }: StoredOperation): string => `${namespace}/${name}`;
+
+const conditionOf = ({ status }: StoredOperation, type: string) =>
+  status?.conditions?.find((condition) => condition.type === type);
+
+/** How it stands, in a word: `Pending` before a worker has looked at it. */
+export const stateOf = (operation: StoredOperation): string =>
+  conditionOf(operation, 'Progressing')?.reason ?? 'Pending';
+
+export const isOver = ({ status }: StoredOperation): boolean => status?.completionTime !== undefined;
+
+/** What the status of an operation tells, as all runs report it. */
+export function progressOf(operation: StoredOperation): RunProgress {
+  const { metadata, status = {} } = operation;
+  const key = (name: string): string => `${metadata.namespace}/${name}`;
+  const { failures = [], waits = [], inProgress = [] } = status;
+  const paused = conditionOf(operation, 'Paused');
+  return {
+    phase: stateOf(operation),
+    failed: failures.map(({ vm, why, wasDown = false }) => ({ vm: key(vm), why, wasDown })),
+    inProgress: inProgress.map(key),
+    skipped: waits.flatMap(({ why, vms, names = [], excluded = false }) =>
+      vms === undefined ? [] : [{ why, isExcluded: excluded, count: vms, vms: names.map(key) }],
+    ),
+    full: waits.flatMap(({ why, vms }) => (vms === undefined ? [why] : [])),
+    paused: paused?.status === 'True' ? asked(paused) : null,
+    aborted: stateOf(operation) === 'Aborted' ? asked({}) : null,
+  };
+}
+
+const asked = ({ message = '', lastTransitionTime = '' }) => ({
+  by: 'its object',
+  at: lastTransitionTime,
+  why: message === '' ? null : message,
+});
+
+export function outlineOf(operation: StoredOperation): RunOutline {
+  const { spec, status = {} } = operation;
+  const { action, atOnce, reason, requestedBy = 'somebody', maxFailures = 0 } = spec;
+  const { vms } = status;
+  const { open, failed } = vms ?? { open: 0, failed: 0 };
+  const about = vms === undefined ? 'VMs' : formatVms(vms.chosen);
+  return {
+    numbers: vms === undefined ? null : numbersOf(action, vms),
+    end: conditionOf(operation, 'Progressing')?.message ?? '',
+    open,
+    isOver: isOver(operation),
+    isTripped: stateOf(operation) === 'VmsFailed' && failed > maxFailures,
+    maxFailures,
+    failures: failed,
+    faults: [],
+    about: [
+      `${action} of ${about}${atOnce === undefined ? '' : `, ${atOnce} at a time`}; requested by ${requestedBy}${because(reason)}`,
+    ],
+  };
+}
+
+function numbersOf(action: OperationAction, vms: NonNullable<OperationStatus['vms']>): RunOutline['numbers'] {
+  const others = [
+    [vms.inProgress, 'in progress'],
+    [vms.open, 'to go'],
+    [vms.failed, 'failed'],
+  ] as const;
+  return {
+    done: vms.done,
+    of: vms.chosen,
+    doneAs: ACTION_LABELS[action].done.toLowerCase(),
+    others: others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`),
+  };
+}
+
+export const linesOf = (operation: StoredOperation): string[] =>
+  runLines(nameOf(operation), progressOf(operation), outlineOf(operation));
+
+export type OperationsFormat = DataFormat | 'name';
+
+/** Prints the operations, the newest first, or says that there are none. */
+export async function printOperations(operations: StoredOperation[], output?: OperationsFormat): Promise<void> {
+  const sorted = operations.toSorted((one, other) =>
+    other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp),
+  );
+  if (output === 'json' || output === 'yaml') return printData({ items: sorted }, output);
+  if (output === 'name')
+    return print(sorted.map(({ metadata }) => labelOf(VirtualMachineOperations, metadata.name)).join('\n'));
+  if (sorted.length === 0) return note('there is no operation');
+  const rows = sorted.map((operation) => {
+    const { metadata, spec, status } = operation;
+    const { chosen = 0, done = 0, failed = 0 } = status?.vms ?? {};
+    return [
+      metadata.namespace,
+      metadata.name,
+      ACTION_LABELS[spec.action].verb,
+      stateOf(operation),
+      chosen,
+      done,
+      failed,
+      ageOf(metadata.creationTimestamp),
+      spec.requestedBy ?? '<unknown>',
+      spec.reason ?? '<none>',
+    ];
+  });
+  const headers = ['NAMESPACE', 'NAME', 'ACTION', 'STATE', 'VMS', 'DONE', 'FAILED', 'AGE', 'REQUESTED BY', 'REASON'];
+  print(table(headers, rows).join('\n'));
+}

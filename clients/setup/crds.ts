@@ -4,6 +4,7 @@ import { definitionsBinding, definitionsPolicy } from '../../api/crd/keep-defini
 import { RELEASE_ANNOTATION } from '../../api/names.ts';
 import type { Condition, KubeObject } from '../../api/objects.ts';
 import { operationsBinding, operationsPolicy } from '../../api/operations/policy.ts';
+import { requestsBinding, requestsPolicy } from '../../api/pool/requests-policy.ts';
 import {
   CustomResourceDefinitions,
   ValidatingAdmissionPolicies,
@@ -55,6 +56,11 @@ const POLICIES = [
     policy: operationsPolicy(),
     binding: operationsBinding(),
     without: 'whoever may make operations has drover restart, start and stop VMs',
+  },
+  {
+    policy: requestsPolicy(),
+    binding: requestsBinding(),
+    without: 'requests on pools name whomever their author likes',
   },
 ].flatMap(({ policy, binding, without }) => [
   { resource: ValidatingAdmissionPolicies, object: policy, without },

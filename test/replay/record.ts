@@ -10,6 +10,7 @@ import {
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { Pool } from '../../clients/pool/objects.ts';
+import { userOf } from '../../clients/session/requester.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { machineTypeTransition } from '../../workflows/machine-types/machine-type-transition.ts';
@@ -107,7 +108,9 @@ try {
   await until(async () => (await status()).rollout?.stepReachedAt !== undefined);
   await pool.signal(pause, { by: 'a test' });
   await until(async () => (await status()).rollout?.paused !== undefined);
-  const { annotations } = rolloutRequest(await kube.get<Pool>(VirtualMachinePools, key), 'promote');
+  const { annotations } = rolloutRequest(await kube.get<Pool>(VirtualMachinePools, key), 'promote', {
+    by: await userOf(kube),
+  });
   await kube.patch(VirtualMachinePools, key, 'merge', { metadata: { annotations } });
   await until(async () => (await status()).rollout?.handledRequests !== undefined);
   await pool.signal(resume);

@@ -7,6 +7,7 @@ import type { RolloutView } from '../../../clients/rollout/view.ts';
 import type { Act } from '../../../decisions/history/act.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
+import { userWith } from '../../integration/operations/operations.ts';
 import { TestPool } from '../../integration/rollout/rollouts.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
@@ -164,6 +165,8 @@ describe('a pool that its spec pauses', () => {
   });
 });
 
+const note = (by: string, words: string): string => `${by} asked to promote its rollout: ${words}`;
+
 describe('a person', () => {
   test('pauses, resumes, promotes and aborts', async () => {
     const namespace = await aPool({ rollout: byApproval(1, 2) });
@@ -237,33 +240,56 @@ describe('a person', () => {
     }
   });
 
-  test('who promotes a step that another has passed is refused, by kubectl as well, and Events tell of both', async () => {
+  test('who promotes a step that another has passed is refused, and nobody asks in the name of another', async () => {
     const namespace = await aPool({ rollout: byApproval(1, 2) });
     const pool = TestPool.of(fleet(), namespace);
+    const rule = { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'] };
+    const ann = await userWith(fleet(), namespace, 'ann', [{ ...rule, verbs: ['get', 'patch'] }]);
+    const bob = await userWith(fleet(), namespace, 'bob', [{ ...rule, verbs: ['get', 'patch'] }]);
+    const eve = await userWith(fleet(), namespace, 'eve', [{ ...rule, verbs: ['get'] }]);
     const revision = await pool.change(templateWith(2));
     await untilItWaitsForApproval(namespace);
-    expect(await pool.request('promote', { by: 'ann' })).toMatchObject({ outcome: 'Done', by: 'ann' });
-    const late = JSON.stringify({ id: 'bob-1', action: 'promote', revision, step: 1 });
-    const annotations = { 'drover.dev/rollout-request': late, 'drover.dev/rollout-requested-by': 'bob' };
-    const written = (): Promise<unknown> =>
-      fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
-    await written();
-    const isRefused = { id: 'bob-1', outcome: 'Refused', message: 'step 1 is passed already: it is at step 2 of 2' };
+    const write = ({ kube }: typeof ann, annotations: Record<string, string | null>): Promise<unknown> =>
+      kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
+    const request = (id: string, by: string, what: 'rollout' | 'healing' = 'rollout'): Record<string, string> => ({
+      [`drover.dev/${what}-request`]: JSON.stringify({ id, action: 'promote', revision, step: 1 }),
+      [`drover.dev/${what}-requested-by`]: by,
+    });
+    const denied = (user: typeof ann, what = 'rollout'): RegExp =>
+      new RegExp(`annotation drover.dev/${what}-requested-by must be ${user.username}, who makes the request`);
+
+    await expect(write(bob, request('bob-1', ann.username))).rejects.toThrow(denied(bob));
+    await expect(write(bob, request('bob-1', ann.username, 'healing'))).rejects.toThrow(denied(bob, 'healing'));
+    const { 'drover.dev/rollout-requested-by': _, ...nameless } = request('bob-1', '');
+    await expect(write(bob, nameless)).rejects.toThrow(denied(bob));
+    await expect(write(eve, request('eve-1', eve.username))).rejects.toThrow(/forbidden: User ".*:eve" cannot patch/);
+    await write(ann, request('ann-1', ann.username));
+    // Nor does anybody give a request that stands there another author, or change it in the name of its own.
+    for (const by of [null, 'system:admin'])
+      await expect(write(bob, { 'drover.dev/rollout-requested-by': by })).rejects.toThrow(denied(bob));
+    const { 'drover.dev/rollout-request': other = '' } = request('ann-2', '');
+    await expect(write(bob, { 'drover.dev/rollout-request': other })).rejects.toThrow(denied(bob));
+    const handled = (): Promise<unknown> => pool.status().then(({ rollout }) => rollout!.handledRequests);
+    const promoted = { id: 'ann-1', by: ann.username, outcome: 'Done' };
+    await until(async () => expect(await handled()).toMatchObject([promoted]));
+    // All else of the pool is changed as before.
+    await write(bob, { example: 'x' });
+
+    await write(bob, request('bob-1', bob.username));
+    const refused = 'step 1 is passed already: it is at step 2 of 2';
     await until(async () =>
-      expect((await pool.status()).rollout!.handledRequests).toMatchObject([
-        { by: 'ann' },
-        { by: 'bob', ...isRefused },
-      ]),
+      expect(await handled()).toMatchObject([promoted, { id: 'bob-1', outcome: 'Refused', message: refused }]),
     );
     await until(async () =>
       expect(await pool.events()).toEqual(
         expect.arrayContaining([
-          { reason: 'RequestDone', note: 'ann asked to promote its rollout: passed step 1 of 2' },
-          { reason: 'RequestRefused', note: `bob asked to promote its rollout: ${isRefused.message}` },
+          { reason: 'RequestDone', note: note(ann.username, 'passed step 1 of 2') },
+          { reason: 'RequestRefused', note: note(bob.username, refused) },
         ]),
       ),
     );
-    await pool.request('abort');
+    await write(bob, { 'drover.dev/rollout-request': null, 'drover.dev/rollout-requested-by': null });
+    await Promise.all([ann, bob, eve].map(({ kube }) => kube.close()));
   });
 });
 

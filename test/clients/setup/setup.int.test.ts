@@ -107,6 +107,8 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     'validatingadmissionpolicybinding.admissionregistration.k8s.io/keep-definitions.drover.dev unchanged',
     'validatingadmissionpolicy.admissionregistration.k8s.io/operations.drover.dev unchanged',
     'validatingadmissionpolicybinding.admissionregistration.k8s.io/operations.drover.dev unchanged',
+    'validatingadmissionpolicy.admissionregistration.k8s.io/requested-by.drover.dev unchanged',
+    'validatingadmissionpolicybinding.admissionregistration.k8s.io/requested-by.drover.dev unchanged',
     'DroverCluster unchanged',
     'DroverNamespace unchanged',
     'DroverNamespaces unchanged',

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
+import { userOf } from '../../../clients/session/requester.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { sample, soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
@@ -32,18 +33,19 @@ const closed = (pool: HealedPool, number: number): Promise<void> =>
   until(async () => expect((await pool.attempt(number).describe()).status.name).not.toBe('RUNNING'));
 
 test('a pause by a person holds what is sick and what waits, and says who; resume lets both go on', async () => {
+  const by = await userOf(fleet().kube);
   const pool = await HealedPool.ready(fleet(), {
     replicas: 4,
     autohealing: { ...SLOW, backoff: { initial: '5s', jitter: 0 } },
   });
   await pool.break(1);
   await pool.untilCycle(1, { phase: 'Waiting' });
-  await pool.pool.heal({ action: 'pause' }, { by: 'kim', why: 'the storage is being moved' });
+  await pool.pool.heal({ action: 'pause' }, { why: 'the storage is being moved' });
   await until(async () =>
     expect(await pool.pool.condition('HealingSuspended')).toMatchObject({
       status: 'True',
       reason: 'PausedByUser',
-      message: 'by kim: the storage is being moved',
+      message: `by ${by}: the storage is being moved`,
     }),
   );
   const before = await pool.uid(2);
@@ -52,8 +54,8 @@ test('a pause by a person holds what is sick and what waits, and says who; resum
   await sleep(5_500);
   expect(await pool.uid(2)).toBe(before);
   await gone(pool, 1)();
-  expect((await pool.healing()).paused).toMatchObject({ by: 'kim' });
-  await pool.pool.heal({ action: 'resume' }, { by: 'kim' });
+  expect((await pool.healing()).paused).toMatchObject({ by });
+  await pool.pool.heal({ action: 'resume' });
   await pool.replaced(2, before);
   await pool.untilFinished(1, { end: 'Healed' });
   await pool.untilFinished(2, { end: 'Healed' });
@@ -62,15 +64,15 @@ test('a pause by a person holds what is sick and what waits, and says who; resum
 test('now ends a delay, skip ends a cycle, and each says who asked', async () => {
   const pool = await waiting(1);
   await gone(pool, 1)();
-  await pool.pool.heal({ action: 'now', vms: ['web-1'] }, { by: 'kim' });
+  await pool.pool.heal({ action: 'now', vms: ['web-1'] });
   await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
 
   // drover forgets the skip as soon as the replacement is available; delay that.
   await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
   await pool.break(2);
   await pool.untilCycle(2, { phase: 'Waiting' });
-  await pool.pool.heal({ action: 'skip', vms: ['web-2'] }, { by: 'lee', why: 'it is known' });
-  await pool.untilFinished(2, { end: 'Skipped', why: 'skipped by lee (it is known)' });
+  await pool.pool.heal({ action: 'skip', vms: ['web-2'] }, { why: 'it is known' });
+  await pool.untilFinished(2, { end: 'Skipped', why: `skipped by ${await userOf(fleet().kube)} (it is known)` });
   // The pool fills the skipped VM's number itself.
   await pool.pool.until({ readyReplicas: 3 });
 });
@@ -83,7 +85,7 @@ soakTest(
     const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
     await pool.pool.patch({ template, updateStrategy: { unmanaged: {} } });
     await pool.pool.until({});
-    await pool.pool.heal({ action: 'skip', vms: ['web-1'] }, { by: 'lee' });
+    await pool.pool.heal({ action: 'skip', vms: ['web-1'] });
     await pool.untilFinished(1, { end: 'Skipped' });
     await until(async () =>
       expect((await pool.pool.condition('Healing'))?.message).toMatch(
@@ -92,7 +94,7 @@ soakTest(
     );
     const before = await pool.uid(1);
     expect((await pool.healing()).finished).toMatchObject([{ vm: 'web-1', uid: before, end: 'Skipped' }]);
-    await pool.pool.heal({ action: 'now', vms: ['web-1'] }, { by: 'lee' });
+    await pool.pool.heal({ action: 'now', vms: ['web-1'] });
     await pool.untilCycle(1, { phase: 'Waiting', attempt: 1 });
   },
 );
@@ -101,7 +103,7 @@ soakTest('a VM that gets well by itself while its removal is held is not deleted
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...SLOW, startupFailureThreshold: 3 } });
   const before = await pool.uid(1);
   const letGo = await pool.holdBack(1);
-  await pool.pool.heal({ action: 'pause' }, { by: 'kim' });
+  await pool.pool.heal({ action: 'pause' });
   await pool.break(1);
   await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-1 is sick'));
   expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ reason: 'PausedByUser' });
@@ -242,7 +244,7 @@ test.each(sample(['Removing', 'Waiting'] as const))(
       // It waits for the rest of its delay.
       expect(await pool.healing()).toEqual(before);
       expect(lives.of('vm', 'web-1').filter(({ goneAt }) => goneAt === null)).toEqual([]);
-      await pool.pool.heal({ action: 'now', vms: ['web-1'] }, { by: 'kim' });
+      await pool.pool.heal({ action: 'now', vms: ['web-1'] });
     }
     await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
     await pool.pool.until({ readyReplicas: 2 });
@@ -252,8 +254,8 @@ test.each(sample(['Removing', 'Waiting'] as const))(
 
 soakTest('a cycle that is cancelled counts as skipped', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: SLOW });
-  await pool.pool.heal({ action: 'pause' }, { by: 'kim' });
-  await pool.pool.heal({ action: 'resume' }, { by: 'kim' });
+  await pool.pool.heal({ action: 'pause' });
+  await pool.pool.heal({ action: 'resume' });
   // drover forgets the cancellation as soon as the replacement is available; delay that.
   await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
   await pool.break(1);

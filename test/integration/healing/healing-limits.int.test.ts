@@ -10,13 +10,13 @@ withFastStarts(fleet);
 /** Breaks the VMs while healing is paused, so that it sees all of them sick before it may begin. */
 async function breakAtOnce(healed: HealedPool, numbers: number[]): Promise<void> {
   const { pool } = healed;
-  await pool.heal({ action: 'pause' }, { by: 'a test' });
+  await pool.heal({ action: 'pause' });
   for (const number of numbers) await healed.break(number);
   await until(async () => {
     const { message } = (await pool.condition('Healing'))!;
     for (const number of numbers) expect(message).toContain(`web-${number} is sick`);
   });
-  await pool.heal({ action: 'resume' }, { by: 'a test' });
+  await pool.heal({ action: 'resume' });
 }
 
 test('when too many are sick at once none is replaced, and the pool says so; it goes on when fewer are', async () => {

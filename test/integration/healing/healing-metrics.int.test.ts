@@ -31,7 +31,7 @@ test('a worker measures which VMs are being replaced, how often it was, and that
     `drover_healing_cycles{${ofPool},phase="Waiting"} 1`,
     `drover_healing_replacements_total{${ofPool}} 1`,
   );
-  await pool.pool.heal({ action: 'pause' }, { by: 'kim' });
+  await pool.pool.heal({ action: 'pause' });
   await untilTold(`drover_healing_suspended{${ofPool},reason="PausedByUser"} 1`);
 });
 

@@ -229,7 +229,7 @@ testOneOf({
       );
       await sleep(1_500);
       lives.expectFresh(1, 3);
-      await pool.pool.heal({ action: 'now', vms: ['web-1'] }, { by: 'kim' });
+      await pool.pool.heal({ action: 'now', vms: ['web-1'] });
       await until(async () => expect(lives.of('vm', 'web-1').length).toBeGreaterThan(3));
     },
   'a VM on a lost node is left alone; if the pool says so it is deleted, and recreated when its VMI is really gone':

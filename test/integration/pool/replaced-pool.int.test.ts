@@ -11,8 +11,8 @@ test('a pool that takes the place of another, which no worker has seen go, begin
   const old = await TestPool.ready(fleet(), { replicas: 2, rollout: { progressDeadlineSeconds: 2 }, autohealing: {} });
   await old.change(badTemplate(2));
   await old.untilSaid({ Progressing: 'Failed' });
-  await old.request('pause', { by: 'ada', why: 'incident 42' });
-  await old.heal({ action: 'pause' }, { by: 'ada' });
+  await old.request('pause', { why: 'incident 42' });
+  await old.heal({ action: 'pause' });
   await old.untilSaid({ Paused: 'PausedByUser', HealingSuspended: 'PausedByUser' });
   const { runId } = await old.workflow.describe();
   await worker.kill();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { userOf } from '../../../clients/session/requester.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
@@ -16,7 +17,7 @@ const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
 
 describe('pause', () => {
   test('lets the VM in progress come back and starts no other, while the pool still scales', async () => {
-    const asked = { by: 'ada', why: 'lunch' };
+    const asked = { why: 'lunch' };
     const pool = await aPool({ template: templateOf(slow) });
     const old = revisionOf(templateOf(slow));
     const before = await pool.vmiUids();
@@ -24,7 +25,7 @@ describe('pause', () => {
     const taken = await pool.waitUntilUpdating();
     await pool.request('pause', asked);
     await pool.untilSaid({ Paused: 'PausedByUser', Progressing: 'Paused' });
-    expect((await pool.condition('Paused'))!.message).toBe('by ada: lunch');
+    expect((await pool.condition('Paused'))!.message).toBe(`by ${await userOf(fleet().kube)}: lunch`);
     await until(async () => {
       expect(await pool.inProgress()).toEqual([]);
       expect(await pool.running(next)).toEqual([taken]);
@@ -89,7 +90,7 @@ describe('abort', () => {
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
     const before = await pool.vmiUids();
-    await pool.request('abort', { by: 'ada', why: 'too slow' });
+    await pool.request('abort', { why: 'too slow' });
     await pool.untilSaid({ Progressing: 'Aborted', Paused: 'NotPaused' });
     expect((await pool.condition('Progressing'))!.message).toContain('ada: too slow');
     // Neither a further request nor a change outside the template revives the rollout.
@@ -152,7 +153,7 @@ describe('steps', () => {
       await pool.request('promote');
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
       await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });
-      await pool.request('promote', { by: 'ada', full: true });
+      await pool.request('promote', { full: true });
       await pool.untilComplete(next);
       expect((await pool.status()).rollout).toMatchObject({ step: 3 });
     },

@@ -49,7 +49,7 @@ describe('with a worker that lives', () => {
   describe("the pool's workflow, ended from outside and started again,", () => {
     test('knows that a person has paused, and who', async () => {
       const pool = await aPool();
-      await pool.request('pause', { by: 'ada', why: 'lunch' });
+      await pool.request('pause', { why: 'lunch' });
       await pool.untilSaid({ Paused: 'PausedByUser' });
       const next = await pool.change(templateOf({ cores: 2 }));
       await pool.untilSaid({ Progressing: 'Paused' });
@@ -58,7 +58,7 @@ describe('with a worker that lives', () => {
         readyReplicas: 4,
         updatedReplicas: 0,
         updateRevision: next,
-        rollout: { paused: { by: 'ada', why: 'lunch' } },
+        rollout: { paused: { why: 'lunch' } },
       });
       expect(await pool.running(first)).toEqual(namesUpTo('web', 4));
       await pool.request('resume');

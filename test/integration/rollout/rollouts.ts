@@ -11,6 +11,7 @@ import type {
   VmTemplate,
 } from '../../../api/pool/pool.ts';
 import { Events, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { userOf } from '../../../clients/session/requester.ts';
 import type { HealingRequest } from '../../../decisions/requests/healing.ts';
 import { answerTo } from '../../../decisions/requests/request.ts';
 import type { RolloutRequest } from '../../../decisions/requests/rollout.ts';
@@ -123,14 +124,19 @@ export class TestPool {
   /** Asks something of the pool's rollout, as people do, and returns the answer. */
   async request(
     action: RolloutRequest['action'],
-    asking: Parameters<typeof rolloutRequest>[2] = {},
+    asking: Omit<NonNullable<Parameters<typeof rolloutRequest>[2]>, 'by'> = {},
   ): Promise<HandledRequest> {
-    return this.#answer(rolloutRequest(await this.get(), action, asking), ({ rollout }) => rollout?.handledRequests);
+    const by = await userOf(this.fleet.kube);
+    return this.#answer(
+      rolloutRequest(await this.get(), action, { by, ...asking }),
+      ({ rollout }) => rollout?.handledRequests,
+    );
   }
 
   /** Asks something of the pool's healing, as people do, and returns the answer. */
-  heal(request: HealingRequest, asking: Asking = {}): Promise<HandledRequest> {
-    return this.#answer(healingRequest(request, asking), ({ healing }) => healing?.handledRequests);
+  async heal(request: HealingRequest, asking: Omit<Asking, 'by'> = {}): Promise<HandledRequest> {
+    const by = await userOf(this.fleet.kube);
+    return this.#answer(healingRequest(request, { by, ...asking }), ({ healing }) => healing?.handledRequests);
   }
 
   async #answer(

@@ -1,5 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { pauserOf } from '../../decisions/rollout/state.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../pool/objects.ts';
 import type { Revision } from './revisions/revisions.ts';
@@ -118,7 +119,7 @@ function stepOf({ spec }: Pool, rollout: Rollout | undefined): RolloutView['step
 
 /** A person's pause takes precedence over `spec.paused`: it says more. */
 function pauseOf({ spec, status }: Pool): RolloutView['paused'] {
-  const { by, at, why } = status?.rollout?.paused ?? {};
-  if (by !== undefined) return { by, at: at ?? null, why: why ?? null };
+  const paused = status?.rollout?.paused;
+  if (paused !== undefined) return { by: pauserOf(paused), at: paused.at, why: paused.why ?? null };
   return spec.paused === true ? { by: 'spec.paused', at: null, why: null } : null;
 }

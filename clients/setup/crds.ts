@@ -4,7 +4,7 @@ import { definitionsBinding, definitionsPolicy } from '../../api/crd/keep-defini
 import { RELEASE_ANNOTATION } from '../../api/names.ts';
 import type { Condition, KubeObject } from '../../api/objects.ts';
 import { operationsBinding, operationsPolicy } from '../../api/operations/policy.ts';
-import { requestsBinding, requestsPolicy } from '../../api/pool/requests-policy.ts';
+import { requestsBinding, requestsPolicy } from '../../api/requests/policy.ts';
 import {
   CustomResourceDefinitions,
   ValidatingAdmissionPolicies,

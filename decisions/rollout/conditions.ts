@@ -7,6 +7,7 @@ import { withTime, type Untimed } from '../status/conditions.ts';
 import { heldWords, type Going } from '../status/going.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RolloutPlan } from './plan.ts';
+import { pauserOf } from './state.ts';
 
 const MESSAGE_LENGTH = 2_048;
 
@@ -174,12 +175,12 @@ function waitReason(waits: RolloutPlan['waits']): ConditionReason<'Progressing'>
 
 function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed<'Paused'> {
   if (state.paused !== undefined) {
-    const { by, why } = state.paused;
+    const { why } = state.paused;
     return {
       type: 'Paused',
       status: 'True',
       reason: 'PausedByUser',
-      message: `by ${by}${why === undefined ? '' : `: ${why}`}`,
+      message: `by ${pauserOf(state.paused)}${why === undefined ? '' : `: ${why}`}`,
     };
   }
   if (spec.paused === true)

@@ -45,6 +45,10 @@ export const pausedBySignal = (state: RolloutStatus, asked: RequestedAct, at: st
     ? state
     : { ...state, paused: { ...actOf(asked, at), bySignal: true } };
 
+/** Who has paused a rollout: whoever sends a signal may say that he is anybody. */
+export const pauserOf = ({ by, bySignal }: NonNullable<RolloutStatus['paused']>): string =>
+  bySignal === true ? `${by} (a signal)` : by;
+
 export function unpaused(state: RolloutStatus): RolloutStatus {
   const { paused: _paused, ...rest } = state;
   return rest;

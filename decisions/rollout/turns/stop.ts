@@ -5,6 +5,7 @@ import { revisionOf } from '../../revisions/hash.ts';
 import { poolTemplate } from '../../template/template.ts';
 import type { StoredPool } from '../../views/pool.ts';
 import type { Batch } from '../batch.ts';
+import { pauserOf } from '../state.ts';
 
 /** Why a batch takes no further VM. */
 export interface BatchStop {
@@ -34,7 +35,7 @@ export function batchStop(
     return halted.kind === 'Undoing' && revision === rollout ? replaces(why) : pauses(why);
   }
   if (spec.paused === true) return pauses('spec.paused is true');
-  if (paused !== undefined && Date.parse(paused.at) > startedAt) return pauses(`paused by ${paused.by}`);
+  if (paused !== undefined && Date.parse(paused.at) > startedAt) return pauses(`paused by ${pauserOf(paused)}`);
   const current = status?.currentRevision;
   if (revision !== rollout && current !== undefined && current !== revision)
     return replaces(`its pool does not go back to revision ${revision}`);

@@ -13,8 +13,8 @@ async function breakAtOnce(healed: HealedPool, numbers: number[]): Promise<void>
   await pool.heal({ action: 'pause' });
   for (const number of numbers) await healed.break(number);
   await until(async () => {
-    const { message } = (await pool.condition('Healing'))!;
-    for (const number of numbers) expect(message).toContain(`web-${number} is sick`);
+    const { notReplaced = [] } = await healed.healing();
+    expect(notReplaced.map(({ vm }) => vm)).toEqual(expect.arrayContaining(numbers.map((number) => `web-${number}`)));
   });
   await pool.heal({ action: 'resume' });
 }

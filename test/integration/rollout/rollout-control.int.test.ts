@@ -47,7 +47,7 @@ describe('pause', () => {
     const pool = await aPool({ replicas: 1 });
     await pool.workflow.signal('pause', ...args);
     await pool.untilSaid({ Paused: 'PausedByUser' });
-    expect((await pool.condition('Paused'))!.message).toBe('by unknown');
+    expect((await pool.condition('Paused'))!.message).toBe('by unknown (a signal)');
     await pool.workflow.signal('resume', ...args);
     await pool.untilSaid({ Paused: 'NotPaused' });
   });

@@ -92,7 +92,7 @@ describe('abort', () => {
     const before = await pool.vmiUids();
     await pool.request('abort', { why: 'too slow' });
     await pool.untilSaid({ Progressing: 'Aborted', Paused: 'NotPaused' });
-    expect((await pool.condition('Progressing'))!.message).toContain('ada: too slow');
+    expect((await pool.condition('Progressing'))!.message).toContain('too slow');
     // Neither a further request nor a change outside the template revives the rollout.
     await pool.request('promote');
     await pool.patch({ replicas: 5 });

@@ -245,6 +245,10 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
     (JSON.parse((await operations('describe', name, '-o', 'json')).stdout) as StoredOperation).status!;
   const finishRestart = async (): Promise<void> =>
     fleet().letBecomeReady(`${namespace}/${(await status()).inProgress![0]!}`);
+  // Once its status says so, the run has been told.
+  const stands = (reason: string): Promise<void> =>
+    until(async () => expect((await status()).conditions).toContainEqual(expect.objectContaining({ reason })));
+  await stands('PausedBySpec');
   await until(async () => expect((await status()).inProgress).toHaveLength(1));
   await finishRestart();
   await until(async () => expect(await status()).toMatchObject({ vms: { chosen: 3, done: 1, inProgress: 0 } }));
@@ -262,6 +266,7 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   const watching = vm('runs', 'status', name, '--watch', '-n', namespace);
   await until(async () => expect((await status()).vms!.inProgress).toBe(1));
   expect(await operations('abort', name)).toMatchObject({ code: 0, stdout: `operation ${whole} aborted\n` });
+  await stands('Aborting');
   await finishRestart();
   const watched = await watching;
   expect(watched.code).toBe(1);

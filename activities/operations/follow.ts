@@ -29,12 +29,14 @@ export async function follow(
   const signal = cancellationSignal();
   const began = Date.now();
   const changes = new OperationChanges(cache, ref);
+  const left = new AbortController();
   let writtenAt = 0;
   try {
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       const asked = Date.now();
       const run = await runs.state(ref);
       if (run.is === 'missing') return;
+      if (isFirst) void runs.over(ref, AbortSignal.any([left.signal, signal])).then(() => changes.poke());
       const operation = await knownOperation(client, cache, ref, signal);
       if (run.is === 'running' && run.progress !== null) {
         const steering = steeringOf(operation, run.progress);
@@ -52,6 +54,7 @@ export async function follow(
     }
   } finally {
     changes.stop();
+    left.abort();
   }
 }
 
@@ -76,6 +79,11 @@ class OperationChanges {
       if ((after ?? before)!.metadata.uid !== uid) return;
       if (before?.metadata.generation !== after?.metadata.generation || after === undefined) this.#changed.resolve();
     });
+  }
+
+  /** Has whoever waits look again. */
+  poke(): void {
+    this.#changed.resolve();
   }
 
   /** Resolves with the next change, or after `timeoutMs`. */

@@ -27,6 +27,12 @@ export const runControl = (cluster: string): RunControl => ({
     return { is: 'ended', progress: await progressOf(handle), why };
   },
 
+  async over(ref, signal) {
+    const handle = clientNow().workflow.getHandle(operationRunIdOf({ cluster, ...ref }));
+    const ended = clientNow().withAbortSignal(signal, () => handle.result());
+    await ended.catch(() => undefined);
+  },
+
   async tell(ref, { signal, ...request }) {
     try {
       await clientNow()

@@ -164,7 +164,7 @@ test('its custom resources can be deleted only by somebody who confirms that', a
       .poll(() => kube.delete(CustomResourceDefinitions, { name }, { dryRun: true }).then(String, String), {
         timeout: PATIENCE_MS,
       })
-      .toContain('with this definition all pools and sets of its kind would go');
+      .toContain('with this definition all objects of its kind would go');
   }
   const name = 'virtualmachinepools.drover.dev';
   const annotations = { [CONFIRM_DELETION_ANNOTATION]: 'true' };

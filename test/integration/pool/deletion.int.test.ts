@@ -295,9 +295,16 @@ const definitions = readdirSync(new URL('../../../deploy/crds/', import.meta.url
   file.replace(/\.yaml$/, ''),
 );
 
+const byText = (one: string, other: string): number => one.localeCompare(other);
+
 test('whoever removes drover as docs/deploy.md says keeps all VMs and disks, with a worker and without', async () => {
   const page = readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8');
   expect(page).toContain('kubectl delete dpool,vmrs,dvmirs --all --all-namespaces --cascade=orphan\n');
+  const named = /for crd in (.+); do/
+    .exec(page)![1]!
+    .split(' ')
+    .map((plural) => `${plural}.drover.dev`);
+  expect(named.toSorted(byText)).toEqual(definitions.toSorted(byText));
   const namespace = await fleet().namespace();
   const { kube } = fleet();
   await fleet().createPool(namespace, 'web', { replicas: 2, template: diskTemplate });
@@ -312,15 +319,17 @@ test('whoever removes drover as docs/deploy.md says keeps all VMs and disks, wit
       .flatMap(({ items }) =>
         items.map(({ metadata: { name, uid, deletionTimestamp = 'stays' } }) => `${uid} ${name} ${deletionTimestamp}`),
       )
-      .toSorted((one, other) => one.localeCompare(other));
+      .toSorted(byText);
   };
   const before = await everything();
   expect(before).toHaveLength(8);
   /** What `kubectl delete -k` does to the definitions: the API server refuses, whether a worker runs or not. */
   const deleteDefinitions = async (): Promise<void> => {
-    expect(definitions).toHaveLength(3);
+    expect(definitions).toHaveLength(4);
     for (const name of definitions)
-      await expect(kube.delete(CustomResourceDefinitions, { name })).rejects.toThrow('all pools and sets of its kind');
+      await expect(kube.delete(CustomResourceDefinitions, { name })).rejects.toThrow(
+        'all objects of its kind would go',
+      );
   };
   await deleteDefinitions();
   const worker = await fleet().worker();

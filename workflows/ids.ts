@@ -54,6 +54,4 @@ export const operationIdOf = ({ cluster, namespace, name, uid }: OperationKey): 
 /** Of the workflow that acts on the VMs of the operation. */
 export const operationRunIdOf = (key: OperationKey): string => `${operationIdOf(key)}/run`;
 /** `id` is a few letters and digits, which people type. */
-export const powerIdOf = (cluster: string, id: string): string => `power/${cluster}/${id}`;
-/** `id` is a few letters and digits, which people type. */
 export const transitionIdOf = (cluster: string, id: string): string => `machine-types/${cluster}/${id}`;

@@ -30,7 +30,6 @@ export {
   ownerIdOf,
   poolIdOf,
   poolOfChild,
-  powerIdOf,
   taskQueueOf,
   transitionIdOf,
   updateBatchIdOf,

@@ -65,7 +65,7 @@ export async function beginRestarts(
     if (why === null) acting.add(namespacedName(vm));
     return why;
   };
-  const power = new VmPower({ action: 'Restart', run: request.ref.id, ...options, note, whyNotAnyMore });
+  const power = new VmPower({ action: 'Restart', by: request.ref.id, ...options, note, whyNotAnyMore });
   const held = new Map(inProgress.map((one) => [one.vm, one]));
   const take = async (name: string): Promise<PowerOutcome | null> => {
     const begun = held.get(name)!;

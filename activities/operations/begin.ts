@@ -1,12 +1,10 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { durationMs } from '../../api/lib/duration.ts';
-import { countOf } from '../../api/lib/int-or-percent.ts';
 import { UID_ANNOTATION } from '../../api/names.ts';
-import { DEFAULT_AT_ONCE, DEFAULT_DEADLINE } from '../../api/operations/limits.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import { VirtualMachineOperations } from '../../api/resources.ts';
 import { chooseVms } from '../../decisions/operations/choose.ts';
 import { deleteAt, isRestored } from '../../decisions/operations/lifetime.ts';
+import { limitsOf } from '../../decisions/operations/limits.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
 import type { RunInput } from '../../decisions/operations/run-input.ts';
 import type { Standing } from '../../decisions/operations/status.ts';
@@ -128,14 +126,13 @@ function* vmsIn(cache: ClusterCache, namespace: string): Generator<VmView> {
 }
 
 function inputOf({ metadata, spec }: StoredOperation, vms: Record<string, string>): RunInput {
-  const { action, maxFailures = 0, deadline = DEFAULT_DEADLINE, reason = null, requestedBy = 'unknown' } = spec;
-  const count = Math.max(Object.keys(vms).length, 1);
+  const { action, reason = null, requestedBy = 'unknown' } = spec;
+  const { namespace, name, uid } = metadata;
   return {
+    operation: { namespace, name, uid },
     action,
-    chosen: { [metadata.namespace]: vms },
-    atOnce: Math.min(countOf(spec.atOnce ?? DEFAULT_AT_ONCE[action], count, 1), count),
-    maxFailures,
-    deadlineMs: durationMs(deadline),
+    chosen: { [namespace]: vms },
+    ...limitsOf({ spec }, Object.keys(vms).length),
     requestedBy,
     reason,
   };

@@ -6,7 +6,7 @@ import { steeringOf } from '../../decisions/operations/steer.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { serverLost, workerStopping } from '../lib/shutdown.ts';
 import type { OperationActivityOptions } from './begin.ts';
-import { knownOperation } from './live-operation.ts';
+import { isChangeByPeople, knownOperation } from './live-operation.ts';
 import type { RunState } from './run-control.ts';
 import { writeOperationStatus } from './write-status.ts';
 
@@ -71,13 +71,10 @@ class OperationChanges {
   readonly #unsubscribe: () => void;
   #changed = Promise.withResolvers<void>();
 
-  constructor(cache: ClusterCache, { uid }: OperationRef) {
+  constructor(cache: ClusterCache, ref: OperationRef) {
     this.#cache = cache;
     this.#unsubscribe = cache.subscribe((change) => {
-      if (change.kind !== 'operation') return;
-      const { before, after } = change;
-      if ((after ?? before)!.metadata.uid !== uid) return;
-      if (before?.metadata.generation !== after?.metadata.generation || after === undefined) this.#changed.resolve();
+      if (change.kind === 'operation' && isChangeByPeople(change, ref)) this.#changed.resolve();
     });
   }
 

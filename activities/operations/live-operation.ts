@@ -4,6 +4,7 @@ import type { OperationRef } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
 /** Returns the operation as the API server has it; undefined if it is deleted, or another has taken its name. */
@@ -15,6 +16,15 @@ export async function liveOperation(
   const read = client.get<KubeObject>(VirtualMachineOperations, { namespace, name }, { signal });
   const found = (await ignoreNotFound(read)) as StoredOperation | undefined;
   return found?.metadata.uid === uid ? found : undefined;
+}
+
+/** Reports whether people have changed what this operation asks for, or have deleted it: its status does not count. */
+export function isChangeByPeople(
+  { before, after }: Extract<CacheChange, { kind: 'operation' }>,
+  { uid }: OperationRef,
+): boolean {
+  if ((after ?? before)!.metadata.uid !== uid && before?.metadata.uid !== uid) return false;
+  return before?.metadata.generation !== after?.metadata.generation || before?.metadata.uid !== after?.metadata.uid;
 }
 
 /** Returns it from this worker's cache, which may not know it yet: only the API server can tell that it is deleted. */

@@ -1,5 +1,6 @@
 import { RestartBudget, type Chosen, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { RunLimits } from '../../decisions/operations/limits.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import { deadlineOf, outcomeOf, type PowerOutcome, type VmInProgress } from '../../decisions/power/outcome.ts';
 import { planPower, type PowerPlan } from '../../decisions/power/plan.ts';
@@ -10,11 +11,13 @@ import { NoPlace } from '../disruption-budget/in-place.ts';
 import type { Aside, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { isAskedToEnd } from '../lib/attempt.ts';
 import { digestOf } from '../lib/digest.ts';
+import type { Authority } from './authority.ts';
 import type { ChangePowerRequest } from './request.ts';
 import { snapshotOfVms, VmPower, type PowerVm, type VmPowerOptions } from './vm-power.ts';
 
 export interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places'> {
   request: ChangePowerRequest;
+  authority: Authority;
   chosen: Chosen;
   /** Note of the Events on the VMs. */
   note: string;
@@ -24,6 +27,7 @@ export interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cac
 export class PowerMethod implements DisruptionMethod<PowerVm, PowerOutcome, VmInProgress> {
   readonly #in: PowerMethodOptions;
   readonly #action: PowerAction;
+  readonly #limits: RunLimits;
   readonly #snapshot: VmsSnapshot;
   readonly #power: VmPower;
   /** VMs that are acted on, or on their way, by `namespace/name`. */
@@ -36,15 +40,21 @@ export class PowerMethod implements DisruptionMethod<PowerVm, PowerOutcome, VmIn
   constructor(options: PowerMethodOptions) {
     this.#in = options;
     this.#action = options.request.action;
+    this.#limits = options.authority.limits(options.chosen);
     this.#snapshot = snapshotOfVms(options.cache);
-    const whyNotAnyMore: VmPowerOptions['whyNotAnyMore'] = (vm, { vmiOf }) => this.#whyNoRoom(vm, vmiOf(vm));
-    const { run } = options.request;
-    this.#power = new VmPower({ ...options, action: this.#action, run, whyNotAnyMore });
+    const whyNotAnyMore: VmPowerOptions['whyNotAnyMore'] = (vm, { vmiOf }) => this.#whyNotAnyMore(vm, vmiOf(vm));
+    const { uid } = options.request.operation;
+    this.#power = new VmPower({ ...options, action: this.#action, by: uid, whyNotAnyMore });
   }
 
   /** What a cache must have reached to show what was done. */
   get minVersions(): ResourceVersions {
     return this.#power.minVersions;
+  }
+
+  /** How long a VM may take, in milliseconds. */
+  get deadlineMs(): number {
+    return this.#limits.deadlineMs;
   }
 
   /** What the last look has found, beside VMs that are on their way or have an outcome. */
@@ -74,14 +84,16 @@ export class PowerMethod implements DisruptionMethod<PowerVm, PowerOutcome, VmIn
   }
 
   stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
-    const { takes, mayFail } = this.#in.request;
+    const { takes, failures } = this.#in.request;
+    const mayFail = this.#limits.maxFailures - failures;
     const failed = outcomes.filter(({ end }) => end === 'Failed').map((one) => ({ ...one, why: '' }));
     if (takes && !isTripped(failed, mayFail)) return null;
     return { stop: 'stopped', why: takes ? 'too many have failed' : 'no further VM may be touched' };
   }
 
   turn({ busy, ended, takes }: WaveProgress, now: number): Turn<PowerVm> {
-    const { request, chosen } = this.#in;
+    const { request, chosen, authority } = this.#in;
+    const held = authority.whyHeld();
     const leftOver = this.leftOver((key) => busy.has(key) || ended.has(key));
     const inProgress = new Set([...busy, ...leftOver.map(({ name }) => name)]);
     this.#acting = inProgress;
@@ -92,11 +104,12 @@ export class PowerMethod implements DisruptionMethod<PowerVm, PowerOutcome, VmIn
       inProgress,
       ended: new Set([...request.ended, ...ended]),
       whyNot: (vm) => this.#power.whyRefused(vm, now),
-      atOnce: request.atOnce,
-      takes,
+      whyExcluded: (vm, vmi) => authority.whyExcluded(vm, vmi),
+      atOnce: this.#limits.atOnce,
+      takes: takes && held === null,
       now,
     });
-    const full = [...plan.full, ...(this.#trouble === null ? [] : [this.#trouble])];
+    const full = [...plan.full, ...[held, this.#trouble].filter((why) => why !== null)];
     const digest = digestOf([[...inProgress].sort(), plan.skipped, full]);
     this.#plan = { ...plan, full, digest };
     return {
@@ -129,7 +142,7 @@ export class PowerMethod implements DisruptionMethod<PowerVm, PowerOutcome, VmIn
   }
 
   follow(_held: PowerVm, begun: VmInProgress, now: number): Promise<Followed<PowerOutcome>> {
-    const { deadlineMs } = this.#in.request;
+    const { deadlineMs } = this;
     const input = { action: this.#action, snapshot: this.#snapshot, deadlineMs, now };
     const outcome = outcomeOf(begun, input);
     return Promise.resolve({ outcome, isLate: outcome?.end === 'Failed', times: [deadlineOf(begun, input)] });
@@ -144,6 +157,12 @@ export class PowerMethod implements DisruptionMethod<PowerVm, PowerOutcome, VmIn
     return end === 'Failed';
   }
 
+  /** As the operation is now, and the VM. */
+  #whyNotAnyMore(vm: VmView, vmi: VmiView | undefined): string | null {
+    const { authority } = this.#in;
+    return authority.whyHeld() ?? authority.whyExcluded(vm, vmi) ?? this.#whyNoRoom(vm, vmi);
+  }
+
   /**
    * Returns why a restart would go beyond the run's own limit. The VM itself counts as it is now: it may have come up
    * since it was cached.
@@ -153,7 +172,7 @@ export class PowerMethod implements DisruptionMethod<PowerVm, PowerOutcome, VmIn
     const { vmOf, vmiOf } = this.#snapshot;
     const snapshot: VmsSnapshot = { vmOf, vmiOf: (one) => (one === vm ? vmi : vmiOf(one)), poolOf: () => undefined };
     const counted = this.#in.chosen.keys();
-    const maxUnavailable = this.#in.request.atOnce;
+    const maxUnavailable = this.#limits.atOnce;
     const inProgress = this.#acting;
     return new RestartBudget({ counted, snapshot, inProgress, maxUnavailable, now: Date.now() }).whyNot(vm);
   }

@@ -7,6 +7,7 @@ import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { disrupt } from '../disruption/wave.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { Authority } from './authority.ts';
 import type { ChosenUids } from './chosen-uids.ts';
 import { PowerMethod } from './power-method.ts';
 import type { ChangedPower, ChangePowerRequest } from './request.ts';
@@ -32,15 +33,17 @@ export function createPowerActivities({ client, cache, places, chosenUids, ...op
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
       withGracefulCancel((asked) =>
         withHeartbeat(async () => {
-          const chosen = await chosenUids.ofThisRun();
           await cache.catchUp(request.minVersions);
-          const { action, requestedBy, reason, deadlineMs, lastProgressAt, reportMs } = request;
+          const authority = await Authority.prove({ client, cache, request });
+          const chosen = await chosenUids.ofThisRun();
+          const { action, requestedBy, reason, lastProgressAt, reportMs } = request;
           const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
-          const method = new PowerMethod({ client, cache, places, request, chosen, note });
+          const method = new PowerMethod({ client, cache, places, request, authority, chosen, note });
           const { begun } = method;
           const known = new Set(begun.map(({ held }) => held.name));
           const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
           const changes = new Changes(cache, options.stopping, ({ namespace }) => namespaces.has(namespace));
+          const unsubscribe = authority.subscribe(() => changes.poke());
           try {
             const done = await disrupt(method, {
               begun,
@@ -50,7 +53,7 @@ export function createPowerActivities({ client, cache, places, chosenUids, ...op
               asked,
               concurrency: options.concurrency,
               keyOf: (key) => key,
-              idleMs: deadlineMs,
+              idleMs: method.deadlineMs,
               idleSince: lastProgressAt,
               reportMs,
             });
@@ -64,6 +67,7 @@ export function createPowerActivities({ client, cache, places, chosenUids, ...op
             };
           } finally {
             changes.stop();
+            unsubscribe();
           }
         }),
       ),

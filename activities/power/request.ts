@@ -1,4 +1,5 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import type { PowerPlan } from '../../decisions/power/plan.ts';
@@ -10,21 +11,21 @@ export interface ActedOn {
 }
 
 export interface ChangePowerRequest {
-  /** ID of the first run of the workflow, by which it is noted on the VMs. */
-  run: string;
+  /** The operation that the run is for: by its UID, the run is noted on the VMs. */
+  operation: OperationRef;
   action: PowerAction;
-  atOnce: number;
   requestedBy: string;
   reason: string | null;
   /** VMs in progress, as an earlier call has returned them. */
   inProgress: ActedOn[];
   /** VMs that are not taken again, by `namespace/name`. */
   ended: string[];
+  /** How long a VM may take if there is no operation any more, in milliseconds. */
   deadlineMs: number;
   /** Whether further VMs may be taken. */
   takes: boolean;
-  /** How many more VMs may fail before no further one is taken. */
-  mayFail: number;
+  /** How many VMs have failed that count. */
+  failures: number;
   /**
    * Since when no VM has been in progress, in milliseconds since the epoch: `deadlineMs` later, the rest is left.
    */

@@ -50,8 +50,8 @@ export interface VmPowerOptions {
   cache: ClusterCache;
   places: DisruptionClaims;
   action: PowerAction;
-  /** Whom the VMs are noted to be acted on by. */
-  run: string;
+  /** UID or ID of what the VMs are acted on for: noted on them. */
+  by: string;
   /** Note of the Events on the VMs. */
   note: string;
   /** Returns why the VM, as the API server has it, is not to be acted on any more; null if it is. */
@@ -77,9 +77,9 @@ interface LiveVm {
 
 /**
  * Starts, stops or restarts VMs one by one, each decided again right before acting: only the chosen one, and only if it
- * still needs that and nothing stands in its way. Notes the run on the VM before it acts, so that nobody does it again
- * for the same run. For a restart, a place in the budget of the VM's pool is claimed like every other disruption of the
- * pool's VMs.
+ * still needs that and nothing stands in its way. Notes on the VM what it acts for, before it does, so that nobody does
+ * it again for the same. For a restart, a place in the budget of the VM's pool is claimed like every other disruption
+ * of the pool's VMs.
  */
 export class VmPower {
   readonly #in: VmPowerOptions;
@@ -107,14 +107,14 @@ export class VmPower {
     return this.#refusals.whyNot(namespacedName(vm), now) ?? this.#refusals.whyNot(vm.owner?.uid ?? '', now);
   }
 
-  /** Whether this run has acted on the VM already, as the VM is. */
+  /** Whether the VM was acted on for that already, as the VM is. */
   hasActedOn(vm: VmView, vmi: VmiView | undefined): boolean {
-    return vm.power?.by === this.#in.run && !isUntouched(vm.power, vm, vmi);
+    return vm.power?.by === this.#in.by && !isUntouched(vm.power, vm, vmi);
   }
 
-  /** Returns what this run has noted on the VM; without a note, it is another VM. */
+  /** Returns what was noted on the VM for that; without a note, it is another VM. */
   begunWith(key: string, vm: VmView | undefined, since: number): VmInProgress {
-    return vm?.power?.by === this.#in.run ? { vm: key, uid: vm.uid, ...vm.power } : { vm: key, uid: '', since };
+    return vm?.power?.by === this.#in.by ? { vm: key, uid: vm.uid, ...vm.power } : { vm: key, uid: '', since };
   }
 
   /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
@@ -180,7 +180,7 @@ export class VmPower {
   async #note(vm: VmView, vmi: VmiView | undefined, begun: VmInProgress, { lastCheck }: Place): Promise<VmView> {
     const { client, cache } = this.#in;
     const { namespace, name, uid, resourceVersion } = vm;
-    const annotations = { [POWER_ANNOTATION]: JSON.stringify(noteOf(this.#in.run, begun, vm, vmi)) };
+    const annotations = { [POWER_ANNOTATION]: JSON.stringify(noteOf(this.#in.by, begun, vm, vmi)) };
     const patch = { metadata: { uid, resourceVersion, annotations } };
     const signal = cancellationSignal();
     return cache.vmView(

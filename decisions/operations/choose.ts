@@ -9,8 +9,11 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isRestartRequired } from './restart-required.ts';
 
+type Operation = Pick<StoredOperation, 'metadata' | 'spec'>;
+type Matcher = (vm: VmView, vmi: VmiView | undefined) => boolean;
+
 export interface ChoiceInput {
-  operation: Pick<StoredOperation, 'metadata' | 'spec'>;
+  operation: Operation;
   /** The VMs of its namespace. */
   vms: Iterable<VmView>;
   vmiOf: (vm: VmView) => VmiView | undefined;
@@ -22,6 +25,9 @@ export interface ChoiceInput {
  * Returns the UIDs of what the operation is about by the names of the VMs: of their VMIs for a restart, else of the VMs
  * themselves. Nothing that is as young as the operation: its own restarts, and VMs that have come since, are not what
  * was asked for. Both times are the API server's, and whole seconds.
+ *
+ * What the operation was noted on stays its own: a run that begins anew, since Temporal has lost the last one, goes on
+ * with that, and touches no VM again.
  */
 export function chooseVms({ operation, vms, vmiOf, ownerUid }: ChoiceInput): Record<string, string> {
   const { action, vms: selection } = operation.spec;
@@ -30,10 +36,31 @@ export function chooseVms({ operation, vms, vmiOf, ownerUid }: ChoiceInput): Rec
   const chosen: Record<string, string> = {};
   for (const vm of vms) {
     const vmi = vmiOf(vm);
+    const noted = vm.deleting ? null : notedTarget(operation, vm);
     const target = vm.deleting || !matches(vm, vmi) ? null : targetOf(action, vm, vmi);
-    if (target !== null && target.createdAt < createdAt) chosen[vm.name] = target.uid;
+    if (noted !== null) chosen[vm.name] = noted;
+    else if (target !== null && target.createdAt < createdAt) chosen[vm.name] = target.uid;
   }
   return chosen;
+}
+
+/** Returns by which UID the VM was chosen by an earlier run of the operation; null if none has noted it. */
+function notedTarget({ metadata, spec }: Operation, { uid, power }: VmView): string | null {
+  if (power?.by !== metadata.uid) return null;
+  return spec.action === 'Restart' ? (power.vmi ?? null) : uid;
+}
+
+/**
+ * Returns whether the operation is about a VM that a run was given: by what does not change while VMs are started and
+ * stopped. That it ran, or waited for a restart, was true when it was chosen.
+ */
+export function meantVms({ metadata, spec }: Operation, ownerUid: string | undefined): Matcher {
+  const createdAt = Date.parse(metadata.creationTimestamp);
+  const matches = lastingMatcher(spec.vms, ownerUid);
+  return (vm, vmi) => {
+    const target = spec.action === 'Restart' ? vmi : vm;
+    return vm.namespace === metadata.namespace && target !== undefined && target.createdAt < createdAt && matches(vm);
+  };
 }
 
 /** Returns what is to be acted on; null if there is nothing to do. */
@@ -48,20 +75,26 @@ function targetOf(action: OperationAction, vm: VmView, vmi: VmiView | undefined)
 type Target = Pick<VmView | VmiView, 'uid' | 'createdAt'>;
 
 /** VMs that their pool has beside its replicas are started and stopped by it: people mean them only by name. */
-function selectionMatcher(
-  selection: VmSelection,
+function lastingMatcher(
+  { names, selector, owner }: VmSelection,
   ownerUid: string | undefined,
-): (vm: VmView, vmi: VmiView | undefined) => boolean {
-  const { names, selector, owner, runState, machineType, restartRequired, launcherOutdated } = selection;
+): (vm: VmView) => boolean {
   if (names !== undefined) {
     const named = new Set(names);
     return ({ name }) => named.has(name);
   }
-  const isOfType = machineType === undefined ? null : globMatcher(machineType);
-  return (vm, vmi) =>
+  return (vm) =>
     vm.role === null &&
     (selector === undefined || matchesLabels(selector, vm.ownLabels)) &&
-    (owner === undefined || (vm.owner?.kind === owner.kind && vm.owner.uid === ownerUid)) &&
+    (owner === undefined || (vm.owner?.kind === owner.kind && vm.owner.uid === ownerUid));
+}
+
+function selectionMatcher(selection: VmSelection, ownerUid: string | undefined): Matcher {
+  const { runState, machineType, restartRequired, launcherOutdated } = selection;
+  const matches = lastingMatcher(selection, ownerUid);
+  const isOfType = machineType === undefined ? null : globMatcher(machineType);
+  return (vm, vmi) =>
+    matches(vm) &&
     (runState === undefined || isRunning(vm, vmi) === (runState === 'Running')) &&
     (isOfType === null || (vm.machineType !== null && isOfType(vm.machineType))) &&
     (restartRequired !== true || (vmi !== undefined && isRestartRequired(vm, vmi))) &&

@@ -2,11 +2,11 @@ import { POWER_ANNOTATION } from '../../api/names.ts';
 import { parsedObject, pick } from '../lib/json.ts';
 
 /**
- * Noted on a VM before a run starts, stops or restarts it: whoever goes on with the run knows from it that this was
- * done, though somebody may have undone it since.
+ * Noted on a VM before it is started, stopped or restarted: whoever goes on with that knows from it that this was done,
+ * though somebody may have undone it since.
  */
 export interface PowerNote {
-  /** The run that acts: an id of its own, whatever that of its workflow. */
+  /** What it is done for: the UID of an operation, or the ID of a machine type transition. */
   by: string;
   /** When, in milliseconds since the epoch. */
   since: number;

@@ -1,12 +1,14 @@
 import { liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type Chosen, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { graceOf } from '../disruption/grace.ts';
+import { excluded } from '../disruption/need.ts';
 import { formatNames } from '../lib/names.ts';
 import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
 import type { PowerAction } from './action.ts';
 import { roomFor, type Room } from './allowance.ts';
-import { powerNeed } from './need.ts';
+import { powerNeed, type PowerNeed } from './need.ts';
 import { deadlineOf, outcomeOf, type OutcomeInput, type PowerOutcome, type VmInProgress } from './outcome.ts';
 
 /** How many full budgets are reported: each of thousands of VMs may belong to a pool of its own. */
@@ -21,6 +23,8 @@ export interface PowerPlanInput {
   inProgress: ReadonlySet<string>;
   /** VMs not to be taken again, by `namespace/name`. */
   ended: ReadonlySet<string>;
+  /** Why the VM is to be left as it is, whatever comes; null if it may be taken some time. */
+  whyExcluded: (vm: VmView, vmi: VmiView | undefined) => string | null;
   /** Why the VM is not to be taken at this moment; null if it may be. */
   whyNot: (vm: VmView) => string | null;
   /**
@@ -74,14 +78,14 @@ export function settle<Held extends VmInProgress>(
  * in progress are not taken again: somebody may have undone it since.
  */
 function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & { free: VmView[] } {
-  const { action, chosen, snapshot, ended, inProgress, whyNot } = input;
+  const { chosen, snapshot, ended, inProgress, whyNot } = input;
   const free: VmView[] = [];
   const skipped = new SkippedVms();
   let open = 0;
   for (const [key, target] of chosen) {
     if (inProgress.has(key) || ended.has(key)) continue;
     const vm = snapshot.vmOf(key);
-    const need = powerNeed(action, { target, vm, vmi: vm && snapshot.vmiOf(vm), owner: vm && snapshot.poolOf(vm) });
+    const need = needOf(input, target, vm);
     if (need.need === 'excluded' || need.need === 'deferred') skipped.add(key, need.why, need.need === 'excluded');
     if (need.need === 'deferred' || need.need === 'act') open++;
     const why = need.need === 'act' ? whyNot(vm!) : null;
@@ -89,6 +93,13 @@ function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & {
     else if (need.need === 'act') free.push(vm!);
   }
   return { free, open, skipped: inShort(skipped.all) };
+}
+
+function needOf({ action, snapshot, whyExcluded }: PowerPlanInput, target: string, vm: VmView | undefined): PowerNeed {
+  const vmi = vm && snapshot.vmiOf(vm);
+  const need = powerNeed(action, { target, vm, vmi, owner: vm && snapshot.poolOf(vm) });
+  const why = need.need === 'nothing' ? null : whyExcluded(vm!, vmi);
+  return why === null ? need : excluded(why);
 }
 
 /** Takes these VMs while there is room, and says which limits are reached. */

@@ -6,6 +6,7 @@ import {
   KubeVirts,
   ResourceQuotas,
   VirtualMachineInstances,
+  VirtualMachineOperations,
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
@@ -18,7 +19,7 @@ import {
   healVmIdOf,
   pause,
   poolIdOf,
-  powerIdOf,
+  operationRunIdOf,
   powerProgress,
   resume,
   taskQueueOf,
@@ -156,18 +157,17 @@ try {
   const isReady = async (name: string): Promise<boolean> =>
     (await kube.get<Vm>(VirtualMachines, at(name))).status?.ready === true;
   await until(async () => (await Promise.all(names.map(isReady))).every(Boolean));
-  const vmis = await Promise.all(
-    names.map(async (name) => [name, (await kube.get(VirtualMachineInstances, at(name))).metadata.uid] as const),
-  );
-  const chosen = { default: Object.fromEntries(vmis) };
-  const restart = await client.workflow.start<typeof powerVms>('powerVms', {
-    workflowId: powerIdOf('default', 'recorded'),
-    taskQueue: taskQueueOf('default'),
-    args: [
-      { action: 'Restart', chosen, atOnce: 1, maxFailures: 0, deadlineMs: 5_000, requestedBy: 'a test', reason: null },
-    ],
+  const vmis = await Promise.all(names.map((name) => kube.get(VirtualMachineInstances, at(name))));
+  const youngest = Math.max(...vmis.map(({ metadata }) => Date.parse(metadata.creationTimestamp)));
+  await until(() => Promise.resolve(Date.now() > youngest + 1_000));
+  const { metadata: made } = await kube.create(VirtualMachineOperations, {
+    metadata: at('recorded'),
+    spec: { action: 'Restart', vms: { names }, atOnce: 1, deadline: '5s' },
   });
-  await until(async () => (await restart.query(powerProgress)).inProgress.length === 1);
+  const operation = { cluster: 'default', namespace: made.namespace, name: made.name, uid: made.uid };
+  const restart = client.workflow.getHandle<typeof powerVms>(operationRunIdOf(operation));
+  const hasBegun = async (): Promise<boolean> => (await restart.query(powerProgress)).inProgress.length === 1;
+  await until(() => hasBegun().catch(() => false));
   await restart.signal(pause, { by: 'a test' });
   await until(async () => (await restart.query(powerProgress)).done.length === 1);
   const sickly = { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } };

@@ -1,4 +1,4 @@
-import { continueAsNew, log, workflowInfo } from '@temporalio/workflow';
+import { continueAsNew, log } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
 import type { PowerActivities } from '../../activities/power/power.ts';
 import type { ActedOn, ChangedPower } from '../../activities/power/request.ts';
@@ -6,6 +6,7 @@ import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { isTripped, powerOutline, type PowerProgress } from '../../decisions/power/progress.ts';
@@ -19,6 +20,8 @@ import { withControls } from '../runs/run-controls.ts';
 import { Run, type RunState } from '../runs/run.ts';
 
 export interface PowerVmsInput {
+  /** What the VMs are acted on for: the activities go by it, and by nothing that it does not say. */
+  operation: OperationRef;
   action: PowerAction;
   /** UIDs of the VMIs to restart, or of the VMs to start or stop: others of their names are left as they are. */
   chosen: ChosenByNamespace;
@@ -137,7 +140,7 @@ class PowerRun extends Run<ActedOn, ChangedPower, PowerDoing> {
   }
 
   protected observe(): Promise<ChangedPower> {
-    const { maxFailures, ...input } = this.#input;
+    const input = this.#input;
     const { inProgress, done, gone, failed, digest, watchedSince, ...state } = this.#state;
     const doing = `${ACTION_LABELS[input.action].verb} VMs`;
     const names = inProgress.map(({ vm }) => vm);
@@ -145,13 +148,12 @@ class PowerRun extends Run<ActedOn, ChangedPower, PowerDoing> {
     const newsMs = Math.min(Math.max((Date.now() - watchedSince) / NEWS_PART, SOONEST_MS), LATEST_MS);
     return acting().changePower.executeWithOptions({ summary: summary(words) }, [
       {
-        run: workflowInfo().firstExecutionRunId,
-        ...pick(input, ['action', 'atOnce', 'deadlineMs', 'requestedBy', 'reason']),
+        ...pick(input, ['operation', 'action', 'deadlineMs', 'requestedBy', 'reason']),
         ...pick(state, ['minVersions', 'lastProgressAt']),
         inProgress: [...inProgress],
         ended: [...done, ...gone, ...failed.map(({ vm }) => vm)],
         takes: this.mayTouch(),
-        mayFail: maxFailures - failed.filter(({ wasDown }) => !wasDown).length,
+        failures: failed.filter(({ wasDown }) => !wasDown).length,
         reportMs: digest === null ? 0 : newsMs,
         digest,
       },

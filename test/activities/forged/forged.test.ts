@@ -45,9 +45,10 @@ async function given(): Promise<Given> {
     "of KubeVirt's pool": world.other(SHOP, 'kv-1', { ...kubevirt, name: 'kv', uid: 'uid-of-kv' }),
     "of KubeVirt's pool, with the UID of drover's": world.other(SHOP, 'web-7', kubevirt),
   };
+  const operation = keyOf(world.operation(['db-0']));
   await world.start();
   const vmi = world.server.get(VirtualMachineInstances, own[0]!.metadata).metadata.uid;
-  const forgery: Forgery = { web: keyOf(web), api: keyOf(api), own: own[0]!, vmi, strangers };
+  const forgery: Forgery = { web: keyOf(web), api: keyOf(api), own: own[0]!, vmi, strangers, operation };
   return { world, web, forgery };
 }
 

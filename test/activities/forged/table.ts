@@ -22,7 +22,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { RemovalCause } from '../../../decisions/scaling/removal-check.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { aTemplate } from '../../model/pools.ts';
-import { keyOf, SHOP, targetOf, type ActivityName, type World } from './world.ts';
+import { BANK, keyOf, SHOP, targetOf, type ActivityName, type World } from './world.ts';
 
 type Args = readonly unknown[];
 
@@ -31,6 +31,8 @@ export interface Forgery {
   /** Keys of pools that exist. */
   web: ReturnType<typeof keyOf>;
   api: ReturnType<typeof keyOf>;
+  /** An operation that restarts a VM of the shop that is not there. */
+  operation: ReturnType<typeof keyOf>;
   /** A VM of pool `web` to which nothing is to be done, and the UID of its VMI. */
   own: Stored;
   vmi: string;
@@ -166,6 +168,21 @@ const deletions = Object.fromEntries(
 );
 
 /** Nobody else answers: what is waited for is late at once. */
+/** One look of a run. */
+const POWER = {
+  action: 'Restart',
+  inProgress: [],
+  minVersions: {},
+  requestedBy: 'eve',
+  reason: null,
+  ended: [],
+  deadlineMs: 1,
+  takes: true,
+  failures: 0,
+  lastProgressAt: 0,
+  reportMs: 0,
+  digest: null,
+};
 const ALONE = { begun: [], minReadyMs: 0, deadlineMs: 1, mayFail: null, minVersions: {} };
 const template = poolTemplate({ template: aTemplate({ disk: 'root' }) });
 const revision = revisionOf(template);
@@ -224,7 +241,26 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  changePower: { trusts: 'a run of starts, stops and restarts names the VMs that it was started for' },
+  changePower: {
+    // Each call is of a run that was started with all VMs that there are.
+    forged: ({ operation }) =>
+      Object.entries<object>({
+        'without an operation': { operation: undefined },
+        'for one that is not there': { operation: { ...operation, name: 'none' } },
+        'for one of another UID': { operation: { ...operation, uid: 'another' } },
+        'for one of another namespace': { operation: { ...operation, namespace: BANK } },
+        'for another action': { operation, action: 'Stop' },
+        'for another action, in the middle of a run': { operation, action: 'Stop', ended: ['shop/none'] },
+        'for VMs that the operation does not name': { operation },
+      }).map(([what, how]) => [what, [{ ...POWER, ...how }]]),
+    honest: {
+      'a VM that its operation names': (world) => {
+        const { metadata } = world.other(SHOP, 'db');
+        const operation = world.operation([metadata.name]);
+        return () => [{ ...POWER, operation: keyOf(operation) }];
+      },
+    },
+  },
   patchMachineTypes: { trusts: 'a machine type transition is about the VMs that it was started for' },
   patchPoolTemplates: { trusts: 'a machine type transition is about the pools that it was started for' },
   beginTransitionRestarts: { trusts: 'a machine type transition is about the VMs that it was started for' },

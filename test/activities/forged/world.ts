@@ -1,3 +1,5 @@
+import type { Client } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { onTestFinished } from 'vitest';
@@ -22,11 +24,13 @@ import {
   PersistentVolumeClaims,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
+  VirtualMachineOperations,
   VirtualMachinePools,
   VirtualMachineReplicaSets,
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
+import { field } from '../../../decisions/lib/json.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate, memberFromTemplate } from '../../../decisions/template/vm-from-template.ts';
@@ -51,7 +55,8 @@ export const BANK = 'bank';
 
 /** A cluster as it was when a worker's caches were filled, and the activities of that worker. */
 export class World {
-  readonly server = new ApiServer(() => Date.now());
+  #ahead = 0;
+  readonly server = new ApiServer(() => Date.now() + this.#ahead);
   readonly client = new StillClient(this.server);
   readonly cache = new ClusterCache({ client: this.client.asClient });
   readonly stopping = new AbortController();
@@ -86,12 +91,42 @@ export class World {
   /** Calls an activity with whatever a caller sends, and returns what it has written; its answer does not matter. */
   async written(name: string, args: readonly unknown[]): Promise<string[]> {
     const before = this.client.writes.length;
-    const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR') });
+    // The others do without Temporal.
+    const temporal = name === 'changePower' ? { client: this.#temporal(args[0]) } : {};
+    const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR'), ...temporal });
     const activity = (this.#activities as Record<string, (...args: never[]) => Promise<unknown>>)[name]!;
     this.answer = await environment
       .run(() => activity(...(args as never[])))
       .catch((error: unknown) => void (this.failure = error));
     return this.client.writes.slice(before);
+  }
+
+  /** As it answers when an activity asks for what its run was started with: all VMs that there are. */
+  #temporal(request: unknown): Client {
+    const isRestart = field(request, 'action') === 'Restart';
+    const chosen: Record<string, Record<string, string>> = {};
+    for (const { metadata } of this.server.all(isRestart ? VirtualMachineInstances : VirtualMachines))
+      (chosen[metadata.namespace!] ??= {})[metadata.name] = metadata.uid;
+    const input = { payloads: [defaultPayloadConverter.toPayload({ chosen })] };
+    const history = { events: [{ workflowExecutionStartedEventAttributes: { input } }] };
+    return {
+      withAbortSignal: (_signal: AbortSignal, work: () => unknown) => work(),
+      activity: { heartbeat: () => Promise.resolve() },
+      workflowService: { getWorkflowExecutionHistory: () => Promise.resolve({ history }) },
+      options: {
+        namespace: 'default',
+        loadedDataConverter: { payloadCodecs: [], payloadConverter: defaultPayloadConverter },
+      },
+    } as unknown as Client;
+  }
+
+  /** An operation that restarts VMs of the shop, and is younger than all that there is. */
+  operation(names: string[]): Stored {
+    this.#ahead += 2_000;
+    return this.server.create(VirtualMachineOperations, {
+      metadata: { namespace: SHOP, name: 'restart' },
+      spec: { action: 'Restart', vms: { names } },
+    });
   }
 
   /** What the last call came to. */

@@ -4,6 +4,7 @@ import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { createPowerActivities, type PowerActivityOptions } from '../../../activities/power/power.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
+import { anOperation } from '../../decisions/operations/operations.ts';
 
 test('an observation stays small, however many VMs there are and however long their names', async () => {
   const vms = Array.from({ length: 500 }, (_, index) =>
@@ -12,6 +13,7 @@ test('an observation stays small, however many VMs there are and however long th
   const byKey = new Map(vms.map((vm) => [namespacedName(vm), vm]));
   const cache = {
     vms: { get: (key: string) => byKey.get(key) },
+    operations: { version: 0n },
     vmiOf: aVmi,
     lost: new AbortController().signal,
     catchUp: () => Promise.resolve(),
@@ -19,22 +21,23 @@ test('an observation stays small, however many VMs there are and however long th
     versionsOf: () => ({ vms: '1' }),
   } as unknown as ClusterCache;
   const chosen = new Map(vms.map((vm) => [namespacedName(vm), aVmi(vm).uid]));
+  const operation = anOperation({}, { uid: 'op', name: 'op' });
   const options = {
+    client: { get: () => Promise.resolve(operation) },
     cache,
     chosenUids: { ofThisRun: () => Promise.resolve(chosen) },
     stopping: new AbortController().signal,
   };
   const { changePower } = createPowerActivities(options as unknown as PowerActivityOptions);
   const pace = {
-    run: 'a',
+    operation: { namespace: 'shop', name: 'op', uid: 'op' },
     action: 'Restart' as const,
-    atOnce: 1,
     inProgress: [],
     minVersions: {},
     ended: [],
     deadlineMs: 1,
     takes: true,
-    mayFail: 0,
+    failures: 0,
     requestedBy: 'ann',
     reason: null,
     reportMs: 0,

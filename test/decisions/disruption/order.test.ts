@@ -46,6 +46,7 @@ function restarted(fleet: Fleet): string[] {
     inProgress: new Set(),
     ended: new Set(),
     whyNot: () => null,
+    whyExcluded: () => null,
     atOnce: vms.length,
     takes: true,
     now: NOW,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
-import { chooseVms } from '../../../decisions/operations/choose.ts';
+import { chooseVms, meantVms } from '../../../decisions/operations/choose.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi } from '../fixtures/fleets.ts';
@@ -117,4 +117,44 @@ test('a run state chooses as people see it', () => {
 
 test('a malformed glob is said to be one', () => {
   expect(() => choose({ vms: { machineType: 'pc-[' } }, { plain: {} })).toThrow(RangeError);
+});
+
+const NOTED = { by: 'uid-of-nightly', since: BEFORE, generation: 1, notReadySince: null };
+
+test.each<[OperationSpec['action'], Shape, string]>([
+  ['Stop', { vm: { power: { ...NOTED, vmi: 'the one that was stopped' } } }, 'uid-of-db'],
+  ['Stop', { vm: { hasVmi: false, power: NOTED }, vmi: null }, 'uid-of-db'],
+  ['Start', { vm: { power: NOTED } }, 'uid-of-db'],
+  ['Restart', { vm: { power: { ...NOTED, vmi: 'before' } }, vmi: { createdAt: AT + 9_000 } }, 'before'],
+])('what a lost run of a %s was noted on is still its own, by the UID that it was chosen by', (action, shape, uid) => {
+  const vm = aVm('db', { owner: null, createdAt: BEFORE, uid: 'uid-of-db', ...shape.vm });
+  const vmi = shape.vmi === null ? undefined : aVmi(vm, { createdAt: BEFORE, ...shape.vmi });
+  const input = { vms: [vm], vmiOf: () => vmi, ownerUid: undefined };
+  expect(chooseVms({ operation: anOperation({ action }), ...input })).toEqual({ db: uid });
+  const leaving = [{ ...vm, deleting: true }];
+  expect(chooseVms({ operation: anOperation({ action }), ...input, vms: leaving })).toEqual({});
+});
+
+/** Whether a restart, a start and a stop are about a VM of the shop. */
+const meant = (vms: OperationSpec['vms'], vm: Partial<VmView>, vmi: Partial<VmiView> | null = {}): boolean[] => {
+  const one = aVm('db', { owner: null, namespace: 'shop', createdAt: BEFORE, ...vm });
+  const own = vmi === null ? undefined : aVmi(one, { createdAt: BEFORE, ...vmi });
+  return (['Restart', 'Start', 'Stop'] as const).map((action) =>
+    meantVms(anOperation({ action, vms }), 'uid-of-web')(one, own),
+  );
+};
+
+test('a run is about no VM that its operation is not about, whatever it was started with', () => {
+  const names = { names: ['db'] };
+  expect(meant(names, {})).toEqual([true, true, true]);
+  expect(meant(names, { namespace: 'bank' })).toEqual([false, false, false]);
+  expect(meant({ names: ['web'] }, {})).toEqual([false, false, false]);
+  expect(meant(names, { createdAt: AT })).toEqual([true, false, false]);
+  expect(meant(names, {}, { createdAt: AT })).toEqual([false, true, true]);
+  expect(meant(names, {}, null)).toEqual([false, true, true]);
+  expect(meant({ selector: { matchLabels: { app: 'web' } } }, {})).toEqual([false, false, false]);
+  expect(meant({ selector: {} }, { role: 'Standby' })).toEqual([false, false, false]);
+  expect(meant({ owner: { kind: 'VirtualMachinePool', name: 'web' } }, {})).toEqual([false, false, false]);
+  // As it was when it was chosen: that changes while it is carried out.
+  expect(meant({ runState: 'Stopped', restartRequired: true }, {})).toEqual([true, true, true]);
 });

@@ -78,6 +78,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     ...rest,
   };
   const asked = {
+    operation: { namespace, name: 'n'.repeat(253), uid: '01234567-89ab-cdef-0123-456789abcdef' },
     action: 'Restart' as const,
     atOnce: 500,
     maxFailures: 0,

@@ -1,11 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { DisruptedVm } from '../../../api/pool/pool.ts';
-import { VirtualMachineInstances } from '../../../api/resources.ts';
-import type { PowerProgress } from '../../../decisions/power/progress.ts';
-import { powerIdOf, taskQueueOf } from '../../../workflows/messages.ts';
-import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { soak } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
+import { aSecondLater, TestOperation } from '../operations/operations.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
@@ -25,12 +22,7 @@ async function aWatchedPool(): Promise<ReadinessWatch & { namespace: string }> {
   return Object.assign(watch, { namespace });
 }
 
-async function vmisOf(namespace: string): Promise<Map<string, string>> {
-  const { items } = await fleet().kube.list(VirtualMachineInstances, { namespace });
-  return new Map(items.map(({ metadata }) => [metadata.name, metadata.uid]));
-}
-
-test("two runs on two workers whose caches lag take no place of a pool's budget twice", async () => {
+test("operations on two workers whose caches lag take no place of a pool's budget twice", async () => {
   const pools = await Promise.all(Array.from({ length: POOLS }, aWatchedPool));
   await until(async () => {
     for (const { namespace } of pools)
@@ -39,33 +31,22 @@ test("two runs on two workers whose caches lag take no place of a pool's budget 
         updatedReplicas: VMS,
       });
   });
-  const chosen: PowerVmsInput['chosen'][] = [{}, {}];
-  for (const pool of pools) {
-    const vmis = await vmisOf(pool.namespace);
-    namesUpTo('web', VMS).forEach(
-      (name, index) => ((chosen[index % 2]![pool.namespace] ??= {})[name] = vmis.get(name)!),
-    );
-    await pool.startRecording();
-  }
-  const runs = chosen.map((half, index) => {
-    const id = `r${index}`;
-    const input: PowerVmsInput = {
-      chosen: half,
-      action: 'Restart',
-      atOnce: POOLS * VMS,
-      maxFailures: 0,
-      deadlineMs: 120_000,
-      requestedBy: 'ann',
-      reason: null,
-    };
-    return fleet().temporal.client.workflow.execute('powerVms', {
-      workflowId: powerIdOf('default', id),
-      taskQueue: taskQueueOf('default'),
-      args: [input],
-    });
-  });
-  const ends = (await Promise.all(runs)) as PowerProgress[];
-  expect(ends.map(({ phase }) => phase)).toEqual(['Complete', 'Complete']);
+  for (const pool of pools) await pool.startRecording();
+  await aSecondLater();
+  const halves = [0, 1].map((half) => namesUpTo('web', VMS).filter((_name, index) => index % 2 === half));
+  const operations = await Promise.all(
+    pools.flatMap(({ namespace }) =>
+      halves.map((names, half) =>
+        TestOperation.make(
+          fleet().kube,
+          namespace,
+          { vms: { names }, atOnce: VMS, deadline: '2m' },
+          { name: `half-${half}` },
+        ),
+      ),
+    ),
+  );
+  for (const operation of operations) await operation.stands('Complete');
   for (const pool of pools) {
     await pool.caughtUp();
     expect(pool.log.mostUnavailable()).toBe(1);

@@ -6,7 +6,7 @@ import type { KubeClient } from '../../../kubernetes/client.ts';
 import { resume, taskQueueOf } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from '../power/vms.ts';
-import { TestOperation, userWith } from './operations.ts';
+import { aSecondLater, TestOperation, userWith } from './operations.ts';
 
 const fleet = aFleet();
 let worker: TestWorker;
@@ -14,11 +14,10 @@ beforeAll(async () => {
   worker = await fleet().worker();
 });
 
-/** So that the VMs are older than an operation that is made now: times have whole seconds. */
+/** So that the VMs are older than an operation that is made now. */
 async function aVmsOld(shapes: Parameters<typeof TestVms.of>[1]): Promise<TestVms> {
   const vms = await TestVms.of(fleet(), shapes);
-  const youngest = Math.floor(Date.now() / 1_000);
-  await until(async () => expect(Math.floor(Date.now() / 1_000)).toBeGreaterThan(youngest));
+  await aSecondLater();
   return vms;
 }
 
@@ -35,6 +34,16 @@ const untilBegun = (vms: TestVms, before: Record<string, string>): Promise<void>
 const terminate = async (workflowId: string): Promise<void> => {
   await fleet().temporal.client.workflow.getHandle(workflowId).terminate();
 };
+
+/** Has Temporal lose what it knows of the operation; `meanwhile`: what happens while nobody knows. */
+async function lose(operation: TestOperation, meanwhile: () => Promise<void> = async () => {}): Promise<void> {
+  const { workflowService } = fleet().temporal.client;
+  const { namespace } = fleet().temporal;
+  const execution = (workflowId: string) => ({ namespace, workflowExecution: { workflowId } });
+  await workflowService.deleteWorkflowExecution(execution(operation.runId));
+  await meanwhile();
+  await workflowService.deleteWorkflowExecution(execution(operation.workflowId));
+}
 
 test('a restart survives its worker and its workflows, restarts each VM once and no younger one, and is told in its object', async () => {
   const names = namesUpTo('vm', 5);
@@ -68,13 +77,26 @@ test('what Temporal has lost starts again from the object, and does no VM twice'
   const before = await vms.vmis();
   const operation = await make(vms);
   await untilBegun(vms, before);
-  const { workflowService } = fleet().temporal.client;
-  const namespace = fleet().temporal.namespace;
-  for (const workflowId of [operation.workflowId, operation.runId]) {
-    await workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
-  }
+  await lose(operation);
   await operation.stands('Complete');
+  await operation.until({ vms: { chosen: 4, done: 4 } });
   expect(await vms.restarts()).toEqual(each(names, 1));
+});
+
+test('of a stop that Temporal has lost, what a person has started since stays up, and the rest is stopped once', async () => {
+  const names = namesUpTo('vm', 4);
+  const vms = await aVmsOld(each(names, { vmi: { 'sim.drover.dev/stop-time': '1500ms' } }));
+  const operation = await make(vms, { action: 'Stop', atOnce: 1, vms: { names } });
+  const down = async (): Promise<string[]> => {
+    const running = await vms.vmis();
+    return names.filter((name) => !(name in running));
+  };
+  await until(async () => expect(await down()).toHaveLength(1));
+  const [undone] = await down();
+  await lose(operation, () => vms.virtctl(undone!, 'start'));
+  await operation.stands('Complete');
+  expect(await down()).toEqual(names.filter((name) => name !== undone));
+  await operation.until({ vms: { chosen: 4 } });
 });
 
 test('an object is what steers: paused, aborted and deleted, whatever signals say', async () => {
@@ -136,6 +158,38 @@ test('a workflow that somebody starts without an object ends with the reason, an
   await expect(started).rejects.toMatchObject({
     cause: { type: 'Refused', message: expect.stringContaining('there is no VirtualMachineOperation') as string },
   });
+  expect(await vms.vmis()).toEqual(before);
+});
+
+test('a run that somebody starts by hand does what its operation says, or nothing', async () => {
+  const vms = await aVmsOld({ db: {}, web: {} });
+  const before = await vms.vmis();
+  const aside = await make(vms, { action: 'Stop', vms: { names: ['db'] }, aborted: true });
+  await aside.stands('Aborted');
+  const { cluster: _, ...ended } = aside.key;
+  const run = (operation: object) =>
+    fleet().temporal.client.workflow.execute('powerVms', {
+      workflowId: `power/default/${Math.random()}`,
+      taskQueue: taskQueueOf('default'),
+      args: [{ operation, ...input }],
+    });
+  const input = {
+    action: 'Restart',
+    chosen: { [vms.namespace]: before },
+    atOnce: 2,
+    maxFailures: 0,
+    deadlineMs: 60_000,
+    requestedBy: 'eve',
+    reason: null,
+  };
+  for (const [operation, why] of [
+    [{ namespace: vms.namespace, name: 'made-up', uid: 'made-up' }, 'there is no VirtualMachineOperation'],
+    [{ ...ended, uid: 'another' }, 'there is no VirtualMachineOperation'],
+    [ended, 'has ended'],
+  ] as const)
+    await expect(run(operation)).rejects.toMatchObject({
+      cause: { cause: { type: 'Refused', message: expect.stringContaining(why) as string } },
+    });
   expect(await vms.vmis()).toEqual(before);
 });
 

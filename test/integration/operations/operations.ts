@@ -12,6 +12,12 @@ import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { operationIdOf, operationRunIdOf, type OperationKey } from '../../../workflows/messages.ts';
 import { until, type TestFleet } from '../fleet.ts';
 
+/** Resolves when an operation that is made then is younger than what there is now: times have whole seconds. */
+export async function aSecondLater(): Promise<void> {
+  const second = Math.floor(Date.now() / 1_000);
+  await until(() => Promise.resolve(expect(Math.floor(Date.now() / 1_000)).toBeGreaterThan(second)));
+}
+
 /** An operation in a cluster, as a person sees it with kubectl. */
 export class TestOperation {
   readonly key: OperationKey;

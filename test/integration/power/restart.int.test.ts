@@ -1,4 +1,3 @@
-import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { POWER_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
@@ -320,12 +319,11 @@ testOneOf({
       acts: [],
     };
     const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
-    // It begins once its id is known, and is noted.
-    const run = await vms.restart({ chosen, carried }, { startDelay: '3s' });
-    const { firstExecutionRunId: by } = run.handle as WorkflowHandleWithFirstExecutionRunId;
-    const note = { by, since: Date.now(), vmi: vmis['vm-2'], generation: 1, notReadySince: null };
-    await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name: 'vm-2' }, 'merge', {
-      metadata: { annotations: { [POWER_ANNOTATION]: JSON.stringify(note) } },
+    const run = await vms.restart({ chosen, carried }, (by) => {
+      const note = { by, since: Date.now(), vmi: vmis['vm-2'], generation: 1, notReadySince: null };
+      return fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name: 'vm-2' }, 'merge', {
+        metadata: { annotations: { [POWER_ANNOTATION]: JSON.stringify(note) } },
+      });
     });
     const result = await run.result();
     expect(result).toMatchObject({

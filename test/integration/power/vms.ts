@@ -3,11 +3,12 @@ import { expect, onTestFinished } from 'vitest';
 import { EVENT_REPORTER } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { Events, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { Events, VirtualMachineInstances, VirtualMachineOperations, VirtualMachines } from '../../../api/resources.ts';
+import { pick } from '../../../decisions/lib/json.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
-import { powerIdOf, powerProgress, taskQueueOf } from '../../../workflows/messages.ts';
+import { operationRunIdOf, powerProgress, taskQueueOf } from '../../../workflows/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
@@ -15,6 +16,8 @@ import { ReadinessWatch } from '../readiness-watch.ts';
 type Event = KubeObject & { note: string; reportingController: string; regarding: { kind: string; name: string } };
 type Vm = Stored<VirtualMachine & KubeObject>;
 type Vmi = Stored<VirtualMachineInstance & KubeObject>;
+
+type RunOptions = Partial<Omit<PowerVmsInput, 'operation'>>;
 
 export interface Shape {
   runStrategy?: string;
@@ -110,21 +113,22 @@ export class TestVms {
     return `${this.namespace}/${name}`;
   }
 
-  /** Starts a restart of all existing VMIs. */
-  async restart(options: Partial<PowerVmsInput> = {}, how: { startDelay?: '3s' } = {}): Promise<TestRun> {
-    return this.run('Restart', { chosen: { [this.namespace]: await this.vmis() }, ...options }, how);
+  /** Starts a restart of all existing VMIs. `before` is awaited with the UID of its operation. */
+  async restart(options: RunOptions = {}, before?: (uid: string) => Promise<unknown>): Promise<TestRun> {
+    return this.run('Restart', { chosen: { [this.namespace]: await this.vmis() }, ...options }, before);
   }
 
   /** Starts a start or a stop of these VMs. */
-  async power(action: 'Start' | 'Stop', names: string[], options: Partial<PowerVmsInput> = {}): Promise<TestRun> {
+  async power(action: 'Start' | 'Stop', names: string[], options: RunOptions = {}): Promise<TestRun> {
     const uids = await Promise.all(names.map(async (name) => [name, (await this.vm(name)).metadata.uid] as const));
     return this.run(action, { chosen: { [this.namespace]: Object.fromEntries(uids) }, ...options });
   }
 
-  async run(action: PowerAction, options: Partial<PowerVmsInput>, how: { startDelay?: '3s' } = {}): Promise<TestRun> {
-    const input: PowerVmsInput = {
+  /** Makes an operation, and starts its run with just this input: its own workflow finds the run started. */
+  async run(action: PowerAction, options: RunOptions, before?: (uid: string) => Promise<unknown>): Promise<TestRun> {
+    const input = {
       action,
-      chosen: {},
+      chosen: {} as PowerVmsInput['chosen'],
       atOnce: 1,
       maxFailures: 0,
       deadlineMs: 60_000,
@@ -132,13 +136,40 @@ export class TestVms {
       reason: null,
       ...options,
     };
-    const handle = await this.#fleet.temporal.client.workflow.start('powerVms', {
-      ...how,
-      workflowId: powerIdOf('default', `t${Math.random().toString(36).slice(2, 9)}`),
-      taskQueue: taskQueueOf('default'),
-      args: [input],
+    await this.#aged();
+    const { kube, temporal } = this.#fleet;
+    const { metadata } = await kube.create(VirtualMachineOperations, {
+      metadata: { namespace: this.namespace, name: `t${Math.random().toString(36).slice(2, 9)}` },
+      spec: {
+        action,
+        vms: { names: Object.keys(input.chosen[this.namespace]!) },
+        ...pick(input, ['atOnce', 'maxFailures']),
+        deadline: `${input.deadlineMs}ms`,
+        paused: true,
+      },
     });
+    const operation = { namespace: this.namespace, name: metadata.name, uid: metadata.uid };
+    await before?.(operation.uid);
+    const [handle] = await Promise.all([
+      temporal.client.workflow.start('powerVms', {
+        workflowId: operationRunIdOf({ cluster: 'default', ...operation }),
+        taskQueue: taskQueueOf('default'),
+        args: [{ ...input, operation }],
+      }),
+      kube.patch(VirtualMachineOperations, operation, 'merge', { spec: { paused: false } }),
+    ]);
     return new TestRun(handle);
+  }
+
+  /** Resolves when an operation that is made now is younger than all VMs and VMIs: times have whole seconds. */
+  async #aged(): Promise<void> {
+    const { namespace } = this;
+    const { kube } = this.#fleet;
+    const lists = await Promise.all(
+      [VirtualMachines, VirtualMachineInstances].map((resource) => kube.list<Stored>(resource, { namespace })),
+    );
+    const times = lists.flatMap(({ items }) => items.map(({ metadata }) => Date.parse(metadata.creationTimestamp)));
+    await until(() => Promise.resolve(expect(Date.now()).toBeGreaterThan(Math.max(...times) + 1_000)));
   }
 
   /** What drover has told of these VMs. */

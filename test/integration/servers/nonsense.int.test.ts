@@ -3,20 +3,13 @@ import { RawValue } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { VirtualMachineInstances, VirtualMachinePools } from '../../../api/resources.ts';
 import * as messages from '../../../workflows/messages.ts';
-import {
-  healVmIdOf,
-  poolIdOf,
-  powerIdOf,
-  taskQueueOf,
-  updateBatchIdOf,
-  watchIdOf,
-} from '../../../workflows/messages.ts';
-import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { healVmIdOf, poolIdOf, powerProgress, updateBatchIdOf, watchIdOf } from '../../../workflows/messages.ts';
 import { seeded, seedOf } from '../../seeded.ts';
 import { some } from '../../soak.ts';
 import { aFleet, haltedTemplate, until } from '../fleet.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from '../healing/healings.ts';
 import { TypedVms } from '../machine-types/machine-types.ts';
+import { aSecondLater, TestOperation } from '../operations/operations.ts';
 import { badTemplate, TestPool } from '../rollout/rollouts.ts';
 
 const fleet = aFleet();
@@ -176,21 +169,13 @@ test('whatever is sent to a restart and to a machine type transition, they go on
   const typedVms = await TypedVms.of(fleet(), { db: {}, other: {} });
   const never = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };
   await typedVms.patch('db', never);
-  const input: PowerVmsInput = {
-    chosen: { [typedVms.namespace]: { db: (await typedVms.vmi('db'))!.metadata.uid } },
-    action: 'Restart',
-    atOnce: 1,
-    maxFailures: 0,
-    deadlineMs: 3_600_000,
-    requestedBy: 'ada',
-    reason: null,
-  };
-  const workflowId = powerIdOf('default', 'nonsense');
-  const restart = await fleet().temporal.client.workflow.start('powerVms', {
-    workflowId,
-    taskQueue: taskQueueOf('default'),
-    args: [input],
+  await aSecondLater();
+  const operation = await TestOperation.make(fleet().kube, typedVms.namespace, {
+    vms: { names: ['db'] },
+    deadline: '1h',
   });
+  const restart = fleet().temporal.client.workflow.getHandle(operation.runId);
+  await until(async () => expect(await restart.query(powerProgress)).toMatchObject({ chosen: 1 }));
   const transition = await typedVms.change({ restartNow: false });
   for (const handle of [restart, transition.handle]) {
     await sendNonsense(handle);

@@ -1,7 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
-import { powerIdOf, powerProgress, taskQueueOf } from '../../../workflows/messages.ts';
+import { powerProgress } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { TypedVms, NEW } from '../machine-types/machine-types.ts';
+import { aSecondLater, TestOperation } from '../operations/operations.ts';
 import { badTemplate, TestPool } from '../rollout/rollouts.ts';
 
 const fleet = aFleet({ workers: 0 });
@@ -22,12 +23,10 @@ test('waits of restarts and of machine type transitions take none either', async
   const { namespace } = typedVms;
   const transition = await typedVms.change();
   await transition.until({ phase: 'Waiting' });
-  const { paused } = await typedVms.vmis();
   await typedVms.vmiPower('paused', 'pause');
-  const limits = { action: 'Restart', atOnce: 1, maxFailures: 0, deadlineMs: 600_000 };
-  const input = { chosen: { [namespace]: { paused } }, ...limits, requestedBy: 'ada', reason: null };
-  const how = { workflowId: powerIdOf('default', 'waits'), taskQueue: taskQueueOf('default'), args: [input] };
-  const restart = await fleet().temporal.client.workflow.start('powerVms', how);
+  await aSecondLater();
+  const operation = await TestOperation.make(fleet().kube, namespace, { vms: { names: ['paused'] } });
+  const restart = fleet().temporal.client.workflow.getHandle(operation.runId);
   const skipped = [{ why: 'it is paused by a person' }];
   await until(async () => expect(await restart.query(powerProgress)).toMatchObject({ skipped }));
 

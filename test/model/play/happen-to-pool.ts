@@ -7,6 +7,7 @@ import type { Happening } from '../random/happenings.ts';
 import { backUp, lose, putBack } from '../world/backup.ts';
 import { NAMESPACE, refOf } from '../world/names.ts';
 import type { World } from '../world/world.ts';
+import { operate } from './operate.ts';
 
 /** Lets happen what the scenario says to the pool of this name. */
 export async function happenToPool(
@@ -95,17 +96,15 @@ function changePower(world: World, { metadata }: Stored, action: PowerAction, at
     }),
   );
   world.say(`-- drover vm ${action.toLowerCase()} of all VMs of ${metadata.name}, ${atOnce} at a time`);
-  world.temporal.start('powerVms', `power/model/${world.time.now}`, [
-    {
-      action,
-      chosen: { [NAMESPACE]: chosen },
-      atOnce,
-      maxFailures: 2,
-      deadlineMs: 60_000,
-      requestedBy: 'ann',
-      reason: null,
-    },
-  ]);
+  operate(world, `power/model/${world.time.now}`, {
+    action,
+    chosen: { [NAMESPACE]: chosen },
+    atOnce,
+    maxFailures: 2,
+    deadlineMs: 60_000,
+    requestedBy: 'ann',
+    reason: null,
+  });
 }
 
 async function happenToCycle(

@@ -2,6 +2,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { isReady } from '../facts.ts';
+import { operate } from '../play/operate.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import type { PowerLog } from '../power-log.ts';
 import { NAMESPACE } from '../world/names.ts';
@@ -35,14 +36,14 @@ const nameOf = ({ metadata }: { metadata: { name: string } }): string => metadat
 export function begin(
   { world, log }: Stage,
   action: PowerVmsInput['action'],
-  how: Partial<Omit<PowerVmsInput, 'action' | 'chosen'>> = {},
+  how: Partial<Omit<PowerVmsInput, 'action' | 'chosen' | 'operation'>> = {},
 ): string {
   log.person(`drover vm ${action.toLowerCase()} ${JSON.stringify(how)}`);
   const chosen = world.vms.map((vm) => {
     const { uid } = (action === 'Restart' ? world.vmi(nameOf(vm))! : vm).metadata;
     return [nameOf(vm), uid] as const;
   });
-  const input: PowerVmsInput = {
+  const input = {
     action,
     chosen: { [NAMESPACE]: Object.fromEntries(chosen) },
     atOnce: 2,
@@ -53,7 +54,7 @@ export function begin(
     ...how,
   };
   const id = `power/model/${action}`;
-  world.temporal.start('powerVms', id, [input]);
+  operate(world, id, input);
   return id;
 }
 

@@ -1,5 +1,6 @@
 import '../world/real-code.ts';
 import { test } from 'vitest';
+import { operate } from '../play/operate.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import { NAMESPACE } from '../world/names.ts';
 import type { World } from '../world/world.ts';
@@ -10,8 +11,7 @@ function restart(world: World, id: string, [from, to]: [number, number], maxUnav
   const names = Array.from({ length: to - from + 1 }, (_, n) => `web-${n + from}`);
   const chosen = { [NAMESPACE]: Object.fromEntries(names.map((name) => [name, world.vmi(name)!.metadata.uid])) };
   const limits = { atOnce: maxUnavailable, maxFailures: 5, deadlineMs: 120_000 };
-  const input = { action: 'Restart', chosen, ...limits, requestedBy: 'ann', reason: null };
-  world.temporal.start('powerVms', `power/model/${id}`, [input]);
+  operate(world, `power/model/${id}`, { action: 'Restart', chosen, ...limits, requestedBy: 'ann', reason: null });
 }
 
 test('two runs of restarts and a rollout together keep to the budget of the pool', () =>
@@ -30,10 +30,11 @@ test('two runs of restarts and a rollout together keep to the budget of the pool
 test('VMs that come up while their restart begins cost places in the budget of the run as any other', () =>
   play(
     async (world) => {
-      const template = aTemplate({ bootMs: 500 });
+      const template = aTemplate({ bootMs: 1_500 });
       await world.people.createPool('web', aSpec({ replicas: 12, maxUnavailable: '100%', template }));
       await world.until(() => world.vmi('web-12') !== undefined, 30_000);
-      await world.wait(world.time.between(200, 500));
+      // They are to be older than the operation: times have whole seconds.
+      await world.wait(world.time.between(1_100, 1_500));
       restart(world, 'a', [1, 12], 1);
       await world.wait(60_000);
     },

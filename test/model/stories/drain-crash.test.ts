@@ -11,6 +11,7 @@ import {
 } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/types.ts';
+import { operate } from '../play/operate.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { NAMESPACE } from '../world/names.ts';
@@ -44,17 +45,15 @@ const onceEach = (names: readonly string[]) => Object.fromEntries(names.map((nam
 
 /** By `drover vm restart`, two at a time. */
 const restart = (world: World, names: readonly string[]) =>
-  world.temporal.start('powerVms', 'power/model/restart', [
-    {
-      action: 'Restart',
-      chosen: { [NAMESPACE]: Object.fromEntries(names.map((name) => [name, world.vmi(name)!.metadata.uid])) },
-      atOnce: 2,
-      maxFailures: 2,
-      deadlineMs: TEN_MINUTES,
-      requestedBy: 'ann',
-      reason: null,
-    },
-  ]);
+  operate(world, 'power/model/restart', {
+    action: 'Restart',
+    chosen: { [NAMESPACE]: Object.fromEntries(names.map((name) => [name, world.vmi(name)!.metadata.uid])) },
+    atOnce: 2,
+    maxFailures: 2,
+    deadlineMs: TEN_MINUTES,
+    requestedBy: 'ann',
+    reason: null,
+  });
 
 /** Counts what is made of a kind for each VM. */
 function countOf(world: World, { plural }: Resource, nameOf: (made: Stored) => string) {

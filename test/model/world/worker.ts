@@ -16,10 +16,10 @@ import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
+import type { Signals } from '../../../activities/watch/watched.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { childSignals } from '../../../workers/watch/lost-children.ts';
-import { operationSignals } from '../../../workers/watch/signal-operation.ts';
 import { signalsOf } from '../../../workers/watch/signal-owner.ts';
 import type { ModelWorker } from './temporal/activity.ts';
 import type { Process } from './virtual-time.ts';
@@ -37,6 +37,12 @@ interface WorkerOptions {
   onPlan: (planned: Planned, inputOf: () => PoolPlanInput | undefined) => void;
   onPlanFailed: (pool: string) => void;
 }
+
+const NONE: Signals = {
+  notify: () => Promise.resolve(),
+  signalDeleted: () => Promise.resolve(),
+  managed: () => Promise.resolve(new Set()),
+};
 
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker({ process, client, burst, onPlan, onPlanFailed }: WorkerOptions): Worker {
@@ -81,7 +87,8 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed }: W
       cache,
       burst,
       signalsOf,
-      operationSignals,
+      // Stories start runs themselves.
+      operationSignals: NONE,
       childSignals,
       stopping: stopping.signal,
     }),

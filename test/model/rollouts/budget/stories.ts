@@ -1,3 +1,4 @@
+import { operate } from '../../play/operate.ts';
 import { aTemplate } from '../../pools.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import { completed, MINUTE, regular, roll, type Stories } from '../story.ts';
@@ -33,17 +34,15 @@ export const stories: Stories = {
           .map(({ metadata: { name } }) => [name, world.vmi(name)!.metadata.uid]),
       );
       log.person('drover vm restart --pool web');
-      world.temporal.start('powerVms', 'power/model/1', [
-        {
-          action: 'Restart',
-          chosen: { [NAMESPACE]: chosen },
-          atOnce: 1,
-          maxFailures: 0,
-          deadlineMs: MINUTE,
-          requestedBy: 'ann',
-          reason: null,
-        },
-      ]);
+      operate(world, 'power/model/1', {
+        action: 'Restart',
+        chosen: { [NAMESPACE]: chosen },
+        atOnce: 1,
+        maxFailures: 0,
+        deadlineMs: MINUTE,
+        requestedBy: 'ann',
+        reason: null,
+      });
       await roll(stage, { version: 2, bootMs: 5_000 });
       await completed(stage);
     },

@@ -1,9 +1,9 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
 import type { Act } from '../../../../decisions/history/act.ts';
-import { acts, ownerIdOf, poolIdOf, powerIdOf, transitionIdOf } from '../../../../workflows/messages.ts';
-import type { PowerVmsInput } from '../../../../workflows/power/power-vms.ts';
+import { acts, operationRunIdOf, ownerIdOf, poolIdOf, transitionIdOf } from '../../../../workflows/messages.ts';
 import { isReady as isRunning } from '../../facts.ts';
+import { operate } from '../../play/operate.ts';
 import { createSet } from '../../play/sets.ts';
 import { aTemplate } from '../../pools.ts';
 import { SETS } from '../../sets.ts';
@@ -117,7 +117,8 @@ test('a restart of VMs of any owner has on record of each how it ended, and who 
   play(async (world) => {
     await begun(world, { replicas: 3 });
     const uids = ['web-1', 'web-2', 'web-3'].map((name) => [name, world.vmi(name)!.metadata.uid]);
-    const input: PowerVmsInput = {
+    const id = operationRunIdOf({ ...refOf('restart'), uid: 'restart' });
+    operate(world, id, {
       action: 'Restart',
       chosen: { [NAMESPACE]: Object.fromEntries(uids) as Record<string, string> },
       atOnce: 1,
@@ -125,9 +126,7 @@ test('a restart of VMs of any owner has on record of each how it ended, and who 
       deadlineMs: MINUTE_MS,
       requestedBy: 'ann',
       reason: 'leaks',
-    };
-    const id = powerIdOf(CLUSTER, 'restart');
-    world.temporal.start('powerVms', id, [input]);
+    });
     await world.wait(1_000);
     expect(actsOf(world, id)).toMatchObject([{ action: 'restart', end: 'InProgress', endedAt: null }]);
     const told = await resultOf(world, id);

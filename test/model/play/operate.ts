@@ -1,0 +1,24 @@
+import { VirtualMachineOperations } from '../../../api/resources.ts';
+import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { NAMESPACE } from '../world/names.ts';
+import type { World } from '../world/world.ts';
+
+/**
+ * Makes an operation, as `drover vm start|stop|restart` does, and starts its run with these VMs. In the model, the
+ * workflow of the operation does not run: signals steer the run.
+ */
+export function operate(world: World, id: string, input: Omit<PowerVmsInput, 'operation'>): void {
+  const { action, chosen, atOnce, maxFailures, deadlineMs } = input;
+  const { metadata } = world.server.create(VirtualMachineOperations, {
+    metadata: { namespace: NAMESPACE, generateName: 'op-' } as unknown as { name: string },
+    spec: {
+      action,
+      vms: { names: Object.keys(chosen[NAMESPACE] ?? {}) },
+      atOnce,
+      maxFailures,
+      deadline: `${deadlineMs}ms`,
+    },
+  });
+  const operation = { namespace: NAMESPACE, name: metadata.name, uid: metadata.uid };
+  world.temporal.start('powerVms', id, [{ ...input, operation }]);
+}

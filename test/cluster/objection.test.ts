@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   Namespaces,
   Nodes,
+  SelfSubjectReviews,
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
@@ -23,6 +24,10 @@ const toVm = (annotations: Record<string, unknown>, cluster = given) =>
 test('a test may write what it likes in namespaces that it made', () => {
   expect(toVm({ team: 'shop' })).toBeUndefined();
   expect(objection(given, own, Namespaces, { name: 'test-1' }, undefined)).toBeUndefined();
+});
+
+test('a test may ask who it is, which changes nothing', () => {
+  expect(objection(given, own, SelfSubjectReviews, { name: '' }, {})).toBeUndefined();
 });
 
 test.each([

@@ -5,6 +5,9 @@ import { asksFor, beyond } from './given/annotations.ts';
 import type { GivenCluster } from './given/given.ts';
 import { lackOf } from './given/needs.ts';
 
+/** Groups whose objects are questions: nothing is kept of them. */
+const ASKED = new Set(['authentication.k8s.io', 'authorization.k8s.io']);
+
 /**
  * Returns why a test may not write this in someone else's cluster; undefined if it may. `own` are the namespaces that
  * the test created.
@@ -16,6 +19,7 @@ export function objection(
   { namespace, name }: ObjectKey,
   body: unknown,
 ): string | undefined {
+  if (ASKED.has(resource.group)) return undefined;
   const isOwn =
     resource === Namespaces ? own.has(name) : resource.namespaced && namespace !== undefined && own.has(namespace);
   if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/names.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import { VirtualMachineOperations } from '../../api/resources.ts';
-import { chooseVms } from '../../decisions/operations/choose.ts';
+import { chooseVms, missingOf } from '../../decisions/operations/choose.ts';
 import { deleteAt, isRestored } from '../../decisions/operations/lifetime.ts';
 import { limitsOf } from '../../decisions/operations/limits.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
@@ -107,6 +107,8 @@ function choose(cache: ClusterCache, operation: StoredOperation): Choice {
     owner === undefined
       ? undefined
       : cache[OWNER_KINDS[owner.kind].cache].get(`${namespace}/${owner.name}`)?.metadata.uid;
+  const missing = missingOf(operation, (name) => cache.vms.get(`${namespace}/${name}`) !== undefined, ownerUid);
+  if (missing !== null) return { reason: 'NotFound', message: missing };
   try {
     const vms = chooseVms({ operation, vms: vmsIn(cache, namespace), vmiOf: (vm) => cache.vmiOf(vm), ownerUid });
     const count = Object.keys(vms).length;

@@ -19,6 +19,8 @@ const FIXED_RULE = [
 const FIXED_SHAPE =
   'may change only paused, aborted and ttlSecondsAfterFinished: make another operation for anything else';
 const ABORTED_RULE = '!has(oldSelf.aborted) || !oldSelf.aborted || (has(self.aborted) && self.aborted)';
+const DEADLINE_RULE = "!has(self.deadline) || self.deadline.matches('[1-9]')";
+const DEADLINE_SHAPE = 'deadline must be longer than 0s';
 const ABORTED_SHAPE = 'aborted must stay true: what was aborted does not go on, make another operation';
 
 export const OperationSpec = z
@@ -32,10 +34,12 @@ export const OperationSpec = z
         'at once, whatever the cause. By default, 5% for Restart, 10 for Start and 100% for Stop.',
     ).exactOptional(),
     maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
-    deadline: Duration.describe(
-      'How long a VM may take to be ready or to stop, and how long VMs are waited for at the end that can not be touched. ' +
-        '10m by default.',
-    ).exactOptional(),
+    deadline: Duration.refine((text) => /[1-9]/.test(text), DEADLINE_SHAPE)
+      .describe(
+        'How long a VM may take to be ready or to stop, and how long VMs are waited for at the end that can not be touched. ' +
+          '10m by default.',
+      )
+      .exactOptional(),
     reason: z.string().max(1024).describe('Why, for people.').exactOptional(),
     requestedBy: z
       .string()
@@ -54,7 +58,7 @@ export const OperationSpec = z
       .describe('It is deleted so long after its end; never, if absent.')
       .exactOptional(),
   })
-  .meta(rules([FIXED_RULE, FIXED_SHAPE], [ABORTED_RULE, ABORTED_SHAPE]));
+  .meta(rules([FIXED_RULE, FIXED_SHAPE], [ABORTED_RULE, ABORTED_SHAPE], [DEADLINE_RULE, DEADLINE_SHAPE]));
 export type OperationSpec = z.infer<typeof OperationSpec>;
 
 const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);

@@ -16,6 +16,7 @@ export const OPERATION_REASONS = {
     Incomplete: 'VMs were left that nobody may touch',
     Aborted: 'a person has ended it',
     Restored: 'it comes from a backup, and is not carried out again',
+    NotFound: 'a VM or an owner that it names does not exist',
     TooManyVms: 'it matches more VMs than one operation may have',
     InvalidGlob: 'the glob of its machine type is malformed',
     RunEnded: 'its workflow was ended in Temporal',

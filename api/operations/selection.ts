@@ -24,7 +24,7 @@ export const VmSelection = z
     owner: z
       .strictObject({
         kind: z.enum(['VirtualMachinePool', 'VirtualMachineReplicaSet']),
-        name: z.string().max(253),
+        name: z.string().min(1).max(253),
       })
       .describe("VMs that this one of drover's pools or replica sets controls.")
       .exactOptional(),

@@ -95,7 +95,7 @@ export function ownerOf(
   kinds: readonly OwnerKind[],
 ): NamedOwner | undefined {
   if (pool !== undefined && owner !== undefined) throw new UsageError('give --pool or --owner, not both');
-  const named = pool === undefined ? namedBy(owner, kinds) : { kind: Pools, name: pool };
+  const named = pool === undefined ? namedBy(owner, kinds) : { kind: Pools, name: checkName(pool) };
   if (named !== undefined && allNamespaces === true)
     throw new UsageError(`${aNoun(named.kind)} is looked for in one namespace: leave out -A or its name`);
   return named;

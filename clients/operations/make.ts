@@ -37,7 +37,7 @@ export async function operationFor(namespace: string, asked: Asked): Promise<Vir
       atOnce,
       maxFailures: maxFailures ?? 0,
       deadline: durationText(deadlineMs),
-      ...(reason === undefined ? {} : { reason }),
+      ...(reason === undefined || reason === '' ? {} : { reason }),
       ...(requestedBy === undefined ? {} : { requestedBy }),
       ttlSecondsAfterFinished: KEPT_SECONDS,
     },

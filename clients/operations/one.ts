@@ -56,6 +56,6 @@ export async function steer(
 ): Promise<void> {
   const { namespace, name, uid } = operation.metadata;
   if (isOver(operation)) throw new Failure(`operation ${namespace}/${name} is over: nothing of it goes on`);
-  const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason ?? null };
+  const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason === '' ? null : (reason ?? null) };
   await kube.patch(VirtualMachineOperations, { namespace, name }, 'merge', { metadata: { uid, annotations }, spec });
 }

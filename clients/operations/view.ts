@@ -1,12 +1,13 @@
-import type { OperationAction, OperationStatus } from '../../api/operations/operation.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { OperationAction, OperationStatus, VirtualMachineOperation } from '../../api/operations/operation.ts';
 import { VirtualMachineOperations } from '../../api/resources.ts';
 import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
 import { because, formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import { ageOf, note, print, table } from '../cli/output.ts';
+import { ageOf, note, print, serialize, table, withoutManagedFields } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
-import { printData, type DataFormat } from '../rollout/data.ts';
+import type { DataFormat } from '../rollout/data.ts';
 import { runLines } from '../runs/report.ts';
 
 export const nameOf = ({ metadata: { namespace, name } }: StoredOperation): string => `${namespace}/${name}`;
@@ -80,17 +81,34 @@ function numbersOf(action: OperationAction, vms: NonNullable<OperationStatus['vm
   };
 }
 
-export const linesOf = (operation: StoredOperation): string[] =>
-  runLines(nameOf(operation), progressOf(operation), outlineOf(operation));
+/** Ends whose message tells no more than the numbers and the reports of VMs do. */
+const TOLD_BY_NUMBERS = new Set(['Complete', 'VmsFailed', 'Incomplete', 'Aborted']);
+
+export function linesOf(operation: StoredOperation): string[] {
+  const outline = outlineOf(operation);
+  const ended = isOver(operation) && !TOLD_BY_NUMBERS.has(stateOf(operation)) ? outline.end : null;
+  return runLines(nameOf(operation), { ...progressOf(operation), ended }, outline);
+}
 
 export type OperationsFormat = DataFormat | 'name';
+
+/** Prints operations as kubectl does: one that was asked for as it is, and others as a list that kubectl takes. */
+export async function printObjects(
+  operations: readonly (StoredOperation | VirtualMachineOperation)[],
+  format: DataFormat,
+  { isOne }: { isOne: boolean },
+): Promise<void> {
+  const shown = operations.map((one) => withoutManagedFields(one as unknown as Stored));
+  print(await serialize(isOne ? shown[0]! : shown, format));
+}
 
 /** Prints the operations, the newest first, or says that there are none. */
 export async function printOperations(operations: StoredOperation[], output?: OperationsFormat): Promise<void> {
   const sorted = operations.toSorted((one, other) =>
     other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp),
   );
-  if (output === 'json' || output === 'yaml') return printData({ items: sorted }, output);
+  if (output === 'json' || output === 'yaml') return printObjects(sorted, output, { isOne: false });
+  if (output === 'name' && sorted.length === 0) return;
   if (output === 'name')
     return print(sorted.map(({ metadata }) => labelOf(VirtualMachineOperations, metadata.name)).join('\n'));
   if (sorted.length === 0) return note('there is no operation');

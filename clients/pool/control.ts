@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
 import type { Pool } from './objects.ts';
-import { requestOfPool, type RequestOptions, type RequestPlace } from './request.ts';
+import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from './request.ts';
 
 /** A part of a pool that people control: its rollout, or its healing. */
 export interface Controlled<View> extends RequestPlace {
@@ -35,7 +35,7 @@ export interface Control<View> {
 export async function controlPool<View>(
   session: Session,
   pool: Stored<Pool>,
-  { viewOf, check, names, handledIn }: Controlled<View>,
+  { viewOf, check, ...place }: Controlled<View>,
   control: Control<View>,
   options: RequestOptions,
 ): Promise<Stored<Pool>> {
@@ -43,7 +43,9 @@ export async function controlPool<View>(
   if (deletionTimestamp !== undefined) throw new Failure(`pool ${name} is being deleted`);
   check?.(pool);
   const before = viewOf(pool);
-  control.check(before, pool);
+  // What nobody has answered yet may change what makes sense, as a pause does for a resume: the worker judges that.
+  if (unanswered(pool, place) === undefined) control.check(before, pool);
+  const { names, handledIn } = place;
   const request = { names, handledIn, asked: control.asked(before), what: control.what };
   return requestOfPool(session, pool, request, options);
 }

@@ -84,11 +84,16 @@ function write(
   });
 }
 
-/** The request of somebody else that stands on the pool without an answer. */
-function standing(pool: Pool, { names, handledIn }: PoolRequest, by: string): { by: string } | undefined {
-  const { [names.request]: text = '', [names.requestedBy]: other = 'unknown' } = pool.metadata.annotations ?? {};
-  if (text === '' || other === by || answerTo(digestOf(text), handledIn(pool)) !== undefined) return undefined;
-  return { by: other };
+/** The request that stands on the pool without an answer. */
+export function unanswered(pool: Pool, { names, handledIn }: RequestPlace): { by: string } | undefined {
+  const { [names.request]: text = '', [names.requestedBy]: by = 'unknown' } = pool.metadata.annotations ?? {};
+  return text === '' || answerTo(digestOf(text), handledIn(pool)) !== undefined ? undefined : { by };
+}
+
+/** The same, if somebody else asks. */
+function standing(pool: Pool, request: PoolRequest, by: string): { by: string } | undefined {
+  const found = unanswered(pool, request);
+  return found?.by === by ? undefined : found;
 }
 
 /** Waits until no request of somebody else waits for its answer: it would be lost. */

@@ -3,6 +3,7 @@ import type { OperationAction } from '../../api/operations/operation.ts';
 import type { VmSelection } from '../../api/operations/selection.ts';
 import { liveVmi, runsByItself } from '../disruption-budget/availability.ts';
 import { globMatcher } from '../lib/glob.ts';
+import { formatNames } from '../lib/names.ts';
 import { isRunning } from '../machine-types/scope.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import type { VmView } from '../views/vm.ts';
@@ -61,6 +62,23 @@ export function meantVms({ metadata, spec }: Operation, ownerUid: string | undef
     const target = spec.action === 'Restart' ? vmi : vm;
     return vm.namespace === metadata.namespace && target !== undefined && target.createdAt < createdAt && matches(vm);
   };
+}
+
+/**
+ * Says what an operation names that does not exist, such as a name that was mistyped; null if there is all of it. Of an
+ * operation that has begun before, a VM may be gone since: nothing is missing then.
+ */
+export function missingOf(
+  { spec, status }: Pick<StoredOperation, 'spec' | 'status'>,
+  hasVm: (name: string) => boolean,
+  ownerUid: string | undefined,
+): string | null {
+  const { names = [], owner } = spec.vms;
+  if (status?.startTime !== undefined) return null;
+  const missing = names.filter((name) => !hasVm(name));
+  if (missing.length > 0) return `no VM was touched: there is no VM ${formatNames(missing)}`;
+  if (owner === undefined || ownerUid !== undefined) return null;
+  return `no VM was touched: there is no ${owner.kind} ${owner.name}`;
 }
 
 /** Returns what is to be acted on; null if there is nothing to do. */

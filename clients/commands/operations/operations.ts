@@ -71,17 +71,16 @@ function commandsFor(list: string, show: string): Command[] {
 const load = () => import('../../operations/one.ts');
 
 async function showOne(session: Session, name: string | undefined, { watch, output }: ShowOptions): Promise<void> {
-  const [{ checkName, operationMeant }, { linesOf }, { followOperations }, { printData }] = await Promise.all([
+  const [{ checkName, operationMeant }, { linesOf, printObjects }, { followOperations }] = await Promise.all([
     load(),
     import('../../operations/view.ts'),
     import('../../operations/follow.ts'),
-    import('../../rollout/data.ts'),
   ]);
   checkName(name);
   const kube = await session.kube();
   const meant = await operationMeant(kube, await session.namespace(), name, { orNewest: true });
   if (watch === true) return followOperations(kube, [meant]);
-  if (output !== undefined) return printData(meant, output);
+  if (output !== undefined) return printObjects([meant], output, { isOne: true });
   return print(linesOf(meant).join('\n'));
 }
 

@@ -174,6 +174,6 @@ async function operationsOf(
 }
 
 async function printOperationsToMake(operations: VirtualMachineOperation[], format: DataFormat): Promise<void> {
-  const { printItems } = await import('../../rollout/data.ts');
-  await printItems(operations, format, { isOne: operations.length === 1 });
+  const { printObjects } = await import('../../operations/view.ts');
+  await printObjects(operations, format, { isOne: operations.length === 1 });
 }

@@ -3,9 +3,10 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { HandledRequest } from '../../../api/pool/pool.ts';
+import { controlPool } from '../../../clients/pool/control.ts';
 import type { Pool } from '../../../clients/pool/objects.ts';
 import { requestOfPool } from '../../../clients/pool/request.ts';
-import { Rollout } from '../../../clients/rollout/control.ts';
+import { resume, Rollout } from '../../../clients/rollout/control.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { digestOf } from '../../../decisions/requests/request.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
@@ -122,6 +123,30 @@ test('a refusal is a failure, with its reason', async () => {
   cluster = new Cluster();
   cluster.answer = { outcome: 'Refused', message: 'it is paused already, by bob' };
   await expect(ask()).rejects.toThrow(/^pool web was asked to pause, and does not: it is paused already, by bob$/);
+});
+
+const resuming = (): Promise<Stored<Pool>> =>
+  controlPool(cluster.session, cluster.pool, Rollout, resume, { dryRun: 'none' });
+
+describe('a resume', () => {
+  test('of what is not paused is refused without asking', async () => {
+    cluster = new Cluster();
+    await expect(resuming()).rejects.toThrow(/nothing to resume$/);
+    expect(cluster.patches).toEqual([]);
+  });
+
+  test('takes the place of a pause that no worker has answered yet', async () => {
+    cluster = new Cluster();
+    cluster.annotate({
+      [ROLLOUT_REQUEST_ANNOTATION]: '{"id":"1","action":"pause"}',
+      [ROLLOUT_REQUESTED_BY_ANNOTATION]: 'ada',
+    });
+    cluster.answer = { outcome: 'Refused', message: 'there is nothing to resume' };
+    await expect(resuming()).rejects.toThrow(
+      /^pool web was asked to resume, and does not: there is nothing to resume$/,
+    );
+    expect(cluster.pool.metadata.annotations![ROLLOUT_REQUEST_ANNOTATION]).toContain('"resume"');
+  });
 });
 
 /** Has what waits for ten seconds wait no longer. */

@@ -255,6 +255,9 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   expect((await operations('describe')).stdout).toMatch(
     /1\/3 restarted, 2 to go: Paused\n {2}paused by its object: lunch\n/,
   );
+  const listed = JSON.parse((await operations('get', '-o', 'json')).stdout) as { items: KubeObject[] };
+  expect(listed).toMatchObject({ kind: 'List', items: [{ kind: 'VirtualMachineOperation', metadata: { name } }] });
+  expect(listed.items[0]!.metadata).not.toHaveProperty('managedFields');
   expect((await operations()).stdout).toMatch(
     new RegExp(`^NAMESPACE +NAME +ACTION +STATE .*\n${namespace} +${name} +restart +Paused +3 +1 +0 .* leaks\n$`),
   );
@@ -293,6 +296,11 @@ test('the object that would be made is printed, and asked for in a dry run, with
     kind: 'VirtualMachineOperation',
     metadata: { namespace, generateName: 'stop-' },
     spec: { action: 'Stop', vms: { selector: { matchLabels: { tier: 'db-1' } } }, atOnce: '100%', deadline: '90s' },
+  });
+  const emptyPool = await vm('restart', '--pool', '', '-l', 'tier=db-1', '-n', namespace, '--dry-run');
+  expect(emptyPool).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('"" is not a valid object name') as string,
   });
   expect(await run(['vm', 'restart', 'db-1', '-n', namespace, '--dry-run=server'], kubeOnly)).toMatchObject({
     code: 0,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
-import { chooseVms, meantVms } from '../../../decisions/operations/choose.ts';
+import { chooseVms, meantVms, missingOf } from '../../../decisions/operations/choose.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi } from '../fixtures/fleets.ts';
@@ -157,4 +157,23 @@ test('a run is about no VM that its operation is not about, whatever it was star
   expect(meant({ owner: { kind: 'VirtualMachinePool', name: 'web' } }, {})).toEqual([false, false, false]);
   // As it was when it was chosen: that changes while it is carried out.
   expect(meant({ runState: 'Stopped', restartRequired: true }, {})).toEqual([true, true, true]);
+});
+
+const hasVm = (name: string): boolean => name.startsWith('db-');
+
+test.each<[string, Partial<OperationSpec>, string | null]>([
+  ['VMs that all exist', { vms: { names: ['db-1', 'db-2'] } }, null],
+  ['a name that is mistyped', { vms: { names: ['db-1', 'bd-2'] } }, 'no VM was touched: there is no VM bd-2'],
+  ['an owner that exists', { vms: { owner: { kind: 'VirtualMachinePool', name: 'web' } } }, null],
+  [
+    'an owner that does not',
+    { vms: { owner: { kind: 'VirtualMachinePool', name: 'wbe' } } },
+    'no VM was touched: there is no VirtualMachinePool wbe',
+  ],
+  ['labels that no VM has', { vms: { selector: { matchLabels: { app: 'none' } } } }, null],
+])('an operation on %s: what is missing', (_what, spec, missing) => {
+  const ownerUid = spec.vms?.owner?.name === 'web' ? 'uid-of-web' : undefined;
+  expect(missingOf(anOperation(spec), hasVm, ownerUid)).toBe(missing);
+  const begun = anOperation(spec, {}, { startTime: MADE_AT, conditions: [] });
+  expect(missingOf(begun, hasVm, ownerUid)).toBeNull();
 });

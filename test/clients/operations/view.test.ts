@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { operationFor } from '../../../clients/operations/make.ts';
+import { linesOf } from '../../../clients/operations/view.ts';
+import { operationStatus } from '../../../decisions/operations/status.ts';
+import { aProgress, anOperation, MADE_AT } from '../../decisions/operations/operations.ts';
+
+test('an operation that could not begin says why', () => {
+  const end = { reason: 'NotFound', message: 'no VM was touched: there is no VM bd-2' } as const;
+  const status = operationStatus(anOperation(), { progress: null, end, workflowId: 'w' }, MADE_AT);
+  expect(linesOf(anOperation({}, {}, status))).toEqual([
+    expect.stringMatching(/^shop\/nightly .* NotFound$/),
+    `  ${end.message}`,
+    '  Restart of VMs; requested by somebody',
+  ]);
+});
+
+test('the end of one that has begun is told once, by its numbers', () => {
+  const failed = [{ vm: 'shop/db-1', why: 'not ready in time', wasDown: false }];
+  const progress = aProgress({ chosen: 1, open: 0, failed, phase: 'Failed' });
+  const end = { reason: 'VmsFailed', message: '0 of 1 VM restarted, 1 failed' } as const;
+  const status = operationStatus(anOperation(), { progress, end, workflowId: 'w' }, MADE_AT);
+  expect(linesOf(anOperation({}, {}, status))).not.toContain(`  ${end.message}`);
+});
+
+test('an empty reason is none', async () => {
+  const asked = {
+    action: 'Stop',
+    maxFailures: 0,
+    atOnce: 1,
+    deadlineMs: 60_000,
+    names: ['db-1'],
+    owner: undefined,
+    pending: false,
+    requestedBy: 'ada',
+  } as const;
+  expect((await operationFor('shop', { ...asked, reason: '' })).spec).not.toHaveProperty('reason');
+  expect((await operationFor('shop', { ...asked, reason: 'lunch' })).spec).toHaveProperty('reason', 'lunch');
+});

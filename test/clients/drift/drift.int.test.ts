@@ -3,6 +3,7 @@ import type { PoolStatus } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PoolDrift } from '../../../clients/drift/read.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../../integration/fleet.ts';
+import { aSecondLater } from '../../integration/operations/operations.ts';
 import { nowhere, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
 
@@ -51,6 +52,7 @@ test('`drover rollout restart --drifted` sets right what people have changed, an
   const [first, second] = [await vmi('web-1'), await vmi('web-2')];
   const memory = { spec: { template: { spec: { domain: { memory: { guest: '128Mi' } } } } } };
   await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-2' }, 'merge', memory);
+  await aSecondLater();
   expect(await drover('vm', 'restart', 'web-2', '-n', namespace)).toMatchObject({ code: 0, stderr: '' });
   const drifted = await vmi('web-2');
   expect(drifted).toEqual({ uid: expect.not.stringMatching(second.uid) as string, guest: '128Mi' });

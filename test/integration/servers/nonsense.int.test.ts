@@ -140,7 +140,10 @@ test('whatever is sent to a pool, a batch and the watch, they answer and go on w
   await pool.workflow.signal('resume');
   await batch.signal<unknown[]>('supersede', deep(1_000));
   const outcomes = (await batch.result()) as { end: string }[];
-  expect(new Set(outcomes.map(({ end }) => end))).toEqual(new Set(['NotBegun', 'Superseded']));
+  // Whether the second VM was about to be begun with is a matter of moments.
+  const ends = outcomes.map(({ end }) => end);
+  expect(ends).toContain('Superseded');
+  expect(['NotBegun', 'Superseded']).toEqual(expect.arrayContaining(ends));
   await unharmed(batch);
   await pool.patch({ replicas: 3 });
   await pool.until({ replicas: 3 });

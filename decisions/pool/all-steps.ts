@@ -79,10 +79,12 @@ function tidyRevisions(
   { pool, vms, vmiOf, revisions, keptClaims = [] }: PoolPlanInput,
   { target, current, newest, state }: RolloutPlan,
 ): PoolStep[] {
+  const own = revisions.find(({ revision }) => revision === newest);
+  // A template that was undone to is numbered anew at once, also if the rollout waits.
+  const isOutnumbered = own !== undefined && revisions.some(({ number }) => number > own.number);
   // Someone may have deleted the newest revision.
-  const isKept = revisions.some(({ revision }) => revision === newest);
-  if (!isKept && vms.some(({ revision }) => revision === newest))
-    return [{ kind: 'createRevision', reason: `keep the template of revision ${newest}` }];
+  const isLost = own === undefined && vms.some(({ revision }) => revision === newest);
+  if (isOutnumbered || isLost) return [{ kind: 'createRevision', reason: `keep the template of revision ${newest}` }];
   const inUse = [
     target,
     current,

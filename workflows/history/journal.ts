@@ -1,5 +1,6 @@
 import { workflowInfo } from '@temporalio/workflow';
 import {
+  addScaling,
   addTo,
   bytesOfOwner,
   endActs,
@@ -42,6 +43,11 @@ export class Journal {
       const { action, vms, by, from, to, why } = said;
       this.done({ action, vms, requestedBy: by, from: inVms(from), to: inVms(to) }, { end: 'Done', why });
     });
+  }
+
+  /** Records that the spec wants another number of VMs, unless a command has told that. */
+  sawScaling(from: number, to: number): void {
+    this.done({ action: SCALE, vms: [], from: inVms(from), to: inVms(to) }, { end: 'Done' });
   }
 
   /** Takes in how many VMs the pool or set has: by the most of them it is bounded. */
@@ -100,7 +106,8 @@ export class Journal {
     const { endedAt, action, vms, from = null, to = null, requestedBy = null, end, why, reason = null } = some;
     // In the order in which `drover history -o json` prints it.
     const act: Act = { time, endedAt, action, vms, from, to, requestedBy, end, why, reason, workflow };
-    addTo(this.#acts, act);
+    if (action === SCALE) addScaling(this.#acts, act);
+    else addTo(this.#acts, act);
     if (this.#acts.length > this.#full) {
       this.#acts = this.kept;
       this.#full = this.#acts.length + DROPPED_AFTER;
@@ -108,6 +115,8 @@ export class Journal {
     return act;
   }
 }
+
+const SCALE = 'scale';
 
 const inVms = (count?: number): string | null => (count === undefined ? null : `${count} VMs`);
 

@@ -24,6 +24,8 @@ export interface CarriedOwner {
   writes?: number;
   /** Of the last spec that was planned for: another one has all tried again that waits after a failure. */
   generation?: number;
+  /** How many members the last spec wanted that was planned for. */
+  wanted?: number;
   acts?: Act[];
 }
 
@@ -46,7 +48,7 @@ export interface PlannedOwner {
   minVersions: ResourceVersions;
   failures: Failure[];
   phase: PoolPlan['phase'];
-  counts: Pick<PoolPlan['counts'], 'present'>;
+  counts: Pick<PoolPlan['counts'], 'present' | 'wanted'>;
   wakeAt: number | null;
   writes?: number;
   /** Events about what its status says that the stored one does not. */

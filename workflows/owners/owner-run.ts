@@ -63,6 +63,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   #failures = 0;
   #phase: PlannedOwner['phase'] | undefined;
   #generation: number | undefined;
+  #wanted: number | undefined;
 
   constructor(ref: PoolRef, carried: CarriedOwner | undefined, owner: OwnerOfRun) {
     this.ref = ref;
@@ -71,6 +72,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#uid = carried?.uid;
     this.#resultUnknown = carried?.resultUnknown ?? false;
     this.#generation = carried?.generation;
+    this.#wanted = carried?.wanted;
     this.journal = new Journal(carried?.acts, bytesOfOwner(0));
     this.inProgress = new InFlight();
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
@@ -235,6 +237,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#failures = 0;
     this.#uid = uid;
     this.#generation = undefined;
+    this.#wanted = undefined;
     this.failureBackoff.reset();
     this.#statusWriter.reset();
     this.journal.end({}, unknown(`its ${this.labels.owner} was deleted`));
@@ -247,7 +250,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#failures = 0;
     this.#uid = planned.key.uid;
     this.note(planned);
-    this.journal.fit(planned.counts.present);
+    this.#noteCounts(planned.counts);
     // Not the later of the two: a cluster that was restored from a backup counts from an older version.
     if (this.#minVersions === asked.minVersions) this.#minVersions = planned.minVersions;
     // The next plan, perhaps on another worker, must not be based on older state than this one.
@@ -269,6 +272,12 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       upsertSearchAttributes([{ key: DroverPhase, value: (this.#phase = planned.phase) }]);
   }
 
+  #noteCounts({ present, wanted }: PlannedOwner['counts']): void {
+    this.journal.fit(present);
+    if (this.#wanted !== undefined && wanted !== this.#wanted) this.journal.sawScaling(this.#wanted, wanted);
+    this.#wanted = wanted;
+  }
+
   /** Has the next run go on with what this one knows: it plans at once, so that no request for a turn is lost. */
   async #continueAsNewIfLong(): Promise<void> {
     if (!this.#isToEnd) return;
@@ -276,6 +285,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     await this.continueAsNew({
       ...(this.#uid === undefined ? {} : { uid: this.#uid }),
       ...(this.#generation === undefined ? {} : { generation: this.#generation }),
+      ...(this.#wanted === undefined ? {} : { wanted: this.#wanted }),
       minVersions: this.#minVersions,
       failureBackoff: this.failureBackoff.state,
       resultUnknown: this.#resultUnknown || !this.inProgress.isEmpty,

@@ -342,6 +342,9 @@ describe('revisions', () => {
       stderr: 'pool web is paused by spec.paused: nothing begins until that is false\n',
     });
     expect(await template(namespace)).toEqual(templateWith(1));
+    const status = async (): Promise<string> => (await rolloutIn(namespace)('status')).stdout;
+    // It is numbered at once, and not when the rollout begins.
+    await until(async () => expect(await status()).toMatch(/Paused: revision 3 \(\w+\), from 2 /));
     await fleet().patchPool(namespace, 'web', { paused: false });
     await untilAllRun(namespace, templateWith(1));
     // The reused template counts as the newest revision.

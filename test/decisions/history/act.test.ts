@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addTo, bytesOfOwner, endActs, MOST_BYTES, newestActs, type Act } from '../../../decisions/history/act.ts';
+import {
+  addScaling,
+  addTo,
+  bytesOfOwner,
+  endActs,
+  MOST_BYTES,
+  newestActs,
+  type Act,
+} from '../../../decisions/history/act.ts';
 import { anAct, anOpenAct } from './acts.ts';
 
 const NOW = '2026-01-01T00:05:00.000Z';
@@ -76,4 +84,25 @@ test('a pool of 20 VMs keeps the records of several rollouts, 500 such pools a f
   const whole = anAct({ vms: Array.from({ length: 10_000 }, (_, n) => `a-long-name-of-a-pool-${n}`) });
   expect(newestActs([whole], bytesOfOwner(10_000))).toHaveLength(1);
   expect(bytesOfOwner(1e6)).toBe(MOST_BYTES);
+});
+
+const scaled = (more: Partial<Act>): Act => anAct({ action: 'scale', vms: [], from: '3 VMs', to: '5 VMs', ...more });
+const added = (...acts: Act[]): Act[] => acts.reduce<Act[]>((all, act) => (addScaling(all, act), all), []);
+
+describe('a change of the number of VMs', () => {
+  const seen = scaled({ requestedBy: null });
+  const asked = scaled({ requestedBy: 'ada' });
+
+  test('has one row, of the command that asked for it, whichever is heard of first', () => {
+    expect(added(seen, asked)).toEqual([asked]);
+    expect(added(asked, seen)).toEqual([asked]);
+  });
+
+  test('has a row if no command asked for it, and one for each time', () => {
+    const back = scaled({ from: '5 VMs', to: '3 VMs', requestedBy: null });
+    expect(added(asked, back, seen)).toEqual([asked, back, seen]);
+  });
+
+  test('has a row for each command, even for the same number', () =>
+    expect(added(asked, asked)).toEqual([asked, asked]));
 });

@@ -9,7 +9,7 @@ import { vmName } from '../../../decisions/scaling/vm-names.ts';
 import { poolView } from '../../../decisions/views/from-object/owner.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { aFailure, backoffFor } from '../fixtures/backoffs.ts';
-import { anyFleet, aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
+import { anyFleet, aPool, aVm, aVmi, quiet, REVISION } from '../fixtures/fleets.ts';
 
 const plan = (input: Partial<PoolPlanInput>) =>
   planPool({
@@ -320,4 +320,24 @@ describe('whatever the fleet', () => {
       }),
     );
   });
+});
+
+describe('the revision of the template', () => {
+  const [mine, other] = ['mine', 'other'].map((revision, index) => ({
+    name: `web-${revision}`,
+    revision,
+    number: index + 1,
+    template: null,
+  }));
+  const kept = { ...mine!, revision: REVISION };
+  const vms = ['web-1', 'web-2', 'web-3'].map((name) => aVm(name));
+  const kinds = (input: Partial<PoolPlanInput>) => plan({ vms, ...input }).steps.map(({ kind }) => kind);
+
+  test('becomes the newest as soon as it is undone to, even while nothing may be updated', () =>
+    expect(kinds({ pool: aPool({ paused: true }), revisions: [kept, other!] })).toEqual(['createRevision']));
+
+  test('is kept again if somebody has deleted it', () => expect(kinds({ revisions: [] })).toEqual(['createRevision']));
+
+  test('is left alone while it is the newest', () =>
+    expect(kinds({ revisions: [{ ...kept, number: 3 }, other!] })).toEqual([]));
 });

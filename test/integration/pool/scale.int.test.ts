@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { ConfigMaps, Secrets, VirtualMachinePools, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import { drover, nowhere } from '../../clients/drover.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();
@@ -228,6 +229,13 @@ test('kubectl scale works', async () => {
     { subresource: 'scale' },
   );
   expect(scale.status).toEqual({ replicas: 3, selector: 'drover.dev/pool=web' });
+  const history = await drover(['history', 'pool', 'web', '-n', namespace, '-o', 'json'], {
+    ...nowhere,
+    ...fleet().stack.env,
+  });
+  expect(JSON.parse(history.stdout)).toContainEqual(
+    expect.objectContaining({ action: 'scale', from: '1 VMs', to: '3 VMs', requestedBy: null, end: 'Done' }),
+  );
 });
 
 type PoolScale = { metadata: { name: string }; status: { replicas: number; selector: string } };

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 const PROJECT = join(import.meta.dirname, '..');
 const NOT_OURS = new Set(['node_modules', '.git', '.ci']);
 const MAX_FILES = 15;
-/** Decision records: their index has them in order. */
-const NUMBERED = /^\d{4}-.*\.md$/;
+/** Decision records, which their index has in order, and an index itself. */
+const INDEXED = /^(\d{4}-.*|README)\.md$/;
 const MAX_COLUMNS = 120;
 
 /** Yields each folder below this one with the number of files that lie directly in it. */
@@ -18,7 +18,7 @@ function* foldersBelow(folder: string): Generator<[folder: string, files: number
       const below = join(folder, entry.name);
       yield [
         relative(PROJECT, below),
-        readdirSync(below, { withFileTypes: true }).filter((one) => one.isFile() && !NUMBERED.test(one.name)).length,
+        readdirSync(below, { withFileTypes: true }).filter((one) => one.isFile() && !INDEXED.test(one.name)).length,
       ];
       yield* foldersBelow(below);
     }

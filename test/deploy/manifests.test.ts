@@ -89,10 +89,10 @@ test('no tool takes the custom resources away with the rest', () => {
     });
 });
 
-test("the worker's metrics and those of Temporal's SDK can be scraped, on the ports that docs/deploy.md names", () => {
+test("the worker's metrics and those of Temporal's SDK can be scraped, on the ports that docs/security.md names", () => {
   const [policy] = readManifests('networkpolicy.yaml') as unknown as [{ spec: { ingress: { ports: object[] }[] } }];
   expect(policy.spec.ingress[0]!.ports).toEqual([{ port: 8080 }, { port: 9090 }]);
-  const page = readFileSync(new URL('../docs/deploy.md', folder), 'utf8');
+  const page = readFileSync(new URL('../docs/security.md', folder), 'utf8');
   expect(page).toContain('DROVER_TEMPORAL_METRICS_PORT=9090');
 });
 

@@ -45,7 +45,7 @@ export type Row =
   | { reads: true }
   /** It makes VMs, never more than their owner wants, and deletes or changes none. */
   | { creates: true }
-  /** It writes what its caller says: docs/deploy.md tells what that is worth. */
+  /** It writes what its caller says: docs/security.md tells what that is worth. */
   | { trusts: string }
   | {
       /** Inputs by which nothing is written. */

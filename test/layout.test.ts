@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 
 const PROJECT = join(import.meta.dirname, '..');
@@ -66,6 +66,33 @@ test(`comments have at most ${MAX_COLUMNS} columns`, () => {
       ),
   );
   expect(long).toEqual([]);
+});
+
+/** The folders of a room by those of the same room that import them, whether types or code. */
+function foldersImported(room: string): Map<string, Set<string>> {
+  const imported = new Map<string, Set<string>>();
+  for (const source of sources().filter((one) => one.startsWith(`${room}/`)))
+    for (const [, path] of textOf(source).matchAll(/\bfrom '(\.[^']+)'/g)) {
+      const [from, to] = [dirname(source), dirname(join(dirname(source), path!))];
+      if (from !== to && `${to}/`.startsWith(`${room}/`)) imported.set(from, (imported.get(from) ?? new Set()).add(to));
+    }
+  return imported;
+}
+
+/** Returns the folders that import themselves by way of others. */
+function circular(imported: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  const reached = (folder: string, known = new Set<string>()): Set<string> => {
+    for (const next of imported.get(folder) ?? []) if (!known.has(next)) reached(next, known.add(next));
+    return known;
+  };
+  return [...imported.keys()].filter((folder) => reached(folder).has(folder));
+}
+
+// Each folder stands on those that it imports: whoever reads one need not have read those above it.
+test.each(['decisions'])('no folders of %s import each other in a circle', (room) => {
+  const imported = foldersImported(room);
+  expect(imported.size).toBeGreaterThan(5);
+  expect(circular(imported)).toEqual([]);
 });
 
 /**

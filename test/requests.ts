@@ -2,7 +2,7 @@ import type { PoolSpec, PoolStatus } from '../api/pool/pool.ts';
 import { HEALING_REQUESTS, type HealingRequest } from '../decisions/requests/healing.ts';
 import { digestOf, type RequestNames } from '../decisions/requests/request.ts';
 import { ROLLOUT_REQUESTS, type RolloutRequest } from '../decisions/requests/rollout.ts';
-import { revisionOf } from '../decisions/revisions/hash.ts';
+import { revisionOf } from '../decisions/template/revision.ts';
 import { poolTemplate } from '../decisions/template/template.ts';
 
 /** Who asks, why, and under which id. */

@@ -14,7 +14,7 @@ import {
   type Reader,
 } from '../decisions/lib/payload-reader.ts';
 import { isVersion, VERSIONED, type ResourceVersions } from '../decisions/lib/resource-versions.ts';
-import type { UpdateOutcome } from '../decisions/rollout/batch.ts';
+import type { UpdateOutcome } from '../decisions/owners/batch.ts';
 
 export interface BatchEnd {
   n: number;

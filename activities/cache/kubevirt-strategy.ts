@@ -1,5 +1,5 @@
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
-import { DRAIN_TAINT } from '../../decisions/drain/drained-node.ts';
+import { DRAIN_TAINT } from '../../decisions/views/drained-node.ts';
 import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import { PLUGS_ALL, type KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import { plugsOf, strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';

@@ -1,4 +1,4 @@
-import { withDrain } from '../../decisions/drain/drained-node.ts';
+import { withDrain } from '../../decisions/views/drained-node.ts';
 import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MemberKind } from '../../api/owner-kinds.ts';
-import type { Target } from '../../decisions/pool/steps.ts';
+import type { Target } from '../../decisions/owners/steps.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
 const PATIENCE_MS = 5_000;

@@ -5,7 +5,7 @@ import { isDiscarded } from '../../decisions/disks/kept-claims.ts';
 import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import { disksOf } from '../../decisions/disks/used-disks.ts';
 import { isStateClaimOf } from '../../decisions/disks/vm-state.ts';
-import { vmName } from '../../decisions/scaling/vm-names.ts';
+import { vmName } from '../../decisions/template/vm-names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound, ignoreStale, type KubeError } from '../../kubernetes/errors.ts';

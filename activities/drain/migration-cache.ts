@@ -1,5 +1,5 @@
 import type { Identity } from '../../api/ownership.ts';
-import { evacuationOf, type Evacuation } from '../../decisions/drain/evacuation.ts';
+import { evacuationOf, type Evacuation } from '../../decisions/views/evacuation.ts';
 import {
   inFlightView,
   migrationView,

@@ -1,10 +1,10 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, MIGRATED_VMI_LABEL, POOL_LABEL } from '../../api/names.ts';
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
-import { migrationName, type MigrationPurpose } from '../../decisions/drain/evacuation.ts';
 import { triesInARow, whyHeldBy } from '../../decisions/drain/need.ts';
 import type { NotMoved } from '../../decisions/drain/refusals.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { migrationName, type MigrationPurpose } from '../../decisions/views/evacuation.ts';
 import {
   earlierMigrationsText,
   isInFlight,

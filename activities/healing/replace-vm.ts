@@ -2,7 +2,7 @@ import { cancellationSignal, log } from '@temporalio/activity';
 import { NOT_YET_RUN_ANNOTATION } from '../../api/names.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { SickVm } from '../../decisions/healing/attempt.ts';
-import type { RunNote } from '../../decisions/healing/plan.ts';
+import type { RunNote } from '../../decisions/owners/steps.ts';
 import { isRefusal, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';

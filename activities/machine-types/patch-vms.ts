@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import type { TransitionRecord } from '../../decisions/annotations/transition-record.ts';
+import { liveVmi } from '../../decisions/health/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { newRecord } from '../../decisions/machine-types/new-record.ts';
-import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import {
   beforeOf,
   beforeOfView,

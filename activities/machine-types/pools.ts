@@ -2,11 +2,10 @@ import { cancellationSignal } from '@temporalio/activity';
 import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
 import { requesterStamp } from '../../api/requested-by.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
+import { recordOf, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
-import { recordOf } from '../../decisions/machine-types/record.ts';
-import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import {
   beforeOfMeta,
   isSame,
@@ -15,7 +14,7 @@ import {
   type Before,
   type Operation,
 } from '../../decisions/machine-types/type-patch.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

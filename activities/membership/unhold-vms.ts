@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { POOL_LABEL } from '../../api/names.ts';
 import { controllerOf } from '../../api/objects.ts';
-import type { Target } from '../../decisions/pool/steps.ts';
+import type { Target } from '../../decisions/owners/steps.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { finishKeepingDisks, isHeld } from '../disks/leave.ts';

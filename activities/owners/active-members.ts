@@ -1,8 +1,8 @@
 import { matchesLabels } from '../../api/lib/label-selector.ts';
-import { isActive } from '../../decisions/disruption-budget/availability.ts';
+import { isActive } from '../../decisions/health/availability.ts';
 import { withRolesOf } from '../../decisions/membership/roles.ts';
+import type { Member } from '../../decisions/owners/steps.ts';
 import { isActiveVmi } from '../../decisions/replica-sets/replica.ts';
-import type { Member } from '../../decisions/scaling/removal-check.ts';
 import type { StoredVmiSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { MemberRole, VmView } from '../../decisions/views/vm.ts';

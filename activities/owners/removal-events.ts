@@ -1,5 +1,5 @@
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { Target } from '../../decisions/pool/steps.ts';
+import type { Target } from '../../decisions/owners/steps.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';

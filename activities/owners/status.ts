@@ -4,7 +4,7 @@ import { PoolStatus } from '../../api/pool/pool.ts';
 import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { claimVersions, hasOnlyReleasedClaims } from '../../decisions/disruption-budget/claims.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { OwnerEvent } from '../../decisions/status/events.ts';
+import type { OwnerEvent } from '../../decisions/owners/events.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

@@ -4,10 +4,10 @@ import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import type { CompactStatus } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { Backoffs } from '../../decisions/pool/failures.ts';
+import type { ToldBatch } from '../../decisions/owners/batch.ts';
+import type { Backoffs } from '../../decisions/owners/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import type { ToldBatch } from '../../decisions/rollout/batch.ts';
-import type { DeferredVm } from '../../decisions/rollout/waits/deferred.ts';
+import type { DeferredVm } from '../../decisions/rollout/state/deferred.ts';
 import type { MemberRole } from '../../decisions/views/vm.ts';
 
 /** A pool, identified by its UID: what is done for it is not done for a later pool of the same name. */

@@ -4,7 +4,7 @@ import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { Target } from '../../decisions/pool/steps.ts';
+import type { Target } from '../../decisions/owners/steps.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

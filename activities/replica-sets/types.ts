@@ -1,6 +1,6 @@
 import type { SetKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { Backoffs } from '../../decisions/pool/failures.ts';
+import type { Backoffs } from '../../decisions/owners/failures.ts';
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
 import type { OwnerKey } from '../owners/types.ts';

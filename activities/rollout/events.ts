@@ -1,5 +1,5 @@
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { UpdateOutcome } from '../../decisions/owners/batch.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { recordEvent } from '../lib/events.ts';

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
-import { recheckMigration } from '../../decisions/vm-update/recheck.ts';
+import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
+import { recheckMigration } from '../../decisions/rollout/turns/recheck.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';

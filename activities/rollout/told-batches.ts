@@ -1,4 +1,4 @@
-import type { Batch, BatchVm, ToldBatch } from '../../decisions/rollout/batch.ts';
+import type { Batch, BatchVm, ToldBatch } from '../../decisions/owners/batch.ts';
 
 const RUNS_KEPT = 500;
 

@@ -1,7 +1,7 @@
-import { activeVmi, isDown, isMeantToRun } from '../../decisions/disruption-budget/availability.ts';
 import { graceOf } from '../../decisions/disruption/grace.ts';
-import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
-import { isQueued } from '../../decisions/rollout/turns/queue.ts';
+import { activeVmi, isDown, isMeantToRun } from '../../decisions/health/availability.ts';
+import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
+import { isQueued } from '../../decisions/rollout/state/queue.ts';
 import { needsRoom, roomIn } from '../../decisions/rollout/turns/room.ts';
 import { batchStop } from '../../decisions/rollout/turns/stop.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';

@@ -1,5 +1,5 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import type { Begun } from '../disruption/method.ts';
 import type { WaveResult } from '../disruption/wave.ts';
 import type { PoolKey } from '../owners/types.ts';

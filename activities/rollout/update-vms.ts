@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
-import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Changes } from '../cache/changes.ts';

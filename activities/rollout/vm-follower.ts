@@ -1,8 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { VirtualMachineInstances } from '../../api/resources.ts';
-import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { countsFrom } from '../../decisions/disruption/grace.ts';
-import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import { liveVmi } from '../../decisions/health/availability.ts';
+import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
-import type { BatchVm } from '../../decisions/rollout/batch.ts';
+import type { BatchVm } from '../../decisions/owners/batch.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';

@@ -1,6 +1,6 @@
 import { POD_REVISION_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { podPartsBetween } from '../../decisions/vm-update/pod-part.ts';
 

@@ -5,7 +5,7 @@ import { standbyRules } from '../../api/pool-defaults.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { roleIn, withRolesOf } from '../../decisions/membership/roles.ts';
-import type { SettleAct, Target } from '../../decisions/pool/steps.ts';
+import type { SettleAct, Target } from '../../decisions/owners/steps.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';

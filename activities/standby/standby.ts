@@ -1,6 +1,6 @@
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { SettleAct, Target } from '../../decisions/pool/steps.ts';
+import type { SettleAct, Target } from '../../decisions/owners/steps.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { tryEach } from '../lib/try-each.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
-import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { whyNotNow } from '../../decisions/disruption/reasons.ts';
+import { liveVmi } from '../../decisions/health/availability.ts';
 import { isOwnedBy, isSurge } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';

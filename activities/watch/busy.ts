@@ -1,4 +1,4 @@
-import { isUnderWay } from '../../decisions/rollout/state.ts';
+import { isUnderWay } from '../../decisions/rollout/state/state.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 

@@ -1,7 +1,7 @@
 import type { Condition, Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/wanted-replicas.ts';
-import { runsByItself } from '../../decisions/disruption-budget/availability.ts';
-import { poolReadiness, setReadiness, type Readiness } from '../../decisions/status/readiness.ts';
+import { runsByItself } from '../../decisions/health/availability.ts';
+import { poolReadiness, setReadiness, type Readiness } from '../../decisions/owners/readiness.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../owners/objects.ts';
 import type { Pool } from '../pool/objects.ts';

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { plain } from '../cli/output.ts';

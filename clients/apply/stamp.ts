@@ -1,7 +1,7 @@
 import { REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { requesterStamp } from '../../api/requested-by.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Owner } from '../owners/objects.ts';
 import type { Pool } from '../pool/objects.ts';

@@ -1,8 +1,8 @@
 import { API_VERSION } from '../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/wanted-replicas.ts';
-import { formerMemberOf } from '../../decisions/membership/former-member.ts';
-import { isProtected } from '../../decisions/scaling/protection.ts';
+import { formerMemberOf } from '../../decisions/annotations/former-member.ts';
+import { isProtected } from '../../decisions/annotations/protection.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import { isReady, isTroubled, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
 import type { Owner } from '../owners/objects.ts';

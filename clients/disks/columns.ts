@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
-import { sizeOf } from '../../decisions/disks/disk-template.ts';
 import { keptDiskOf, NO_NUMBER, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
+import { sizeOf } from '../../decisions/template/disk-template.ts';
 import type { Column } from '../cli/columns.ts';
 import { ageOf, type Cell } from '../cli/output.ts';
 import type { Claim } from './kept.ts';

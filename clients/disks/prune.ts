@@ -1,6 +1,6 @@
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/resources.ts';
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
-import { vmName } from '../../decisions/scaling/vm-names.ts';
+import { vmName } from '../../decisions/template/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { KeptClaim } from './kept.ts';

@@ -7,9 +7,9 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
-import { DRAIN_TAINT, withDrain } from '../../decisions/drain/drained-node.ts';
-import { evacuationOf } from '../../decisions/drain/evacuation.ts';
 import type { NodeReportInput, OnNode } from '../../decisions/drain/node-report.ts';
+import { DRAIN_TAINT, withDrain } from '../../decisions/views/drained-node.ts';
+import { evacuationOf } from '../../decisions/views/evacuation.ts';
 import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import {
   inFlightView,

@@ -1,13 +1,13 @@
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
+import { isToBeSetRight } from '../../decisions/annotations/set-right-order.ts';
+import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { driftOf, type DriftedField } from '../../decisions/drift/drift.ts';
 import { correctsAll } from '../../decisions/drift/members.ts';
-import { isToBeSetRight } from '../../decisions/drift/order.ts';
-import { recordOf } from '../../decisions/machine-types/record.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
-import { numberOf } from '../../decisions/scaling/vm-names.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
+import { numberOf } from '../../decisions/template/vm-names.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

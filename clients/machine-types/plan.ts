@@ -1,7 +1,7 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import { liveVmi } from '../../decisions/health/availability.ts';
 import { groupOf, transitionRules, wantedType, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { faultOf, formatFault, restartable, wantedResults } from '../../decisions/machine-types/preflight.ts';

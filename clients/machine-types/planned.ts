@@ -1,7 +1,7 @@
+import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { globMatcher } from '../../decisions/lib/glob.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { versionsIn } from '../../decisions/lib/versions-read.ts';
-import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';

@@ -1,7 +1,7 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { identityKey } from '../../api/ownership.ts';
-import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
-import { recordOf } from '../../decisions/machine-types/record.ts';
+import { recordOf } from '../../decisions/annotations/transition-record.ts';
+import { liveVmi } from '../../decisions/health/availability.ts';
 import type { Transition, TransitionPhase, TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

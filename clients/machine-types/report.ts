@@ -1,9 +1,9 @@
 import { GROUP } from '../../api/names.ts';
 import { identityKey } from '../../api/ownership.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
+import { predatesChange, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { isAlias } from '../../decisions/machine-types/machine-type.ts';
-import { predatesChange } from '../../decisions/machine-types/record.ts';
-import type { TransitionProgress, TransitionRecord } from '../../decisions/machine-types/transition.ts';
+import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 
 export type ReportState =

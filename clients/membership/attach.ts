@@ -1,6 +1,6 @@
 import { controllerOf } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import { formerMemberOf } from '../../decisions/membership/former-member.ts';
+import { formerMemberOf } from '../../decisions/annotations/former-member.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';

@@ -2,7 +2,7 @@ import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import { runsByItself } from '../../decisions/disruption-budget/availability.ts';
+import { runsByItself } from '../../decisions/health/availability.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';

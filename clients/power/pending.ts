@@ -2,7 +2,7 @@ import { DO_NOT_DISRUPT_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REVISION_LABEL }
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { refersTo } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
-import { predatesChange, recordOf } from '../../decisions/machine-types/record.ts';
+import { predatesChange, recordOf } from '../../decisions/annotations/transition-record.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';

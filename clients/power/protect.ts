@@ -1,7 +1,7 @@
 import { PROTECT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { isProtected } from '../../decisions/scaling/protection.ts';
+import { isProtected } from '../../decisions/annotations/protection.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';

@@ -2,7 +2,7 @@ import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/name
 import type { Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
 import { requesterStamp } from '../../api/requested-by.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/template/template.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';

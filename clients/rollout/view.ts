@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
-import { pauserOf } from '../../decisions/rollout/state.ts';
+import { pauserOf } from '../../decisions/rollout/state/state.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../pool/objects.ts';
 import type { Revision } from './revisions/revisions.ts';

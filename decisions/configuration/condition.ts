@@ -1,5 +1,5 @@
 import type { Condition } from '../../api/pool/pool.ts';
-import { withTime } from '../status/conditions.ts';
+import { withTime } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { restartsOnChange, type Contents } from './older-content.ts';
 

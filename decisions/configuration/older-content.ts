@@ -1,7 +1,7 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
-import { numberOf } from '../scaling/vm-names.ts';
 import type { OwnReference } from '../template/references.ts';
 import type { PoolTemplate } from '../template/template.ts';
+import { numberOf } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

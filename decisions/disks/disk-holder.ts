@@ -1,5 +1,5 @@
+import { diskTemplates } from '../template/disk-template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { diskTemplates } from './disk-template.ts';
 import { keptDiskOf } from './kept-disk.ts';
 
 /** The metadata of a DataVolume or a claim that tells whose it is. */

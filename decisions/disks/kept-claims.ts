@@ -1,12 +1,12 @@
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import { formatNames } from '../lib/names.ts';
-import { vmName } from '../scaling/vm-names.ts';
-import { withTime } from '../status/conditions.ts';
+import { withTime } from '../owners/conditions.ts';
+import { diskTemplates, isSameDisk, type DiskTemplate } from '../template/disk-template.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { ofNoRevision, type NewMember } from '../template/vm-from-template.ts';
+import { vmName } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { diskTemplates, isSameDisk, type DiskTemplate } from './disk-template.ts';
 import { NO_NUMBER, type KeptDisk } from './kept-disk.ts';
 import { templateOfKept } from './kept-volumes.ts';
 import { withFirmware } from './vm-state.ts';

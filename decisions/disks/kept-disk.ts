@@ -1,6 +1,6 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import { isObject } from '../lib/json.ts';
-import type { DiskTemplate } from './disk-template.ts';
+import type { DiskTemplate } from '../template/disk-template.ts';
 import type { Firmware } from './vm-state.ts';
 
 /** Stands for the number of a VM whose name its pool would not give. */

@@ -1,8 +1,7 @@
 import { formatNames } from '../lib/names.ts';
-import type { PoolStep } from '../pool/steps.ts';
-import type { ScaleStep } from '../scaling/scale-input.ts';
-import { vmName } from '../scaling/vm-names.ts';
+import type { Creation, PoolStep } from '../owners/steps.ts';
 import type { PoolTemplate } from '../template/template.ts';
+import { vmName } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { reuseOf, type KeptClaim } from './kept-claims.ts';
@@ -20,7 +19,7 @@ export interface ReuseInput {
  * disks. Numbers whose disks must be deleted first are created in a later turn.
  */
 export function createSteps(
-  { numbers, role, reason }: Extract<ScaleStep, { kind: 'create' }>,
+  { numbers, role, reason }: Creation,
   { pool, kept, revision, templateOf }: ReuseInput,
 ): PoolStep[] {
   const byRevision = new Map<string, number[]>();

@@ -1,6 +1,6 @@
 import { field } from '../lib/json.ts';
+import { diskTemplates } from '../template/disk-template.ts';
 import { asList, diskReferences, isNamed, type Reference } from '../template/references.ts';
-import { diskTemplates } from './disk-template.ts';
 
 export interface VmSpec {
   dataVolumeTemplates?: unknown;

@@ -1,15 +1,8 @@
+import { availableSince, isActive, isMeantToRun, isRestarting } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
-import {
-  availableSince,
-  isActive,
-  isMeantToRun,
-  isRestarting,
-  maxUnavailableOf,
-  unavailability,
-  type UnavailabilityInput,
-} from './availability.ts';
 import { CLAIMS_AGAIN_MS, claimedNames } from './claims.ts';
+import { maxUnavailableOf, type UnavailabilityInput, unavailability } from './unavailability.ts';
 
 export type DisruptionBudgetInput = Omit<UnavailabilityInput, 'vms' | 'inProgress'> & {
   /** VMs that the pool owns, of any role. */

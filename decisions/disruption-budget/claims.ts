@@ -1,9 +1,9 @@
 import type { DisruptedVm } from '../../api/pool/pool.ts';
+import { isActive, isDown, isMeantToRun, liveVmi, type VmiOf } from '../health/availability.ts';
 import { later, type ResourceVersions } from '../lib/resource-versions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { isActive, isDown, isMeantToRun, liveVmi, type VmiOf } from './availability.ts';
 
 /**
  * A claim expires after this time: by then its VM counts by itself, or nobody has acted on the claim. Much longer than

@@ -1,7 +1,7 @@
 import type { DisruptedVm } from '../../api/pool/pool.ts';
+import { isActive, liveVmi, servesNobody, type VmiOf } from '../health/availability.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { isActive, liveVmi, servesNobody, type VmiOf } from './availability.ts';
 import { DisruptionBudget } from './budget.ts';
 import type { ClaimContext } from './claims.ts';
 

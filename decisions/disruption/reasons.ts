@@ -1,4 +1,4 @@
-import { isEvacuating } from '../drain/evacuation.ts';
+import { isEvacuating } from '../views/evacuation.ts';
 import type { Operation, OperationKind } from '../views/operation.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

@@ -1,7 +1,7 @@
 import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime } from '../status/conditions.ts';
+import { withTime } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { EvacuationStatus } from './plan.ts';
 

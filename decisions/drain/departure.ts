@@ -1,4 +1,4 @@
-import { liveVmi } from '../disruption-budget/availability.ts';
+import { liveVmi } from '../health/availability.ts';
 import { EXTERNAL } from '../template/template.ts';
 import type { VmiView } from '../views/vmi.ts';
 

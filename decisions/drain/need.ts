@@ -1,15 +1,14 @@
 import type { DrainRules } from '../../api/pool-defaults.ts';
-import { isActive, isMeantToRun, isRestarting, servesNobody } from '../disruption-budget/availability.ts';
 import { deferred, NOTHING, type Deferred, type Excluded, type Need } from '../disruption/need.ts';
 import { isPausedByPerson } from '../disruption/pause.ts';
 import { reasonsOf, type Reason } from '../disruption/reasons.ts';
+import { isActive, isMeantToRun, isRestarting, servesNobody } from '../health/availability.ts';
+import type { EvacuationAct } from '../owners/steps.ts';
+import { isEvacuating, type Evacuation } from '../views/evacuation.ts';
 import type { VmView } from '../views/vm.ts';
 import { canBeMigrated, type VmiView } from '../views/vmi.ts';
 import { departureOf, isStarting, nodeToLeave } from './departure.ts';
-import { isEvacuating, type Evacuation } from './evacuation.ts';
 import { delayAfter, FORGOTTEN_MS, type RefusedEvacuation } from './refusals.ts';
-
-export type EvacuationAct = 'migrate' | 'restart';
 
 /** What a VM needs, for its VMI to leave a node that is drained. */
 export type EvacuationNeed =

@@ -1,4 +1,4 @@
-import { liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
+import { liveVmi, type VmiOf } from '../health/availability.ts';
 import { membershipChangeOf } from '../membership/change.ts';
 import { EXTERNAL } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';

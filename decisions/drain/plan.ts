@@ -1,24 +1,16 @@
 import { drainRules, type DrainRules } from '../../api/pool-defaults.ts';
-import { isActive, type VmiOf } from '../disruption-budget/availability.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
 import { deferred } from '../disruption/need.ts';
+import { isActive, type VmiOf } from '../health/availability.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
+import type { EvacuationTarget } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { departureOf, nodeToLeave } from './departure.ts';
-import { evacuationNeed, type EvacuationAct, type EvacuationNeed } from './need.ts';
+import { evacuationNeed, type EvacuationNeed } from './need.ts';
 import type { RefusedEvacuation } from './refusals.ts';
-
-/** A VM to be moved off its node. The UID is that of its VMI: another one runs elsewhere, or was asked for since. */
-export interface EvacuationTarget {
-  name: string;
-  uid: string;
-  node: string;
-  act: EvacuationAct;
-  why: string;
-}
 
 /** How far a VM is that is to leave its node. */
 export interface EvacuationStatus {

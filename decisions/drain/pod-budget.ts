@@ -3,20 +3,13 @@ import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts
 import { refersTo } from '../../api/ownership.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
-import {
-  isActive,
-  isMeantToRun,
-  liveVmi,
-  maxUnavailableOf,
-  runsByItself,
-  type VmiOf,
-} from '../disruption-budget/availability.ts';
+import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
+import { isActive, isMeantToRun, liveVmi, runsByItself, type VmiOf } from '../health/availability.ts';
 import { canonical } from '../lib/canonical-json.ts';
-import { isStandby } from '../standby/standby.ts';
-import { withTime } from '../status/conditions.ts';
+import { withTime } from '../owners/conditions.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
+import { isRegular, type VmView, isStandby } from '../views/vm.ts';
 
 /** Kubernetes' PodDisruptionBudget, as drover writes it. */
 export interface PodDisruptionBudget extends KubeObject {

@@ -1,9 +1,9 @@
 import { formatNames } from '../lib/names.ts';
 import { membershipChangeOf } from '../membership/change.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { PoolStep } from '../pool/steps.ts';
-import { planDrain, type DrainPlan } from './plan.ts';
-import { podBudgetSteps } from './pod-budget.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import type { PoolStep } from '../owners/steps.ts';
+import { planDrain, type DrainInput, type DrainPlan } from './plan.ts';
+import { podBudgetSteps, type PodBudgetInput } from './pod-budget.ts';
 
 export const MEMBERS_CHANGE = 'the members of its pool are changing';
 
@@ -15,7 +15,12 @@ interface BesideDrain {
 }
 
 /** Plans the drain of a pool beside all else that is done to its VMs. */
-export function drainOfPool(input: PoolPlanInput, { leaving, updating }: BesideDrain): DrainPlan {
+export function drainOfPool(
+  input: Omit<DrainInput, 'acting' | 'busy' | 'refusals'> &
+    Partial<Pick<DrainInput, 'refusals'>> &
+    Pick<PlanInput, 'inProgress'>,
+  { leaving, updating }: BesideDrain,
+): DrainPlan {
   const busy = new Map<string, string>();
   if (membershipChangeOf(input.pool) !== null) for (const { name } of input.vms) busy.set(name, MEMBERS_CHANGE);
   for (const name of updating) busy.set(name, 'an update works on it');
@@ -25,7 +30,7 @@ export function drainOfPool(input: PoolPlanInput, { leaving, updating }: BesideD
 }
 
 /** The steps that begin with these VMs, and have the pool's PodDisruptionBudget be as it should. */
-export function drainSteps({ evacuate }: DrainPlan, input: PoolPlanInput): PoolStep[] {
+export function drainSteps({ evacuate }: DrainPlan, input: PodBudgetInput): PoolStep[] {
   const guards = podBudgetSteps(input);
   if (evacuate.length === 0) return guards;
   const nodes = formatNames([...new Set(evacuate.map(({ node }) => node))]);

@@ -1,7 +1,7 @@
 import { POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import type { TransitionRecord } from '../annotations/transition-record.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import type { TransitionRecord } from '../machine-types/transition.ts';
 import { byName } from '../merge/named-items.ts';
 import { mergeVm, type WrittenVm } from '../merge/vm.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';

@@ -1,10 +1,10 @@
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { Disruption, PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
-import { isActive } from '../disruption-budget/availability.ts';
+import { isActive } from '../health/availability.ts';
 import type { WrittenVm } from '../merge/vm.ts';
-import { numberOf } from '../scaling/vm-names.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../template/vm-from-template.ts';
+import { numberOf } from '../template/vm-names.ts';
 import { annotationsView } from '../views/from-object/own-annotations.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';

@@ -1,9 +1,9 @@
 import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
-import { recordOf } from '../machine-types/record.ts';
+import { isToBeSetRight } from '../annotations/set-right-order.ts';
+import { recordOf } from '../annotations/transition-record.ts';
 import type { WrittenVm } from '../merge/vm.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 import { driftOf, withoutDrift } from './drift.ts';
-import { isToBeSetRight } from './order.ts';
 
 /**
  * Returns the VM without its drift and without the order to set it right, so that later drift is kept again; null if

@@ -1,4 +1,4 @@
-import { isMeantToRun, isActive, liveVmi } from '../disruption-budget/availability.ts';
+import { isMeantToRun, isActive, liveVmi } from '../health/availability.ts';
 import { earlier } from '../lib/times.ts';
 import type { VmView } from '../views/vm.ts';
 import { attemptIdOf, formatReplacements, isRemoval, type AttemptId } from './attempt.ts';

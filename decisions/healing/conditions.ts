@@ -1,6 +1,6 @@
 import type { Condition, HealingStatus, PoolStatus } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
-import { withTime, type Untimed } from '../status/conditions.ts';
+import { withTime, type Untimed } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { formatAllNotReplaced, formatCycles } from './format.ts';
 import type { HealingPlan } from './plan.ts';

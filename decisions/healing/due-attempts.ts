@@ -1,4 +1,4 @@
-import { isActive } from '../disruption-budget/availability.ts';
+import { isActive } from '../health/availability.ts';
 import { earlier } from '../lib/times.ts';
 import type { VmView } from '../views/vm.ts';
 import type { PlannedAttempt } from './attempt.ts';

@@ -1,5 +1,5 @@
-import { isActive, isReady } from '../disruption-budget/availability.ts';
 import { isPausedOnRequest } from '../disruption/pause.ts';
+import { isActive, isReady } from '../health/availability.ts';
 import type { VmView } from '../views/vm.ts';
 import { expiresAt } from './backoff.ts';
 import { endedEarly, hasFailedDisk, isAvailable, isNextAfter } from './sickness.ts';

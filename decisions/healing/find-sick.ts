@@ -1,9 +1,9 @@
-import { isActive, liveVmi } from '../disruption-budget/availability.ts';
 import { isPausedOnRequest } from '../disruption/pause.ts';
 import { whyNotNow, type Reason } from '../disruption/reasons.ts';
+import { isActive, liveVmi } from '../health/availability.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
-import { numberOf } from '../scaling/vm-names.ts';
+import { numberOf } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { formatReplacements, type FoundSick } from './attempt.ts';

@@ -1,6 +1,6 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { earlier } from '../lib/times.ts';
-import { holdsUpUntil, leavingVms } from '../scaling/room.ts';
+import { holdsUpUntil, leavingVms } from '../owners/room.ts';
 import type { HealingState } from './state.ts';
 import { hasEverRun, type HealingView } from './view.ts';
 

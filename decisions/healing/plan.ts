@@ -1,7 +1,8 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
-import { isActive } from '../disruption-budget/availability.ts';
+import { isActive } from '../health/availability.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
+import type { RunNote } from '../owners/steps.ts';
 import { assess, endAll } from './assess.ts';
 import type { AttemptId, PlannedAttempt } from './attempt.ts';
 import { expiresAt } from './backoff.ts';
@@ -38,18 +39,6 @@ export interface HealingPlan {
   /** How many more of them there are. */
   notListed: number;
   wakeAt: number | null;
-}
-
-/**
- * A note to write on a VM. `start`: UID of the newest VMI, if no VMI of the VM has run up to and including it; null
- * once the VM has run well.
- */
-export interface RunNote {
-  name: string;
-  uid: string;
-  /** The version in which the VM was seen to belong to the pool; absent in older histories. */
-  resourceVersion?: string;
-  start: string | null;
 }
 
 /** After how long a note that could not be written is retried. */

@@ -1,8 +1,8 @@
 import { durationMs } from '../../api/lib/duration.ts';
 import type { HealingRules } from '../../api/pool-defaults.ts';
-import { isMeantToRun, isReady, liveVmi } from '../disruption-budget/availability.ts';
 import { isPausedOnRequest } from '../disruption/pause.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
+import { isMeantToRun, isReady, liveVmi } from '../health/availability.ts';
 import { earlier } from '../lib/times.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

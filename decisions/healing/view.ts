@@ -1,5 +1,5 @@
 import { scaleInRules, standbyRules, type HealingRules } from '../../api/pool-defaults.ts';
-import { isReady, isActive, type VmiOf } from '../disruption-budget/availability.ts';
+import { isReady, isActive, type VmiOf } from '../health/availability.ts';
 import { takesSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';

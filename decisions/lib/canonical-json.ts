@@ -42,3 +42,10 @@ const keysOf = (parts: Open['parts']): string[] =>
   Object.keys(parts)
     .filter((key) => parts[key] !== undefined)
     .sort();
+
+/** Reports whether `current` already says everything in `wanted`. */
+export function saysTheSame<S extends object>(current: S | undefined, wanted: S): boolean {
+  if (current === undefined) return false;
+  const said = Object.fromEntries(Object.keys(wanted).map((key) => [key, current[key as keyof S]]));
+  return canonical(said) === canonical(wanted);
+}

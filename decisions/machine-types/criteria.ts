@@ -1,8 +1,9 @@
+import type { TransitionRecord } from '../annotations/transition-record.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isAlias } from './machine-type.ts';
 import { scopeRules, type ScopeRules } from './scope.ts';
-import type { PoolTransitionState, Transition, TransitionRecord, TransitionResult, TypeGroup } from './transition.ts';
+import type { PoolTransitionState, Transition, TransitionResult, TypeGroup } from './transition.ts';
 
 export interface TransitionRulesInput {
   ref: { cluster: string; id: string };

@@ -1,12 +1,12 @@
-import { isDown } from '../disruption-budget/availability.ts';
+import { recordOf } from '../annotations/transition-record.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { excluded, NOTHING } from '../disruption/need.ts';
+import { isDown } from '../health/availability.ts';
 import { powerNeed, type PowerNeed } from '../power/need.ts';
 import type { VmView } from '../views/vm.ts';
 import type { TransitionRules } from './criteria.ts';
 import { formatPool, isSameFailure, type FailedVm, type Touched } from './limit.ts';
 import { poolTransitionState } from './pool-state.ts';
-import { recordOf } from './record.ts';
 import { Tally, type Judged, type Role } from './tally.ts';
 import type { PoolTransitionState } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';

@@ -1,8 +1,8 @@
-import { liveVmi } from '../disruption-budget/availability.ts';
+import type { TransitionRecord } from '../annotations/transition-record.ts';
+import { liveVmi } from '../health/availability.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isAlias } from './machine-type.ts';
-import type { TransitionRecord } from './transition.ts';
 
 /**
  * Returns the record for a VM whose type a transition changes to `to`, or which it only marks (then `to` is the VM's

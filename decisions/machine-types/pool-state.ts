@@ -1,10 +1,11 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
-import { isActive } from '../disruption-budget/availability.ts';
+import { recordOf } from '../annotations/transition-record.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { isActive } from '../health/availability.ts';
 import { field } from '../lib/json.ts';
-import { revisionOf } from '../revisions/hash.ts';
-import { vmName } from '../scaling/vm-names.ts';
+import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
+import { vmName } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import {
@@ -16,7 +17,6 @@ import {
   whoHolds,
   type TransitionRules,
 } from './criteria.ts';
-import { recordOf } from './record.ts';
 import type { PoolTransitionState, TypeGroup } from './transition.ts';
 
 type Snapshot = Pick<VmsSnapshot, 'vmiOf'>;

@@ -1,5 +1,5 @@
-import { liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { liveVmi } from '../health/availability.ts';
 import type { NodeView } from '../views/node.ts';
 import type { VmView } from '../views/vm.ts';
 import { groupKey, groupOf, wantedType, type TransitionRules } from './criteria.ts';

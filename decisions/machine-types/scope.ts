@@ -1,5 +1,5 @@
 import { matchesLabels } from '../../api/lib/label-selector.ts';
-import { isMeantToRun, liveVmi } from '../disruption-budget/availability.ts';
+import { isMeantToRun, liveVmi } from '../health/availability.ts';
 import { globMatcher } from '../lib/glob.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

@@ -43,27 +43,6 @@ export interface Transition {
   reason: string | null;
 }
 
-/**
- * The last transition that changed a VM or a pool, stored on it as an annotation in JSON; kept after the end of the
- * transition, for `undo` and `report`.
- */
-export interface TransitionRecord {
-  /** Id of the transition. */
-  id: string;
-  /**
-   * Machine type in the spec, before and after; the same if only the VMI had the old type, through an alias. Empty if
-   * the spec has no type.
-   */
-  from: string;
-  to: string;
-  /** Type of the VMI that ran then; null if none did. */
-  vmiType: string | null;
-  /** UID of that VMI. */
-  vmiUid?: string;
-  /** RFC 3339. */
-  at: string;
-}
-
 /** State of the VMs in a transition's scope; each VM is part of one count. */
 export interface TransitionCounts {
   /** The spec or the VMI still has the old type, and nothing prevents a change. */

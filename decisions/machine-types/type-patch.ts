@@ -1,8 +1,8 @@
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
+import type { TransitionRecord } from '../annotations/transition-record.ts';
 import type { VirtualMachine } from '../views/from-object/vm.ts';
 import type { VmView } from '../views/vm.ts';
-import type { TransitionRecord } from './transition.ts';
 
 /** One operation of RFC 6902. */
 export interface Operation {

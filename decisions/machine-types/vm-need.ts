@@ -1,9 +1,9 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { isMeantToRun, isReady, isActive, liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { deferred, excluded, heldBack, NOTHING, type Deferred, type Excluded } from '../disruption/need.ts';
 import { OPTED_OUT } from '../disruption/reasons.ts';
+import { isMeantToRun, isReady, isActive, liveVmi } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

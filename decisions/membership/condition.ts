@@ -1,8 +1,8 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import { withTime } from '../status/conditions.ts';
+import { withTime } from '../owners/conditions.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isListed, membershipChangeOf, type ChangeKind, type MembershipChange } from './change.ts';
 import { SILENCE_MS } from './silent-change.ts';
@@ -19,7 +19,7 @@ export const reasonOf = (kind: ChangeKind): ConditionReason<'MembershipChanging'
 
 /** `MembershipChanging`: the pool begins nothing, because a command is changing who its members are. */
 export function membersChanging(
-  { pool, inProgress, batches }: PoolPlanInput,
+  { pool, inProgress, batches }: PlanInput,
   cycles: readonly { vm: string }[],
   now: string,
 ): Condition[] {

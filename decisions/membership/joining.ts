@@ -9,15 +9,15 @@ import {
   ROLE_LABEL,
 } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { revisionOf } from '../revisions/hash.ts';
-import { numberOf } from '../scaling/vm-names.ts';
+import { formerMemberOf } from '../annotations/former-member.ts';
+import { memberOfAnnotation } from '../annotations/member-of.ts';
+import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 import { ownerReference, vmFromTemplate } from '../template/vm-from-template.ts';
+import { numberOf } from '../template/vm-names.ts';
 import type { VirtualMachine } from '../views/from-object/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { fitOf, type Fit } from './fit.ts';
-import { formerMemberOf } from './former-member.ts';
-import { memberOfAnnotation } from './member-of.ts';
 import type { Transfer } from './transfer.ts';
 
 /** A VM that comes into a pool, and what it is there. */

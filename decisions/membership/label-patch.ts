@@ -13,7 +13,7 @@ import {
   STANDBY_ANNOTATION,
 } from '../../api/names.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
-import { formerMemberAnnotation, formerMemberOf } from './former-member.ts';
+import { formerMemberAnnotation, formerMemberOf } from '../annotations/former-member.ts';
 
 /** The parts of a VM or a VMI that tell which pool it is of. */
 type Labelled = Pick<ObjectMeta, 'labels' | 'annotations' | 'finalizers'>;

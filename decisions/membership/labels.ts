@@ -1,6 +1,5 @@
 import { POOL_LABEL } from '../../api/names.ts';
-import type { PoolStep } from '../pool/steps.ts';
-import { targets, words } from '../scaling/removal.ts';
+import { type PoolStep, targets, vmNames } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isReturned } from './returned.ts';
@@ -41,14 +40,14 @@ export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[
   return [
     ...(came.length === 0
       ? []
-      : [{ kind: 'addLabels', vms: targets(came), reason: `label ${words(came)}: the pool owns them` } as const]),
+      : [{ kind: 'addLabels', vms: targets(came), reason: `label ${vmNames(came)}: the pool owns them` } as const]),
     ...(left.length === 0
       ? []
       : [
           {
             kind: 'removeLabels',
             vms: targets(left),
-            reason: `take the pool's labels off ${words(left)}: nobody controls them any more`,
+            reason: `take the pool's labels off ${vmNames(left)}: nobody controls them any more`,
           } as const,
         ]),
     ...held,
@@ -64,6 +63,6 @@ const hasLeft = (vm: VmView, pool: string): boolean => vm.labels[POOL_LABEL] ===
 function heldSteps({ pool, uncontrolled }: Pick<MembersInput, 'pool' | 'uncontrolled'>): PoolStep[] {
   const vms = uncontrolled.filter((vm) => hasLeft(vm, pool.metadata.name) && vm.deleting && vm.keepsDisks);
   if (vms.length === 0) return [];
-  const reason = `keep the disks of ${words(vms)}, and let their deletion end: nobody controls them any more`;
+  const reason = `keep the disks of ${vmNames(vms)}, and let their deletion end: nobody controls them any more`;
   return [{ kind: 'removeDiskFinalizers', vms: targets(vms.slice(0, MAX_VMS)), reason }];
 }

@@ -2,13 +2,12 @@ import { POOL_LABEL, UID_ANNOTATION } from '../../api/names.ts';
 import { standbyRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import { formatNames } from '../lib/names.ts';
-import { mayTry } from '../pool/failures.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { PoolStep } from '../pool/steps.ts';
-import { isStandby } from '../standby/standby.ts';
-import { withTime } from '../status/conditions.ts';
+import { withTime } from '../owners/conditions.ts';
+import { mayTry } from '../owners/failures.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import type { PoolStep } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
+import { isRegular, type VmView, isStandby } from '../views/vm.ts';
 import type { Returned } from './returned.ts';
 
 /**
@@ -48,7 +47,7 @@ export function restoreOf(
     isComplete,
     now,
     ...more
-  }: Pick<PoolPlanInput, 'now' | 'backoffs'> & { members: readonly { createdAt: number }[]; isComplete: boolean },
+  }: Pick<PlanInput, 'now' | 'backoffs'> & { members: readonly { createdAt: number }[]; isComplete: boolean },
 ): Restore {
   if (!isRestoring(owner)) return NOT_RESTORING;
   const since = Math.max(createdAt(owner), ...members.map((one) => one.createdAt));
@@ -67,7 +66,7 @@ export function poolRestore({
   vms,
   uncontrolled = [],
   ...given
-}: Pick<PoolPlanInput, 'pool' | 'vms' | 'uncontrolled' | 'now' | 'backoffs'>): Restore {
+}: Pick<PlanInput, 'pool' | 'vms' | 'uncontrolled' | 'now' | 'backoffs'>): Restore {
   const { name } = pool.metadata;
   const members = [...vms, ...uncontrolled.filter(({ ownLabels }) => ownLabels[POOL_LABEL] === name)];
   const isComplete =
@@ -78,7 +77,7 @@ export function poolRestore({
 
 /** `Restoring`: members are still awaited after a restore, or more have come back than the pool wants. */
 export function poolRestoring(
-  { pool, vms }: Pick<PoolPlanInput, 'pool' | 'vms'>,
+  { pool, vms }: Pick<PlanInput, 'pool' | 'vms'>,
   { until }: Restore,
   { surplus }: Pick<Returned, 'surplus'>,
   now: string,

@@ -1,14 +1,12 @@
 import { KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../api/names.ts';
 import { standbyRules } from '../../api/pool-defaults.ts';
-import { allowanceOf, refusedOf } from '../pool/failures.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { PoolStep } from '../pool/steps.ts';
-import { refusedLast } from '../scaling/refused-vms.ts';
-import { nameOf, targets, words } from '../scaling/removal.ts';
-import { numberOf } from '../scaling/vm-names.ts';
-import { isStandby } from '../standby/standby.ts';
+import { allowanceOf, refusedOf } from '../owners/failures.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import { refusedLast } from '../owners/refused-vms.ts';
+import { type PoolStep, nameOf, targets, vmNames } from '../owners/steps.ts';
+import { numberOf } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
+import { isRegular, type VmView, isStandby } from '../views/vm.ts';
 import { membershipChangeOf } from './change.ts';
 
 /**
@@ -37,7 +35,7 @@ export interface Returned {
   surplus: VmView[];
 }
 
-type ReturnedInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'uncontrolled' | 'inProgress' | 'burst' | 'backoffs'>;
+type ReturnedInput = Pick<PlanInput, 'pool' | 'vms' | 'uncontrolled' | 'inProgress' | 'burst' | 'backoffs'>;
 
 /**
  * Returns the steps by which VMs that have come back become the pool's again, as many as it misses. An extra VM of an
@@ -93,6 +91,6 @@ function adoption(input: ReturnedInput, vms: readonly VmView[], role?: 'Standby'
   const room = Math.min(allowanceOf(input, 'FailedAdopt'), input.burst - inProgress.creating.length);
   const chosen = refusedLast(vms, nameOf, refusedOf(input, 'FailedAdopt')).slice(0, Math.max(room, 0));
   if (chosen.length === 0) return [];
-  const reason = `adopt ${words(chosen)}: a backup has brought them back without their owner`;
+  const reason = `adopt ${vmNames(chosen)}: a backup has brought them back without their owner`;
   return [{ kind: 'adopt', vms: targets(chosen), ...(role === undefined ? {} : { role }), reason }];
 }

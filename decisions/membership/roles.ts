@@ -1,8 +1,7 @@
 import { POOL_LABEL } from '../../api/names.ts';
 import type { RoleEntry } from '../../api/pool/pool.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { PoolStep } from '../pool/steps.ts';
-import { targets, words } from '../scaling/removal.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import { type PoolStep, targets, vmNames } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { MemberRole, VmView } from '../views/vm.ts';
 
@@ -104,7 +103,7 @@ export function identified(
   return [...others, ...[...uids].map(([vm, uid]) => ({ vm, role, uid, at: before.get(vm)?.at ?? at }))];
 }
 
-export type RolesInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'uncontrolled' | 'inProgress' | 'now'>;
+export type RolesInput = Pick<PlanInput, 'pool' | 'vms' | 'uncontrolled' | 'inProgress' | 'now'>;
 
 /**
  * Returns the step by which labels follow the record, and the record the VMs that there are. `wakeAt` of a VM that was
@@ -128,7 +127,7 @@ export function roleSteps(input: RolesInput): { steps: PoolStep[]; wakeAt: numbe
   const reason =
     mislabelled.length === 0
       ? `bring the record of roles up to date with ${due.length} ${due.length === 1 ? 'VM' : 'VMs'}`
-      : `have the role labels of ${words(mislabelled)} say what they are`;
+      : `have the role labels of ${vmNames(mislabelled)} say what they are`;
   return { steps: [{ kind: 'setRoles', vms: targets(mislabelled), reason }], wakeAt };
 }
 

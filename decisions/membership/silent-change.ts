@@ -1,6 +1,6 @@
 import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
 import { formatNames } from '../lib/names.ts';
-import type { PoolStep } from '../pool/steps.ts';
+import type { PoolStep } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isListed, membershipChangeOf, type ListedChange, type MembershipChange } from './change.ts';
 

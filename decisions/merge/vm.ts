@@ -1,7 +1,7 @@
 import { NOT_YET_RUN_ANNOTATION } from '../../api/names.ts';
-import { diskTemplates, isLarger, sizeOf, withSize } from '../disks/disk-template.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
+import { diskTemplates, isLarger, sizeOf, withSize } from '../template/disk-template.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 import { powerOf } from '../views/run-strategy.ts';
 import { mergeMatchers, withoutMatchers } from './matchers.ts';

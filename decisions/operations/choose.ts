@@ -1,7 +1,7 @@
 import { matchesLabels } from '../../api/lib/label-selector.ts';
 import type { OperationAction } from '../../api/operations/operation.ts';
 import type { VmSelection } from '../../api/operations/selection.ts';
-import { liveVmi, runsByItself } from '../disruption-budget/availability.ts';
+import { liveVmi, runsByItself } from '../health/availability.ts';
 import { globMatcher } from '../lib/glob.ts';
 import { formatNames } from '../lib/names.ts';
 import { isRunning } from '../machine-types/scope.ts';

@@ -1,4 +1,4 @@
-import { predatesChange } from '../machine-types/record.ts';
+import { predatesChange } from '../annotations/transition-record.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 

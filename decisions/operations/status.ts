@@ -3,9 +3,9 @@ import { MAX_FAILURES_TOLD, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from '../../api/ope
 import type { OperationStatus } from '../../api/operations/operation.ts';
 import type { EndReason, OperationCondition, ProgressingReason } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/status.ts';
+import { withTime } from '../owners/conditions.ts';
 import { ACTION_LABELS } from '../power/action.ts';
 import { powerOutline, type PowerProgress } from '../power/progress.ts';
-import { withTime } from '../status/conditions.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 
 const MESSAGE_LENGTH = 1_024;

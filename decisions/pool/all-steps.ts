@@ -7,14 +7,14 @@ import { labelSteps } from '../membership/labels.ts';
 import type { Restore } from '../membership/restore.ts';
 import type { Returned } from '../membership/returned.ts';
 import { silentChangeSteps } from '../membership/silent-change.ts';
-import { revisionsToPrune } from '../revisions/retained.ts';
+import { keptReplicas } from '../owners/kept-replicas.ts';
+import type { PoolStep } from '../owners/steps.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import type { ScaleStep } from '../scaling/scale-input.ts';
-import { keptReplicas } from '../status/kept-replicas.ts';
+import { revisionsToPrune } from '../template/kept-revisions.ts';
 import type { VmView } from '../views/vm.ts';
 import { withKeptDisks } from './members.ts';
 import type { PoolPlanInput } from './plan-input.ts';
-import type { PoolStep } from './steps.ts';
 
 /** What the capabilities of a pool have decided. */
 interface Decided {

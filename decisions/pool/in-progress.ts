@@ -1,6 +1,6 @@
 import type { Cycle } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
-import type { Batch } from '../rollout/batch.ts';
+import type { Batch } from '../owners/batch.ts';
 
 export interface InProgressInput {
   /** The reasons of the steps whose activities run now. */

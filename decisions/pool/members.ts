@@ -4,19 +4,19 @@ import type { HealingPlan } from '../healing/plan.ts';
 import { cyclesOf, heldBack, toBeMade } from '../healing/state.ts';
 import { poolRestore } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
-import { revisionOf } from '../revisions/hash.ts';
+import type { Backoffs } from '../owners/failures.ts';
+import type { PoolStep } from '../owners/steps.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import type { ReservedNames } from '../rollout/reserved-names.ts';
-import { isGoingBack } from '../rollout/state.ts';
+import { isGoingBack } from '../rollout/state/state.ts';
 import { namedAmong, type NamedRemovals } from '../scaling/named-removals.ts';
 import { planDeletion, planScale, type ScalePlan } from '../scaling/plan.ts';
 import type { ScaleStep } from '../scaling/scale-input.ts';
 import { surgeSteps, type SurgeSteps } from '../surge/steps.ts';
+import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 import { prepared, withReturned } from './allowances.ts';
-import type { Backoffs } from './failures.ts';
 import type { PoolPlanInput } from './plan-input.ts';
-import type { PoolStep } from './steps.ts';
 
 export type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
 

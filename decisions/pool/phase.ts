@@ -1,4 +1,4 @@
-import { isActive, isReady } from '../disruption-budget/availability.ts';
+import { isActive, isReady } from '../health/availability.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
 import { isHalted, isRegular } from '../views/vm.ts';

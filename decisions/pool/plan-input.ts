@@ -1,48 +1,25 @@
-import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { Contents } from '../configuration/older-content.ts';
 import type { KeptClaim } from '../disks/kept-claims.ts';
-import type { VmiOf } from '../disruption-budget/availability.ts';
 import type { PodBudgetView } from '../drain/pod-budget.ts';
 import type { RefusedEvacuation } from '../drain/refusals.ts';
 import type { VmiHistory } from '../healing/never-ran.ts';
 import type { HealingState } from '../healing/state.ts';
-import type { KeptRevision } from '../revisions/retained.ts';
-import type { Batch } from '../rollout/batch.ts';
-import type { DeferredVm } from '../rollout/waits/deferred.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import type { DeferredVm } from '../rollout/state/deferred.ts';
+import type { KeptRevision } from '../template/kept-revisions.ts';
 import type { PoolTemplate } from '../template/template.ts';
-import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
-import type { Backoffs } from './failures.ts';
 
-export interface PoolPlanInput {
-  pool: StoredPool;
-  /** All VMs that the pool owns, including terminating ones. */
-  vms: readonly VmView[];
-  /** VMs of its namespace that no controller owns; absent if they are not watched. */
-  uncontrolled?: readonly VmView[];
-  /** Whether a VM of this name exists in the pool's namespace and belongs to somebody else. */
-  isVmNameTaken: (name: string) => boolean;
-  /** Names that activities are working on now. `cancelled`: by attempts to heal them that were asked to end. */
-  inProgress: {
-    /** VMs that are created or promoted, to be replicas. */
-    creating: readonly string[];
-    deleting: readonly string[];
-    cancelled?: readonly string[];
-    evacuating?: readonly string[];
-    /** Standby VMs that are created, or brought to their state. */
-    standby?: readonly string[];
-  };
-  vmiOf: VmiOf;
+/** All that a pool is planned from. */
+export interface PoolPlanInput extends PlanInput {
   /** VMIs of a VM that ran and then failed, oldest first; absent if none were observed. */
   failedVmisOf?: (vm: VmView) => readonly VmiView[];
   /** Why the VM's last failed VMI failed, in KubeVirt's words; null or absent if unknown. */
   lastFailureOf?: (vm: VmView) => string | null;
   /** What became of all VMIs of the VM; null or absent if nothing observed them. */
   vmiHistoryOf?: (vm: VmView) => VmiHistory | null;
-  /** The zone of a node; null or absent if it is unknown. */
-  zoneOf?: (node: string) => string | null;
   /** The labels of a node; undefined or absent if they are unknown. */
   nodeLabelsOf?: (node: string) => Readonly<Record<string, string>> | undefined;
   /** The kept revisions of the pool's template. */
@@ -67,21 +44,12 @@ export interface PoolPlanInput {
    * absent if it knows of none.
    */
   writes?: number;
-  /** State of the rollout; null if only the pool's status can tell. */
-  rollout: RolloutStatus | null;
-  batches: readonly Batch[];
   /** VMs that batches have given back for reasons of their own; absent if there are none. */
   deferred?: readonly DeferredVm[];
   /** State of healing; null or absent if only the pool's status can tell. */
   healing?: HealingState | null;
   /** No batch begins earlier; milliseconds since the epoch. */
   batchesNotBefore: number;
-  /** Milliseconds since the epoch. */
-  now: number;
-  /** How many VMs may be in flight at once, for creations and deletions each. */
-  burst: number;
-  /** What earlier failures leave to this plan. */
-  backoffs: Backoffs;
   /** What was refused of evacuations; absent if nothing was. */
   refusals?: readonly RefusedEvacuation[];
 }

@@ -1,7 +1,6 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { olderContent, type OlderContent } from '../configuration/older-content.ts';
 import { keptByNumber } from '../disks/kept-claims.ts';
-import { isActive, isReady } from '../disruption-budget/availability.ts';
 import { claimsWake, hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
 import { podBudgetCondition } from '../drain/pod-budget.ts';
@@ -10,6 +9,7 @@ import { correctionIn, driftedVms } from '../drift/members.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { isGivenUp, stateFrom } from '../healing/state.ts';
 import type { HealingInput } from '../healing/view.ts';
+import { isActive, isReady } from '../health/availability.ts';
 import { earlier } from '../lib/times.ts';
 import { membersChanging } from '../membership/condition.ts';
 import { unlabelledMembers } from '../membership/labels.ts';
@@ -17,28 +17,35 @@ import { poolRestore, poolRestoring } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
 import { silentChangeWake } from '../membership/silent-change.ts';
+import { poolAvailability } from '../owners/available-condition.ts';
+import { type OwnerCounts, byState } from '../owners/counts.ts';
+import type { OwnerEvent } from '../owners/events.ts';
+import { standingFailures, withoutDelayed, type Backoffs, type Failure } from '../owners/failures.ts';
+import type { PoolStep } from '../owners/steps.ts';
 import { requestEvents } from '../requests/events.ts';
 import { withHealingRequest } from '../requests/healing.ts';
-import { revisionOf } from '../revisions/hash.ts';
-import type { RolloutInput } from '../rollout/context.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { reservedNames } from '../rollout/reserved-names.ts';
-import { splitBatches, type SplitBatches } from '../rollout/turns/queue.ts';
+import type { RolloutInput } from '../rollout/state/context.ts';
+import { splitBatches, type SplitBatches } from '../rollout/state/queue.ts';
 import { namedRemovals } from '../scaling/named-removals.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
-import type { OwnerEvent } from '../status/events.ts';
+import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
 import { allSteps, type AllSteps } from './all-steps.ts';
 import { healingAsItIs, isHeld, limited, prepared, withReturned } from './allowances.ts';
-import { poolAvailability } from './available-condition.ts';
-import { standingFailures, withoutDelayed, type Backoffs, type Failure } from './failures.ts';
 import { dueSteps, leavingNames, scalingOf, sickVms, surgeOf, type Healing } from './members.ts';
 import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { isStatusCurrent, poolStatus } from './status.ts';
-import type { PoolStep } from './steps.ts';
+
+export interface PoolCounts extends OwnerCounts {
+  updated: number;
+  /** Extra VMs; absent in older histories. */
+  surge?: number;
+}
 
 export interface PoolPlan {
   steps: PoolStep[];
@@ -60,17 +67,6 @@ export interface PoolPlan {
   wakeAt: number | null;
   /** The plan was made from the pool's status, which is newer than what its workflow knows; absent if not. */
   isOverruled?: true;
-}
-
-export interface PoolCounts {
-  wanted: number;
-  present: number;
-  ready: number;
-  updated: number;
-  /** Extra VMs; absent in older histories. */
-  surge?: number;
-  /** By KubeVirt's printable status. */
-  byState: Record<string, number>;
 }
 
 /**
@@ -281,11 +277,4 @@ function countsOf({ pool, vms, vmiOf }: PoolPlanInput, { updatedReplicas = 0 }: 
     surge: vms.filter(isSurge).length,
     byState: byState(regular),
   };
-}
-
-/** Counts VMs by KubeVirt's printable status. */
-export function byState(vms: readonly { state: string }[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const { state } of vms) counts[state || 'New'] = (counts[state || 'New'] ?? 0) + 1;
-  return counts;
 }

@@ -4,25 +4,25 @@ import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import { configurationCondition } from '../configuration/condition.ts';
 import type { Contents } from '../configuration/older-content.ts';
 import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
-import { isActive, isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import { drainingCondition, drainingCounts } from '../drain/condition.ts';
 import type { EvacuationStatus } from '../drain/plan.ts';
 import { driftCondition } from '../drift/condition.ts';
 import type { DriftedVm } from '../drift/members.ts';
 import { healingConditions, healingStatus, type HealingReport } from '../healing/conditions.ts';
-import { canonical } from '../lib/canonical-json.ts';
+import { isActive, isReady, type VmiOf } from '../health/availability.ts';
+import { saysTheSame } from '../lib/canonical-json.ts';
+import { availableCondition, type Availability } from '../owners/available-condition.ts';
+import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
+import { goingVms } from '../owners/going.ts';
+import { poolReadiness, readinessConditions } from '../owners/readiness.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
 import { standbyStatus } from '../standby/standby.ts';
-import { goingVms } from '../status/going.ts';
-import { poolReadiness, readinessConditions } from '../status/readiness.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
-import { availableCondition, type Availability } from './available-condition.ts';
 import { isCounted } from './counted.ts';
-import { housekeepingFailure, replicaFailure, type Failure } from './failures.ts';
 
 const OURS = new Set([
   'ReplicaFailure',
@@ -147,13 +147,6 @@ function withReadiness(pool: StoredPool, now: string, status: PoolStatus): PoolS
   const deadlineSeconds = pool.spec.rollout?.progressDeadlineSeconds ?? DEFAULT_ROLLOUT.progressDeadlineSeconds;
   const readiness = poolReadiness({ replicas: pool.spec.replicas, deadlineSeconds }, status, now);
   return { ...status, conditions: [...readinessConditions(pool, readiness, now), ...(status.conditions ?? [])] };
-}
-
-/** Reports whether `current` already says everything in `wanted`. */
-export function saysTheSame<S extends object>(current: S | undefined, wanted: S): boolean {
-  if (current === undefined) return false;
-  const said = Object.fromEntries(Object.keys(wanted).map((key) => [key, current[key as keyof S]]));
-  return canonical(said) === canonical(wanted);
 }
 
 /** Reports whether the stored status of a pool says what it should, and of extra VMs no more. */

@@ -1,7 +1,7 @@
-import { isActive, isMeantToRun, isRestarting, liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type OwningPool } from '../disruption-budget/restart-budget.ts';
 import { deferred, excluded, heldBack, NOTHING, type Need } from '../disruption/need.ts';
-import { revisionOf } from '../revisions/hash.ts';
+import { isActive, isMeantToRun, isRestarting, liveVmi } from '../health/availability.ts';
+import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';

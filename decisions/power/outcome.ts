@@ -1,6 +1,6 @@
-import { isAtRest, isMeantToRun, liveVmi } from '../disruption-budget/availability.ts';
 import type { VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { countsFrom } from '../disruption/grace.ts';
+import { isAtRest, isMeantToRun, liveVmi } from '../health/availability.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 import { progressOfRestart } from '../vm-update/progress.ts';

@@ -1,7 +1,7 @@
-import { liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type Chosen, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { graceOf } from '../disruption/grace.ts';
 import { excluded } from '../disruption/need.ts';
+import { liveVmi } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';

@@ -1,6 +1,6 @@
+import type { PowerNote } from '../annotations/power-note.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import type { PowerNote } from './note.ts';
 import type { VmInProgress } from './outcome.ts';
 
 /** Returns what is to be noted on the VM, as it is now. */

@@ -1,7 +1,7 @@
 import { tooDeep } from '../../api/lib/depth.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
-import { AGAIN_MS, deepTemplate, noPlan, stalledConditions } from '../pool/contained-plan.ts';
-import { failuresOf } from '../pool/failures.ts';
+import { failuresOf } from '../owners/failures.ts';
+import { AGAIN_MS, deepTemplate, noPlan, stalledConditions } from '../owners/stalled.ts';
 import type { ReplicaSetInput, VmiSetInput } from './plan-input.ts';
 import { planVmiSet, planReplicaSet, type ReplicaSetPlan } from './plan.ts';
 

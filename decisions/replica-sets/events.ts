@@ -1,6 +1,6 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import type { OwnerEvent } from '../status/events.ts';
+import type { OwnerEvent } from '../owners/events.ts';
 
 type Status = Pick<ReplicaSetStatus, 'conditions'> | undefined;
 

@@ -1,7 +1,7 @@
 import { matchesLabels } from '../../api/lib/label-selector.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { formatNames } from '../lib/names.ts';
-import type { Untimed } from '../status/conditions.ts';
+import type { Untimed } from '../owners/conditions.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

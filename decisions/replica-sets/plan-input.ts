@@ -1,5 +1,5 @@
-import type { VmiOf } from '../disruption-budget/availability.ts';
-import type { Backoffs } from '../pool/failures.ts';
+import type { VmiOf } from '../health/availability.ts';
+import type { Backoffs } from '../owners/failures.ts';
 import type { StoredReplicaSet, StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

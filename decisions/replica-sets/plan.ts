@@ -1,9 +1,12 @@
 import { REPLICA_SET_FINALIZER } from '../../api/names.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import { runsByItself } from '../disruption-budget/availability.ts';
+import { runsByItself } from '../health/availability.ts';
+import { saysTheSame } from '../lib/canonical-json.ts';
 import { formatNames } from '../lib/names.ts';
 import { isRestoring } from '../membership/restore.ts';
-import { availabilityOf, type Availability } from '../pool/available-condition.ts';
+import { availabilityOf, type Availability } from '../owners/available-condition.ts';
+import { type OwnerCounts, byState } from '../owners/counts.ts';
+import type { OwnerEvent } from '../owners/events.ts';
 import {
   allowanceOf,
   mayTry,
@@ -13,16 +16,13 @@ import {
   withoutDelayed,
   type Backoffs,
   type Failure,
-} from '../pool/failures.ts';
-import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
-import { saysTheSame } from '../pool/status.ts';
-import type { PoolStep, Target } from '../pool/steps.ts';
-import { hashOf } from '../revisions/hash.ts';
-import { refusedLast } from '../scaling/refused-vms.ts';
-import { deletion, nameOf, planEnd, targets, words } from '../scaling/removal.ts';
-import { Room } from '../scaling/room.ts';
-import type { OwnerEvent } from '../status/events.ts';
-import { keptReplicas } from '../status/kept-replicas.ts';
+} from '../owners/failures.ts';
+import { keptReplicas } from '../owners/kept-replicas.ts';
+import { refusedLast } from '../owners/refused-vms.ts';
+import { Room } from '../owners/room.ts';
+import { type PoolStep, type Target, nameOf, targets, vmNames } from '../owners/steps.ts';
+import { deletion, planEnd } from '../scaling/removal.ts';
+import { hashOf } from '../template/revision.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -54,11 +54,8 @@ export interface ReplicaSetPlan {
   events: OwnerEvent[];
   /** The failures that still stand. */
   failures: Failure[];
-  phase: Extract<
-    PoolPlan['phase'],
-    'Steady' | 'Starting' | 'ScalingOut' | 'ScalingIn' | 'Deleting' | 'Paused' | 'Failed'
-  >;
-  counts: Omit<PoolCounts, 'updated'>;
+  phase: 'Steady' | 'Starting' | 'ScalingOut' | 'ScalingIn' | 'Deleting' | 'Paused' | 'Failed';
+  counts: OwnerCounts;
   /** Those of the input that are still uncertain. */
   uncertain: string[];
   /** Failed starts that the next plan must know of; null if none, and in a set of VMs, which KubeVirt starts. */
@@ -227,7 +224,7 @@ function begun({ inProgress: { creating, deleting }, ...input }: SetInput, steps
 function release(input: SetInput, { unmatched }: Members, room: Room): ReplicaSetStep[] {
   const tried = free(unmatched, 'FailedRelease', input).slice(0, allowanceOf(input, 'FailedRelease'));
   const chosen = room.release(tried);
-  const reason = `release ${words(chosen)}: the labels no longer match the selector`;
+  const reason = `release ${vmNames(chosen)}: the labels no longer match the selector`;
   return chosen.length === 0 ? [] : [{ kind: 'release', vms: targets(chosen), because: 'Unmatched', reason }];
 }
 
@@ -235,7 +232,7 @@ function adopt(input: SetInput, { orphans }: Members): ReplicaSetStep[] {
   const { burst, inProgress } = input;
   const most = Math.min(burst - inProgress.creating.length, allowanceOf(input, 'FailedAdopt'));
   const chosen = free(orphans, 'FailedAdopt', input).slice(0, Math.max(most, 0));
-  const reason = `adopt ${words(chosen)}: the labels match the selector, and no controller owns them`;
+  const reason = `adopt ${vmNames(chosen)}: the labels match the selector, and no controller owns them`;
   return chosen.length === 0 ? [] : [{ kind: 'adopt', vms: targets(chosen), reason }];
 }
 

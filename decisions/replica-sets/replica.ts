@@ -1,8 +1,15 @@
-import { availableSince, isMeantToRun, isReady, type MaybeAvailable } from '../disruption-budget/availability.ts';
-import type { Leaver } from '../scaling/removal.ts';
-import { holdOf } from '../status/going.ts';
+import {
+  availableSince,
+  isMeantToRun,
+  isReady,
+  type MaybeAvailable,
+  vmHasEnded,
+  isKnownToHaveEnded,
+} from '../health/availability.ts';
+import { holdOf } from '../owners/going.ts';
+import type { Leaver } from '../owners/steps.ts';
 import { isFailing, isHalted, type VmView } from '../views/vm.ts';
-import { hasEnded, isFinal, type VmiView } from '../views/vmi.ts';
+import { hasEnded, type VmiView } from '../views/vmi.ts';
 
 /** A VM or a VMI that a set has or may have: all that the plan of a set reads of it. */
 export interface Replica extends Leaver, MaybeAvailable {
@@ -82,24 +89,6 @@ function stateOf({ deleting, phase }: VmiView, isUnknown: boolean): string {
   if (deleting) return 'Terminating';
   return isUnknown ? 'Unknown' : phase;
 }
-
-/** Run strategies under which KubeVirt leaves a VMI that has ended, and starts no other. */
-const ENDS = new Set(['Once', 'RerunOnFailure']);
-
-/** A VM that is stopped, or whose node does not answer, may run again, and has not ended. */
-export const vmHasEnded = (vm: VmView, vmi: VmiView | undefined): boolean =>
-  !vm.deleting &&
-  ENDS.has(vm.runStrategy) &&
-  vmi !== undefined &&
-  isKnownToHaveEnded(vmi) &&
-  !vmi.deleting &&
-  !isMeantToRun(vm, vmi);
-
-/**
- * KubeVirt calls a VMI failed once its pod is gone from the API, which on a node that does not answer proves nothing
- * about its guest. That it has succeeded, only its node says.
- */
-const isKnownToHaveEnded = (vmi: VmiView): boolean => (vmi.nodeLost ? vmi.phase === 'Succeeded' : isFinal(vmi));
 
 /** Reports whether a VMI holds a place in its set, if its labels match. */
 export const isActiveVmi = (vmi: VmiView): boolean => !vmi.deleting && !hasEnded(vmi) && !vmi.nodeLost;

@@ -1,10 +1,10 @@
 import { isRestoring, restoreOf, waitingFor, type Restore } from '../membership/restore.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { Untimed } from '../status/conditions.ts';
+import type { Untimed } from '../owners/conditions.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
 
-type Given = Pick<MembersInput, 'set' | 'replicas' | 'places'> & Pick<PoolPlanInput, 'now' | 'backoffs'>;
+type Given = Pick<MembersInput, 'set' | 'replicas' | 'places'> & Pick<PlanInput, 'now' | 'backoffs'>;
 
 /** Returns how far the restore of a set has come. Its members come back by its selector. */
 export function setRestore({ set, replicas, ...given }: Given, { orphans, active }: Members): Restore {

@@ -1,4 +1,4 @@
-import type { Failure } from '../pool/failures.ts';
+import type { Failure } from '../owners/failures.ts';
 import type { StoredSet } from '../views/owner.ts';
 import { hasEnded, type VmiView } from '../views/vmi.ts';
 

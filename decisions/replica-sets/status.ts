@@ -2,16 +2,16 @@ import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import { DEFAULT_ROLLOUT } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import { runsByItself } from '../disruption-budget/availability.ts';
+import { runsByItself } from '../health/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import type { Restore } from '../membership/restore.ts';
-import { availableWhile, type Availability } from '../pool/available-condition.ts';
-import { housekeepingFailure, replicaFailure, type Failure } from '../pool/failures.ts';
-import { words } from '../scaling/removal.ts';
-import { waitingWords } from '../scaling/room.ts';
-import { withTime, type Untimed } from '../status/conditions.ts';
-import { heldWords } from '../status/going.ts';
-import { readinessConditions, setReadiness } from '../status/readiness.ts';
+import { availableWhile, type Availability } from '../owners/available-condition.ts';
+import { withTime, type Untimed } from '../owners/conditions.ts';
+import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
+import { heldWords } from '../owners/going.ts';
+import { readinessConditions, setReadiness } from '../owners/readiness.ts';
+import { waitingWords } from '../owners/room.ts';
+import { vmNames } from '../owners/steps.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
 import { overlapping, type Overlaps } from './overlaps.ts';
@@ -102,14 +102,14 @@ function progressing({ set, replicas: all, members, places, waiting }: ReplicaSe
     `${active.length} of ${replicas} ${WORDS[places]} exist`,
     ...(going.length === 0
       ? []
-      : [`${words(going)} being deleted, and ${PLACE_OF_GOING[places]}`, ...heldWords(going)]),
+      : [`${vmNames(going)} being deleted, and ${PLACE_OF_GOING[places]}`, ...heldWords(going)]),
     ...waitingWords(waiting),
     ...(unknown.length === 0
       ? []
-      : [`on nodes that do not answer, and ${PLACE_OF_UNKNOWN[places]}: ${words(unknown)}`]),
-    ...(places === 'strict' || ended.length === 0 ? [] : [`ended, and to be deleted: ${words(ended)}`]),
-    ...(unmatched.length === 0 ? [] : [`to be released: ${words(unmatched)}`]),
-    ...(orphans.length === 0 ? [] : [`to be adopted: ${words(orphans)}`]),
+      : [`on nodes that do not answer, and ${PLACE_OF_UNKNOWN[places]}: ${vmNames(unknown)}`]),
+    ...(places === 'strict' || ended.length === 0 ? [] : [`ended, and to be deleted: ${vmNames(ended)}`]),
+    ...(unmatched.length === 0 ? [] : [`to be released: ${vmNames(unmatched)}`]),
+    ...(orphans.length === 0 ? [] : [`to be adopted: ${vmNames(orphans)}`]),
   ];
   const message = inOneMessage(sentences, MESSAGE_LENGTH);
   if (isPaused === true) return { type: 'Progressing', status: 'False', reason: 'Paused', message };
@@ -127,7 +127,7 @@ function deletion(
   const what = 'the set is being deleted';
   if (finalizers.includes(ORPHAN_FINALIZER)) return `${what}, and what it owns is not`;
   if (left.length === 0) return what;
-  return [`${what}, and goes after ${words(left)}`, ...heldWords(left), ...waitingWords(waiting)].join('; ');
+  return [`${what}, and goes after ${vmNames(left)}`, ...heldWords(left), ...waitingWords(waiting)].join('; ');
 }
 
 const paused = ({ spec }: StoredSet): Untimed<'Paused'> =>

@@ -1,7 +1,7 @@
 import type { HandledRequest } from '../../api/pool/pool.ts';
 import type { ActEnd, BegunAct } from '../history/act.ts';
 import { formatNames } from '../lib/names.ts';
-import type { OwnerEvent } from '../status/events.ts';
+import type { OwnerEvent } from '../owners/events.ts';
 
 type Told = NonNullable<OwnerEvent['request']>;
 type Handled = readonly HandledRequest[] | undefined;

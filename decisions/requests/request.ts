@@ -1,7 +1,7 @@
 import type { HandledRequest } from '../../api/pool/pool.ts';
 import { parsedObject } from '../lib/json.ts';
 import { oneOf, Unreadable, type Reader } from '../lib/payload-reader.ts';
-import { hashOf } from '../revisions/hash.ts';
+import { hashOf } from '../template/revision.ts';
 import type { StoredPool } from '../views/pool.ts';
 
 /** The annotations of a request: what is asked for, in JSON, and who asks. */

@@ -1,17 +1,16 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { settlesAt, type ContentChange } from '../configuration/content.ts';
-import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
 import { deferred } from '../disruption/need.ts';
+import { isDown, isMeantToRun } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
-import { isStandby } from '../standby/standby.ts';
+import type { UpdateAct } from '../owners/batch.ts';
 import { standbyNeed, standbyTarget } from '../standby/update.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
+import { isRegular, type VmView, isStandby } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
-import type { UpdateAct } from './batch.ts';
-import type { RolloutContext } from './context.ts';
 import { reservedNames } from './reserved-names.ts';
-import { hasFailed } from './state.ts';
-import type { DeferredVm } from './waits/deferred.ts';
+import type { RolloutContext } from './state/context.ts';
+import type { DeferredVm } from './state/deferred.ts';
+import { hasFailed } from './state/state.ts';
 
 /** A VM, and what an update would do to it. */
 export interface Candidate {

@@ -1,13 +1,13 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
-import { waitingWords } from '../scaling/room.ts';
+import { withTime, type Untimed } from '../owners/conditions.ts';
+import { heldWords, type Going } from '../owners/going.ts';
+import { waitingWords } from '../owners/room.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
-import { withTime, type Untimed } from '../status/conditions.ts';
-import { heldWords, type Going } from '../status/going.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RolloutPlan } from './plan.ts';
-import { pauserOf } from './state.ts';
+import { pauserOf } from './state/state.ts';
 
 const MESSAGE_LENGTH = 2_048;
 

@@ -1,15 +1,15 @@
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { isReady } from '../disruption-budget/availability.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import { revisionOf } from '../revisions/hash.ts';
+import { isReady } from '../health/availability.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 
 /**
  * Returns the newest revision while none of its VMs has become ready, otherwise null: until then the rollout judges its
  * failures, not healing.
  */
-export function unverifiedRevision(input: PoolPlanInput): string | null {
+export function unverifiedRevision(input: PlanInput): string | null {
   const { pool, rollout } = input;
   if (updateRules(pool.spec.updateStrategy).kind !== 'proactive') return null;
   const newest = revisionOf(poolTemplate(pool.spec));
@@ -24,11 +24,11 @@ export function unverifiedRevision(input: PoolPlanInput): string | null {
   return hasCome(input, newest) ? null : newest;
 }
 
-const hasCome = ({ vms, vmiOf }: PoolPlanInput, revision: string): boolean =>
+const hasCome = ({ vms, vmiOf }: PlanInput, revision: string): boolean =>
   vms.some((vm) => vm.revision === revision && vmiOf(vm)?.revision === revision && isReady(vm, vmiOf(vm)));
 
 /** Records that a VM of the revision became ready: if VMs of that revision die later, the revision is not to blame. */
-export function withProof(input: PoolPlanInput, state: RolloutStatus): RolloutStatus {
+export function withProof(input: PlanInput, state: RolloutStatus): RolloutStatus {
   const { revision, firstAvailableAt } = state;
   return firstAvailableAt === undefined && revision !== input.pool.status?.currentRevision && hasCome(input, revision)
     ? { ...state, firstAvailableAt: new Date(input.now).toISOString() }

@@ -1,6 +1,6 @@
 import type { VmView } from '../views/vm.ts';
 import { progressOf } from '../vm-update/progress.ts';
-import type { RolloutContext } from './context.ts';
+import type { RolloutContext } from './state/context.ts';
 
 /** Names of VMs in batches. */
 export interface VmsInProgress {

@@ -2,41 +2,28 @@ import { listed } from '../../api/lib/listed.ts';
 import { REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { requesterOf } from '../../api/requested-by.ts';
-import { isMeantToRun, activeVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
+import { isMeantToRun, activeVmi, type VmiOf } from '../health/availability.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
+import type { BatchVm, PlannedBatch } from '../owners/batch.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
 import type { SurgeNeed } from '../surge/need.ts';
 import { surgeShortage } from '../surge/shortage.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
-import type { Batch, BatchVm } from './batch.ts';
+import { blockedAt, type FullBudget } from './blocked.ts';
 import type { Candidate } from './candidates.ts';
-import type { RolloutContext } from './context.ts';
 import type { VmsInProgress } from './in-progress.ts';
-import { mayQueue } from './turns/queue.ts';
-import { blockedAt, type FullBudget } from './waits/blocked.ts';
+import type { RolloutContext } from './state/context.ts';
+import { mayQueue } from './state/queue.ts';
 
 /** Most VMs in one batch, whose names go with each plan. */
 const MAX_IN_BATCH = 1_000;
 
 /** How many changed Secrets and ConfigMaps the reason of a batch names. */
 const CHANGES_NAMED = 3;
-
-/** A batch to begin. */
-export interface PlannedBatch {
-  batch: Omit<Batch, 'startedAt'>;
-  /** Who asked for it; null if unknown. */
-  requestedBy: string | null;
-  minReadyMs: number;
-  /** How long each of its VMs may take to become ready. */
-  deadlineMs: number;
-  /** How many of its VMs may fail before it takes no more; null: any number. */
-  mayFail: number | null;
-  reason: string;
-}
 
 /** State of the rollout, and what holds it back. */
 interface Room {

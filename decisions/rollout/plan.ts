@@ -1,22 +1,22 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { isDown, isReady } from '../disruption-budget/availability.ts';
+import { isDown, isReady } from '../health/availability.ts';
+import type { Batch, PlannedBatch } from '../owners/batch.ts';
 import { withRolloutRequest } from '../requests/rollout.ts';
 import { withSurgeFailures } from '../surge/failures.ts';
 import { surgeNeed, type SurgeNeed } from '../surge/need.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
-import { outdatedPods, type OutdatedPods } from '../vm-update/outdated-pods.ts';
-import type { Batch } from './batch.ts';
 import { rolloutNeeds, type Candidate } from './candidates.ts';
 import { withChanges, withOlderContent } from './changes.ts';
-import { RolloutContext, type RolloutInput } from './context.ts';
 import { inProgressOf } from './in-progress.ts';
-import { batchOf, nextVms, type PlannedBatch } from './next-batch.ts';
+import { batchOf, nextVms } from './next-batch.ts';
+import { outdatedPods, type OutdatedPods } from './outdated-pods.ts';
 import { withRegressions } from './regression.ts';
-import { begun, failuresOfThisWay, halted, hasFailed, isGoingBack } from './state.ts';
+import { RolloutContext, type RolloutInput } from './state/context.ts';
+import { begun, failuresOfThisWay, halted, hasFailed, isGoingBack } from './state/state.ts';
+import type { Wait } from './state/waits.ts';
 import { stepRoom } from './steps.ts';
-import type { Wait } from './waits/waits.ts';
 
 /** A batch is considered lost when it has reported nothing for this long after its deadline. */
 const LOST_AFTER_MS = 15 * 60_000;

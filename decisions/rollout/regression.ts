@@ -1,12 +1,12 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { isDown } from '../disruption-budget/availability.ts';
 import { shutsDownUntil } from '../disruption/grace.ts';
 import { isHeldUp } from '../healing/sickness.ts';
+import { isDown } from '../health/availability.ts';
 import { byNumber } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
-import type { RolloutContext } from './context.ts';
 import { reservedNames } from './reserved-names.ts';
-import { hasFailed, isGoingBack, isUnderWay, withFailures } from './state.ts';
+import type { RolloutContext } from './state/context.ts';
+import { hasFailed, isGoingBack, isUnderWay, withFailures } from './state/state.ts';
 
 /**
  * Counts VMs as failures of the rollout if they took the revision, became ready and then were not ready for

@@ -1,5 +1,5 @@
+import type { Batch, BatchVm } from '../owners/batch.ts';
 import type { VmView } from '../views/vm.ts';
-import type { Batch, BatchVm } from './batch.ts';
 
 /** The VM names that batches have reserved. */
 export interface ReservedNames {

@@ -1,13 +1,13 @@
 import { durationMs, isDuration } from '../../api/lib/duration.ts';
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import type { RolloutStatus, RolloutStep } from '../../api/pool/pool.ts';
-import { availableSince, isDown, isMeantToRun, runsByItself } from '../disruption-budget/availability.ts';
+import { availableSince, isDown, isMeantToRun, runsByItself } from '../health/availability.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { RolloutNeeds } from './candidates.ts';
-import type { RolloutContext } from './context.ts';
 import type { VmsInProgress } from './in-progress.ts';
-import { hasFailed, promoted } from './state.ts';
+import type { RolloutContext } from './state/context.ts';
+import { hasFailed, promoted } from './state/state.ts';
 
 /** Where a rollout stands in its steps. */
 export interface StepRoom {

@@ -1,5 +1,6 @@
 import type { ScaleInSelectionPolicy } from '../../api/pool/pool.ts';
-import { isAtRest, isDown, isReady, liveVmi, maxUnavailableOf, type VmiOf } from '../disruption-budget/availability.ts';
+import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
+import { isAtRest, isDown, isReady, liveVmi, type VmiOf } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RegularVm, VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

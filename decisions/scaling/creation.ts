@@ -1,11 +1,11 @@
 import { scaleInRules, standbyRules } from '../../api/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';
-import { allowanceOf, refusedOf } from '../pool/failures.ts';
-import { isStandby } from '../standby/standby.ts';
-import { refusedLast } from './refused-vms.ts';
+import { allowanceOf, refusedOf } from '../owners/failures.ts';
+import { refusedLast } from '../owners/refused-vms.ts';
+import { freeNumbers, numberOf, vmName } from '../template/vm-names.ts';
+import { isStandby } from '../views/vm.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';
 import { takesSurplus } from './surplus.ts';
-import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 
 /** How VMs come into a pool. */
 

@@ -1,20 +1,20 @@
 import { POOL_FINALIZER } from '../../api/names.ts';
 import { scaleInRules, standbyRules, type ScaleInRules } from '../../api/pool-defaults.ts';
-import { isActive } from '../disruption-budget/availability.ts';
+import { isActive } from '../health/availability.ts';
 import { earlier } from '../lib/times.ts';
-import { mayTry, refusedOf } from '../pool/failures.ts';
+import { mayTry, refusedOf } from '../owners/failures.ts';
+import { refusedLast } from '../owners/refused-vms.ts';
+import { leavingVms, Room } from '../owners/room.ts';
+import { type RemovalCause, nameOf, targets, vmNames } from '../owners/steps.ts';
 import { chooseToPromote } from '../standby/promotion.ts';
 import { settleStandby, type Settling } from '../standby/settle.ts';
-import { isStandby, type StandbyVm } from '../standby/standby.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isHalted, isRegular, type RegularVm, type VmView } from '../views/vm.ts';
+import { isHalted, isRegular, type RegularVm, type VmView, type StandbyVm, isStandby } from '../views/vm.ts';
 import { chooseLeaving, leavingOrder, type CandidatesInput } from './choice.ts';
 import { comingBack, refill, scaleOut } from './creation.ts';
 import { namedAmong } from './named-removals.ts';
-import { refusedLast } from './refused-vms.ts';
-import { BY_NAME, type RemovalCause } from './removal-check.ts';
-import { deletion, finishRemovals, halting, nameOf, planEnd, targets, words } from './removal.ts';
-import { leavingVms, Room } from './room.ts';
+import { BY_NAME } from './removal-check.ts';
+import { deletion, finishRemovals, halting, planEnd } from './removal.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';
 import { scaleInOrder } from './selection-order.ts';
 import { blockedSurplus, hasSpare, mayLeave, scaleInWindow, type BlockedSurplus } from './surplus.ts';
@@ -121,7 +121,7 @@ function promotion(
   const back = input.first.filter((name) => !taken.has(name)).length;
   const { now, soon } = chooseToPromote({ ...input, isNamed }, missing - back);
   const names = new Set(now.map(nameOf));
-  const reason = `promote ${words(now)} from standby: ${missing} missing of ${replicas}`;
+  const reason = `promote ${vmNames(now)} from standby: ${missing} missing of ${replicas}`;
   return {
     steps: now.length === 0 ? [] : [{ kind: 'promoteStandby', vms: targets(now), reason }],
     names,
@@ -184,7 +184,7 @@ const removeNamed = (input: ScaleInput, named: readonly VmView[], room: Room): S
 function forgetRemoved({ vms, removals }: ScaleInput): ScaleStep[] {
   const uids = new Set(vms.map(({ uid }) => uid));
   const gone = [...removals.vms].filter(([, uid]) => !uids.has(uid)).map(([name, uid]) => ({ name, uid }));
-  const reason = `take ${words(gone)} off the VMs to be removed by name: the pool has them no more`;
+  const reason = `take ${vmNames(gone)} off the VMs to be removed by name: the pool has them no more`;
   return gone.length === 0 ? [] : [{ kind: 'clearNamedRemovals', vms: gone, reason }];
 }
 

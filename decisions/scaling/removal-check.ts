@@ -1,30 +1,10 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import { standbyRules } from '../../api/pool-defaults.ts';
 import type { PoolSpec } from '../../api/pool/pool.ts';
+import type { RemovalCause, Member } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { MemberRole } from '../views/vm.ts';
 import { namedRemovals } from './named-removals.ts';
-
-/** Why VMs leave their pool or set, and what the plan was based on. */
-export type RemovalCause =
-  /**
-   * Their owner has more VMs than it wants; `at rest`: it takes only those that have no VMI and are not to have one.
-   * `standby surplus`: it has more standby VMs than it wants. `generation`: of the planned spec; `others`: names of VMs
-   * that other steps were removing at that time.
-   */
-  | { because: 'Surplus' | 'SurplusHalted' | 'StandbySurplus'; generation: number; others: readonly string[] }
-  /** People have asked for these VMs, by name, to be removed. */
-  | { because: 'Named' }
-  /** They were marked as leaving earlier. If the pool grows again, it replaces them. */
-  | { because: 'Marked' }
-  /** Their owner is deleted: a pool, or a set. */
-  | { because: 'OwnerDeleted' }
-  /** They have run to their end, and others take their places. */
-  | { because: 'Ended' }
-  /** They are extra, and no rollout has a use for them. */
-  | { because: 'Surge' }
-  /** The VM is terminating, and held until its disks are released. */
-  | { because: 'Terminating' };
 
 /** Why VMs leave that were named. */
 export const BY_NAME = 'its removal was requested by name';
@@ -39,11 +19,6 @@ export interface RemovalCheckInput {
   vms: readonly Member[];
   /** The members that leave in this step. */
   leaving: readonly Member[];
-}
-
-export interface Member {
-  name: string;
-  uid: string;
 }
 
 /**

@@ -1,11 +1,10 @@
 import { scaleInRules } from '../../api/pool-defaults.ts';
-import { isAtRest } from '../disruption-budget/availability.ts';
-import { vmHasEnded } from '../replica-sets/replica.ts';
+import { isAtRest, vmHasEnded } from '../health/availability.ts';
+import type { RemovalCause } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isHalted, isSurge, type VmView } from '../views/vm.ts';
 import { hasEnded, type VmiView } from '../views/vmi.ts';
-import type { RemovalCause } from './removal-check.ts';
 
 /** How a member leaves: with its disks, without them, or halted first so that they can be kept. */
 export type WayOut = 'delete' | 'deleteKeepingDisks' | 'halt';

@@ -1,22 +1,16 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
-import { formatNames } from '../lib/names.ts';
-import { allowanceOf, mayTry, refusedOf } from '../pool/failures.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { PoolStep, Target } from '../pool/steps.ts';
+import { allowanceOf, mayTry, refusedOf } from '../owners/failures.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import { refusedLast } from '../owners/refused-vms.ts';
+import type { Room } from '../owners/room.ts';
+import { type PoolStep, type RemovalCause, type Leaver, nameOf, targets, vmNames } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
-import { refusedLast } from './refused-vms.ts';
-import type { RemovalCause } from './removal-check.ts';
-import type { Room } from './room.ts';
 import { scaleInOrder } from './selection-order.ts';
 
 /** How VMs leave their owner, be it a pool or a set. */
 
-/** A VM or a VMI that may leave its owner. */
-export type Leaver = Pick<VmView, 'name' | 'uid' | 'resourceVersion' | 'deleting'> &
-  Partial<Pick<VmView, 'removing' | 'keepsDisks'>>;
-
-export type RemovalInput = Pick<PoolPlanInput, 'vms' | 'inProgress' | 'burst' | 'backoffs' | 'now'>;
+export type RemovalInput = Pick<PlanInput, 'vms' | 'inProgress' | 'burst' | 'backoffs' | 'now'>;
 export type RemovalStep = Extract<
   PoolStep,
   { kind: 'addFinalizer' | 'removeFinalizer' | 'noteUid' | 'delete' | 'halt' | 'release' }
@@ -95,7 +89,7 @@ export function planEnd(input: EndInput, room: Room): RemovalStep[] {
       {
         kind: 'release',
         vms: targets(chosen),
-        reason: `release ${words(chosen)}: the ${what} was deleted without its VMs`,
+        reason: `release ${vmNames(chosen)}: the ${what} was deleted without its VMs`,
       },
     ];
   }
@@ -109,8 +103,6 @@ export function planEnd(input: EndInput, room: Room): RemovalStep[] {
   ];
 }
 
-export const nameOf = (vm: Leaver): string => vm.name;
-
 type Because = RemovalCause['because'];
 
 export const deletion = (vms: readonly Leaver[], keepDisks: boolean, because: Because, why: string): RemovalStep => ({
@@ -118,18 +110,12 @@ export const deletion = (vms: readonly Leaver[], keepDisks: boolean, because: Be
   vms: targets(vms),
   keepDisks,
   because,
-  reason: `delete ${words(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`,
+  reason: `delete ${vmNames(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`,
 });
 
 export const halting = (vms: readonly VmView[], because: Because, why: string): RemovalStep => ({
   kind: 'halt',
   vms: targets(vms),
   because,
-  reason: `halt ${words(vms)}, to keep their disks: ${why}`,
+  reason: `halt ${vmNames(vms)}, to keep their disks: ${why}`,
 });
-
-/** Returns the VMs as a step names them. */
-export const targets = (vms: readonly Leaver[]): Target[] =>
-  vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
-/** Returns the names of the VMs, for people. */
-export const words = (vms: readonly Pick<Leaver, 'name'>[]): string => formatNames(vms.map((vm) => vm.name));

@@ -1,11 +1,10 @@
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { PoolStep } from '../pool/steps.ts';
-import type { MemberRole } from '../views/vm.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import type { Creation, PoolStep } from '../owners/steps.ts';
 import type { NamedRemovals } from './named-removals.ts';
 
 /** What scaling reads besides the pool and its VMs. */
 export type ScaleInput = Pick<
-  PoolPlanInput,
+  PlanInput,
   'pool' | 'vms' | 'vmiOf' | 'zoneOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
 > & {
   /** Names of VMs that healing holds: scaling neither creates nor removes them. */
@@ -44,4 +43,4 @@ export type ScaleStep =
           | 'removeLabels';
       }
     >
-  | { kind: 'create'; numbers: number[]; role?: MemberRole; reason: string };
+  | Creation;

@@ -1,9 +1,10 @@
 import { matchesLabels } from '../../api/lib/label-selector.ts';
 import type { SelectionPolicy } from '../../api/pool/pool.ts';
+import { compareRanks } from '../lib/ranks.ts';
 import { scatter } from '../lib/scatter.ts';
+import { numberOf } from '../template/vm-names.ts';
 import { isBroken, isFailing, isHalted, type VmView } from '../views/vm.ts';
 import { spreadOut, type Spreading } from './spread.ts';
-import { numberOf } from './vm-names.ts';
 
 /** The rank of a member that is ready and stays where it is: the highest. */
 const SERVING = 3;
@@ -93,8 +94,8 @@ function inOrder(
   spread?: OrderOptions['spread'],
 ): VmView[] {
   const ranks = new Map(vms.map((vm) => [vm, { rank: rankOf(vm), tie: tieRank(vm, policy) }]));
-  const byRank = (one: VmView, other: VmView): number => compare(ranks.get(one)!.rank, ranks.get(other)!.rank);
-  const byTie = (one: VmView, other: VmView): number => compare(ranks.get(one)!.tie, ranks.get(other)!.tie);
+  const byRank = (one: VmView, other: VmView): number => compareRanks(ranks.get(one)!.rank, ranks.get(other)!.rank);
+  const byTie = (one: VmView, other: VmView): number => compareRanks(ranks.get(one)!.tie, ranks.get(other)!.tie);
   const ordered = vms.toSorted(
     (one, other) => byRank(one, other) || byTie(one, other) || (one.name < other.name ? -1 : 1),
   );
@@ -123,9 +124,3 @@ function tieRank(vm: VmView, { basePolicy = 'Random' }: SelectionPolicy): number
 
 /** 0 for a VM whose name the pool would not give. */
 const numberIn = ({ owner, name }: VmView): number => (owner === null ? null : numberOf(owner.name, name)) ?? 0;
-
-/** Compares ranks, the first difference of which counts. */
-export function compare(one: readonly number[], other: readonly number[]): number {
-  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return one[i]! - other[i]!;
-  return 0;
-}

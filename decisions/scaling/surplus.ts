@@ -2,14 +2,13 @@ import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { standbyRules, type ScaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
-import { isAtRest, type VmiOf } from '../disruption-budget/availability.ts';
+import { isAtRest, type VmiOf } from '../health/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { whyClosed, windowAt, type ClosedWindow, type WindowState } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
-import type { StandbyVm } from '../standby/standby.ts';
-import { withTime } from '../status/conditions.ts';
+import { withTime } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { RegularVm, VmView } from '../views/vm.ts';
+import type { RegularVm, VmView, StandbyVm } from '../views/vm.ts';
 
 /** VMs that are more than the pool wants, and stay. */
 export interface BlockedSurplus {

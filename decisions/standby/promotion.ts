@@ -1,13 +1,13 @@
-import { isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
+import { isActive, isReady, liveVmi } from '../health/availability.ts';
 import { byNumber } from '../lib/names.ts';
-import { refusedOf } from '../pool/failures.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import { refusedLast } from '../scaling/refused-vms.ts';
-import { compare } from '../scaling/selection-order.ts';
-import { isFailing } from '../views/vm.ts';
-import { isPromotable, isStandby, type StandbyVm } from './standby.ts';
+import { compareRanks } from '../lib/ranks.ts';
+import { refusedOf } from '../owners/failures.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import { refusedLast } from '../owners/refused-vms.ts';
+import { isFailing, type StandbyVm, isStandby } from '../views/vm.ts';
+import { isPromotable } from './standby.ts';
 
-export type PromotionInput = Pick<PoolPlanInput, 'vms' | 'vmiOf' | 'inProgress' | 'batches' | 'burst' | 'backoffs'> & {
+export type PromotionInput = Pick<PlanInput, 'vms' | 'vmiOf' | 'inProgress' | 'batches' | 'burst' | 'backoffs'> & {
   /** Names of VMs that are being healed. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
@@ -43,7 +43,7 @@ export function chooseToPromote(input: PromotionInput, missing: number): Promoti
     .filter(isStandby)
     .filter((vm) => isOfUse(vm) && !busy.has(vm.name) && !isNamed(vm))
     .map((vm) => ({ vm, rank: rankOf(vm) }))
-    .toSorted((one, other) => compare(one.rank, other.rank) || byNumber(one.vm.name, other.vm.name))
+    .toSorted((one, other) => compareRanks(one.rank, other.rank) || byNumber(one.vm.name, other.vm.name))
     .map(({ vm }) => vm);
   // Those that wait after a failure stand for no VM that is missing: one is created in their place.
   const most = Math.min(missing, input.backoffs.FailedPromote?.allowance ?? Infinity);

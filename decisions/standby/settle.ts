@@ -1,15 +1,14 @@
 import { withDefaults, standbyRules } from '../../api/pool-defaults.ts';
-import { availableSince, isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
 import { isPausedOnRequest } from '../disruption/pause.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
+import { availableSince, isActive, isReady, liveVmi } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
-import { allowanceOf, refusedOf } from '../pool/failures.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { SettleAct, Target } from '../pool/steps.ts';
-import { refusedLast } from '../scaling/refused-vms.ts';
-import { nameOf, targets } from '../scaling/removal.ts';
-import { isStandby, type StandbyVm } from './standby.ts';
+import { allowanceOf, refusedOf } from '../owners/failures.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import { refusedLast } from '../owners/refused-vms.ts';
+import { type SettleAct, type Target, nameOf, targets } from '../owners/steps.ts';
+import { type StandbyVm, isStandby } from '../views/vm.ts';
 
 export interface SettleStep {
   kind: 'setStandbyState';
@@ -18,7 +17,7 @@ export interface SettleStep {
   reason: string;
 }
 
-export type SettleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'burst' | 'backoffs' | 'now'> & {
+export type SettleInput = Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'burst' | 'backoffs' | 'now'> & {
   /** Names of VMs that something else works on. */
   busy: ReadonlySet<string>;
 };

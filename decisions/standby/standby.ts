@@ -1,12 +1,8 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
-import { isActive, isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import { isPausedOnRequest } from '../disruption/pause.ts';
+import { isActive, isReady, type VmiOf } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isFailing, isHalted, type VmView } from '../views/vm.ts';
-
-export type StandbyVm = VmView & { role: 'Standby' };
-
-export const isStandby = (vm: VmView): vm is StandbyVm => vm.role === 'Standby';
+import { isFailing, isHalted, type VmView, type StandbyVm, isStandby } from '../views/vm.ts';
 
 /** Reports whether only a start, or less, lies between a standby VM and a replica that runs. */
 export function isPromotable(vm: StandbyVm, vmiOf: VmiOf): boolean {

@@ -1,6 +1,6 @@
-import type { VmiOf } from '../disruption-budget/availability.ts';
+import type { VmiOf } from '../health/availability.ts';
+import type { StandbyVm } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
-import type { StandbyVm } from './standby.ts';
 
 /**
  * The target of standby VMs: the pool's limit is for VMs that serve, and a restart of one that does not disturbs

@@ -1,10 +1,10 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { isDown } from '../disruption-budget/availability.ts';
 import { shutsDownUntil } from '../disruption/grace.ts';
 import { isHeldUp } from '../healing/sickness.ts';
+import { isDown } from '../health/availability.ts';
 import { byNumber } from '../lib/names.ts';
-import type { RolloutContext } from '../rollout/context.ts';
-import { goesOnSince, hasFailed, isGoingBack, isUnderWay, withFailures } from '../rollout/state.ts';
+import type { RolloutContext } from '../rollout/state/context.ts';
+import { goesOnSince, hasFailed, isGoingBack, isUnderWay, withFailures } from '../rollout/state/state.ts';
 import type { SurgeVm } from '../views/vm.ts';
 
 /**

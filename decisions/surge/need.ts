@@ -1,9 +1,10 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { availableSince, maxSurgeOf } from '../disruption-budget/availability.ts';
 import { minReadyMsOf } from '../disruption-budget/budget.ts';
+import { maxSurgeOf } from '../disruption-budget/unavailability.ts';
+import { availableSince } from '../health/availability.ts';
 import { windowAt } from '../lib/maintenance-windows.ts';
-import type { Candidate } from '../rollout/candidates.ts';
-import type { RolloutContext } from '../rollout/context.ts';
+import type { UpdateAct } from '../owners/batch.ts';
+import type { RolloutContext } from '../rollout/state/context.ts';
 
 /** How many extra VMs a rollout has a use for. */
 export interface SurgeNeed {
@@ -21,7 +22,7 @@ export interface SurgeNeedInput {
   /** The revision that VMs are brought to. */
   revision: string;
   /** VMs that may be taken. */
-  free: readonly Candidate[];
+  free: readonly { act: UpdateAct; down: boolean }[];
   /** How many running VMs may be taken before the next step; null without a limit. */
   stepRoom: number | null;
   unsettled: ReadonlySet<string>;

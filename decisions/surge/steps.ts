@@ -1,19 +1,19 @@
-import { isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
+import { isActive, isReady, liveVmi } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
-import { allowanceOf, refusedOf } from '../pool/failures.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { PoolStep } from '../pool/steps.ts';
-import { refusedLast } from '../scaling/refused-vms.ts';
+import { allowanceOf, refusedOf } from '../owners/failures.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import { refusedLast } from '../owners/refused-vms.ts';
+import type { PoolStep } from '../owners/steps.ts';
 import { NOT_NEEDED } from '../scaling/removal-check.ts';
 import { deletion } from '../scaling/removal.ts';
-import { freeNumbers, numberOf, vmName } from '../scaling/vm-names.ts';
+import { freeNumbers, numberOf, vmName } from '../template/vm-names.ts';
 import { isRegular, isSurge, type SurgeVm, type VmView } from '../views/vm.ts';
 import type { SurgeNeed } from './need.ts';
 
 export type SurgeInput = Pick<
-  PoolPlanInput,
+  PlanInput,
   'pool' | 'vms' | 'vmiOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
 > & {
   need: SurgeNeed;

@@ -2,13 +2,13 @@ import { API_VERSION, NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL, ROLE_L
 import type { SetKind, VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { NameGeneration } from '../../api/pool/pool.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import { revisionOf } from '../revisions/hash.ts';
-import { vmName } from '../scaling/vm-names.ts';
 import type { StoredReplicaSet, StoredSet, StoredVmOwner } from '../views/owner.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { MemberRole } from '../views/vm.ts';
 import { asList, diskReferences, NAME_GENERATION_FLAGS, numberedReferences, volumesOf } from './references.ts';
+import { revisionOf } from './revision.ts';
 import type { PoolTemplate } from './template.ts';
+import { vmName } from './vm-names.ts';
 
 /** A member of a pool or a set as sent to the API server: the template, plus what ties it to its owner. */
 export interface NewMember {

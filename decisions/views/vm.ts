@@ -2,8 +2,8 @@ import { ROLE_LABEL } from '../../api/names.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Identity } from '../../api/ownership.ts';
 import type { StandbyState } from '../../api/pool/pool.ts';
-import type { TransitionRecord } from '../machine-types/transition.ts';
-import type { PowerNote } from '../power/note.ts';
+import type { PowerNote } from '../annotations/power-note.ts';
+import type { TransitionRecord } from '../annotations/transition-record.ts';
 import type { Operation } from './operation.ts';
 
 /**
@@ -166,3 +166,7 @@ export const isBroken = (vm: VmView): boolean => isFailing(vm) || PASSING_STATES
 /** True for a VM that was not asked to run: stopping or deleting it disturbs no VMI. */
 export const isHalted = (vm: VmView): boolean =>
   !vm.hasVmi && (vm.runStrategy === 'Halted' || vm.runStrategy === 'Manual');
+
+export type StandbyVm = VmView & { role: 'Standby' };
+
+export const isStandby = (vm: VmView): vm is StandbyVm => vm.role === 'Standby';

@@ -1,4 +1,4 @@
-import type { Evacuation } from '../drain/evacuation.ts';
+import type { Evacuation } from './evacuation.ts';
 import type { MigrationInFlight } from './migration.ts';
 import type { Operation, Pause } from './operation.ts';
 import type { VmView } from './vm.ts';

@@ -1,8 +1,8 @@
 import { amountOf } from '../../api/lib/quantity.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
-import { diskDisruption } from '../disks/disk-template.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
+import { diskDisruption } from '../template/disk-template.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { powerOf } from '../views/run-strategy.ts';
 import { pluggedBetween, withoutPlugged, type Plugged } from './pluggable.ts';

@@ -1,11 +1,11 @@
 import type { Disruption } from '../../api/pool/pool.ts';
 import type { ContentChange } from '../configuration/content.ts';
-import { recreatedDisks } from '../disks/disk-template.ts';
-import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
 import { excluded, heldBack, NOTHING, type Deferred, type Need } from '../disruption/need.ts';
-import type { UpdateAct } from '../rollout/batch.ts';
-import { numberOf } from '../scaling/vm-names.ts';
+import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../health/availability.ts';
+import type { UpdateAct } from '../owners/batch.ts';
+import { recreatedDisks } from '../template/disk-template.ts';
 import type { PoolTemplate } from '../template/template.ts';
+import { numberOf } from '../template/vm-names.ts';
 import { powerOf } from '../views/run-strategy.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

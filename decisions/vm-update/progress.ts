@@ -1,5 +1,5 @@
-import { activeVmi, isActive, isMeantToRun, isReady, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
-import type { BatchVm } from '../rollout/batch.ts';
+import { activeVmi, isActive, isMeantToRun, isReady, liveVmi, type VmiOf } from '../health/availability.ts';
+import type { BatchVm } from '../owners/batch.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { liveProgress, type Expansion } from './live-update.ts';

@@ -11,7 +11,7 @@ import {
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { TestDrain } from '../integration/drain/drains.ts';

@@ -4,7 +4,7 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { wantedReplicas } from '../../api/wanted-replicas.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { roleOf, type MemberRole } from '../../decisions/views/vm.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';

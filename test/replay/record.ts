@@ -12,7 +12,7 @@ import {
 } from '../../api/resources.ts';
 import type { Pool } from '../../clients/pool/objects.ts';
 import { userOf } from '../../clients/session/requester.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { machineTypeTransition } from '../../workflows/machine-types/machine-type-transition.ts';
 import {

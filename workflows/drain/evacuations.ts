@@ -4,7 +4,7 @@ import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
 import { refusalsAfter, type NotMoved, type RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import type { PoolStep } from '../../decisions/pool/steps.ts';
+import type { PoolStep } from '../../decisions/owners/steps.ts';
 import type { Journal } from '../history/journal.ts';
 import type { InFlight } from '../owners/in-flight.ts';
 import { ON_VMS } from '../owners/steps.ts';

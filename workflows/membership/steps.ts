@@ -3,7 +3,7 @@ import type { Acted } from '../../activities/lib/try-each.ts';
 import type { PoolKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { PoolStep } from '../../decisions/pool/steps.ts';
+import type { PoolStep } from '../../decisions/owners/steps.ts';
 import { ON_VMS } from '../owners/steps.ts';
 
 const { labelVms, unlabelVms, setRoles, removeDiskFinalizers, endMembershipChange } =

@@ -6,7 +6,7 @@ import {
   type Backoffs,
   type Failure,
   type FailureReason,
-} from '../../decisions/pool/failures.ts';
+} from '../../decisions/owners/failures.ts';
 import type { RecentError } from '../messages.ts';
 import type { OperationKind } from './in-flight.ts';
 

@@ -1,4 +1,4 @@
-import { HOUSEKEEPING, type HousekeepingKind } from '../../decisions/pool/housekeeping.ts';
+import { HOUSEKEEPING, type HousekeepingKind } from '../../decisions/owners/housekeeping.ts';
 
 /** What a workflow has begun and not yet seen end: the operations that run in parallel, and the VMs that each holds. */
 export class InFlight {

@@ -2,9 +2,9 @@ import type { OwnerKey } from '../../activities/owners/types.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { Backoffs, Failure } from '../../decisions/pool/failures.ts';
+import type { OwnerEvent } from '../../decisions/owners/events.ts';
+import type { Backoffs, Failure } from '../../decisions/owners/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import type { OwnerEvent } from '../../decisions/status/events.ts';
 import type { FailureBackoffState } from './failure-backoff.ts';
 
 /** The owner that a run is of. */

@@ -17,7 +17,7 @@ import { bytesOfOwner, unknown, type Act } from '../../decisions/history/act.ts'
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import { failuresOf } from '../../decisions/pool/failures.ts';
+import { failuresOf } from '../../decisions/owners/failures.ts';
 import { onSignal } from '../handlers.ts';
 import { Journal } from '../history/journal.ts';
 import { changed, type PoolRef } from '../messages.ts';

@@ -6,7 +6,7 @@ import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import type { OwnerEvent } from '../../decisions/status/events.ts';
+import type { OwnerEvent } from '../../decisions/owners/events.ts';
 import { writeStatus } from '../pool/steps.ts';
 import type { FailureBackoff } from './failure-backoff.ts';
 import type { InFlight } from './in-flight.ts';

@@ -1,9 +1,9 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import { failureOf } from '../../decisions/pool/failures.ts';
-import type { PoolStep } from '../../decisions/pool/steps.ts';
-import { vmName } from '../../decisions/scaling/vm-names.ts';
+import { failureOf } from '../../decisions/owners/failures.ts';
+import type { PoolStep } from '../../decisions/owners/steps.ts';
+import { vmName } from '../../decisions/template/vm-names.ts';
 import { runOperation, chunks, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 
 const { createVms, adoptReturnedVms, promoteStandbyVms, setStandbyState } = proxyActivities<PoolActivities>(ON_VMS);

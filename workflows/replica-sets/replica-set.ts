@@ -6,7 +6,7 @@ import type { SetKind } from '../../api/owner-kinds.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import { failureOf } from '../../decisions/pool/failures.ts';
+import { failureOf } from '../../decisions/owners/failures.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import type { ReplicaSetStep } from '../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';

@@ -1,5 +1,5 @@
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { Batch, BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { Batch, BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { SkippedVms } from '../../decisions/runs/skipped.ts';
 import { runDetails } from '../runs/details.ts';
 

@@ -1,5 +1,5 @@
 import type { ActEnd, BegunAct } from '../../decisions/history/act.ts';
-import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import type { Journal } from '../history/journal.ts';
 import { updateBatchIdOf, type PoolRef } from '../messages.ts';
 

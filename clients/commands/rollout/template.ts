@@ -50,7 +50,7 @@ async function undo(session: Session, words: string[], { toRevision, reason, dry
     import('../../rollout/revisions/revisions.ts'),
     import('../../rollout/revisions/undo.ts'),
     import('../../rollout/change-template.ts'),
-    import('../../../decisions/revisions/hash.ts'),
+    import('../../../decisions/template/revision.ts'),
     import('../../../decisions/template/template.ts'),
   ]);
   const pools = await namedPools(session, words);

@@ -8,7 +8,7 @@ import {
   membershipChangeOf,
   type MembershipChange,
 } from '../../../decisions/membership/change.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../../kubernetes/errors.ts';

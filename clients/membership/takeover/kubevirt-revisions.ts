@@ -3,7 +3,7 @@ import { isControlledBy } from '../../../api/ownership.ts';
 import { apiVersionOf, ControllerRevisions, KubeVirtPools, type Resource } from '../../../api/resources.ts';
 import { isObject } from '../../../decisions/lib/json.ts';
 import { isSameTemplate } from '../../../decisions/membership/same-template.ts';
-import { hashOf } from '../../../decisions/revisions/hash.ts';
+import { hashOf } from '../../../decisions/template/revision.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound, KubeError } from '../../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../../kubernetes/retry.ts';

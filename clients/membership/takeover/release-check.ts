@@ -1,7 +1,7 @@
 import type { Stored } from '../../../api/objects.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
-import { numberOf } from '../../../decisions/scaling/vm-names.ts';
+import { numberOf } from '../../../decisions/template/vm-names.ts';
 import { vmView } from '../../../decisions/views/from-object/vm.ts';
 import { roleOf } from '../../../decisions/views/vm.ts';
 import { Failure } from '../../cli/failure.ts';

@@ -18,11 +18,11 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
+import { formerMemberAnnotation } from '../../../decisions/annotations/former-member.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
-import { formerMemberAnnotation } from '../../../decisions/membership/former-member.ts';
 import { asFormer } from '../../../decisions/membership/label-patch.ts';
 import { isSameTemplate } from '../../../decisions/membership/same-template.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmView } from '../../../decisions/views/from-object/vm.ts';
 import { vmiView } from '../../../decisions/views/from-object/vmi.ts';

@@ -1,7 +1,7 @@
 import { FILE_HEADERS_ONLY, createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
 import type { Stored } from '../../../api/objects.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../../decisions/template/template.ts';
 import { paint, plain } from '../../cli/output.ts';
 import type { Pool } from '../../pool/objects.ts';

@@ -8,7 +8,7 @@ import {
   type Resource,
   VirtualMachinePools,
 } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { ofKnownKind } from '../../cli/known-kind.ts';

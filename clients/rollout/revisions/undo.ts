@@ -1,5 +1,5 @@
 import type { Stored } from '../../../api/objects.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { Failure } from '../../cli/failure.ts';
 import type { Pool } from '../../pool/objects.ts';

@@ -1,9 +1,9 @@
-import { isDown, type VmiOf } from '../../disruption-budget/availability.ts';
 import { DisruptionBudget } from '../../disruption-budget/budget.ts';
+import { isDown, type VmiOf } from '../../health/availability.ts';
+import type { BatchVm } from '../../owners/batch.ts';
 import type { StoredPool } from '../../views/pool.ts';
 import { isRegular, type VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
-import type { BatchVm } from '../batch.ts';
 
 export interface TurnInput {
   pool: StoredPool;

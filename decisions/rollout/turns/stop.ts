@@ -1,11 +1,11 @@
 import { withDefaults } from '../../../api/pool-defaults.ts';
 import { windowAt } from '../../lib/maintenance-windows.ts';
 import { membershipChangeOf } from '../../membership/change.ts';
-import { revisionOf } from '../../revisions/hash.ts';
+import type { Batch } from '../../owners/batch.ts';
+import { revisionOf } from '../../template/revision.ts';
 import { poolTemplate } from '../../template/template.ts';
 import type { StoredPool } from '../../views/pool.ts';
-import type { Batch } from '../batch.ts';
-import { pauserOf } from '../state.ts';
+import { pauserOf } from '../state/state.ts';
 
 /** Why a batch takes no further VM. */
 export interface BatchStop {

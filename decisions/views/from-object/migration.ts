@@ -1,6 +1,6 @@
 import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, POOL_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { attemptOf } from '../../drain/evacuation.ts';
+import { attemptOf } from '../evacuation.ts';
 import {
   NO_EARLIER_MIGRATIONS,
   type EarlierMigrations,

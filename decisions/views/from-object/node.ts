@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../api/objects.ts';
-import { CORDON_TAINT } from '../../drain/drained-node.ts';
+import { CORDON_TAINT } from '../drained-node.ts';
 import type { NodeView } from '../node.ts';
 import { intern, internOrNull } from './intern.ts';
 

@@ -2,7 +2,7 @@ import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, REVISION_LABEL } from
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { refersTo } from '../../../api/ownership.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import { revisionName, revisionOf } from '../../revisions/hash.ts';
+import { revisionName, revisionOf } from '../../template/revision.ts';
 import type { PoolTemplate } from '../../template/template.ts';
 
 /** Kubernetes' ControllerRevision, as drover writes it; its `data` is immutable. */

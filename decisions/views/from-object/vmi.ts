@@ -9,11 +9,11 @@ import {
 } from '../../../api/objects.ts';
 import { refersTo } from '../../../api/ownership.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
+import { formerMemberOf } from '../../annotations/former-member.ts';
 import { claimsOf } from '../../disks/used-disks.ts';
 import { isPausedOnRequest } from '../../disruption/pause.ts';
 import { isObject } from '../../lib/json.ts';
 import { later } from '../../lib/times.ts';
-import { formerMemberOf } from '../../membership/former-member.ts';
 import { placementOf } from '../../vm-update/live-update.ts';
 import type { Pause } from '../operation.ts';
 import { kindOf } from '../owner-kind.ts';

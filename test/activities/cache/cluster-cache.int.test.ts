@@ -4,7 +4,7 @@ import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { aFleet, haltedTemplate, until } from '../../integration/fleet.ts';
 import { aWorkerCache } from './worker-cache.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { TABLE, type Forgery } from './table.ts';

@@ -17,9 +17,9 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { memberOfAnnotation } from '../../../decisions/membership/member-of.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { RemovalCause } from '../../../decisions/scaling/removal-check.ts';
+import { memberOfAnnotation } from '../../../decisions/annotations/member-of.ts';
+import type { RemovalCause } from '../../../decisions/owners/steps.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { aTemplate } from '../../model/pools.ts';
 import { BANK, keyOf, SHOP, targetOf, type ActivityName, type World } from './world.ts';

@@ -12,9 +12,8 @@ import {
   REMOVING_TO_HEAL,
 } from '../../../api/names.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import type { Target } from '../../../decisions/pool/steps.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { RemovalCause } from '../../../decisions/scaling/removal-check.ts';
+import type { Target, RemovalCause } from '../../../decisions/owners/steps.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';

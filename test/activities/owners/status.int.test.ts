@@ -8,7 +8,7 @@ import { Revisions } from '../../../activities/rollout/revisions.ts';
 import type { DisruptedVm, PoolStatus } from '../../../api/pool/pool.ts';
 import { CoreEvents, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { ResourceVersions } from '../../../decisions/lib/resource-versions.ts';
-import type { OwnerEvent } from '../../../decisions/status/events.ts';
+import type { OwnerEvent } from '../../../decisions/owners/events.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { aWorkerCache } from '../cache/worker-cache.ts';

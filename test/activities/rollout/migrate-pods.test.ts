@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstanceMigrations, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
-import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import type { UpdateOutcome } from '../../../decisions/owners/batch.ts';
 import type { Migration } from '../../../simulator/types.ts';
 import { keyOf, targetOf, World } from '../forged/world.ts';
 

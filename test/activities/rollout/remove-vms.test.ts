@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { PROTECT_ANNOTATION, REMOVING_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import type { UpdateOutcome } from '../../../decisions/owners/batch.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { keyOf, targetOf, World } from '../forged/world.ts';

@@ -5,7 +5,7 @@ import { controllerOf, type KubeObject, type Stored } from '../../../api/objects
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { requesterStamp } from '../../../api/requested-by.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet, haltedTemplate, until } from '../../integration/fleet.ts';

@@ -7,8 +7,8 @@ import { createUpdateActivities } from '../../../activities/rollout/update-vms.t
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { ControllerRevisions, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import type { UpdateOutcome } from '../../../decisions/owners/batch.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
-import type { Batch } from '../../../decisions/rollout/batch.ts';
+import type { Batch } from '../../../decisions/owners/batch.ts';
 
 const aBatch = (n: number, startedAt = n): Batch => ({
   n,

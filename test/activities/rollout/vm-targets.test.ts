@@ -3,7 +3,7 @@ import type { Revisions } from '../../../activities/rollout/revisions.ts';
 import { VmTargets, type VmTargetsOptions } from '../../../activities/rollout/vm-targets.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
 import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { vmiMetadataPatch } from '../../../activities/rollout/vmi-metadata.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 
 const template = (labels: Record<string, string>, sockets = 1): VmTemplate => ({
   spec: { runStrategy: 'Always', template: { metadata: { labels }, spec: { domain: { cpu: { sockets } } } } },

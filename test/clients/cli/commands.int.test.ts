@@ -9,7 +9,7 @@ import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { requesterStamp, requesterOf } from '../../../api/requested-by.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolIdOf, type PoolProgress } from '../../../workflows/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { chaosProxy } from '../../integration/chaos-proxy.ts';

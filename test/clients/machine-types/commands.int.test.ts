@@ -8,8 +8,9 @@ import type { ListedTransition } from '../../../clients/machine-types/run-kind.t
 import type { PendingVm } from '../../../clients/power/pending.ts';
 import type { ListedRun } from '../../../clients/runs/list.ts';
 import { aboutSetup } from '../../../clients/session/temporal.ts';
+import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import type { Act } from '../../../decisions/history/act.ts';
-import type { TransitionProgress, TransitionRecord } from '../../../decisions/machine-types/transition.ts';
+import type { TransitionProgress } from '../../../decisions/machine-types/transition.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { taskQueueOf, transitionProgress } from '../../../workflows/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';

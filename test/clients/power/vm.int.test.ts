@@ -3,7 +3,7 @@ import { RESTARTED_AT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PendingVm } from '../../../clients/power/pending.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until } from '../../integration/fleet.ts';

@@ -5,7 +5,7 @@ import { VirtualMachinePools } from '../../../api/resources.ts';
 import { changeTemplate } from '../../../clients/rollout/change-template.ts';
 import type { RolloutView } from '../../../clients/rollout/view.ts';
 import type { Act } from '../../../decisions/history/act.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { userWith } from '../../integration/operations/operations.ts';
 import { TestPool } from '../../integration/rollout/rollouts.ts';

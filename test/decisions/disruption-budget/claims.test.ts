@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { DisruptedVm } from '../../../api/pool/pool.ts';
-import type { VmiOf } from '../../../decisions/disruption-budget/availability.ts';
 import {
   CLAIM_MS,
   claimedNames,
@@ -9,8 +8,9 @@ import {
   type ClaimContext,
 } from '../../../decisions/disruption-budget/claims.ts';
 import { grantClaims, type Ask } from '../../../decisions/disruption-budget/grant-claims.ts';
-import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
+import type { VmiOf } from '../../../decisions/health/availability.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
+import type { Evacuation } from '../../../decisions/views/evacuation.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { VmiOf } from '../../../decisions/disruption-budget/availability.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { planDrain } from '../../../decisions/drain/plan.ts';
+import type { VmiOf } from '../../../decisions/health/availability.ts';
 import { planPower } from '../../../decisions/power/plan.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVmi } from '../fixtures/fleets.ts';

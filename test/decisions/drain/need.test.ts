@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_DRAIN, type DrainRules } from '../../../api/pool-defaults.ts';
-import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
 import { evacuationNeed, type EvacuationInput, type EvacuationNeed } from '../../../decisions/drain/need.ts';
+import type { Evacuation } from '../../../decisions/views/evacuation.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi, BY_USER, IO_ERROR, SNAPSHOT } from '../fixtures/fleets.ts';

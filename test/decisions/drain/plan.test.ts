@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { isDown, maxUnavailableOf, unavailability } from '../../../decisions/disruption-budget/availability.ts';
+import { maxUnavailableOf, unavailability } from '../../../decisions/disruption-budget/unavailability.ts';
 import { drainingCondition } from '../../../decisions/drain/condition.ts';
 import { departureOf } from '../../../decisions/drain/departure.ts';
-import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
 import { planDrain, type DrainInput, type DrainPlan } from '../../../decisions/drain/plan.ts';
+import { isDown } from '../../../decisions/health/availability.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
+import type { Evacuation } from '../../../decisions/views/evacuation.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';

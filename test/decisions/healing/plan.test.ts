@@ -13,11 +13,11 @@ import {
   type HealingState,
   type FinishedCycle,
 } from '../../../decisions/healing/state.ts';
+import { HOLDS_UP_MS } from '../../../decisions/owners/room.ts';
+import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { HOLDS_UP_MS } from '../../../decisions/scaling/room.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatNames } from '../../../decisions/lib/names.ts';
-import { freeNumbers, numberOf, vmName } from '../../../decisions/scaling/vm-names.ts';
+import { freeNumbers, numberOf, vmName } from '../../../decisions/template/vm-names.ts';
 
 test.each<[string[], string]>([
   [['web-1'], 'web-1'],

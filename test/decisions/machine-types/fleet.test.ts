@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { liveVmi } from '../../../decisions/disruption-budget/availability.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { liveVmi } from '../../../decisions/health/availability.ts';
 import { templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';

@@ -5,7 +5,7 @@ import type { VmiInProgress } from '../../../decisions/machine-types/limit.ts';
 import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
 import { MAX_TO_CHANGE, planTransition, type TransitionTurn } from '../../../decisions/machine-types/plan.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';

@@ -1,5 +1,6 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import {
   groupOf,
@@ -8,13 +9,8 @@ import {
   type TransitionRulesInput,
 } from '../../../decisions/machine-types/criteria.ts';
 import type { Fleet } from '../../../decisions/machine-types/needs.ts';
-import type {
-  Transition,
-  TransitionRecord,
-  TransitionResult,
-  TransitionScope,
-} from '../../../decisions/machine-types/transition.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { Transition, TransitionResult, TransitionScope } from '../../../decisions/machine-types/transition.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { KUBEVIRT_REVISION_LABEL, POOL_LABEL, REVISION_LABEL, UID_ANNOTATION } from '../../../api/names.ts';
+import { memberOf, memberOfAnnotation } from '../../../decisions/annotations/member-of.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';
-import { memberOf, memberOfAnnotation } from '../../../decisions/membership/member-of.ts';
 import { RESTORE_QUIET_MS } from '../../../decisions/membership/restore.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { BatchVm } from '../../../decisions/owners/batch.ts';
 import { progressSentences, type InProgressInput } from '../../../decisions/pool/in-progress.ts';
-import type { BatchVm } from '../../../decisions/rollout/batch.ts';
 
 const idle: InProgressInput = { doing: [], batches: [], cycles: [], starting: 0 };
 const vm = (name: string): BatchVm => ({ name, uid: name, act: 'restart', from: 'old', wasDown: false });

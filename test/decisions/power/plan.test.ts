@@ -1,18 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  isDown,
-  isActive,
-  maxUnavailableOf,
-  unavailability,
-} from '../../../decisions/disruption-budget/availability.ts';
-import {
   namespacedName,
   RestartBudget,
   type Chosen,
   type OwningPool,
   type VmsSnapshot,
 } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { maxUnavailableOf, unavailability } from '../../../decisions/disruption-budget/unavailability.ts';
+import { isDown, isActive } from '../../../decisions/health/availability.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
 import {
   outcomeOf,
@@ -22,7 +18,7 @@ import {
   type VmInProgress,
 } from '../../../decisions/power/outcome.ts';
 import { planPower, type PowerPlan, type PowerPlanInput } from '../../../decisions/power/plan.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isAtRest } from '../../../decisions/disruption-budget/availability.ts';
 import { namespacedName, type VmsSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { isAtRest } from '../../../decisions/health/availability.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
 import { outcomeOf, type VmInProgress } from '../../../decisions/power/outcome.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Backoff, Backoffs, FailureReason } from '../../../decisions/pool/failures.ts';
+import type { Backoff, Backoffs, FailureReason } from '../../../decisions/owners/failures.ts';
 import { planReplicaSet, planVmiSet, type ReplicaSetPlan } from '../../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../../decisions/replica-sets/start-backoff.ts';
 import { aFailure } from '../fixtures/backoffs.ts';

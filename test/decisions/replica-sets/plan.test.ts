@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
 import type { ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
-import type { Backoffs, FailureReason } from '../../../decisions/pool/failures.ts';
+import type { Backoffs, FailureReason } from '../../../decisions/owners/failures.ts';
 import { containedReplicaSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';
 import type { ReplicaSetInput } from '../../../decisions/replica-sets/plan-input.ts';
 import { planReplicaSet } from '../../../decisions/replica-sets/plan.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { scaleInRules } from '../../../api/pool-defaults.ts';
 import type { Condition, PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
+import { goingVms } from '../../../decisions/owners/going.ts';
 import { rolloutConditions } from '../../../decisions/rollout/conditions.ts';
 import { planRollout } from '../../../decisions/rollout/plan.ts';
 import { blockedSurplus } from '../../../decisions/scaling/surplus.ts';
-import { goingVms } from '../../../decisions/status/going.ts';
 import { isRegular } from '../../../decisions/views/vm.ts';
 import {
   aStep,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { rolloutConditions } from '../../../decisions/rollout/conditions.ts';
 import type { RolloutPlan } from '../../../decisions/rollout/plan.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus, RolloutStep } from '../../../api/pool/pool.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { RolloutPhase } from '../../../decisions/rollout/plan.ts';
-import { begun } from '../../../decisions/rollout/state.ts';
+import { begun } from '../../../decisions/rollout/state/state.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {

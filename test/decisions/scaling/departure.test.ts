@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
-import { creationBlockedBy, removalBlockedBy, type RemovalCause } from '../../../decisions/scaling/removal-check.ts';
+import type { RemovalCause } from '../../../decisions/owners/steps.ts';
+import { creationBlockedBy, removalBlockedBy } from '../../../decisions/scaling/removal-check.ts';
 import { aPool, aVm } from '../fixtures/fleets.ts';
 
 const vms = ['web-1', 'web-2', 'web-3', 'web-4'].map((name) => aVm(name));

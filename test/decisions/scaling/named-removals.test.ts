@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
-import { isActive } from '../../../decisions/disruption-budget/availability.ts';
+import { isActive } from '../../../decisions/health/availability.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { MAX_NAMED, namedRemovals, removalsText } from '../../../decisions/scaling/named-removals.ts';

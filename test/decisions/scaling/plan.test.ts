@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import type { Backoffs, FailureReason } from '../../../decisions/pool/failures.ts';
+import type { Batch, UpdateAct } from '../../../decisions/owners/batch.ts';
+import type { Backoffs, FailureReason } from '../../../decisions/owners/failures.ts';
+import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import type { Batch, UpdateAct } from '../../../decisions/rollout/batch.ts';
-import { begun } from '../../../decisions/rollout/state.ts';
-import { vmName } from '../../../decisions/scaling/vm-names.ts';
+import { begun } from '../../../decisions/rollout/state/state.ts';
+import { vmName } from '../../../decisions/template/vm-names.ts';
 import { updateNeed } from '../../../decisions/vm-update/need.ts';
 import { backoffFor, failed } from '../fixtures/backoffs.ts';
 import { aPool, aVm, aVmi, quiet, REVISION } from '../fixtures/fleets.ts';

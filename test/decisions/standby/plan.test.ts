@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, StandbyState } from '../../../api/pool/pool.ts';
+import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import { aFailure, backoffFor, failed } from '../fixtures/backoffs.ts';
 import { anyVm, aPool, aVm, aVmi, quiet, BY_USER } from '../fixtures/fleets.ts';

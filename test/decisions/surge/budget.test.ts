@@ -1,14 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import {
-  isReady,
-  maxSurgeOf,
-  maxUnavailableOf,
-  type VmiOf,
-} from '../../../decisions/disruption-budget/availability.ts';
 import { grantClaims } from '../../../decisions/disruption-budget/grant-claims.ts';
 import { RestartBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { maxUnavailableOf, maxSurgeOf } from '../../../decisions/disruption-budget/unavailability.ts';
+import { isReady, type VmiOf } from '../../../decisions/health/availability.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import { numberOf } from '../../../decisions/scaling/vm-names.ts';
+import { numberOf } from '../../../decisions/template/vm-names.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { backoffFor, failed } from '../fixtures/backoffs.ts';
 import { aPool, aVmi, quiet } from '../fixtures/fleets.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { NameGeneration, VmTemplate } from '../../../api/pool/pool.ts';
 import { sidesOf, templateDiff } from '../../../clients/rollout/revisions/diff.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate, specOf } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { disruptionBetween } from '../../../decisions/vm-update/disruption.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Disruption } from '../../../api/pool/pool.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { UpdateAct } from '../../../decisions/rollout/batch.ts';
+import type { UpdateAct } from '../../../decisions/owners/batch.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

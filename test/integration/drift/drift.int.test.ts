@@ -4,7 +4,7 @@ import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
 import { driftLines } from '../../../clients/drift/lines.ts';
 import { readDrift } from '../../../clients/drift/read.ts';
 import { orderSetRight } from '../../../clients/drift/set-right.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { crashTest } from '../../soak.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { templateOf, TestPool } from '../rollout/rollouts.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import type { TransitionRecord } from '../../../decisions/machine-types/transition.ts';
+import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import { abort, pause } from '../../../workflows/messages.ts';
 import { soakTest } from '../../soak.ts';
 import type { Fate } from '../chaos-proxy.ts';

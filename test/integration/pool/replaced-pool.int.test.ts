@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { aFleet, until } from '../fleet.ts';
 import { badTemplate, templateOf, TestPool } from '../rollout/rollouts.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { pathOf, VirtualMachinePools } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { updateBatchIdOf } from '../../../workflows/messages.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { chaosProxy } from '../chaos-proxy.ts';

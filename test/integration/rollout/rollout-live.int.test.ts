@@ -11,7 +11,7 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { Claim, Migration } from '../../../simulator/types.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { soakTest, testOneOf } from '../../soak.ts';

@@ -16,8 +16,8 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { formerMemberOf } from '../../../decisions/membership/former-member.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { formerMemberOf } from '../../../decisions/annotations/former-member.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/search-attributes.ts';
 import { sample, soakTest } from '../../soak.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { REVISION_LABEL } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();

@@ -15,7 +15,7 @@ import { userOf } from '../../../clients/session/requester.ts';
 import type { HealingRequest } from '../../../decisions/requests/healing.ts';
 import { answerTo } from '../../../decisions/requests/request.ts';
 import type { RolloutRequest } from '../../../decisions/requests/rollout.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../../workflows/messages.ts';

@@ -3,10 +3,10 @@ import type { Planned } from '../../../activities/owners/types.ts';
 import { withDefaults } from '../../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
+import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { Check } from './check.ts';
 

@@ -1,7 +1,7 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { aSpec, aTemplate, fromAnotherSource } from '../pools.ts';

@@ -2,8 +2,8 @@ import { KEPT_DISK, POOL_LABEL, PROTECT_ANNOTATION, REVISION_LABEL } from '../..
 import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
-import { migrationName } from '../../../decisions/drain/evacuation.ts';
 import { scatter } from '../../../decisions/lib/scatter.ts';
+import { migrationName } from '../../../decisions/views/evacuation.ts';
 import { frozen } from './frozen.ts';
 
 /** A namespace whose people put into their objects whatever they like. No pool or set is in it. */

@@ -4,7 +4,7 @@ import type { AwaitRemovalActivities } from '../../../activities/healing/await-r
 import type { HealActivities } from '../../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../../activities/pool/pool.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
-import { vmName } from '../../../decisions/scaling/vm-names.ts';
+import { vmName } from '../../../decisions/template/vm-names.ts';
 import { healVmIdOf } from '../../../workflows/messages.ts';
 import { aVmi } from '../../decisions/fixtures/fleets.ts';
 import { healingRequest } from '../../requests.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Backoff, FailureReason } from '../../../decisions/pool/failures.ts';
+import type { Backoff, FailureReason } from '../../../decisions/owners/failures.ts';
 import { FailureBackoff } from '../../../workflows/owners/failure-backoff.ts';
 
 const ofOne = (...names: string[]) => ({ names, isGeneral: false });

@@ -1,6 +1,6 @@
 import '../../own-modules.ts';
 import { beforeEach, expect, test, vi } from 'vitest';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import { readConfig } from '../../../workers/config.ts';
 import { FailureBackoff } from '../../../workflows/owners/failure-backoff.ts';
 import { InFlight } from '../../../workflows/owners/in-flight.ts';

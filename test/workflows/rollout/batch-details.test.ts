@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Batch, BatchVm } from '../../../decisions/rollout/batch.ts';
+import type { Batch, BatchVm } from '../../../decisions/owners/batch.ts';
 import { batchDetails } from '../../../workflows/rollout/batch-details.ts';
 
 const vm = (name: string): BatchVm => ({ name, uid: name, act: 'restart', from: null, wasDown: false });

@@ -4,7 +4,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { withHeartbeat } from '../../../activities/lib/heartbeat.ts';
 import type { UpdateActivities } from '../../../activities/rollout/update-vms.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
 import { updateBatchIdOf } from '../../../workflows/messages.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';

@@ -6,7 +6,7 @@ import {
   REMOVING_TO_HEAL,
 } from '../../../../api/names.ts';
 import type { Condition, ObjectMeta } from '../../../../api/objects.ts';
-import { isDrained } from '../../../../decisions/drain/drained-node.ts';
+import { isDrained } from '../../../../decisions/views/drained-node.ts';
 import { nodeView, type Node } from '../../../../decisions/views/from-object/node.ts';
 import { vmView, type VirtualMachine } from '../../../../decisions/views/from-object/vm.ts';
 

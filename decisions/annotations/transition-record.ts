@@ -1,0 +1,50 @@
+import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
+import { isObject } from '../lib/json.ts';
+
+/**
+ * Reads MACHINE_TYPE_TRANSITION_ANNOTATION from the annotations of a VM or a pool; null if it is absent, or not as
+ * drover writes it.
+ */
+export function recordOf(annotations: Readonly<Record<string, string>> | undefined): TransitionRecord | null {
+  const text = annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION];
+  if (text === undefined) return null;
+  const record = parsed(text);
+  const { id, from, to, vmiType, vmiUid, at } = isObject(record) ? record : {};
+  const isWhole =
+    [id, from, to, at].every((one) => typeof one === 'string') && (vmiType === null || typeof vmiType === 'string');
+  const ofVmi = typeof vmiUid === 'string' ? { vmiType, vmiUid } : { vmiType };
+  return isWhole ? ({ id, from, to, ...ofVmi, at } as TransitionRecord) : null;
+}
+
+/** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
+export const predatesChange = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
+  vmiType !== null && vmiType !== to && current === vmiType;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The last transition that changed a VM or a pool, stored on it as an annotation in JSON; kept after the end of the
+ * transition, for `undo` and `report`.
+ */
+export interface TransitionRecord {
+  /** Id of the transition. */
+  id: string;
+  /**
+   * Machine type in the spec, before and after; the same if only the VMI had the old type, through an alias. Empty if
+   * the spec has no type.
+   */
+  from: string;
+  to: string;
+  /** Type of the VMI that ran then; null if none did. */
+  vmiType: string | null;
+  /** UID of that VMI. */
+  vmiUid?: string;
+  /** RFC 3339. */
+  at: string;
+}

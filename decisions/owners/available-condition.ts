@@ -1,0 +1,100 @@
+import type { Condition } from '../../api/pool/pool.ts';
+import { availableSurgeIn, minReadyMsOf } from '../disruption-budget/budget.ts';
+import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
+import { availableSince, isMeantToRun, isActive, type MaybeAvailable, type VmiOf } from '../health/availability.ts';
+import { formatNames } from '../lib/names.ts';
+import type { StoredVmOwner } from '../views/owner.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
+import { withTime } from './conditions.ts';
+
+/** How many of the VMs of a pool or a set are available. */
+export interface Availability {
+  /** VMs that have been ready for `minReadySeconds`. */
+  available: number;
+  /** Names of VMs that should run, but are not ready or not yet ready for `minReadySeconds`. */
+  unavailable: string[];
+  /** Names of VMs that need not run, and why they don't; absent if these count as available. */
+  notRunning?: { names: string[]; why: string };
+  /** How many VMs are missing from the spec's replicas. */
+  missing: number;
+  /** How many VMs are available beyond the replicas, so that as many of those may be down; absent if none can be. */
+  availableSurge?: number;
+  /** When the next VM becomes available by the passing of time alone; milliseconds since the epoch. */
+  wakeAt: number | null;
+}
+
+/** VMs that become available within this time are reported together. */
+const GATHER_MS = 1_000;
+
+export const poolAvailability = (pool: StoredPool, vms: readonly VmView[], vmiOf: VmiOf, now: number): Availability => {
+  const minReadyMs = minReadyMsOf(pool);
+  const since = (vm: VmView): MaybeAvailable['availableSince'] => {
+    const vmi = vmiOf(vm);
+    return isMeantToRun(vm, vmi) ? availableSince(vm, vmi, minReadyMs) : undefined;
+  };
+  const all = vms.filter((vm) => isRegular(vm) && isActive(vm));
+  const active = all.map((vm) => ({ name: vm.name, availableSince: since(vm) }));
+  const { size } = availableSurgeIn({ pool, vms, vmiOf, now });
+  return { ...availabilityOf(pool.spec.replicas, active, now), availableSurge: size };
+};
+
+/** Counts those of the active members of a pool or a set that are available. */
+export function availabilityOf(replicas: number, active: readonly MaybeAvailable[], now: number): Availability {
+  const unavailable: string[] = [];
+  const times: number[] = [];
+  let available = 0;
+  for (const { name, availableSince: since } of active) {
+    if (since === undefined) continue;
+    if (since !== null && since <= now) available++;
+    else unavailable.push(name);
+    if (since !== null && since > now) times.push(since);
+  }
+  const missing = Math.max(replicas - active.length, 0);
+  const wakeAt =
+    times.length === 0
+      ? null
+      : Math.max(
+          times.reduce((a, b) => Math.min(a, b)),
+          now + GATHER_MS,
+        );
+  return { available, unavailable, missing, wakeAt };
+}
+
+/**
+ * `Available`: at most `maxUnavailable` VMs are missing or not available, as for a Deployment. At least one VM must be
+ * available: a pool of one is not available while its VM is down, although the disruption budget is never less than
+ * one. `now` is RFC 3339.
+ */
+export function availableCondition(pool: StoredPool, availability: Availability, now: string): Condition {
+  const { unavailable, missing, availableSurge = 0 } = availability;
+  const tolerated = Math.min(maxUnavailableOf(pool), Math.max(pool.spec.replicas - 1, 0));
+  return availableWhile(pool, availability, unavailable.length + missing - availableSurge <= tolerated, now);
+}
+
+/** `Available` in words, for an owner that is, or is not. */
+export function availableWhile(
+  owner: StoredVmOwner,
+  { available, unavailable, notRunning, missing, availableSurge = 0 }: Availability,
+  isAvailable: boolean,
+  now: string,
+  what: 'VMs' | 'VMIs' = 'VMs',
+): Condition {
+  const { replicas } = owner.spec;
+  const words = [
+    `${available} of ${replicas} ${what} are available${availableSurge === 0 ? '' : `, and ${availableSurge} extra`}`,
+    ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} missing`]),
+    ...(unavailable.length === 0 ? [] : [`not available: ${formatNames(unavailable)}`]),
+    ...(notRunning === undefined || notRunning.names.length === 0
+      ? []
+      : [`${notRunning.why}: ${formatNames(notRunning.names)}`]),
+  ];
+  const reason = isAvailable ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable';
+  const condition = {
+    type: 'Available',
+    status: isAvailable ? 'True' : 'False',
+    reason,
+    message: words.join('; '),
+  } as const;
+  return { ...withTime(owner, condition, now), observedGeneration: owner.metadata.generation ?? 0 };
+}

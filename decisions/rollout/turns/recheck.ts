@@ -1,0 +1,128 @@
+import { updateRules } from '../../../api/pool-defaults.ts';
+import type { Disruption } from '../../../api/pool/pool.ts';
+import { restartsOnChange } from '../../configuration/older-content.ts';
+import { deferred, NOTHING, type Excluded, type Need } from '../../disruption/need.ts';
+import { whyNotNow } from '../../disruption/reasons.ts';
+import { isActive, activeVmi, liveVmi } from '../../health/availability.ts';
+import type { BatchVm } from '../../owners/batch.ts';
+import type { StoredPool } from '../../views/pool.ts';
+import { isOwnedBy, isRegular, type VmView } from '../../views/vm.ts';
+import type { VmiView } from '../../views/vmi.ts';
+import { isStartedFrom } from '../../vm-update/started-from.ts';
+import { batchStop } from './stop.ts';
+
+/** What a batch does with one of its VMs. */
+export type Recheck<Act extends object = UpdateStep> = Exclude<Need<Act>, Excluded> | typeof GONE;
+
+/** It is no longer the VM that was meant. */
+const GONE = { need: 'gone' } as const;
+
+interface UpdateStep {
+  /** Whether its spec must be written. */
+  writes: boolean;
+  /** The VMI to restart, if any. */
+  restarts: VmiView | null;
+  /** Whether the VM may go down by it: the pool's disruption budget must be claimed first. */
+  disrupts: boolean;
+}
+
+export interface RecheckInput {
+  held: BatchVm;
+  /** The revision that the batch brings its VMs to, and the one being rolled out: they differ in an undo. */
+  revision: string;
+  rollout: string;
+  /** When the batch began, in milliseconds since the epoch: pauses and halts from before don't stop it. */
+  startedAt: number;
+  /** The VM of that name and its VMI, as they are now. */
+  vm: VmView | undefined;
+  vmi: VmiView | undefined;
+  /** Undefined if it is deleted. */
+  pool: StoredPool | undefined;
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** What it takes to set the VM right; null, or absent, if nothing is to be set right. */
+  correction?: Disruption | null;
+}
+
+/**
+ * Decides again, right before acting, on what was planned a moment ago: the VM and the rollout may have changed.
+ * Ignores the disruption budget, which only a claim can check. May be called again at any point: it leaves alone what
+ * has been done, because a VM with its new spec carries the revision, and so does a restarted VMI.
+ */
+export function recheckVm(input: RecheckInput): Recheck {
+  const { held, revision, vm, pool, correction = null } = input;
+  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return GONE;
+  // A newer batch has acted on the VM since: an attempt that was suspended meanwhile must not bring back the older
+  // spec.
+  if (vm.revision !== revision && vm.revision !== held.from)
+    return deferred(`its spec is of revision ${vm.revision ?? 'unknown'} by now`);
+  const vmi = activeVmi(vm, input.vmi);
+  const writes = vm.revision !== revision || correction !== null;
+  const isOld = isOldVmi(vmi, { ...input, isWritten: !writes, spec: vm });
+  // KubeVirt starts a live update by itself as soon as the spec is written.
+  if (!writes && (!isOld || held.act === 'live')) return NOTHING;
+  const restarts = held.act === 'restart' && isOld ? vmi : null;
+  // Writing the spec may stop even a VMI of the right revision: by its run strategy.
+  const isCounted = isRegular(vm);
+  const disrupts = isCounted && (held.act === 'restart' ? vmi !== undefined : held.act !== 'write');
+  const why = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(held, vmi, correction) : null);
+  return why === null ? { need: 'act', writes, restarts, disrupts } : deferred(why);
+}
+
+/**
+ * Reports whether the VMI is of another revision, or is the one that is to restart for what it has read. One that was
+ * started from the spec that is written is of its revision, whatever its label says.
+ */
+const isOldVmi = (
+  vmi: VmiView | undefined,
+  { held, revision, isWritten, spec }: RecheckInput & { isWritten: boolean; spec: VmView },
+): vmi is VmiView =>
+  vmi !== undefined &&
+  (vmi.uid === held.vmi || (vmi.revision !== revision && !(isWritten && isStartedFrom(spec, vmi))));
+
+/**
+ * Returns why the spec can't be written without a place in the budget: it could stop or change the VMI that runs now.
+ */
+function whyNotWritten({ act, runs }: BatchVm, vmi: VmiView | undefined, correction: Disruption | null): string | null {
+  if (act !== 'write' || vmi === undefined) return null;
+  if (runs !== true) return 'it runs by now';
+  return correction === 'Live' ? 'it has changed meanwhile' : null;
+}
+
+const restartsForPods = ({ spec }: StoredPool): boolean => {
+  const rules = updateRules(spec.updateStrategy);
+  return rules.kind === 'proactive' && rules.outdatedPods !== 'Report' && rules.outdatedPods !== 'Migrate';
+};
+
+/**
+ * Decides again whether a batch migrates one of its VMs, whose VMI is to get a new pod. Nothing is to be done to a VMI
+ * that its batch has migrated, however that went, nor for one that has started since.
+ */
+export function recheckMigration(input: RecheckInput): Recheck<{ vmi: VmiView }> {
+  const { held, revision, vm, pool } = input;
+  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return GONE;
+  if (vm.revision !== revision) return deferred(`its spec is of revision ${vm.revision ?? 'unknown'} by now`);
+  const { migration } = held;
+  const vmi = activeVmi(vm, input.vmi);
+  const next = (vmi?.evacuation?.attempt ?? 0) + 1;
+  if (migration === undefined || vmi?.uid !== migration.vmi || next > migration.attempt) return NOTHING;
+  if (next < migration.attempt) return deferred('its earlier migrations are not known any more');
+  const why = whyNot(input, pool, vm);
+  return why === null ? { need: 'act', vmi } : deferred(why);
+}
+
+const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
+  isOwnedBy(vm, 'VirtualMachinePool', metadata) && isActive(vm);
+
+function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
+  if (input.held.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
+    return 'its pool leaves it with what it has read';
+  const stop = batchStop(pool, input, input.now);
+  return stop?.why ?? whyKept(input, pool) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
+}
+
+/** On the way back, disks go only if it is on record that they are to; returns why they stay, null if they go. */
+const whyKept = ({ held, revision, rollout }: RecheckInput, { status }: StoredPool): string | null =>
+  held.act === 'replace' && revision !== rollout && status?.rollout?.halted?.kind !== 'Undoing'
+    ? 'the status of its pool does not say that it goes back'
+    : null;

@@ -1,0 +1,311 @@
+import { describe, expect, test } from 'vitest';
+import type { OutdatedPods, PoolSpec, RolloutStatus } from '../../../../api/pool/pool.ts';
+import {
+  recheckMigration,
+  recheckVm,
+  type Recheck,
+  type RecheckInput,
+} from '../../../../decisions/rollout/turns/recheck.ts';
+import type { VmView } from '../../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../../decisions/views/vmi.ts';
+import { aPool, aVmi, BY_USER, SNAPSHOT } from '../../fixtures/fleets.ts';
+import {
+  at,
+  fresh,
+  HALTED,
+  held,
+  NEW,
+  NEW_TEMPLATE,
+  NOW,
+  OLD,
+  OLD_TEMPLATE,
+  old,
+  rolling,
+} from '../../fixtures/rollout-pools.ts';
+
+interface Fields extends Partial<Omit<RecheckInput, 'pool' | 'vm' | 'vmi'>> {
+  vm?: VmView | null;
+  /** Fields of the VMI of the VM that is taken; null: it has none. */
+  vmi?: Partial<VmiView> | null;
+  spec?: Partial<PoolSpec>;
+  rolled?: Partial<RolloutStatus>;
+  deleted?: boolean;
+}
+
+/** Takes `web-1` of four. */
+const take = (fields: Fields = {}): Recheck => recheckVm(inputOf(fields));
+
+function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields): RecheckInput {
+  const pool = aPool(
+    { replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec },
+    deleted ? { deletionTimestamp: at(NOW) } : {},
+  );
+  return {
+    held: held(old(1)),
+    revision: NEW,
+    rollout: NEW,
+    startedAt: NOW,
+    now: NOW,
+    vm: vm ?? undefined,
+    vmi: vm === null || vmi === null ? undefined : aVmi(vm, vmi),
+    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled) } },
+    ...fields,
+  };
+}
+
+const later = (why: string): Recheck => ({ need: 'deferred', until: null, why });
+const restart = { need: 'act', writes: true, restarts: { revision: OLD }, disrupts: true };
+
+describe('a VM of the revision is set right', () => {
+  const right = {
+    held: { ...held(old(1)), from: NEW, setsRight: true as const },
+    vm: fresh(1),
+    vmi: { revision: NEW },
+  };
+
+  test('without a restart if its VMI runs the revision, and with one if it does not', () => {
+    expect(take({ ...right, correction: 'Restart' })).toMatchObject({ need: 'act', writes: true, restarts: null });
+    expect(take({ ...right, correction: 'Restart', vmi: { revision: null } })).toMatchObject({
+      need: 'act',
+      writes: true,
+      restarts: { revision: null },
+      disrupts: true,
+    });
+  });
+
+  test('only if there still is something to set right', () => {
+    expect(take({ ...right, correction: null })).toEqual({ need: 'nothing' });
+    expect(take({ ...right, correction: 'Restart', spec: { paused: true } })).toEqual(later('spec.paused is true'));
+  });
+
+  test('later if that would now change its VMI, for which it has no place', () => {
+    const write = { ...right, held: { ...right.held, act: 'write' as const, runs: true as const } };
+    expect(take({ ...write, correction: 'Live' })).toEqual(later('it has changed meanwhile'));
+    expect(take({ ...write, correction: 'None' })).toMatchObject({ need: 'act', writes: true, disrupts: false });
+  });
+});
+
+describe('a VM is taken', () => {
+  test('written to and restarted', () => {
+    expect(take()).toMatchObject(restart);
+  });
+
+  test('and only restarted if its spec was already written before a worker died', () => {
+    expect(take({ vm: fresh(1), vmi: { revision: OLD } })).toMatchObject({ ...restart, writes: false });
+  });
+
+  test('and nothing is done, if all of it was', () => {
+    expect(take({ vm: fresh(1) })).toEqual({ need: 'nothing' });
+    expect(take({ vm: fresh(1), vmi: { revision: OLD, deleting: true } })).toEqual({ need: 'nothing' });
+    expect(take({ vm: fresh(1), vmi: null })).toEqual({ need: 'nothing' });
+    // KubeVirt is migrating the VM for the change that was written before.
+    expect(
+      take({
+        held: held(old(1), 'live'),
+        vm: fresh(1),
+        vmi: { revision: OLD, migration: { name: 'm', phase: 'Running' } },
+      }),
+    ).toEqual({
+      need: 'nothing',
+    });
+  });
+
+  test('and its VMI labelled, if that is all that was left', () => {
+    expect(take({ held: held(old(1), 'write'), vm: fresh(1), vmi: { revision: OLD } })).toEqual({
+      need: 'act',
+      writes: false,
+      restarts: null,
+      disrupts: false,
+    });
+  });
+
+  test('and written to only, if nothing runs', () => {
+    const written = { need: 'act', writes: true, restarts: null, disrupts: false };
+    expect(take({ vmi: null })).toEqual(written);
+    expect(take({ vmi: { deleting: true } })).toEqual(written);
+    expect(take({ vm: old(1, HALTED), vmi: null })).toEqual(written);
+    expect(take({ vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
+    expect(take({ held: held(old(1), 'write'), vmi: null })).toEqual(written);
+  });
+
+  test('and written to only, if its VMI ran as that was planned; one that runs only by now might be stopped by it, or changed', () => {
+    const written = { need: 'act', writes: true, restarts: null, disrupts: false };
+    expect(take({ held: held(old(1), 'write', { runs: true }) })).toEqual(written);
+    expect(take({ held: held(old(1), 'write') })).toEqual(later('it runs by now'));
+    // Its owner has stopped it meanwhile, and the VMI is ending by itself.
+    expect(take({ held: held(old(1), 'write'), vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
+    expect(take({ held: held(old(1), 'write'), spec: { updateStrategy: { opportunistic: {} } } })).toEqual(
+      later('it runs by now'),
+    );
+  });
+
+  test('live, or to be replaced, which a place in the budget is claimed for', () => {
+    expect(take({ held: held(old(1), 'live') })).toEqual({ need: 'act', writes: true, restarts: null, disrupts: true });
+    expect(take({ held: held(old(1), 'replace') })).toEqual({
+      need: 'act',
+      writes: true,
+      restarts: null,
+      disrupts: true,
+    });
+  });
+
+  test('as one that is stopped by its new run strategy, which a place is claimed for too', () => {
+    const vm = old(1);
+    expect(take({ vm, vmi: { revision: NEW } })).toEqual({
+      need: 'act',
+      writes: true,
+      restarts: null,
+      disrupts: true,
+    });
+  });
+});
+
+describe('the VM has changed since the plan', () => {
+  test.each<[string, Fields]>([
+    ['deleted', { vm: null }],
+    ['going', { vm: old(1, { deleting: true }) }],
+    ['recreated', { vm: old(1, { uid: 'another' }) }],
+    ['let go', { vm: old(1, { owner: null }) }],
+    ['in another pool', { vm: old(1, { owner: { kind: 'VirtualMachinePool', name: 'web', uid: 'another' } }) }],
+  ])('%s', (_what, fields) => {
+    expect(take(fields)).toEqual({ need: 'gone' });
+  });
+
+  test.each<[string, Partial<VmView>, Partial<VmiView>, string]>([
+    ['its owner asked meanwhile', { optedOut: true }, {}, 'its owner asked that nothing disrupts it'],
+    ['a snapshot was begun meanwhile', { operations: SNAPSHOT }, {}, 'a snapshot of it (nightly) is taken'],
+    ['it was paused meanwhile', {}, { pause: BY_USER }, 'it is paused by a person'],
+    ['it has begun to migrate', {}, { migration: { name: 'm', phase: 'Running' } }, 'it migrates'],
+  ])('%s', (_what, fields, vmi, why) => {
+    expect(take({ vm: old(1, fields), vmi })).toEqual(later(why));
+  });
+});
+
+test('a VM of a newer revision is left as it is by the batch of an older one', () => {
+  const newer = old(1, { revision: 'newer' });
+  expect(take({ vm: newer })).toEqual(later('its spec is of revision newer by now'));
+  expect(take({ vm: newer, vmi: null })).toEqual(later('its spec is of revision newer by now'));
+  expect(take({ vm: old(1, { revision: null }) })).toEqual(later('its spec is of revision unknown by now'));
+  expect(take({ held: held(newer, 'restart', { from: 'newer' }), vm: newer })).toMatchObject({
+    need: 'act',
+    writes: true,
+  });
+});
+
+describe('the rollout has changed since the plan', () => {
+  const after = at(NOW + 1);
+  const before = at(NOW - 1);
+  test.each<[string, Fields, string | null]>([
+    ['the pool goes', { deleted: true }, 'its pool is being deleted'],
+    ['spec.paused', { spec: { paused: true } }, 'spec.paused is true'],
+    ['a newer template', { spec: { template: OLD_TEMPLATE } }, 'the template has changed'],
+    ['paused', { rolled: { paused: { by: 'anna', at: after } } }, 'paused by anna'],
+    ['paused, and resumed before the batch began', { rolled: { paused: { by: 'anna', at: before } } }, null],
+    ['aborted', { rolled: { halted: { kind: 'Aborted', by: 'anna', at: after } } }, 'the rollout has ended: Aborted'],
+    [
+      'aborted, and resumed before the batch began',
+      { rolled: { halted: { kind: 'Aborted', by: 'anna', at: before } } },
+      null,
+    ],
+    ['failed', { rolled: { halted: { kind: 'Failed', by: 'drover', at: after } } }, 'the rollout has ended: Failed'],
+    ['undone', { rolled: { halted: { kind: 'Undoing', by: 'drover', at: after } } }, 'the rollout has ended: Undoing'],
+    [
+      'an older one was aborted',
+      { rolled: { revision: OLD, halted: { kind: 'Aborted', by: 'anna', at: after } } },
+      null,
+    ],
+  ])('%s', (_what, fields, why) => {
+    if (why === null) expect(take(fields)).toMatchObject(restart);
+    else expect(take(fields)).toEqual(later(why));
+  });
+
+  test('an undo goes on until it is stopped itself', () => {
+    const back = {
+      held: held(fresh(1), 'restart', { from: NEW }),
+      revision: OLD,
+      rollout: NEW,
+      vm: fresh(1),
+      vmi: { revision: NEW },
+    };
+    const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Recheck =>
+      take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });
+    expect(undoing('Undoing', before)).toMatchObject({ need: 'act' });
+    expect(take(back)).toMatchObject({ need: 'act' });
+    expect(undoing('UndoFailed', after)).toEqual(later('the rollout has ended: UndoFailed'));
+    expect(take({ ...back, spec: { template: OLD_TEMPLATE } })).toEqual(later('the template has changed'));
+  });
+});
+
+describe('a VMI that is to restart for what it has read', () => {
+  const it = held(fresh(1), 'restart', { from: NEW, vmi: 'the old one' });
+  const asked = { rollout: { onConfigChange: 'Restart' } } as const;
+  const taken = (uid: string, spec: Partial<PoolSpec> = asked): Recheck =>
+    take({ held: it, vm: fresh(1), vmi: { uid }, spec });
+
+  test('restarts, and is known by its UID: any other has restarted since', () => {
+    expect(taken('the old one')).toMatchObject({ need: 'act', writes: false, restarts: { uid: 'the old one' } });
+    expect(taken('a new one')).toEqual({ need: 'nothing' });
+  });
+
+  test('is left alone if its pool no longer asks for that', () => {
+    expect(taken('the old one', {})).toEqual(later('its pool leaves it with what it has read'));
+  });
+});
+
+const evacuation = (attempt: number) => ({
+  attempt,
+  state: 'Failed' as const,
+  ended: 1,
+  failures: 1,
+  since: null,
+  begunAt: null,
+  endedAt: null,
+  whyFailed: null,
+});
+
+describe('a VMI that is to get a new pod by a migration', () => {
+  const migration = { vmi: 'uid-of-vmi', attempt: 2 };
+  const spec: Partial<PoolSpec> = { updateStrategy: { proactive: { outdatedPods: 'Migrate' } } };
+  const vmi = { uid: migration.vmi, revision: NEW, evacuation: evacuation(1) };
+  const moved = (fields: Fields = {}) =>
+    recheckMigration(
+      inputOf({
+        held: held(old(1), 'migrate', { from: NEW, migration }),
+        vm: fresh(1),
+        spec,
+        ...fields,
+        vmi: { ...vmi, ...fields.vmi },
+      }),
+    );
+
+  test('is migrated', () => expect(moved()).toMatchObject({ need: 'act', vmi: { uid: migration.vmi } }));
+
+  test.each<[string, Fields, object]>([
+    ['whose VM has left', { vm: null }, { need: 'gone' }],
+    ['whose VM is another', { vm: fresh(1, { uid: 'another' }) }, { need: 'gone' }],
+    ['that has started since', { vmi: { uid: 'another' } }, { need: 'nothing' }],
+    ['that its batch has migrated, in vain', { vmi: { evacuation: evacuation(2) } }, { need: 'nothing' }],
+    ['whose VM is stopped', { vm: fresh(1, HALTED) }, { need: 'nothing' }],
+    [
+      'whose migrations were forgotten',
+      { vmi: { evacuation: null } },
+      later('its earlier migrations are not known any more'),
+    ],
+    ['whose VM has another spec by now', { vm: old(1) }, later(`its spec is of revision ${OLD} by now`)],
+    ['whose pool is paused', { spec: { ...spec, paused: true } }, later('spec.paused is true')],
+    ['that migrates', { vmi: { migration: { name: 'm', phase: 'Running' } } }, later('it migrates')],
+  ])('is left alone: %s', (_title, fields, expected) => expect(moved(fields)).toEqual(expected));
+});
+
+test('a VMI of the revision restarts for its pod only if the pool restarts VMs for that', () => {
+  const forPod = {
+    held: held(old(1), 'restart', { from: NEW, vmi: 'uid-of-vmi' }),
+    vm: fresh(1),
+    vmi: { uid: 'uid-of-vmi', revision: NEW },
+  };
+  const under = (outdatedPods: OutdatedPods) =>
+    take({ ...forPod, spec: { updateStrategy: { proactive: { outdatedPods } } } });
+  expect([under('Restart'), under('MigrateOrRestart')]).toMatchObject([{ need: 'act' }, { need: 'act' }]);
+  const why = 'its pool leaves it with what it has read';
+  expect([under('Report'), under('Migrate')]).toEqual([later(why), later(why)]);
+});

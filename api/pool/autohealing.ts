@@ -49,7 +49,7 @@ export const Autohealing = z
     preserveStorage: z
       .boolean()
       .describe(
-        'Whether the disks of a VM that is replaced are kept. By default those of VMs that have run well before are.',
+        'Whether the disks of a VM that is replaced are kept. By default they are, unless it is certain that the VM never ran.',
       )
       .exactOptional(),
   })

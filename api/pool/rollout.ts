@@ -62,12 +62,16 @@ export const Rollout = z
     minReadySeconds: WholeNumber.min(0)
       .describe('How long a VM must be ready to count as well. 0 by default.')
       .exactOptional(),
-    progressDeadlineSeconds: WholeNumber.min(1).describe('How long a batch may take. 600 by default.').exactOptional(),
+    progressDeadlineSeconds: WholeNumber.min(1)
+      .describe('How long each VM may take, from when it goes down, until it is well. 600 by default.')
+      .exactOptional(),
     onFailure: z
       .enum(['Pause', 'Undo', 'Continue'])
       .describe('What happens when more than maxFailures VMs fail. Pause by default.')
       .exactOptional(),
-    maxFailures: WholeNumber.min(0).describe('How many VMs may miss their deadline. 0 by default.').exactOptional(),
+    maxFailures: WholeNumber.min(0)
+      .describe('How many VMs may fail, apart from those that were down before. 0 by default.')
+      .exactOptional(),
     onConfigChange: z
       .enum(['Ignore', 'Restart'])
       .describe(

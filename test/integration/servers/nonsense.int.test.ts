@@ -140,7 +140,7 @@ test('whatever is sent to a pool, a batch and the watch, they answer and go on w
   await pool.workflow.signal('resume');
   await batch.signal<unknown[]>('supersede', deep(1_000));
   const outcomes = (await batch.result()) as { end: string }[];
-  // Whether the second VM was about to be begun with is a matter of moments.
+  // The second VM was given back if the batch has heard of the pause, and is superseded otherwise.
   const ends = outcomes.map(({ end }) => end);
   expect(ends).toContain('Superseded');
   expect(['NotBegun', 'Superseded']).toEqual(expect.arrayContaining(ends));

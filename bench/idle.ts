@@ -1,5 +1,5 @@
 import { VirtualMachinePools } from '../api/resources.ts';
-import { poolIdOf } from '../workflows/messages.ts';
+import { poolIdOf } from '../workflows/lib/messages.ts';
 import { cpuOf } from './measure.ts';
 import { onStack } from './stack.ts';
 

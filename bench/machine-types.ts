@@ -11,8 +11,8 @@ import type { VirtualMachine } from '../decisions/views/from-object/vm.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { vmOwner } from '../simulator/store/vm-owner.ts';
+import { abort, taskQueueOf, transitionIdOf, transitionProgress } from '../workflows/lib/messages.ts';
 import type { MachineTypeTransitionInput } from '../workflows/machine-types/machine-type-transition.ts';
-import { abort, taskQueueOf, transitionIdOf, transitionProgress } from '../workflows/messages.ts';
 import { CONNECTIONS, cpuOf, each, median, memoryOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 

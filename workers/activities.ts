@@ -1,8 +1,8 @@
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
-import { DisruptionClaims } from '../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../activities/disruption-budget/disruption-claims.ts';
 import { createDrainActivities } from '../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
-import { createHealActivities } from '../activities/healing/replace-vm.ts';
+import { createHealActivities } from '../activities/healing/heal-vm.ts';
 import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
 import { createOperationActivities } from '../activities/operations/operations.ts';

@@ -7,7 +7,7 @@ import { VirtualMachinePools } from '../api/resources.ts';
 import type { VmiView } from '../decisions/views/vmi.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
-import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/messages.ts';
+import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/lib/messages.ts';
 import { createActivities } from './activities.ts';
 import type { WorkerConfig } from './config.ts';
 import { loadDataConverter } from './data-converter.ts';

@@ -6,4 +6,4 @@ export { pool } from './pool/pool.ts';
 export { vmiReplicaSet, replicaSet } from './replica-sets/replica-set.ts';
 export { powerVms } from './power/power-vms.ts';
 export { updateBatch } from './rollout/update-batch.ts';
-export { watch } from './watch.ts';
+export { watch } from './watch/watch.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import { serverLost, workerStopping } from '../lib/shutdown.ts';
-import type { CacheChange } from './cache-change.ts';
 import type { ClusterCache } from './cluster-cache.ts';
+import type { CacheChange } from './objects/cache-change.ts';
 
 /** An object that has changed. */
 export interface Changed {

@@ -7,7 +7,7 @@ import { REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template
 import { contentView, type ContentView } from '../../decisions/views/from-object/content.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
-import { firstSeen, judged, type Known } from './content-history.ts';
+import { firstSeen, judged, type Known } from './judged-content.ts';
 
 type Kind = OwnReference['kind'];
 const KINDS = Object.keys(REFERENCE_RESOURCES) as Kind[];

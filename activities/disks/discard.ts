@@ -10,9 +10,9 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound, ignoreStale, type KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { liveVm } from '../lib/live-vm.ts';
-import type { Acted } from '../lib/try-each.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
+import { liveVm } from '../owners/live-vm.ts';
+import type { Acted } from '../owners/try-each.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { diskHeld } from './disk-held.ts';
 

@@ -19,8 +19,8 @@ import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { liveVm } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import { liveVm } from '../owners/live-vm.ts';
 import { diskHeld } from './disk-held.ts';
 import { stateClaimsOf } from './state-claims.ts';
 

@@ -4,7 +4,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { isNotDone, KubeError } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../owners/types.ts';
-import type { DisruptionClaims } from './places.ts';
+import type { DisruptionClaims } from './disruption-claims.ts';
 
 /** What is to be disrupted, as the caller has seen it last. */
 export interface InPlaceTarget {

@@ -14,8 +14,8 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
+import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
-import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /** Why a VM is not begun with now. */

@@ -18,8 +18,8 @@ import { isRefusal, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { keepSharedDisks } from '../disks/shared-disks.ts';
 import { recordEvent } from '../lib/events.ts';
-import { liveVm } from '../lib/live-vm.ts';
 import { knownPool } from '../owners/live-owner.ts';
+import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { lastEvents } from './last-events.ts';
 

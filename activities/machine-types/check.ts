@@ -14,7 +14,7 @@ import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { liveVm } from '../lib/live-vm.ts';
+import { liveVm } from '../owners/live-vm.ts';
 import type { TransitionContext, TransitionContexts, TransitionRequest } from './context.ts';
 import { resultingType } from './dry-run.ts';
 import { missingRights, rightsFor } from './rights.ts';

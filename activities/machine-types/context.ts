@@ -4,8 +4,8 @@ import { transitionRules, type TransitionRules } from '../../decisions/machine-t
 import { TransitionNeeds, type Fleet } from '../../decisions/machine-types/needs.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { snapshotOfVms } from '../power/vm-power.ts';
 import { looksTheSame, ownerName, vmisOn } from '../watch/affected-pools.ts';
 import { isTransitionId, OtherTransitions } from './other-transitions.ts';

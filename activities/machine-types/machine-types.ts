@@ -3,7 +3,7 @@ import type { WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { DisruptionClaims } from '../disruption-budget/places.ts';
+import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionObservation } from './await.ts';

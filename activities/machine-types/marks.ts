@@ -8,8 +8,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { liveVm } from '../lib/live-vm.ts';
 import { slowStart } from '../lib/slow-start.ts';
+import { liveVm } from '../owners/live-vm.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 
 const TRIES = 5;

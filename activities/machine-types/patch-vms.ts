@@ -20,7 +20,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isRefusal, isTransient } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { liveVm } from '../lib/live-vm.ts';
+import { liveVm } from '../owners/live-vm.ts';
 import type { TransitionContext } from './context.ts';
 import { recordTypeChange } from './events.ts';
 

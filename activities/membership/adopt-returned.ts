@@ -26,10 +26,10 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { liveVm } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach, type Acted } from '../lib/try-each.ts';
 import { livePool } from '../owners/live-owner.ts';
+import { liveVm } from '../owners/live-vm.ts';
+import { tryEach, type Acted } from '../owners/try-each.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { RoleRecord } from './role-record.ts';
 

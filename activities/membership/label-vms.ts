@@ -14,12 +14,12 @@ import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { liveVm } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { outcomeOf, tryEach, type Acted } from '../lib/try-each.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
+import { liveVm } from '../owners/live-vm.ts';
+import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 import type { PoolKey } from '../owners/types.ts';
-import { letGoOn } from '../standby/pause.ts';
+import { letGoOn } from '../power/pause.ts';
 
 export interface LabelOptions {
   client: KubeClient;

@@ -14,11 +14,11 @@ import type { MemberRole, VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { recordEvent } from '../lib/events.ts';
-import { liveVm } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { outcomeOf, tryEach, type Acted } from '../lib/try-each.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
+import { liveVm } from '../owners/live-vm.ts';
+import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /** The status of a busy pool is written often. */

@@ -4,10 +4,10 @@ import { controllerOf } from '../../api/objects.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { finishKeepingDisks, isHeld } from '../disks/leave.ts';
-import { liveVm } from '../lib/live-vm.ts';
-import { outcomeOf, tryEach, type Acted } from '../lib/try-each.ts';
+import { finishKeepingDisks, isHeld } from '../disks/keep-disks.ts';
 import { livePool } from '../owners/live-owner.ts';
+import { liveVm } from '../owners/live-vm.ts';
+import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /**

@@ -4,8 +4,8 @@ import type { OperationRef } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 
 /** Returns the operation as the API server has it; undefined if it is deleted, or another has taken its name. */
 export async function liveOperation(

@@ -8,8 +8,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { liveMember } from '../lib/live-vm.ts';
 import { kindOfOwner } from './kinds.ts';
+import { liveMember } from './live-vm.ts';
 import type { OwnerKey } from './types.ts';
 
 export interface OwnedVm {

@@ -3,7 +3,7 @@ import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { DisruptionClaims } from '../disruption-budget/places.ts';
+import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { disrupt } from '../disruption/wave.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';

@@ -6,7 +6,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { Place } from '../disruption-budget/in-place.ts';
-import { askKubeVirt } from './subresource.ts';
+import { askKubeVirt } from './ask-kubevirt.ts';
 
 /** Run strategies under which KubeVirt starts a VM again by itself when its VMI is deleted. */
 const COMES_BACK = new Set(['Always', 'Once']);

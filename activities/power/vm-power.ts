@@ -19,15 +19,15 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
+import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { ActRefused, actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
-import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { Refusals } from '../disruption/refusals.ts';
 import { recordVmEvent } from '../lib/events.ts';
-import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
+import { liveVmWithVmi } from '../owners/live-vm.ts';
+import { askKubeVirt } from './ask-kubevirt.ts';
 import { restartVm } from './restart-vm.ts';
-import { askKubeVirt } from './subresource.ts';
 
 const TRY_AGAIN_MS = 100;
 

@@ -12,11 +12,11 @@ import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { liveMember } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach, type Acted } from '../lib/try-each.ts';
 import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
 import { knownSet, liveOwner } from '../owners/live-owner.ts';
+import { liveMember } from '../owners/live-vm.ts';
+import { tryEach, type Acted } from '../owners/try-each.ts';
 import { nothingDone, type Done } from '../owners/types.ts';
 import type { ReplicaSetKey } from './types.ts';
 

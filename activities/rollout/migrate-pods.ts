@@ -6,8 +6,8 @@ import { isConflict } from '../../kubernetes/errors.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { isHeld, Migrations } from '../drain/migrations.ts';
-import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
+import { liveVmWithVmi } from '../owners/live-vm.ts';
 import { VmTargets } from './vm-targets.ts';
 import type { VmUpdaterOptions } from './vm-updater.ts';
 

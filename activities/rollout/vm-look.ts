@@ -8,8 +8,8 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { RightVm } from '../drift/right-vm.ts';
-import { liveVm, liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
+import { liveVm, liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { VmTargets } from './vm-targets.ts';
 

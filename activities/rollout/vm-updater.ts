@@ -19,12 +19,12 @@ import { waitForObservedGeneration } from '../cache/wait-for-observed-generation
 import { isDiskHeld } from '../disks/disk-held.ts';
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
+import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actInPlace, NO_PLACE, type Acted, type NoPlace, type Place } from '../disruption-budget/in-place.ts';
-import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import type { Aside } from '../disruption/method.ts';
 import { refuseDrift } from '../drift/right-vm.ts';
-import { deleteVm } from '../owners/delete-member.ts';
+import { deleteVm } from '../members/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';

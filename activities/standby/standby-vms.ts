@@ -14,15 +14,15 @@ import { powerOf } from '../../decisions/views/run-strategy.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import type { Acted } from '../lib/try-each.ts';
 import { RoleRecord } from '../membership/role-record.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
+import { liveVmWithVmi } from '../owners/live-vm.ts';
+import type { Acted } from '../owners/try-each.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
+import { askForPause } from '../power/pause.ts';
 import type { Revisions } from '../rollout/revisions.ts';
-import { askForPause } from './pause.ts';
 
 export interface StandbyOptions {
   client: KubeClient;

@@ -3,8 +3,8 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { SettleAct, Target } from '../../decisions/owners/steps.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { tryEach } from '../lib/try-each.ts';
 import { knownPool } from '../owners/live-owner.ts';
+import { tryEach } from '../owners/try-each.ts';
 import type { Done, PoolKey } from '../owners/types.ts';
 import { StandbyVms, type StandbyOptions } from './standby-vms.ts';
 

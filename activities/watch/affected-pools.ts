@@ -11,8 +11,8 @@ import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { isAbout } from '../configuration/contents.ts';
 
 /** Returns `namespace/name` of a pool or a replica set. */

@@ -4,8 +4,8 @@ import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '..
 import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import {
   distinct,
   ownerName,

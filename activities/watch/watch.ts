@@ -7,8 +7,8 @@ import { containedVmiSetPlan, containedReplicaSetPlan } from '../../decisions/re
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { vmiSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
 import { rejectOnServerLost, rejectOnShutdown } from '../lib/shutdown.ts';
 import { ownerName, affectedPools } from './affected-pools.ts';

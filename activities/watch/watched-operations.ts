@@ -1,7 +1,7 @@
 import { needsWorkflow } from '../../decisions/operations/lifetime.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import type { Signals, Watched } from './watched.ts';
 
 /** Operations that have not ended, or are to be deleted after that: each has a workflow of its own. */

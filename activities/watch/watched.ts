@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { OwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { CacheChange } from '../cache/cache-change.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 
 /** Tells the workflow of a pool, a replica set or an operation, of which `uid` is the UID. */
 type Notify = (

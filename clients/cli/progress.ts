@@ -1,6 +1,6 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import type { Stored } from '../../api/objects.ts';
-import type { ReplicaSetProgress } from '../../workflows/messages.ts';
+import type { ReplicaSetProgress } from '../../workflows/lib/messages.ts';
 import type { Owner } from '../owners/objects.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';

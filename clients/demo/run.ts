@@ -5,7 +5,7 @@ import type { Stack } from '../../dev/embedded-stack.ts';
 import { exportLines } from '../../dev/environment.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
 import { startStack } from '../../dev/stack.ts';
-import { poolIdOf } from '../../workflows/messages.ts';
+import { poolIdOf } from '../../workflows/lib/messages.ts';
 import { applyOne, rehearse } from '../apply/apply.ts';
 import { planOf } from '../apply/plan.ts';
 import { Failure } from '../cli/failure.ts';

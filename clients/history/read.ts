@@ -1,6 +1,6 @@
 import type { Act } from '../../decisions/history/act.ts';
-import type { PoolRef } from '../../workflows/ids.ts';
-import { acts as recorded } from '../../workflows/messages.ts';
+import type { PoolRef } from '../../workflows/lib/ids.ts';
+import { acts as recorded } from '../../workflows/lib/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
 import { note } from '../cli/output.ts';

@@ -31,7 +31,7 @@ export async function recordAct(
 ): Promise<void> {
   if (!(await session.knowsTemporal())) return;
   const [{ record }, { isWorkflowNotFound }] = await Promise.all([
-    import('../../workflows/messages.ts'),
+    import('../../workflows/lib/messages.ts'),
     import('../session/temporal.ts'),
   ]);
   try {

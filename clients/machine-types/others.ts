@@ -1,5 +1,5 @@
 import type { VmView } from '../../decisions/views/vm.ts';
-import { transitionIdOf } from '../../workflows/messages.ts';
+import { transitionIdOf } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import { isRunning } from '../runs/meant.ts';
 import type { Session } from '../session/session.ts';

@@ -1,5 +1,5 @@
 import { type TransitionProgress, transitionOutline } from '../../decisions/machine-types/transition.ts';
-import { transitionIdOf, transitionProgress } from '../../workflows/messages.ts';
+import { transitionIdOf, transitionProgress } from '../../workflows/lib/messages.ts';
 import type { RunKind } from '../runs/kind.ts';
 
 /** What lists show of a transition. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import type { RunProgress } from '../../decisions/runs/progress.ts';
-import { DroverPhase } from '../../workflows/search-attributes.ts';
+import { DroverPhase } from '../../workflows/lib/search-attributes.ts';
 import { ageOf, note, print, table } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import type { Session } from '../session/session.ts';

@@ -1,4 +1,4 @@
-import { abort, pause, resume } from '../../workflows/messages.ts';
+import { abort, pause, resume } from '../../workflows/lib/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { note } from '../cli/output.ts';
 import { missingWorkers } from '../session/missing-workers.ts';

@@ -1,4 +1,4 @@
-import { taskQueueOf } from '../../workflows/messages.ts';
+import { taskQueueOf } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from './session.ts';
 

@@ -1,4 +1,4 @@
-import { watchIdOf } from '../../workflows/messages.ts';
+import { watchIdOf } from '../../workflows/lib/messages.ts';
 import { note } from '../cli/output.ts';
 import type { Session } from './session.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SearchAttributeType } from '@temporalio/common';
-import { searchAttributes } from '../../workflows/search-attributes.ts';
+import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { GrpcCode, grpcCodeOf, type Temporal } from '../session/temporal.ts';
 

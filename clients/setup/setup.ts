@@ -1,5 +1,5 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { searchAttributes } from '../../workflows/search-attributes.ts';
+import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
 import type { Temporal } from '../session/temporal.ts';
 import { applyCrds, applyPolicies } from './crds.ts';
 import { missingSearchAttributes, registerSearchAttributes } from './search-attributes.ts';

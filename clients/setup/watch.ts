@@ -1,7 +1,7 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { clusterUidOf } from '../../kubernetes/cluster-uid.ts';
 import { ClusterNameTaken, ensureWatch } from '../../workers/watch/cluster-watch.ts';
-import { watchIdOf } from '../../workflows/messages.ts';
+import { watchIdOf } from '../../workflows/lib/messages.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Temporal } from '../session/temporal.ts';
 

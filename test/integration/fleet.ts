@@ -15,7 +15,7 @@ import type { Stack } from '../../dev/embedded-stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import { watchIdOf } from '../../workflows/messages.ts';
+import { watchIdOf } from '../../workflows/lib/messages.ts';
 import { GivenStack } from '../cluster/given/given-stack.ts';
 import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';

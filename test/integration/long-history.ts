@@ -1,6 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { expect } from 'vitest';
-import { pause } from '../../workflows/messages.ts';
+import { pause } from '../../workflows/lib/messages.ts';
 import { until } from './fleet.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VirtualMachineOperations, VirtualMachines } from '../../api/resources.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import { operationIdOf } from '../../workflows/messages.ts';
+import { operationIdOf } from '../../workflows/lib/messages.ts';
 import { startRecorder } from './recorder.ts';
 
 /**

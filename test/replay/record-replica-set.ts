@@ -9,7 +9,7 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import { ownerIdOf } from '../../workflows/messages.ts';
+import { ownerIdOf } from '../../workflows/lib/messages.ts';
 import { startRecorder } from './recorder.ts';
 
 /**

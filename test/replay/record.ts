@@ -14,7 +14,6 @@ import type { Pool } from '../../clients/pool/objects.ts';
 import { userOf } from '../../clients/session/requester.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import type { machineTypeTransition } from '../../workflows/machine-types/machine-type-transition.ts';
 import {
   healVmIdOf,
   pause,
@@ -27,7 +26,8 @@ import {
   transitionProgress,
   updateBatchIdOf,
   watchIdOf,
-} from '../../workflows/messages.ts';
+} from '../../workflows/lib/messages.ts';
+import type { machineTypeTransition } from '../../workflows/machine-types/machine-type-transition.ts';
 import type { powerVms } from '../../workflows/power/power-vms.ts';
 import { rolloutRequest } from '../requests.ts';
 import { startRecorder } from './recorder.ts';

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { HealActivities } from '../../activities/healing/replace-vm.ts';
+import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { Done } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { ToldBatches } from '../../activities/rollout/told-batches.ts';

@@ -6,8 +6,8 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, vi } from 'vitest';
 import { defaultCache } from '../../dev/paths.ts';
-import { taskQueueOf, waitQueueOf, type PoolRef } from '../../workflows/messages.ts';
-import { searchAttributes } from '../../workflows/search-attributes.ts';
+import { taskQueueOf, waitQueueOf, type PoolRef } from '../../workflows/lib/messages.ts';
+import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
 import { resolveTestServer } from '../tools/test-server.ts';
 
 /** How often to try to start the server. Temporal gives it 5 s to answer, which Java may miss on a busy machine. */

@@ -12,7 +12,7 @@ import {
   updateBatchIdOf,
   type PoolProgress,
   type PoolRef,
-} from '../../workflows/messages.ts';
+} from '../../workflows/lib/messages.ts';
 import type { pool } from '../../workflows/pool/pool.ts';
 import { FakeCluster } from './fake-cluster.ts';
 import { soon, type TimeSkippingServer } from './time-skipping.ts';

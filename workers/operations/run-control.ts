@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 import type { RunControl } from '../../activities/operations/run-control.ts';
 import type { PowerProgress } from '../../decisions/power/progress.ts';
-import { abort, operationIdOf, operationRunIdOf, pause, powerProgress, resume } from '../../workflows/messages.ts';
+import { abort, operationIdOf, operationRunIdOf, pause, powerProgress, resume } from '../../workflows/lib/messages.ts';
 
 const SIGNALS = { pause, resume, abort };
 

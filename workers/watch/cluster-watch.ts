@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { NamespaceNotFoundError, TypedSearchAttributes } from '@temporalio/common';
-import { taskQueueOf, watchIdOf } from '../../workflows/messages.ts';
-import { DroverCluster } from '../../workflows/search-attributes.ts';
+import { taskQueueOf, watchIdOf } from '../../workflows/lib/messages.ts';
+import { DroverCluster } from '../../workflows/lib/search-attributes.ts';
 import type { WatchRun } from './put-back.ts';
 
 /** A cluster, by drover's name for it and by the UID of its kube-system namespace. */

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { ChildSignals, LostChild } from '../../activities/watch/lost-children.ts';
-import { childLost, poolOfChild } from '../../workflows/messages.ts';
+import { childLost, poolOfChild } from '../../workflows/lib/messages.ts';
 
 /** How the workflows of pools hear that a batch or an attempt was ended from outside. */
 export const childSignals: ChildSignals = {

@@ -1,9 +1,9 @@
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from '@temporalio/client';
 import type { Signals } from '../../activities/watch/watched.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { changed, operationIdOf, taskQueueOf, type OperationKey } from '../../workflows/messages.ts';
+import { changed, operationIdOf, taskQueueOf, type OperationKey } from '../../workflows/lib/messages.ts';
+import { DroverCluster, DroverNamespace } from '../../workflows/lib/search-attributes.ts';
 import type { operation } from '../../workflows/operations/operation.ts';
-import { DroverCluster, DroverNamespace } from '../../workflows/search-attributes.ts';
 
 /** How the workflows of operations hear of changes. */
 export const operationSignals: Signals = {

@@ -8,11 +8,11 @@ import type { SignalDefinition } from '@temporalio/common';
 import type { Signals } from '../../activities/watch/watched.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { OWNER_WORKFLOWS } from '../../workflows/ids.ts';
-import { changed, ownerIdOf, taskQueueOf, type PoolRef } from '../../workflows/messages.ts';
+import { OWNER_WORKFLOWS } from '../../workflows/lib/ids.ts';
+import { changed, ownerIdOf, taskQueueOf, type PoolRef } from '../../workflows/lib/messages.ts';
+import { DroverCluster, DroverNamespace, DroverPool, DroverReplicaSet } from '../../workflows/lib/search-attributes.ts';
 import type { pool } from '../../workflows/pool/pool.ts';
 import type { replicaSet } from '../../workflows/replica-sets/replica-set.ts';
-import { DroverCluster, DroverNamespace, DroverPool, DroverReplicaSet } from '../../workflows/search-attributes.ts';
 
 const SINGLETON = {
   workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,

@@ -10,16 +10,16 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
-import type { HealActivities } from '../../activities/healing/replace-vm.ts';
+import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { PoolKey } from '../../activities/owners/types.ts';
 import type { AttemptEnd, AttemptId, PlannedAttempt, Removed } from '../../decisions/healing/attempt.ts';
 import { healingDelayMs } from '../../decisions/healing/backoff.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import { attemptEnded, attemptWaiting, poolIdOf, type PoolRef } from '../messages.ts';
-import { waitingActivities } from '../queues.ts';
-import { DroverPhase } from '../search-attributes.ts';
+import { attemptEnded, attemptWaiting, poolIdOf, type PoolRef } from '../lib/messages.ts';
+import { waitingActivities } from '../lib/queues.ts';
+import { DroverPhase } from '../lib/search-attributes.ts';
 
 export interface HealVmInput {
   ref: PoolRef;

@@ -6,9 +6,11 @@ import {
   isCancellation,
   log,
   ParentClosePolicy,
+  proxyActivities,
   sleep,
   startChild,
 } from '@temporalio/workflow';
+import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
 import { attemptIdOf, type AttemptId, type PlannedAttempt } from '../../decisions/healing/attempt.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
@@ -16,15 +18,17 @@ import { takenOver, withAsk, type HealingAsk, type HealingState } from '../../de
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import { onSignal } from '../handlers.ts';
 import type { Journal } from '../history/journal.ts';
-import { attemptEnded, attemptWaiting, healVmIdOf, type PoolRef } from '../messages.ts';
+import { onSignal } from '../lib/handlers.ts';
+import { attemptEnded, attemptWaiting, healVmIdOf, type PoolRef } from '../lib/messages.ts';
+import type { ChildEnd } from '../lib/payloads.ts';
+import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../lib/search-attributes.ts';
 import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
-import type { ChildEnd } from '../payloads.ts';
-import { recordHealing } from '../pool/steps.ts';
-import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../search-attributes.ts';
+import { FEW_WRITES } from '../owners/steps.ts';
 import type { healVm } from './heal-vm.ts';
+
+const { recordHealing } = proxyActivities<HealActivities>(FEW_WRITES);
 
 export interface HealingsOptions {
   ref: PoolRef;

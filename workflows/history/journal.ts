@@ -12,9 +12,9 @@ import {
   type BegunAct,
   type OpenActs,
 } from '../../decisions/history/act.ts';
-import { onQuery, onSignal } from '../handlers.ts';
-import { acts, record } from '../messages.ts';
-import type { RequestPayload } from '../payloads.ts';
+import { onQuery, onSignal } from '../lib/handlers.ts';
+import { acts, record } from '../lib/messages.ts';
+import type { RequestPayload } from '../lib/payloads.ts';
 
 /** How many more acts there are when those are dropped that are too old. */
 const DROPPED_AFTER = 100;

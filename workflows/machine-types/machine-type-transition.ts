@@ -23,14 +23,14 @@ import {
   transitionOutline,
 } from '../../decisions/machine-types/transition.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
-import { onQuery } from '../handlers.ts';
 import { Journal } from '../history/journal.ts';
-import { transitionProgress } from '../messages.ts';
-import { waitingActivities } from '../queues.ts';
+import { onQuery } from '../lib/handlers.ts';
+import { transitionProgress } from '../lib/messages.ts';
+import { waitingActivities } from '../lib/queues.ts';
+import { DroverCluster } from '../lib/search-attributes.ts';
 import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
 import { Run } from '../runs/run.ts';
-import { DroverCluster } from '../search-attributes.ts';
 import { awaitWords, CHECK, PREFLIGHT } from './details.ts';
 import { actOf, recordChanges } from './records.ts';
 import { begun, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';

@@ -17,11 +17,11 @@ import { summary } from '../../decisions/lib/summary.ts';
 import type { RunInput } from '../../decisions/operations/run-input.ts';
 import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
-import { onSignal } from '../handlers.ts';
-import { changed, operationRunIdOf, type OperationKey } from '../messages.ts';
+import { onSignal } from '../lib/handlers.ts';
+import { changed, operationRunIdOf, type OperationKey } from '../lib/messages.ts';
+import { waitingActivities } from '../lib/queues.ts';
+import { DroverCluster, DroverPhase } from '../lib/search-attributes.ts';
 import type { powerVms } from '../power/power-vms.ts';
-import { waitingActivities } from '../queues.ts';
-import { DroverCluster, DroverPhase } from '../search-attributes.ts';
 
 const { beginOperation, deleteOperation } = proxyActivities<OperationActivities>({
   startToCloseTimeout: '10m',

@@ -7,7 +7,7 @@ import {
   type Failure,
   type FailureReason,
 } from '../../decisions/owners/failures.ts';
-import type { RecentError } from '../messages.ts';
+import type { RecentError } from '../lib/messages.ts';
 import type { OperationKind } from './in-flight.ts';
 
 /** Failures for one reason. */

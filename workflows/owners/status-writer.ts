@@ -1,5 +1,6 @@
-import { CancelledFailure, sleep } from '@temporalio/workflow';
+import { CancelledFailure, proxyActivities, sleep } from '@temporalio/workflow';
 import type { OwnerKey } from '../../activities/owners/types.ts';
+import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
@@ -7,9 +8,11 @@ import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { OwnerEvent } from '../../decisions/owners/events.ts';
-import { writeStatus } from '../pool/steps.ts';
 import type { FailureBackoff } from './failure-backoff.ts';
 import type { InFlight } from './in-flight.ts';
+import { MANY_WRITES } from './steps.ts';
+
+const { writeStatus } = proxyActivities<PoolActivities>(MANY_WRITES);
 
 /** While VMs come and go, the least time between two writes of the status. */
 const GAP_MS = 500;

@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
-import type { Acted, RefusedType } from '../../activities/lib/try-each.ts';
+import type { Acted, RefusedType } from '../../activities/owners/try-each.ts';
 import type { Done, OwnerKey, Refused } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ActEnd, BegunAct } from '../../decisions/history/act.ts';
@@ -29,12 +29,17 @@ export const ON_VMS = {
   retry: { initialInterval: '500ms', maximumInterval: '30s', maximumAttempts: 4 },
 } as const;
 
-const { deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>(ON_VMS);
-const { setFinalizer, keepReplicas, noteUid } = proxyActivities<PoolActivities>({
+/** Options of an activity that makes a few writes. Its owner reports a longer failure, and plans the write again. */
+export const FEW_WRITES = {
   startToCloseTimeout: '60s',
-  // A longer failure is the owner's to report.
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
-});
+} as const;
+
+/** The same for an activity that makes more writes than a minute may suffice for. */
+export const MANY_WRITES = { ...FEW_WRITES, startToCloseTimeout: '5m', heartbeatTimeout: '10s' } as const;
+
+const { deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>(ON_VMS);
+const { setFinalizer, keepReplicas, noteUid } = proxyActivities<PoolActivities>(FEW_WRITES);
 
 type KeptReplicas = Extract<PoolStep, { kind: 'keepReplicas' }>;
 

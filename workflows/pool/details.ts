@@ -3,6 +3,7 @@ import { formatAllNotReplaced } from '../../decisions/healing/format.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatFailure, formatRequest } from '../../decisions/runs/report.ts';
+import { activityDetails } from '../owners/details.ts';
 import type { FailureBackoff } from '../owners/failure-backoff.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
 
@@ -27,22 +28,6 @@ export function poolDetails(
   ]
     .filter((line) => line !== '')
     .join('\n\n');
-}
-
-/** Returns what the details of pools and replica sets end with; the first line is about the next try, or empty. */
-export function activityDetails(
-  doing: readonly string[],
-  { state: { recentErrors }, retryAt }: Pick<FailureBackoff, 'state' | 'retryAt'>,
-  byState: Record<string, number>,
-  members: 'VMs' | 'VMIs' = 'VMs',
-): string[] {
-  const states = Object.entries(byState).map(([state, count]) => `${count} ${state}`);
-  return [
-    retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
-    ...recentErrors.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${escapeMarkdown(message)}`),
-    ...doing.map((reason) => `- ${reason}`),
-    states.length === 0 ? '' : `${members}: ${states.join(', ')}`,
-  ];
 }
 
 function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsState['batches']): string[] {

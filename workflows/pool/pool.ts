@@ -11,13 +11,13 @@ import { summary } from '../../decisions/lib/summary.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import { actOfRequest } from '../../decisions/requests/events.ts';
 import { Evacuations } from '../drain/evacuations.ts';
-import { onQuery, onSignal } from '../handlers.ts';
 import { Healings } from '../healing/healings.ts';
-import { childLost, progress, type PoolProgress, type PoolRef } from '../messages.ts';
+import { onQuery, onSignal } from '../lib/handlers.ts';
+import { childLost, progress, type PoolProgress, type PoolRef } from '../lib/messages.ts';
+import { DroverRevision } from '../lib/search-attributes.ts';
 import type { CarriedOwner, OwnerRequest } from '../owners/owner-plan.ts';
 import { OWNER_PROGRESS, OwnerRun } from '../owners/owner-run.ts';
 import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
-import { DroverRevision } from '../search-attributes.ts';
 import { poolDetails } from './details.ts';
 import { begin, type StepContext } from './steps.ts';
 

@@ -1,29 +1,30 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { DrainActivities } from '../../activities/drain/evacuate.ts';
-import type { HealActivities } from '../../activities/healing/replace-vm.ts';
+import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf } from '../../decisions/owners/failures.ts';
 import type { PoolStep } from '../../decisions/owners/steps.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
 import { carryOut, isOfMembers } from '../membership/steps.ts';
-import { beginKeptReplicas, beginRemoval, runOperation, tidy, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
+import {
+  beginKeptReplicas,
+  beginRemoval,
+  runOperation,
+  tidy,
+  MANY_WRITES,
+  FEW_WRITES,
+  ON_VMS,
+  type OwnerStepContext,
+} from '../owners/steps.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
 import { beginArrival, isArrival } from './arrivals.ts';
 
 const { deleteKeptDisks, unmarkKeptDisks } = proxyActivities<PoolActivities>(ON_VMS);
-export const { writeStatus, annotateRuns, clearNamedRemovals } = proxyActivities<PoolActivities & HealActivities>({
-  startToCloseTimeout: '5m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '500ms', maximumAttempts: 4 },
-});
-export const { createRevision, deleteRevisions, recordHealing, updatePodDisruptionBudget } = proxyActivities<
-  PoolActivities & HealActivities & DrainActivities
->({
-  startToCloseTimeout: '60s',
-  // What can't be written is left to the next plan.
-  retry: { initialInterval: '500ms', maximumAttempts: 4 },
-});
+const { annotateRuns, clearNamedRemovals } = proxyActivities<PoolActivities & HealActivities>(MANY_WRITES);
+const { createRevision, deleteRevisions, updatePodDisruptionBudget } = proxyActivities<
+  PoolActivities & DrainActivities
+>(FEW_WRITES);
 
 export interface StepContext extends OwnerStepContext {
   rollouts: Rollouts;

@@ -11,10 +11,10 @@ import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decision
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { isTripped, powerOutline, type PowerProgress } from '../../decisions/power/progress.ts';
 import { bytesOfRecords, noteFailure } from '../../decisions/power/size.ts';
-import { onQuery } from '../handlers.ts';
 import { Journal } from '../history/journal.ts';
-import { powerProgress } from '../messages.ts';
-import { actingActivities } from '../queues.ts';
+import { onQuery } from '../lib/handlers.ts';
+import { powerProgress } from '../lib/messages.ts';
+import { actingActivities } from '../lib/queues.ts';
 import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
 import { Run, type RunState } from '../runs/run.ts';

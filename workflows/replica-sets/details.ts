@@ -1,8 +1,8 @@
 import type { PlannedSet } from '../../activities/replica-sets/types.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { startFailure } from '../../decisions/replica-sets/start-backoff.ts';
+import { activityDetails } from '../owners/details.ts';
 import type { FailureBackoff } from '../owners/failure-backoff.ts';
-import { activityDetails } from '../pool/details.ts';
 
 /** Returns the Markdown that the Web UI shows for a replica set. */
 export function replicaSetDetails(

@@ -1,7 +1,7 @@
 import type { ActEnd, BegunAct } from '../../decisions/history/act.ts';
 import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import type { Journal } from '../history/journal.ts';
-import { updateBatchIdOf, type PoolRef } from '../messages.ts';
+import { updateBatchIdOf, type PoolRef } from '../lib/messages.ts';
 
 /** What a pool's workflow has on record of its batches: who updated which VM, and how that ended. */
 export class BatchRecords {

@@ -16,13 +16,13 @@ import type { Batch, UpdateOutcome, PlannedBatch } from '../../decisions/owners/
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { withAsk, type RolloutAsk } from '../../decisions/rollout/asks.ts';
 import { deferredAfter, type DeferredVm } from '../../decisions/rollout/state/deferred.ts';
-import { onSignal } from '../handlers.ts';
 import type { Journal } from '../history/journal.ts';
-import { batchEnded, pause, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
+import { onSignal } from '../lib/handlers.ts';
+import { batchEnded, pause, resume, supersede, updateBatchIdOf, type PoolRef } from '../lib/messages.ts';
+import type { BatchEnd, ChildEnd, RequestPayload } from '../lib/payloads.ts';
+import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../lib/search-attributes.ts';
 import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
-import type { BatchEnd, ChildEnd, RequestPayload } from '../payloads.ts';
-import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
 import { BatchRecords } from './batch-records.ts';
 import type { updateBatch } from './update-batch.ts';
 

@@ -22,10 +22,10 @@ import { summary } from '../../decisions/lib/summary.ts';
 import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { HOLDS_UP_MS } from '../../decisions/owners/room.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
-import { onSignal } from '../handlers.ts';
-import { batchEnded, poolIdOf, supersede, type PoolRef } from '../messages.ts';
-import { actingActivities, waitingActivities } from '../queues.ts';
-import { DroverPhase } from '../search-attributes.ts';
+import { onSignal } from '../lib/handlers.ts';
+import { batchEnded, poolIdOf, supersede, type PoolRef } from '../lib/messages.ts';
+import { actingActivities, waitingActivities } from '../lib/queues.ts';
+import { DroverPhase } from '../lib/search-attributes.ts';
 import { batchDetails, type BatchCounts } from './batch-details.ts';
 
 export interface UpdateBatchInput {

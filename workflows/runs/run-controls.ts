@@ -1,8 +1,8 @@
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { UserRequest, ControlledRun } from '../../decisions/runs/user-request.ts';
-import { onSignal } from '../handlers.ts';
-import { abort, pause, resume } from '../messages.ts';
-import type { RequestPayload } from '../payloads.ts';
+import { onSignal } from '../lib/handlers.ts';
+import { abort, pause, resume } from '../lib/messages.ts';
+import type { RequestPayload } from '../lib/payloads.ts';
 
 interface RunControlsOptions {
   /** What pausing and aborting mean here, for Temporal's Web UI. */

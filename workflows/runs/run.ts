@@ -7,7 +7,7 @@ import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { withNamespaces } from '../../decisions/runs/namespaces.ts';
 import type { ControlledRun } from '../../decisions/runs/user-request.ts';
 import type { Journal } from '../history/journal.ts';
-import { DroverNamespaces, DroverPhase } from '../search-attributes.ts';
+import { DroverNamespaces, DroverPhase } from '../lib/search-attributes.ts';
 import { RunControls } from './run-controls.ts';
 
 /** What every run hands to the next when its history has grown long: plain data. */

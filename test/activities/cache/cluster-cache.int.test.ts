@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { CacheChange } from '../../../activities/cache/cache-change.ts';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import type { CacheChange } from '../../../activities/cache/objects/cache-change.ts';
 import { POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { firstSeen, judged, type Known } from '../../../activities/configuration/content-history.ts';
+import { firstSeen, judged, type Known } from '../../../activities/configuration/judged-content.ts';
 import { isOlder } from '../../../decisions/configuration/content.ts';
 import type { ContentView } from '../../../decisions/views/from-object/content.ts';
 import type { ListOptions } from '../../../kubernetes/client.ts';

@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
-import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
 import type { WrittenStatus } from '../../../activities/owners/status.ts';
 import type { PoolKey } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
@@ -12,7 +12,7 @@ import type { OwnerEvent } from '../../../decisions/owners/events.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { aWorkerCache } from '../cache/worker-cache.ts';
-import { haltedVm } from './halted-vm.ts';
+import { haltedVm } from '../members/halted-vm.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 

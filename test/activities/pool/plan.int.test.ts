@@ -1,7 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { POOL_FINALIZER } from '../../../api/names.ts';

@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, test } from 'vitest';
-import { createReleaseActivities } from '../../../activities/owners/release-vms.ts';
+import { createReleaseActivities } from '../../../activities/members/release-vms.ts';
 import type { Done } from '../../../activities/owners/types.ts';
 import { createAdoptionActivities } from '../../../activities/replica-sets/adopt-vms.ts';
 import type { ReplicaSetKey } from '../../../activities/replica-sets/types.ts';

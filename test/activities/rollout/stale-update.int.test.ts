@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
-import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import type { Updated } from '../../../activities/rollout/update-request.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';

@@ -10,7 +10,7 @@ import { requesterStamp, requesterOf } from '../../../api/requested-by.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { poolIdOf, type PoolProgress } from '../../../workflows/messages.ts';
+import { poolIdOf, type PoolProgress } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { chaosProxy } from '../../integration/chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../../integration/fleet.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { poolIdOf } from '../../../workflows/messages.ts';
+import { poolIdOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
 import { drover, nowhere } from '../drover.ts';
 

@@ -14,7 +14,7 @@ import {
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { DataVolume } from '../../../simulator/types.ts';
 import type { healVm } from '../../../workflows/healing/heal-vm.ts';
-import { healVmIdOf, type poolIdOf } from '../../../workflows/messages.ts';
+import { healVmIdOf, type poolIdOf } from '../../../workflows/lib/messages.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { until, type TestFleet } from '../fleet.ts';
 import { templateOf, TestPool } from '../rollout/rollouts.ts';

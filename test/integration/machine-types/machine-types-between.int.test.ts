@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
-import { abort, pause } from '../../../workflows/messages.ts';
+import { abort, pause } from '../../../workflows/lib/messages.ts';
 import { soakTest } from '../../soak.ts';
 import type { Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';

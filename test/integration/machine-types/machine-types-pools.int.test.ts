@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { abort } from '../../../workflows/messages.ts';
+import { abort } from '../../../workflows/lib/messages.ts';
 import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';

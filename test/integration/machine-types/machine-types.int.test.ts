@@ -5,8 +5,8 @@ import {
   MACHINE_TYPE_TRANSITION_ANNOTATION,
 } from '../../../api/names.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { abort, pause, resume } from '../../../workflows/messages.ts';
-import { DroverCluster, DroverNamespaces, DroverPhase } from '../../../workflows/search-attributes.ts';
+import { abort, pause, resume } from '../../../workflows/lib/messages.ts';
+import { DroverCluster, DroverNamespaces, DroverPhase } from '../../../workflows/lib/search-attributes.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { rulesOf } from '../../deploy/rights.ts';
 import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/service-accounts.ts';

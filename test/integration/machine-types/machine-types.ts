@@ -8,8 +8,8 @@ import type { TransitionRecord } from '../../../decisions/annotations/transition
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { taskQueueOf, transitionIdOf, transitionProgress } from '../../../workflows/lib/messages.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
-import { taskQueueOf, transitionIdOf, transitionProgress } from '../../../workflows/messages.ts';
 import { until, type TestFleet } from '../fleet.ts';
 
 export const OLD = 'pc-q35-rhel8.6.0';

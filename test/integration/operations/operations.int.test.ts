@@ -3,7 +3,7 @@ import { UID_ANNOTATION } from '../../../api/names.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import { VirtualMachineOperations } from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { resume, taskQueueOf } from '../../../workflows/messages.ts';
+import { resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from '../power/vms.ts';
 import { aSecondLater, TestOperation, userWith } from './operations.ts';

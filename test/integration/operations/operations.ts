@@ -9,7 +9,7 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import { operationIdOf, operationRunIdOf, type OperationKey } from '../../../workflows/messages.ts';
+import { operationIdOf, operationRunIdOf, type OperationKey } from '../../../workflows/lib/messages.ts';
 import { until, type TestFleet } from '../fleet.ts';
 
 /** Resolves when an operation that is made then is younger than what there is now: times have whole seconds. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { poolIdOf } from '../../../workflows/messages.ts';
+import { poolIdOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { Events, VirtualMachines } from '../../../api/resources.ts';
-import { poolIdOf, progress } from '../../../workflows/messages.ts';
+import { poolIdOf, progress } from '../../../workflows/lib/messages.ts';
 import { deny } from '../admission-policy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until } from '../fleet.ts';
 

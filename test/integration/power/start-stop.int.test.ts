@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { abort, pause, resume } from '../../../workflows/messages.ts';
+import { abort, pause, resume } from '../../../workflows/lib/messages.ts';
 import { crashTest, soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from './vms.ts';

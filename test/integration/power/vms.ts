@@ -8,7 +8,7 @@ import { pick } from '../../../decisions/lib/json.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
-import { operationRunIdOf, powerProgress, taskQueueOf } from '../../../workflows/messages.ts';
+import { operationRunIdOf, powerProgress, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';

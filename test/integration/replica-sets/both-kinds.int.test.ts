@@ -11,8 +11,8 @@ import {
 } from '../../../api/resources.ts';
 import { replicaNames } from '../../../decisions/replica-sets/names.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import { ownerIdOf } from '../../../workflows/ids.ts';
-import { DroverCluster } from '../../../workflows/search-attributes.ts';
+import { ownerIdOf } from '../../../workflows/lib/ids.ts';
+import { DroverCluster } from '../../../workflows/lib/search-attributes.ts';
 import { sample } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { setQuota } from '../quota.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { pathOf, VirtualMachinePools } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { updateBatchIdOf } from '../../../workflows/messages.ts';
+import { updateBatchIdOf } from '../../../workflows/lib/messages.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';

@@ -19,7 +19,7 @@ import {
 import { formerMemberOf } from '../../../decisions/annotations/former-member.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/search-attributes.ts';
+import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/lib/search-attributes.ts';
 import { sample, soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { approvalAt, badTemplate, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';

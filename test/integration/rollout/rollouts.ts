@@ -18,7 +18,7 @@ import type { RolloutRequest } from '../../../decisions/requests/rollout.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
-import { poolIdOf, progress, type PoolProgress } from '../../../workflows/messages.ts';
+import { poolIdOf, progress, type PoolProgress } from '../../../workflows/lib/messages.ts';
 import { healingRequest, rolloutRequest, type Asking } from '../../requests.ts';
 import { until, type PoolObject, type TestFleet } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';

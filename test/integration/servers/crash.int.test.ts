@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { controllerOf } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { poolIdOf, progress } from '../../../workflows/messages.ts';
+import { poolIdOf, progress } from '../../../workflows/lib/messages.ts';
 import { soak, testOneOf } from '../../soak.ts';
 import { startChaosProxy, type Fate, type FateOf } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { watchIdOf } from '../../../workflows/messages.ts';
+import { watchIdOf } from '../../../workflows/lib/messages.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 

@@ -7,7 +7,7 @@ import { VirtualMachines } from '../../../api/resources.ts';
 import { setup } from '../../../clients/setup/setup.ts';
 import { watchRun } from '../../../workers/watch/cluster-watch.ts';
 import { childSignals } from '../../../workers/watch/lost-children.ts';
-import { pause, poolIdOf } from '../../../workflows/messages.ts';
+import { pause, poolIdOf } from '../../../workflows/lib/messages.ts';
 import { soak } from '../../soak.ts';
 import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { powerProgress } from '../../../workflows/messages.ts';
+import { powerProgress } from '../../../workflows/lib/messages.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { TypedVms, NEW } from '../machine-types/machine-types.ts';
 import { aSecondLater, TestOperation } from '../operations/operations.ts';

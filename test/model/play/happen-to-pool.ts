@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
-import { healVmIdOf, poolIdOf } from '../../../workflows/messages.ts';
+import { healVmIdOf, poolIdOf } from '../../../workflows/lib/messages.ts';
 import { diskOf, type Pool } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
 import type { Happening } from '../random/happenings.ts';

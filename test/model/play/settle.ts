@@ -1,9 +1,9 @@
 import { POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { DataVolumes, VirtualMachines } from '../../../api/resources.ts';
-import { OWNER_WORKFLOWS } from '../../../workflows/ids.ts';
+import { OWNER_WORKFLOWS } from '../../../workflows/lib/ids.ts';
+import { progress } from '../../../workflows/lib/messages.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
-import { progress } from '../../../workflows/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { coresOf, diskOf, isGoing, isRegular, lacksDisks } from '../facts.ts';
 import { hold, whyHeld } from '../holds/hold.ts';

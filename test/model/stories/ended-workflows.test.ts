@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { describe, expect, test } from 'vitest';
-import { ownerIdOf, poolIdOf, type PoolProgress } from '../../../workflows/messages.ts';
+import { ownerIdOf, poolIdOf, type PoolProgress } from '../../../workflows/lib/messages.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
 import { createSet } from '../play/sets.ts';
 import { aTemplate } from '../pools.ts';

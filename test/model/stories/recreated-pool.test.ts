@@ -2,7 +2,7 @@ import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import { poolIdOf, progress, type PoolProgress } from '../../../workflows/messages.ts';
+import { poolIdOf, progress, type PoolProgress } from '../../../workflows/lib/messages.ts';
 import { aTemplate } from '../pools.ts';
 import { NAMESPACE, refOf } from '../world/names.ts';
 import { begun, isReady, play, statusOf } from './story.ts';

@@ -1,7 +1,7 @@
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
-import { transitionIdOf } from '../../../workflows/messages.ts';
+import { transitionIdOf } from '../../../workflows/lib/messages.ts';
 import { isReady } from '../facts.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import type { TransitionLog } from '../transition-log.ts';

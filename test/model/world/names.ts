@@ -1,4 +1,4 @@
-import type { PoolRef } from '../../../workflows/messages.ts';
+import type { PoolRef } from '../../../workflows/lib/messages.ts';
 
 export const CLUSTER = 'model';
 export const NAMESPACE = 'shop';

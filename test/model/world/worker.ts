@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { snapshotOf } from '../../../activities/cache/snapshot.ts';
-import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
 import { createDrainActivities } from '../../../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
-import { createHealActivities } from '../../../activities/healing/replace-vm.ts';
+import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
 import type { Planned, PlanRequest } from '../../../activities/owners/types.ts';

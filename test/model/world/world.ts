@@ -11,7 +11,7 @@ import {
 import type { KubeError } from '../../../kubernetes/errors.ts';
 import type { VirtualMachineInstance } from '../../../simulator/types.ts';
 import * as workflows from '../../../workflows/index.ts';
-import { watchIdOf } from '../../../workflows/messages.ts';
+import { watchIdOf } from '../../../workflows/lib/messages.ts';
 import { isByWorker, type Pool } from '../facts.ts';
 import { ApiServer } from './api-server.ts';
 import { KubeVirt } from './kubevirt.ts';

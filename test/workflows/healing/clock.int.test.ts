@@ -1,11 +1,11 @@
 import { Context } from '@temporalio/activity';
 import { expect, test } from 'vitest';
 import type { AwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
-import type { HealActivities } from '../../../activities/healing/replace-vm.ts';
+import type { HealActivities } from '../../../activities/healing/heal-vm.ts';
 import type { PoolActivities } from '../../../activities/pool/pool.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { vmName } from '../../../decisions/template/vm-names.ts';
-import { healVmIdOf } from '../../../workflows/messages.ts';
+import { healVmIdOf } from '../../../workflows/lib/messages.ts';
 import { aVmi } from '../../decisions/fixtures/fleets.ts';
 import { healingRequest } from '../../requests.ts';
 import type { FakeCluster } from '../fake-cluster.ts';

@@ -1,6 +1,6 @@
 import '../../own-modules.ts';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Acted } from '../../../activities/lib/try-each.ts';
+import type { Acted } from '../../../activities/owners/try-each.ts';
 import { FailureBackoff } from '../../../workflows/owners/failure-backoff.ts';
 import { InFlight } from '../../../workflows/owners/in-flight.ts';
 import { tidy } from '../../../workflows/owners/steps.ts';

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { expect, test } from 'vitest';
 import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
-import { pause, resume } from '../../../workflows/messages.ts';
+import { pause, resume } from '../../../workflows/lib/messages.ts';
 import { rolloutRequest } from '../../requests.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
 import { aTimedPool } from '../timed-pool.ts';

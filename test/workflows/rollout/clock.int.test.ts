@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { withHeartbeat } from '../../../activities/lib/heartbeat.ts';
 import type { UpdateActivities } from '../../../activities/rollout/update-vms.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { updateBatchIdOf } from '../../../workflows/messages.ts';
+import { updateBatchIdOf } from '../../../workflows/lib/messages.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
 import { aTimedPool, HOUR, MINUTE, template } from '../timed-pool.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { withHeartbeat } from '../../../../activities/lib/heartbeat.ts';
 import type { VmOwnerKind } from '../../../../api/owner-kinds.ts';
 import { KubeError } from '../../../../kubernetes/errors.ts';
-import { ownerIdOf } from '../../../../workflows/messages.ts';
+import { ownerIdOf } from '../../../../workflows/lib/messages.ts';
 import { aSpec } from '../../pools.ts';
 import { aSetSpec } from '../../sets.ts';
 import { refOf } from '../../world/names.ts';

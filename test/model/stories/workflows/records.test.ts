@@ -1,7 +1,7 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
 import type { Act } from '../../../../decisions/history/act.ts';
-import { acts, operationRunIdOf, ownerIdOf, poolIdOf, transitionIdOf } from '../../../../workflows/messages.ts';
+import { acts, operationRunIdOf, ownerIdOf, poolIdOf, transitionIdOf } from '../../../../workflows/lib/messages.ts';
 import { isReady as isRunning } from '../../facts.ts';
 import { operate } from '../../play/operate.ts';
 import { createSet } from '../../play/sets.ts';

@@ -1,0 +1,44 @@
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
+
+/** A VM or a VMI that uses a disk. */
+export interface DiskUser {
+  kind: 'VirtualMachine' | 'VirtualMachineInstance';
+  name: string;
+}
+
+type View = Pick<VmView, 'namespace' | 'name' | 'disks'>;
+
+/** Which VMs, and which VMIs that have not ended, use which claims, whoever made them. */
+export class DiskUsers {
+  /** By `<namespace>/<claim>`, and there by kind and name. */
+  readonly #byDisk = new Map<string, Map<string, DiskUser>>();
+
+  of(namespace: string, disk: string): DiskUser[] {
+    return [...(this.#byDisk.get(`${namespace}/${disk}`)?.values() ?? [])];
+  }
+
+  change(kind: 'VirtualMachine', before: VmView | undefined, after: VmView | undefined): void;
+  change(kind: 'VirtualMachineInstance', before: VmiView | undefined, after: VmiView | undefined): void;
+  change(kind: DiskUser['kind'], before: VmView | VmiView | undefined, after: VmView | VmiView | undefined): void {
+    const had = before === undefined ? [] : disksOf(before);
+    const has = after === undefined ? [] : disksOf(after);
+    for (const disk of had) if (!has.includes(disk)) this.#remove(kind, before!, disk);
+    for (const disk of has) if (!had.includes(disk)) this.#add(kind, after!, disk);
+  }
+
+  #add(kind: DiskUser['kind'], { namespace, name }: View, disk: string): void {
+    const key = `${namespace}/${disk}`;
+    const users = this.#byDisk.get(key) ?? new Map<string, DiskUser>();
+    this.#byDisk.set(key, users.set(`${kind}/${name}`, { kind, name }));
+  }
+
+  #remove(kind: DiskUser['kind'], { namespace, name }: View, disk: string): void {
+    const key = `${namespace}/${disk}`;
+    const users = this.#byDisk.get(key);
+    users?.delete(`${kind}/${name}`);
+    if (users?.size === 0) this.#byDisk.delete(key);
+  }
+}
+
+const disksOf = (view: VmView | VmiView): readonly string[] => ('phase' in view && isFinal(view) ? [] : view.disks);

@@ -1,0 +1,153 @@
+import type { KubeObject } from '../../../api/objects.ts';
+import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
+import type { Identity } from '../../../api/ownership.ts';
+import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
+import type { CacheChange } from './cache-change.ts';
+import { DiskUsers } from './disk-users.ts';
+import { FailedVmis } from './failed-vmis.ts';
+import { NamedOperations } from './named-operations.ts';
+import type { CommonOptions } from './owner-caches.ts';
+import { OwnerIndex } from './owner-index.ts';
+import { VmiHistories } from './vmi-histories.ts';
+
+type Controller = NonNullable<VmView['owner']>;
+
+interface MemberCacheOptions<O extends KubeObject, V> extends Omit<ListWatchOptions<O, V>, 'onChange'> {
+  /** Returns null for a member that no controller owns, undefined for an object that can be nobody's member. */
+  controllerOf: (view: V) => Controller | null | undefined;
+  onChange: (before: V | undefined, after: V | undefined) => void;
+}
+
+/** A cache of VMs, or of VMIs, by the pool or set that controls them. */
+export class MemberCache<O extends KubeObject, V extends { namespace: string; name: string }> extends ListWatch<O, V> {
+  readonly #controllerOf: MemberCacheOptions<O, V>['controllerOf'];
+  readonly #byController: OwnerIndex<V>;
+  /** Those that may be somebody's members, by their namespace alone. */
+  readonly #possibleMembers: OwnerIndex<V>;
+
+  constructor({ controllerOf, onChange, ...options }: MemberCacheOptions<O, V>) {
+    const byController = new OwnerIndex<V>((view) => {
+      const controller = controllerOf(view);
+      if (controller === undefined) return null;
+      return controller === null ? NOBODY : keyOf(controller.kind, controller.uid);
+    });
+    const possibleMembers = new OwnerIndex<V>((view) => (controllerOf(view) === undefined ? null : ANYBODY));
+    super({
+      ...options,
+      onChange: (_key, before, after) => {
+        byController.change(before, after);
+        possibleMembers.change(before, after);
+        onChange(before, after);
+      },
+    });
+    this.#controllerOf = controllerOf;
+    this.#byController = byController;
+    this.#possibleMembers = possibleMembers;
+  }
+
+  /** Returns those that this pool or set owns. */
+  ownedBy(kind: VmOwnerKind, { namespace, uid }: Identity): V[] {
+    return this.#byController.of(namespace, keyOf(kind, uid));
+  }
+
+  /** Returns those of a namespace that no controller owns. */
+  uncontrolledIn(namespace: string): V[] {
+    return this.#byController.of(namespace, NOBODY);
+  }
+
+  /** Returns those in its namespace that may be somebody's members, but are not owned by this pool or set. */
+  othersBeside(kind: VmOwnerKind, owner: Identity): V[] {
+    return this.#possibleMembers.of(owner.namespace, ANYBODY).filter((view) => !this.#isOwned(view, kind, owner));
+  }
+
+  /** Reports whether its namespace has an object of this name that this pool or set does not own. */
+  isNameTaken(kind: VmOwnerKind, owner: Identity, name: string): boolean {
+    const view = this.get(`${owner.namespace}/${name}`);
+    return view !== undefined && !this.#isOwned(view, kind, owner);
+  }
+
+  /** Of a view in the owner's namespace. */
+  #isOwned(view: V, kind: VmOwnerKind, { uid }: Identity): boolean {
+    const controller = this.#controllerOf(view);
+    return controller?.kind === kind && controller.uid === uid;
+  }
+}
+
+/** Stand for owners in the indexes. */
+const NOBODY = '';
+const ANYBODY = '';
+const keyOf = (kind: string, uid: string): string => `${kind}/${uid}`;
+
+/** The caches of VMs and VMIs, and what this worker has seen of VMIs that may be gone by now. */
+export interface MemberCaches {
+  vms: MemberCache<VirtualMachine, VmView>;
+  vmis: MemberCache<VirtualMachineInstance, VmiView>;
+  failedVmis: Pick<FailedVmis, 'of' | 'reasonOf'>;
+  vmiHistories: Pick<VmiHistories, 'of'>;
+  diskUsers: Pick<DiskUsers, 'of'>;
+  operations: NamedOperations;
+}
+
+export interface MemberCachesOptions {
+  common: (resource: Resource) => CommonOptions;
+  notify: (change: Extract<CacheChange, { kind: 'vm' | 'vmi' }>) => void;
+  /** Gives a VM the role that its pool's record tells. */
+  withRole: (vm: VmView) => VmView;
+  /** Called when a VMI that ran has failed. */
+  onVmiFailed?: ((vmi: VmiView) => void) | undefined;
+}
+
+/** Creates them. */
+export function memberCaches({ common, notify, withRole, onVmiFailed }: MemberCachesOptions): MemberCaches {
+  const failedVmis = new FailedVmis();
+  const vmiHistories = new VmiHistories();
+  const diskUsers = new DiskUsers();
+  const operations = new NamedOperations({
+    client: common(VirtualMachines).client,
+    onChange: (holder, key, current) => {
+      if (holder === 'vm') vms.amend(key, (vm) => ({ ...vm, operations: current }));
+      else vmis.amend(key, (vmi) => ({ ...vmi, operations: current }));
+    },
+  });
+  const vms = new MemberCache<VirtualMachine, VmView>({
+    ...common(VirtualMachines),
+    view: (vm) => operations.seen('vm', withRole(vmView(vm))),
+    controllerOf: ({ owner }) => owner,
+    onChange: (before, after) => {
+      if (before !== undefined && before.uid !== after?.uid) {
+        failedVmis.forget(before);
+        vmiHistories.forget(before);
+      }
+      if (before !== undefined && after === undefined) operations.forget('vm', before);
+      diskUsers.change('VirtualMachine', before, after);
+      notify({ kind: 'vm', before, after });
+    },
+    onWatchEvent: (type, { metadata }) => {
+      const vm = { namespace: metadata.namespace!, uid: metadata.uid };
+      if (type === 'ADDED') vmiHistories.made(vm, BigInt(metadata.resourceVersion));
+      if (type === 'DELETED') vmiHistories.forget(vm);
+    },
+  });
+  const vmis = new MemberCache<VirtualMachineInstance, VmiView>({
+    ...common(VirtualMachineInstances),
+    view: (vmi) => operations.seen('vmi', vmiView(vmi)),
+    controllerOf: ({ standalone }) => standalone?.owner,
+    onChange: (before, after) => {
+      if (after !== undefined && failedVmis.note(after, Date.now())) onVmiFailed?.(after);
+      if (before !== undefined && after === undefined) operations.forget('vmi', before);
+      diskUsers.change('VirtualMachineInstance', before, after);
+      notify({ kind: 'vmi', before, after });
+    },
+    onWatchEvent: (type, vmi) => {
+      const hasEnded = type === 'DELETED' || vmi.status?.phase === 'Failed' || vmi.status?.phase === 'Succeeded';
+      if (hasEnded) vmiHistories.ended(vmiView(vmi), Date.now());
+    },
+    onGap: (version) => vmiHistories.gap(version),
+  });
+  return { vms, vmis, failedVmis, vmiHistories, diskUsers, operations };
+}

@@ -1,0 +1,65 @@
+import type { Identity } from '../../../api/ownership.ts';
+import { evacuationOf, type Evacuation } from '../../../decisions/views/evacuation.ts';
+import {
+  inFlightView,
+  migrationView,
+  type VirtualMachineInstanceMigration,
+} from '../../../decisions/views/from-object/migration.ts';
+import type { MigrationInFlight, MigrationView } from '../../../decisions/views/migration.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
+import { OwnerIndex } from './owner-index.ts';
+
+interface Seen {
+  /** The migration, if drover has made it to move a VM off its node. */
+  own: MigrationView | null;
+  inFlight: MigrationInFlight | null;
+}
+
+type Options = Omit<ListWatchOptions<VirtualMachineInstanceMigration, Seen | null>, 'onChange' | 'view'> & {
+  onOwnChange: (before: MigrationView | undefined, after: MigrationView | undefined) => void;
+  /** Called when the migration of a VMI that has not ended, by `namespace/name`, comes, goes or goes on. */
+  onInFlight: (vmi: string, before: MigrationInFlight | undefined, after: MigrationInFlight | undefined) => void;
+};
+
+/** A cache of all migrations, whoever made them. Of those that have ended, it keeps drover's alone. */
+export class MigrationCache extends ListWatch<VirtualMachineInstanceMigration, Seen | null> {
+  readonly #own: OwnerIndex<MigrationView>;
+  readonly #inFlight: OwnerIndex<MigrationInFlight>;
+
+  constructor({ onOwnChange, onInFlight, ...options }: Options) {
+    const own = new OwnerIndex<MigrationView>(({ vmiUid }) => vmiUid);
+    const inFlight = new OwnerIndex<MigrationInFlight>(({ vmiName }) => vmiName);
+    super({
+      ...options,
+      view: (object) => {
+        const seen = { own: migrationView(object), inFlight: inFlightView(object) };
+        return seen.own === null && seen.inFlight === null ? null : seen;
+      },
+      onChange: (_key, before, after) => {
+        const [former, latter] = [before?.own ?? undefined, after?.own ?? undefined];
+        own.change(former, latter);
+        const [wasInFlight, isInFlight] = [before?.inFlight ?? undefined, after?.inFlight ?? undefined];
+        inFlight.change(wasInFlight, isInFlight);
+        if (former !== undefined || latter !== undefined) onOwnChange(former, latter);
+        const one = isInFlight ?? wasInFlight;
+        if (one !== undefined && wasInFlight?.phase !== isInFlight?.phase)
+          onInFlight(`${one.namespace}/${one.vmiName}`, wasInFlight, isInFlight);
+      },
+    });
+    this.#own = own;
+    this.#inFlight = inFlight;
+  }
+
+  /** Returns what the migrations say by which drover moves this VMI; null if there are none. */
+  evacuationOf({ namespace, uid }: Identity): Evacuation | null {
+    return evacuationOf(this.#own.of(namespace, uid));
+  }
+
+  /** Fills in what is known of a VMI from its migrations alone. */
+  withMigrations(vmi: VmiView): VmiView {
+    const evacuation = this.evacuationOf(vmi);
+    const [migration = null] = this.#inFlight.of(vmi.namespace, vmi.name);
+    return evacuation === null && migration === null ? vmi : { ...vmi, evacuation, migration };
+  }
+}

@@ -1,0 +1,131 @@
+import { VirtualMachineRestores, VirtualMachineSnapshots, type Resource } from '../../../api/resources.ts';
+import type { Operation, OperationKind } from '../../../decisions/views/operation.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+
+/**
+ * The objects that ask for operations on VMs. A backup is none: KubeVirt goes by what the VMI says of it, and that ends
+ * with the VMI.
+ */
+const ASKED_BY: Partial<Record<OperationKind, Resource>> = {
+  Snapshot: VirtualMachineSnapshots,
+  Restore: VirtualMachineRestores,
+};
+
+/** How often it is asked whether an object is still there. */
+const AGAIN_MS = 60_000;
+const DEADLINE_MS = 5_000;
+
+interface Operated {
+  namespace: string;
+  name: string;
+  operations: readonly Operation[];
+}
+
+export type Holder = 'vm' | 'vmi';
+
+interface Options {
+  client: KubeClient;
+  /** Called when it is known that the operations of a VM, or a VMI, are others than its status says. */
+  onChange: (holder: Holder, key: string, operations: readonly Operation[]) => void;
+}
+
+interface Asked {
+  isGone: boolean;
+  holders: Map<string, { holder: Holder; view: Operated }>;
+  again: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Tells which operations nobody asks for any more: the status of a VM names an object that is gone, so that nothing
+ * will ever take the name away. Whatever is not known to be gone counts as being there.
+ */
+export class NamedOperations {
+  readonly #options: Options;
+  readonly #asked = new Map<string, Asked>();
+  /** What each VM and VMI names, by its holder and key. */
+  readonly #named = new Map<string, string[]>();
+  #isStopped = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Returns the view without what is known to be gone. */
+  current<V extends Operated>(view: V): V {
+    if (view.operations.length === 0) return view;
+    const operations = view.operations.filter((one) => this.#asked.get(idOf(view, one) ?? '')?.isGone !== true);
+    return operations.length === view.operations.length ? view : { ...view, operations };
+  }
+
+  /** Follows the objects that the status of a VM, or of a VMI, names now; and returns its current view. */
+  seen<V extends Operated>(holder: Holder, view: V): V {
+    const key = `${view.namespace}/${view.name}`;
+    const operations = view.operations.filter((one) => idOf(view, one) !== undefined);
+    if (operations.length > 0 || this.#named.has(`${holder}/${key}`)) this.#follow(holder, key, view, operations);
+    return this.current(view);
+  }
+
+  /** Forgets a VM, or a VMI, that is gone. */
+  forget(holder: Holder, { namespace, name }: { namespace: string; name: string }): void {
+    const id = `${holder}/${namespace}/${name}`;
+    for (const named of this.#named.get(id) ?? []) this.#drop(named, id);
+    this.#named.delete(id);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const { again } of this.#asked.values()) clearTimeout(again);
+  }
+
+  #follow(holder: Holder, key: string, view: Operated, operations: readonly Operation[]): void {
+    const id = `${holder}/${key}`;
+    const named = operations.map((one) => idOf(view, one)!);
+    for (const former of this.#named.get(id) ?? []) if (!named.includes(former)) this.#drop(former, id);
+    if (named.length === 0) this.#named.delete(id);
+    else this.#named.set(id, named);
+    for (const operation of operations) {
+      const path = idOf(view, operation)!;
+      const asked = this.#asked.get(path) ?? { isGone: false, holders: new Map(), again: undefined };
+      asked.holders.set(id, { holder, view });
+      if (this.#asked.has(path)) continue;
+      this.#asked.set(path, asked);
+      void this.#ask(path, view.namespace, operation);
+    }
+  }
+
+  #drop(path: string, holder: string): void {
+    const asked = this.#asked.get(path);
+    asked?.holders.delete(holder);
+    if (asked === undefined || asked.holders.size > 0) return;
+    clearTimeout(asked.again);
+    this.#asked.delete(path);
+  }
+
+  async #ask(path: string, namespace: string, operation: Operation): Promise<void> {
+    const isGone = await this.#isGone(namespace, operation);
+    const asked = this.#asked.get(path);
+    if (asked === undefined || this.#isStopped) return;
+    if (isGone !== null && isGone !== asked.isGone) {
+      asked.isGone = isGone;
+      for (const { holder, view } of asked.holders.values())
+        this.#options.onChange(holder, `${view.namespace}/${view.name}`, this.current(view).operations);
+    }
+    asked.again = setTimeout(() => void this.#ask(path, namespace, operation), AGAIN_MS);
+    asked.again.unref?.();
+  }
+
+  /** Null if that can't be known: the API server doesn't answer, or doesn't serve such objects. */
+  async #isGone(namespace: string, { kind, object }: Operation): Promise<boolean | null> {
+    try {
+      await this.#options.client.get(ASKED_BY[kind]!, { namespace, name: object! }, { deadlineMs: DEADLINE_MS });
+      return false;
+    } catch (error) {
+      return error instanceof KubeError && error.status === 404 && error.reason === 'NotFound' ? true : null;
+    }
+  }
+}
+
+/** Names the object that asks for the operation; undefined if there is none. */
+const idOf = ({ namespace }: Operated, { kind, object }: Operation): string | undefined =>
+  ASKED_BY[kind] === undefined || object === null ? undefined : `${kind}/${namespace}/${object}`;

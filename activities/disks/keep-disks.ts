@@ -1,0 +1,168 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/names.ts';
+import { type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
+import { diskOfVm } from '../../decisions/disks/kept-volumes.ts';
+import { disksOf } from '../../decisions/disks/used-disks.ts';
+import { firmwareOf } from '../../decisions/disks/vm-state.ts';
+import { keepsDisks } from '../../decisions/scaling/removal-proof.ts';
+import { diskTemplates } from '../../decisions/template/disk-template.ts';
+import { numberOf } from '../../decisions/template/vm-names.ts';
+import { specRevision, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { isMemberOf, seenMember, type IfOwnedOptions, type OwnedActResult, type OwnedVm } from '../owners/if-owned.ts';
+import { livePool } from '../owners/live-owner.ts';
+import { liveVm } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/types.ts';
+import { stateClaimsOf } from './state-claims.ts';
+
+/** More than usual: a VM that is held back for its disks is deleted by nobody else. */
+const TRIES = 20;
+
+/**
+ * Deletes a VM of the pool and keeps its disks: their claims are marked as the pool's for this number, and lose their
+ * owner. Everything else that the VM owns (KubeVirt's copies of its spec and instance type) is deleted with it; a
+ * deletion with `Orphan` would leave that behind forever. A finalizer holds the VM meanwhile: KubeVirt takes back disks
+ * that have no owner, but not for a terminating VM.
+ *
+ * Deletes the VM only as it was seen, and only if it `isWanted` right before. Safe to run again at any point, also for
+ * a VM that is already held and terminating.
+ */
+export async function deleteKeepingDisks(
+  client: KubeClient,
+  key: PoolKey,
+  { name, uid, resourceVersion }: OwnedVm,
+  now: number,
+  isWanted: IfOwnedOptions['isWanted'],
+): Promise<OwnedActResult> {
+  const vm = await liveVm(client, { namespace: key.namespace, name }, cancellationSignal());
+  const member = vm && seenMember(key, vm);
+  if (vm === undefined || member === undefined || member.uid !== uid) return { left: member?.resourceVersion };
+  if (!isMemberOf(key, member)) return { left: member.resourceVersion };
+  const isGoing = vm.metadata.deletionTimestamp !== undefined;
+  if (isGoing && !isHeld(vm)) return 'done';
+  if (!isGoing && resourceVersion !== undefined && member.resourceVersion !== resourceVersion)
+    return { left: member.resourceVersion };
+  if (!(await isWanted(member))) return 'notWanted';
+  if (!isGoing && !(await remove(client, vm))) return { left: await unheld(client, vm) };
+  await finishKeepingDisks(client, key, vm, now);
+  return 'done';
+}
+
+/** Has a VM go that is terminating and held, and keeps its disks. */
+export async function finishKeepingDisks(
+  client: KubeClient,
+  key: PoolKey,
+  vm: Stored<VirtualMachine>,
+  now: number,
+): Promise<void> {
+  await letGo(client, key, vm, now);
+  await unheld(client, vm);
+}
+
+/** Reports whether a VM is held until its disks are let go. */
+export const isHeld = ({ metadata }: Stored<VirtualMachine>): boolean =>
+  metadata.finalizers?.includes(DISKS_FINALIZER) === true;
+
+/** Adds the finalizer and deletes the VM; resolves to false if the VM has changed or is deleted meanwhile. */
+async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>): Promise<boolean> {
+  const { namespace, name, uid, resourceVersion, finalizers = [] } = metadata;
+  const signal = cancellationSignal();
+  const at = { namespace, name };
+  let held: string | undefined = resourceVersion;
+  if (!finalizers.includes(DISKS_FINALIZER)) {
+    const patch = { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } };
+    const patched = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
+    held = patched?.metadata.resourceVersion;
+  }
+  if (held === undefined) return false;
+  const options = { uid, resourceVersion: held, propagationPolicy: 'Background', signal } as const;
+  return (await ignoreStale(client.delete(VirtualMachines, at, options))) !== undefined;
+}
+
+/** Removes the finalizer again. Resolves to the VM's resource version after that; to undefined if the VM is deleted. */
+async function unheld(
+  client: KubeClient,
+  { metadata: { namespace, name, uid } }: Stored<VirtualMachine>,
+): Promise<string | undefined> {
+  const at = { namespace, name };
+  const release = async (): Promise<string | undefined> => {
+    const vm = await liveVm(client, at, cancellationSignal());
+    const { resourceVersion, finalizers = [] } = vm?.metadata ?? {};
+    if (vm === undefined || vm.metadata.uid !== uid || !finalizers.includes(DISKS_FINALIZER)) return resourceVersion;
+    const patch = {
+      metadata: { uid, resourceVersion, finalizers: finalizers.filter((one) => one !== DISKS_FINALIZER) },
+    };
+    return (await ignoreNotFound(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))
+      ?.metadata.resourceVersion;
+  };
+  // KubeVirt also writes to a terminating VM.
+  return retryOnConflict(release, { tries: TRIES });
+}
+
+/**
+ * Marks the claims of the VM's disks, and of the state that KubeVirt keeps for it beside them, and removes the VM from
+ * the owner references of the claims and their DataVolumes.
+ */
+async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine>, now: number): Promise<void> {
+  const pool = await livePool(client, key, cancellationSignal());
+  const { namespace, name, uid, annotations } = vm.metadata;
+  const number = numberOf(key.name, name);
+  // Whoever may write to a VM can mark it: in a pool that keeps no disks, that costs none, and the next VM has them.
+  const isReused = annotations?.[REMOVING_ANNOTATION] === REMOVING_TO_HEAL || pool === undefined || !keepsDisks(pool);
+  const templates = diskTemplates(vm.spec);
+  const state = await stateClaimsOf(client, key.namespace, name);
+  for (const disk of new Set([...disksOf(vm.spec), ...state.map(({ metadata }) => metadata.name)])) {
+    const mark = keptDiskMark({
+      pool: key.name,
+      poolUid: key.uid,
+      number: number ?? NO_NUMBER,
+      ...diskOfVm(disk, { name, number, spec: vm.spec }),
+      revision: specRevision(vm),
+      template: templates.get(disk) ?? null,
+      firmware: firmwareOf(vm.spec),
+      keptBy: isReused ? 'healing' : 'scale-in',
+      keptAt: new Date(now).toISOString(),
+    });
+    const at = { namespace, name: disk };
+    // A disk that is not created yet has no claim, and is deleted with the VM. A disk with another owner is not the
+    // VM's.
+    const isOwn = async (claim: Stored): Promise<boolean> =>
+      isOwnedBy(claim, uid) ||
+      isOwnedBy(await ignoreNotFound(client.get(DataVolumes, at, { signal: cancellationSignal() })), uid);
+    if (await disown(client, PersistentVolumeClaims, at, uid, async (claim) => ((await isOwn(claim)) ? mark : null))) {
+      await disown(client, DataVolumes, at, uid, (volume) => Promise.resolve(isOwnedBy(volume, uid) ? {} : null));
+    }
+  }
+}
+
+/**
+ * Removes the owner from an object's owner references and merges `change` into its metadata; resolves to false if there
+ * is nothing to change.
+ */
+async function disown(
+  client: KubeClient,
+  resource: Resource,
+  at: { namespace: string | undefined; name: string },
+  owner: string,
+  change: (object: Stored) => Promise<object | null>,
+): Promise<boolean> {
+  const write = async (): Promise<boolean> => {
+    const object = await ignoreNotFound(client.get(resource, at, { signal: cancellationSignal() }));
+    const more = object === undefined ? null : await change(object);
+    if (object === undefined || more === null) return false;
+    const { uid, resourceVersion, ownerReferences = [] } = object.metadata;
+    const rest = ownerReferences.filter((one: OwnerReference) => one.uid !== owner);
+    const owners = rest.length === ownerReferences.length ? {} : { ownerReferences: rest };
+    const patch = { metadata: { uid, resourceVersion, ...more, ...owners } };
+    await client.patch(resource, at, 'merge', patch, { signal: cancellationSignal() });
+    return true;
+  };
+  return retryOnConflict(write, { tries: TRIES });
+}
+
+const isOwnedBy = (object: KubeObject | undefined, uid: string): boolean =>
+  object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;

@@ -1,0 +1,103 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { matchesLabels } from '../../api/lib/label-selector.ts';
+import {
+  MEMBER_OF_ANNOTATION,
+  ORPHAN_FINALIZER,
+  REMOVING_ANNOTATION,
+  ROLE_LABEL,
+  STANDBY_ANNOTATION,
+} from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { Target } from '../../decisions/owners/steps.ts';
+import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { sharedCall } from '../lib/shared-call.ts';
+import { isMemberOf, seenMember } from '../owners/if-owned.ts';
+import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
+import { liveOwner } from '../owners/live-owner.ts';
+import { liveMember } from '../owners/live-vm.ts';
+import { tryEach, type Acted } from '../owners/try-each.ts';
+import { nothingDone, type Done, type OwnerKey } from '../owners/types.ts';
+import { letGoOn } from '../power/pause.ts';
+import { reportRemoval } from './removal-events.ts';
+
+export interface ReleaseOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  /** Concurrent calls to the API server, for one activity. */
+  concurrency: number;
+}
+
+/** Creates the activity by which a pool or a set lets go of its VMs. */
+export function createReleaseActivities({ client, cache, concurrency }: ReleaseOptions) {
+  return {
+    /**
+     * Removes the pool or set from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
+     * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark. It loses its record
+     * as well: a later pool of the name takes back what a backup has restored, and not what was let go. An extra or
+     * standby VM is none any more, and goes on if its pool has paused it. `unmatched`: each only if it still does not
+     * match the selector of the set; otherwise, if the owner is deleted without its VMs.
+     */
+    releaseVms: (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> =>
+      withHeartbeat(async () => {
+        // What was read, too: a plan on an older cache would have the same VMs released again, without a pause.
+        let minVersions: ResourceVersions = {};
+        const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
+        const acted: Target[] = [];
+        const ownerNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
+        // Only a set lets go of what its selector no longer matches.
+        const mayRelease = (owner: StoredVmOwner): boolean =>
+          because === undefined ? isOrphaned(owner) : key.kind !== undefined;
+        const release = async (target: Target): Promise<Acted> => {
+          const { name, uid } = target;
+          const owner = await ownerNow();
+          saw(versionsOf(key, owner?.metadata.resourceVersion));
+          if (owner === undefined || !mayRelease(owner)) return 'left';
+          const vm = await liveMember(client, key, { namespace: key.namespace, name });
+          saw(memberVersions(key, vm?.metadata.resourceVersion));
+          if (vm === undefined || vm.metadata.uid !== uid || !isMemberOf(key, seenMember(key, vm))) return 'left';
+          if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return 'left';
+          if (key.kind === undefined) await goOn(vm);
+          const { ownerReferences: owners = [], resourceVersion, labels } = vm.metadata;
+          const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
+          const annotations = {
+            [REMOVING_ANNOTATION]: null,
+            [MEMBER_OF_ANNOTATION]: null,
+            ...(vm.metadata.annotations?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
+          };
+          // What it was beside the replicas of this pool, it is in no later one.
+          const role = labels?.[ROLE_LABEL] === undefined ? {} : { labels: { [ROLE_LABEL]: null } };
+          const patch = { metadata: { resourceVersion, ...role, annotations, ownerReferences } };
+          const released = await ignoreStale(
+            client.patch(kindOfOwner(key).members.resource, { namespace: key.namespace, name }, 'merge', patch),
+          );
+          saw(memberVersions(key, released?.metadata.resourceVersion));
+          if (released === undefined) return 'left';
+          acted.push(target);
+          return 'done';
+        };
+        const { count, refused } = await tryEach(vms, release, { most: concurrency });
+        if (because !== undefined)
+          await reportRemoval(client, cache, key, { verb: 'Release', asked: vms, acted, refused });
+        return { ...nothingDone, count, refused, minVersions };
+      }),
+  };
+
+  async function goOn(vm: Stored): Promise<void> {
+    const at = { namespace: vm.metadata.namespace!, name: vm.metadata.name };
+    const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, at, { signal: cancellationSignal() }));
+    if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm))) await letGoOn(client, vm, vmi);
+  }
+}
+
+const isOrphaned = ({ metadata }: StoredVmOwner): boolean =>
+  metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(ORPHAN_FINALIZER) === true;
+
+const isUnmatched = ({ spec }: StoredSet, { metadata }: Stored): boolean =>
+  !matchesLabels(spec.selector, metadata.labels ?? {});

@@ -1,0 +1,251 @@
+import { activityInfo, cancellationSignal, log } from '@temporalio/activity';
+import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import { scaleInRules } from '../../api/pool-defaults.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { isActive } from '../../decisions/health/availability.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { withRolesOf } from '../../decisions/membership/roles.ts';
+import type { Target, RemovalCause } from '../../decisions/owners/steps.ts';
+import { isOvertaken } from '../../decisions/scaling/choice.ts';
+import { BY_NAME, NOT_NEEDED, removalBlockedBy } from '../../decisions/scaling/removal-check.ts';
+import { isAboutVmi, removalUnproven, type WayOut } from '../../decisions/scaling/removal-proof.ts';
+import { mayLeave } from '../../decisions/scaling/surplus.ts';
+import type { StoredVmOwner } from '../../decisions/views/owner.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { isRegular, type VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { waitForTermination } from '../cache/wait-for-termination.ts';
+import { deleteKeepingDisks } from '../disks/keep-disks.ts';
+import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { sharedCall } from '../lib/shared-call.ts';
+import { activeMembers } from '../owners/active-members.ts';
+import { ifOwned, type IfOwnedOptions, type OwnedActResult, type SeenMember } from '../owners/if-owned.ts';
+import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
+import { liveOwner } from '../owners/live-owner.ts';
+import { liveVmWithVmi } from '../owners/live-vm.ts';
+import { tryEach, type Acted } from '../owners/try-each.ts';
+import { nothingDone, type Done, type OwnerKey, type PoolKey } from '../owners/types.ts';
+import { deleteVm } from './delete-member.ts';
+import { deleteSurgeVm } from './delete-surge-vm.ts';
+import { reportRemoval } from './removal-events.ts';
+
+export interface ScaleInOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  places: DisruptionClaims;
+  /** Concurrent calls to the API server, for one activity. */
+  concurrency: number;
+}
+
+/** Creates the activities by which VMs leave their owner: deleted, with or without their disks, or halted before. */
+export function createScaleInActivities({ client, cache, places, concurrency }: ScaleInOptions) {
+  return {
+    /**
+     * Deletes these VMs and no others of their names, each only if it is still to leave; resolves when the cache shows
+     * all of them as terminating or deleted.
+     */
+    deleteVms: (
+      key: OwnerKey,
+      vms: Target[],
+      keepDisks: boolean,
+      cause: RemovalCause,
+      planned: ResourceVersions = {},
+    ): Promise<Done> =>
+      withHeartbeat(async () => {
+        const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
+        const { members } = kindOfOwner(key);
+        const isWanted = leaving.asking(keepDisks ? 'deleteKeepingDisks' : 'delete');
+        const remove = async (vm: Target): Promise<Acted> => {
+          if (cause.because === 'Surge')
+            return leaving.note(vm, await deleteSurgeVm({ client, cache, places }, key, vm, isWanted));
+          // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
+          const acted = keepDisks
+            ? await deleteKeepingDisks(client, key, vm, Date.now(), isWanted)
+            : await deleteVm({ client, cache }, key, vm, {
+                cache,
+                // The place of a VM in a set is free once all that it owns is gone: the next VM may get its name.
+                propagationPolicy: key.kind === 'VirtualMachineReplicaSet' ? 'Foreground' : 'Background',
+                isWanted,
+                ...ifChanged(vm, cause),
+              });
+          return leaving.note(vm, acted);
+        };
+        const { count, refused } = await tryEach(vms, remove, { most: concurrency, atFirst: concurrency });
+        await Promise.all([
+          leaving.report('Delete', refused),
+          waitForTermination(cache, key.namespace, members.cache, [...leaving.acted, ...leaving.gone]),
+        ]);
+        const done = leaving.done(count, refused);
+        return { ...done, minVersions: maxVersions(done.minVersions, cache.versionsOf(members.cache)) };
+      }),
+
+    /**
+     * Halts VMs that leave the pool, each only if it is still to leave, and marks them, so that they are deleted once
+     * their VMIs have stopped.
+     */
+    haltVms: (key: PoolKey, vms: Target[], cause: RemovalCause, planned: ResourceVersions = {}): Promise<Done> =>
+      withHeartbeat(async () => {
+        const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
+        const isWanted = leaving.asking('halt');
+        const halt = async (vm: Target): Promise<Acted> => {
+          const write = async ({ resourceVersion }: SeenMember): Promise<void> =>
+            leaving.saw(await haltVm(key, vm, resourceVersion, cause));
+          const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });
+          return leaving.note(vm, acted);
+        };
+        const { count, refused } = await tryEach(vms, halt, { most: concurrency });
+        await leaving.report('Halt', refused);
+        return leaving.done(count, refused);
+      }),
+  };
+
+  /** Returns the version that was written; undefined if the VM is deleted. */
+  async function haltVm(
+    { namespace }: PoolKey,
+    { name }: Target,
+    resourceVersion: string,
+    { because }: RemovalCause,
+  ): Promise<string | undefined> {
+    // One that was marked before keeps its mark, which says why it leaves.
+    const mark = because === 'Marked' ? {} : { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
+    const patch = {
+      metadata: { resourceVersion, ...mark },
+      spec: { running: null, runStrategy: 'Halted' },
+    };
+    const options = { signal: cancellationSignal() };
+    const halted = await ignoreNotFound(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options));
+    return halted?.metadata.resourceVersion;
+  }
+}
+
+/** One that leaves for what it does, and has changed since the plan, may do something else by now. */
+const ifChanged = ({ resourceVersion }: Target, { because }: RemovalCause): Omit<IfOwnedOptions, 'isWanted'> =>
+  because === 'SurplusHalted' || because === 'Ended'
+    ? { tries: 1, isSame: (member) => member.resourceVersion === resourceVersion }
+    : {};
+
+/**
+ * A VM may have gone down since the plan if the worker that was to carry it out is lost: the next plan chooses again.
+ */
+const isLate = ({ kind }: OwnerKey, { because }: RemovalCause): boolean =>
+  kind === undefined && because === 'Surplus' && activityInfo().attempt > 1;
+
+function whyOvertaken(cache: ClusterCache, key: OwnerKey, pool: StoredPool, { vms, cause }: Leaving): string | null {
+  const rules = scaleInRules(pool.spec.scaleInStrategy);
+  const vmiOf = (vm: VmView): VmiView | undefined => cache.vmiOf(vm);
+  const chosen = new Set(vms.map((vm) => vm.uid));
+  const others = new Set('others' in cause ? cause.others : []);
+  const members = cache.vms.ownedBy('VirtualMachinePool', key).map(withRolesOf(pool));
+  const active = members.filter(isActive).filter(isRegular);
+  const isOver = isOvertaken({
+    leaving: active.filter((vm) => chosen.has(vm.uid)),
+    staying: active.filter((vm) => !chosen.has(vm.uid) && !others.has(vm.name) && mayLeave({ rules, vmiOf }, vm)),
+    policy: rules.kind === 'proactive' ? rules.selectionPolicy : {},
+    vmiOf,
+  });
+  return isOver ? 'another VM has gone down since they were chosen' : null;
+}
+
+interface Leaving {
+  vms: readonly Target[];
+  cause: RemovalCause;
+  /** What the plan had seen. */
+  planned: ResourceVersions;
+}
+
+/** VMs that are to leave their pool or set, and what came of that. */
+class LeavingVms {
+  readonly #client: KubeClient;
+  readonly #cache: ClusterCache;
+  readonly #key: OwnerKey;
+  readonly #leaving: Leaving;
+  /** VMs that were deleted or halted. */
+  readonly acted: Target[] = [];
+  /** VMs that were gone before. */
+  readonly gone: Target[] = [];
+  readonly #notWanted: string[] = [];
+  #minVersions: ResourceVersions = {};
+  #hasCaughtUp = false;
+  /** Asks again whether the VMs together are still to leave, by their owner's state at that time. */
+  readonly #asked = sharedCall(() => this.#askAgain());
+
+  constructor(client: KubeClient, cache: ClusterCache, key: OwnerKey, leaving: Leaving) {
+    this.#client = client;
+    this.#cache = cache;
+    this.#key = key;
+    this.#leaving = leaving;
+  }
+
+  /** Returns what asks, for each VM right before it leaves in this way, whether it still is to. */
+  asking(way: WayOut): (member: SeenMember) => Promise<boolean> {
+    return async (member) => {
+      const { owner, why } = await this.#asked();
+      const reason = why ?? (await this.#whyNot(member, way, owner!));
+      if (reason !== null)
+        log.info('a VM does not leave that was to', { owner: this.#key.name, uid: member.uid, reason });
+      return reason === null;
+    };
+  }
+
+  async #whyNot(seen: SeenMember, way: WayOut, owner: StoredVmOwner): Promise<string | null> {
+    const { cause } = this.#leaving;
+    const { vmi } = seen;
+    const isPool = this.#key.kind === undefined;
+    const vm = seen.vm !== null && isPool ? withRolesOf(owner as StoredPool)(seen.vm) : seen.vm;
+    const live = vm !== null && isAboutVmi(cause) ? await this.#liveVmiOf(vm) : vmi;
+    const withNode = live == null ? undefined : this.#cache.nodes.withNode(live);
+    return removalUnproven({ cause, way, owner, isPool, vm, vmi: withNode });
+  }
+
+  /** Resolves to null if the VM has none. */
+  async #liveVmiOf(vm: VmView): Promise<VmiView | null> {
+    const { vm: now, vmi } = await liveVmWithVmi(this.#client, vm, cancellationSignal());
+    return now?.metadata.uid === vm.uid ? (vmi ?? null) : null;
+  }
+
+  async #askAgain(): Promise<{ owner: StoredVmOwner | undefined; why: string | null }> {
+    const { vms, cause, planned } = this.#leaving;
+    const role = cause.because === 'StandbySurplus' ? 'Standby' : null;
+    const owner = await liveOwner(this.#client, this.#key, cancellationSignal());
+    this.#minVersions = maxVersions(this.#minVersions, versionsOf(this.#key, owner?.metadata.resourceVersion));
+    const why = (): string | null =>
+      removalBlockedBy({ cause, owner, vms: activeMembers(this.#cache, this.#key, owner, role), leaving: vms }) ??
+      (isLate(this.#key, cause) ? whyOvertaken(this.#cache, this.#key, owner as StoredPool, this.#leaving) : null);
+    // This worker's cache may be older than the plan.
+    if (why() !== null && !this.#hasCaughtUp) {
+      await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis });
+      this.#hasCaughtUp = true;
+    }
+    return { owner, why: why() };
+  }
+
+  note(vm: Target, acted: OwnedActResult): Acted {
+    if (acted === 'done') this.acted.push(vm);
+    else if (acted === 'notWanted') this.#notWanted.push(vm.name);
+    else if (acted.left === undefined) this.gone.push(vm);
+    else this.saw(acted.left);
+    return acted === 'done' || (acted !== 'notWanted' && acted.left === undefined) ? 'done' : 'left';
+  }
+
+  /** Notes a version of a VM that a later plan must have seen. */
+  saw(version: string | undefined): void {
+    this.#minVersions = maxVersions(this.#minVersions, memberVersions(this.#key, version));
+  }
+
+  done(count: number, refused: Done['refused']): Done {
+    const notWanted = this.#notWanted;
+    return { ...nothingDone, count, notWanted, refused, minVersions: this.#minVersions };
+  }
+
+  /** Records an Event on their owner. */
+  report(verb: 'Delete' | 'Halt', refused: Done['refused']): Promise<void> {
+    const { vms: asked, cause } = this.#leaving;
+    const whys: Partial<Record<RemovalCause['because'], string>> = { Named: BY_NAME, Surge: NOT_NEEDED };
+    const why = whys[cause.because];
+    return reportRemoval(this.#client, this.#cache, this.#key, { verb, asked, acted: this.acted, refused, why });
+  }
+}

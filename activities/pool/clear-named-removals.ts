@@ -1,0 +1,51 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
+import { isControlledBy } from '../../api/ownership.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { Member } from '../../decisions/owners/steps.ts';
+import { namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { slowStart } from '../lib/slow-start.ts';
+import { livePool } from '../owners/live-owner.ts';
+import { liveVm } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/types.ts';
+
+/**
+ * Takes VMs off the list of those that people want removed, each only if the API server too says that the pool has it
+ * no more: a cache that is behind may not know a VM yet. Returns the versions that a later plan must have seen.
+ */
+export async function clearNamedRemovals(
+  client: KubeClient,
+  key: PoolKey,
+  vms: readonly Member[],
+  concurrency: number,
+): Promise<ResourceVersions> {
+  const { namespace } = key;
+  const signal = cancellationSignal();
+  let minVersions: ResourceVersions = {};
+  const gone: Member[] = [];
+  const look = async (named: Member): Promise<void> => {
+    const vm = await liveVm(client, { namespace, name: named.name }, signal);
+    minVersions = maxVersions(minVersions, { vms: vm?.metadata.resourceVersion });
+    if (vm === undefined || vm.metadata.uid !== named.uid || !isControlledBy(vm, VirtualMachinePools, key))
+      gone.push(named);
+  };
+  await slowStart(vms, look, { most: concurrency, atFirst: concurrency, signal });
+  const write = async (): Promise<void> => {
+    const pool = await livePool(client, key, signal);
+    if (pool === undefined) return;
+    const { resourceVersion, annotations } = pool.metadata;
+    minVersions = maxVersions(minVersions, { pools: resourceVersion });
+    const { vms: before } = namedRemovals(annotations);
+    const rest = new Map(before);
+    for (const { name, uid } of gone) if (rest.get(name) === uid) rest.delete(name);
+    if (rest.size === before.size) return;
+    const patch = { metadata: { resourceVersion, annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(rest) } } };
+    const written = await client.patch(VirtualMachinePools, key, 'merge', patch, { signal });
+    minVersions = maxVersions(minVersions, { pools: written.metadata.resourceVersion });
+  };
+  await retryOnConflict(write);
+  return minVersions;
+}

@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { NamedOperations } from '../../../../activities/cache/objects/named-operations.ts';
+import type { Operation } from '../../../../decisions/views/operation.ts';
+import type { KubeClient } from '../../../../kubernetes/client.ts';
+import { KubeError } from '../../../../kubernetes/errors.ts';
+
+const SNAPSHOT: Operation = { kind: 'Snapshot', object: 'nightly' };
+const DUMP: Operation = { kind: 'MemoryDump', object: null };
+const vm = (...operations: Operation[]) => ({ namespace: 'shop', name: 'web-1', operations });
+
+let answer: () => unknown;
+const onChange = vi.fn<(holder: string, key: string, operations: readonly Operation[]) => void>();
+let operations: NamedOperations;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  onChange.mockClear();
+  const get = vi.fn<() => Promise<unknown>>(async () => answer());
+  operations = new NamedOperations({ client: { get } as unknown as KubeClient, onChange });
+});
+afterEach(() => {
+  operations.stop();
+  vi.useRealTimers();
+});
+
+const fail = (status: number, reason: string) => (): never => {
+  throw new KubeError(status, reason, 'no');
+};
+
+test('an operation whose object is gone holds nobody, and holds again if the object is there again', async () => {
+  answer = fail(404, 'NotFound');
+  expect(operations.seen('vm', vm(SNAPSHOT, DUMP)).operations).toEqual([SNAPSHOT, DUMP]);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(onChange).toHaveBeenCalledExactlyOnceWith('vm', 'shop/web-1', [DUMP]);
+  expect(operations.seen('vm', vm(SNAPSHOT, DUMP)).operations).toEqual([DUMP]);
+  answer = () => ({});
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(onChange).toHaveBeenLastCalledWith('vm', 'shop/web-1', [SNAPSHOT, DUMP]);
+  operations.forget('vm', vm());
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test.each([
+  ['is there', () => ({})],
+  ['is of a kind that is not served', fail(404, '404')],
+  ['may not be read', fail(403, 'Forbidden')],
+  ['is not answered for', fail(500, 'InternalError')],
+])('an operation whose object %s holds', async (_what, given) => {
+  answer = given;
+  operations.seen('vm', vm(SNAPSHOT));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(onChange).not.toHaveBeenCalled();
+  expect(operations.current(vm(SNAPSHOT)).operations).toEqual([SNAPSHOT]);
+  operations.seen('vm', vm());
+  expect(vi.getTimerCount()).toBe(0);
+});

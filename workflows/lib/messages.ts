@@ -1,0 +1,112 @@
+import { defineQuery } from '@temporalio/workflow';
+import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { Act } from '../../decisions/history/act.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import type { PowerProgress } from '../../decisions/power/progress.ts';
+import {
+  actRecord,
+  requestPayload,
+  attemptEnd,
+  attemptWaits,
+  batchEnd,
+  childEnd,
+  nothing,
+  minVersions,
+  type ActRecord,
+  type BatchEnd,
+  type ChildEnd,
+  type RequestPayload,
+  type AttemptEnded,
+  type AttemptWaits,
+} from './payloads.ts';
+import { bareSignalOf, signalOf } from './signals.ts';
+
+/** The ids, signals and queries of drover's workflows, for every caller. */
+export {
+  healVmIdOf,
+  operationIdOf,
+  operationRunIdOf,
+  ownerIdOf,
+  poolIdOf,
+  poolOfChild,
+  taskQueueOf,
+  transitionIdOf,
+  updateBatchIdOf,
+  waitQueueOf,
+  watchIdOf,
+  watchQueueOf,
+  type OperationKey,
+  type PoolRef,
+} from './ids.ts';
+
+/**
+ * Something happened to the pool or set, or to one of its VMs: look again. Carries no state, so that one signal may
+ * stand for many; only the resource versions that the look must have seen.
+ */
+export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
+
+/**
+ * What a command has done to the pool or set or its VMs, for `drover history`: changes nothing else.
+ */
+export const record = signalOf<ActRecord>('record', actRecord);
+
+/**
+ * To a pool's rollout, or a run: begins nothing more until `resume`; VMs in progress are followed to their end. People
+ * may send it and `resume` from Temporal's Web UI, and scripts may.
+ */
+export const pause = bareSignalOf<RequestPayload>('pause', requestPayload);
+/** Ends a pause by `pause`. All else that people ask of a pool is an annotation of it, which Kubernetes has checked. */
+export const resume = bareSignalOf<RequestPayload>('resume', requestPayload);
+/** To a run: ends it where it is. */
+export const abort = bareSignalOf<RequestPayload>('abort', requestPayload);
+
+/** From a batch to its pool: the outcome for each of its VMs. */
+export const batchEnded = signalOf<BatchEnd>('batchEnded', batchEnd);
+/** From a pool to its batch: another revision takes its place, so it stops waiting for its VMs. */
+export const supersede = bareSignalOf<void>('supersede', nothing);
+
+/** From an attempt to its pool: the sick VM is gone, and the delay has begun. */
+export const attemptWaiting = signalOf<AttemptWaits>('attemptWaiting', attemptWaits);
+/** From an attempt to its pool, as its last act: the outcome. */
+export const attemptEnded = signalOf<AttemptEnded>('attemptEnded', attemptEnd);
+
+/** To a pool: one of its batches or attempts was ended from outside. */
+export const childLost = signalOf<ChildEnd>('childLost', childEnd);
+
+/** A failure, described for people. */
+export interface RecentError {
+  /** RFC 3339. */
+  time: string;
+  reason: string;
+  message: string;
+}
+
+export interface PoolProgress {
+  /** Names of VMs that are being created, deleted or released right now. */
+  creating: string[];
+  deleting: string[];
+  /** A sentence for each thing in progress or waited for: steps, batches, healing cycles, starting VMs. */
+  doing: string[];
+  /** Newest last, ten at most. */
+  recentErrors: RecentError[];
+  /** When the next retry after a failure is due; RFC 3339. */
+  retryAt: string | null;
+  /** VMs that updates have in flight, by batch. */
+  updating: { n: number; revision: string; vms: string[] }[];
+  /** How the rollout stands; null before the first look. */
+  rollout: RolloutStatus | null;
+}
+
+/** What the workflow has recorded of what it did. Its result tells the same, if it has one. */
+export const acts = defineQuery<Act[]>('acts');
+
+export const progress = defineQuery<PoolProgress>('progress');
+
+export type ReplicaSetProgress = Omit<PoolProgress, 'updating' | 'rollout'>;
+
+export const replicaSetProgress = defineQuery<ReplicaSetProgress>('progress');
+
+export const powerProgress = defineQuery<PowerProgress>('progress');
+
+export const transitionProgress = defineQuery<TransitionProgress>('progress');

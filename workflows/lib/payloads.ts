@@ -1,0 +1,145 @@
+import type { AttemptEnd, AttemptId, Removed } from '../../decisions/healing/attempt.ts';
+import { field } from '../../decisions/lib/json.ts';
+import {
+  flag,
+  listOf,
+  name,
+  object,
+  oneOf,
+  optional,
+  taggedBy,
+  text,
+  time,
+  whole,
+  type Reader,
+} from '../../decisions/lib/payload-reader.ts';
+import { isVersion, VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { UpdateOutcome } from '../../decisions/owners/batch.ts';
+
+export interface BatchEnd {
+  n: number;
+  /** UID of its pool. */
+  pool?: string;
+  /** Of those of its VMs that have ended since it last said so. */
+  outcomes: UpdateOutcome[];
+  /** Others of its VMs are still to come; absent if it has ended. */
+  goesOn?: boolean;
+  /** The resource versions that a later plan must have seen. */
+  minVersions: ResourceVersions;
+}
+
+/** Something that a command has done for a person. */
+export interface ActRecord {
+  /** As the command is called, such as `scale`. */
+  action: string;
+  /** Names. */
+  vms: string[];
+  /** Who asked for it. */
+  by: string;
+  /** For `scale`: the number of VMs that were wanted, and that are. */
+  from?: number;
+  to?: number;
+  /** The reason that was given. */
+  why?: string;
+}
+
+/** What signals from people may carry. All optional, since Temporal's Web UI may send nothing. */
+export interface RequestPayload {
+  /** Who asks. */
+  by?: string;
+  why?: string;
+}
+
+/** `minVersions`: the resource versions that a later plan must have seen. */
+export type AttemptWaits = AttemptId & Removed & { minVersions: ResourceVersions };
+export type AttemptEnded = AttemptId & { outcome: AttemptEnd; minVersions: ResourceVersions };
+
+/** More VMs than a pool may have. */
+const MAX_VMS = 100_000;
+
+/** Accepts any payload, since the signal carries no state: invalid versions are left out. */
+export const minVersions: Reader<ResourceVersions> = (value) => {
+  const versions = VERSIONED.flatMap((kind) => {
+    const version = field(value, kind);
+    return isVersion(version) ? [[kind, version] as const] : [];
+  });
+  return Object.fromEntries(versions);
+};
+const words = (value: unknown): { by?: string; why?: string } => {
+  if (typeof value === 'string') return value === '' ? {} : { why: text(value, '') };
+  const by = field(value, 'by');
+  const why = field(value, 'why');
+  return {
+    ...(typeof by === 'string' ? { by: text(by, '') } : {}),
+    ...(typeof why === 'string' ? { why: text(why, '') } : {}),
+  };
+};
+
+/**
+ * Accepts whatever people type in Temporal's Web UI, since the signal alone says enough: nothing, `null`, or a bare
+ * word, which is the reason.
+ */
+export const requestPayload: Reader<RequestPayload> = words;
+
+export const actRecord: Reader<ActRecord> = object<ActRecord>({
+  action: name,
+  vms: listOf(name, MAX_VMS),
+  by: text,
+  from: optional(whole),
+  to: optional(whole),
+  why: optional(text),
+});
+
+export const nothing: Reader<void> = () => {};
+
+const updateOutcome = object<UpdateOutcome>({
+  vm: name,
+  end: oneOf<UpdateOutcome['end']>({
+    Updated: true,
+    Failed: true,
+    Deferred: true,
+    NotBegun: true,
+    RestartRequired: true,
+    Gone: true,
+    Superseded: true,
+  }),
+  why: optional(text),
+  isOwn: optional(flag),
+  wasDown: optional(flag),
+});
+
+export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({
+  n: whole,
+  pool: optional(name),
+  outcomes: listOf(updateOutcome, MAX_VMS),
+  goesOn: optional(flag),
+  minVersions,
+});
+
+/** A batch or an attempt that has ended without a word. */
+export interface ChildEnd {
+  workflowId: string;
+  /** Milliseconds since the epoch. */
+  endedAt: number;
+}
+export const childEnd: Reader<ChildEnd> = object<ChildEnd>({ workflowId: text, endedAt: whole });
+
+const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as Record<W, true>);
+
+const attempt = { vm: name, uid: name, attempt: whole, startedAt: time };
+const removed = { keptDisks: flag, nextAt: time };
+
+export const attemptWaits: Reader<AttemptWaits> = object<AttemptWaits>({ ...attempt, ...removed, minVersions });
+
+type Outcome<E extends AttemptEnd['end']> = Extract<AttemptEnd, { end: E }>;
+
+export const attemptEnd: Reader<AttemptEnded> = object<AttemptEnded>({
+  ...attempt,
+  outcome: taggedBy<'end', AttemptEnd>('end', {
+    Removed: object<Outcome<'Removed'>>({ end: word('Removed'), ...removed }),
+    Kept: object<Outcome<'Kept'>>({ end: word('Kept'), why: text }),
+    Refused: object<Outcome<'Refused'>>({ end: word('Refused'), why: text }),
+    Cancelled: object<Outcome<'Cancelled'>>({ end: word('Cancelled'), isRemoved: flag }),
+  }),
+  minVersions,
+});

@@ -5,11 +5,11 @@ import { isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { Pools, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Owner } from '../owners/objects.ts';
+import type { Owner } from '../cli/objects.ts';
+import { APPLY_MANAGER, outcomeOf, readIfThere, type Outcome } from '../fields/server-side-apply.ts';
 import { requestedBy } from '../session/requester.ts';
 import { checkMember } from './check-member.ts';
 import { emptied, withoutEmptying, writeEmptied } from './emptied.ts';
-import { APPLY_MANAGER, outcomeOf, readIfThere, type Outcome } from './server-side-apply.ts';
 import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './stamp.ts';
 
 /** An object that is about to be applied. */

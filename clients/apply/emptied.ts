@@ -3,8 +3,8 @@ import type { Resource } from '../../api/resources.ts';
 import { field, isObject, type Json } from '../../decisions/lib/json.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { handOver, type Fields, type ManagedFields } from '../rollout/field-ownership.ts';
-import { APPLY_MANAGER } from './server-side-apply.ts';
+import { handOver, type Fields, type ManagedFields } from '../fields/field-ownership.ts';
+import { APPLY_MANAGER } from '../fields/server-side-apply.ts';
 
 /**
  * Field manager of what an apply empties: server-side apply makes null, not `{}`, of an object whose fields it takes

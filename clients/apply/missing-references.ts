@@ -6,7 +6,7 @@ import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { Pool } from '../pool/objects.ts';
+import type { Pool } from '../cli/objects.ts';
 
 const KINDS = ['Secret', 'ConfigMap'] as const;
 

@@ -3,8 +3,7 @@ import type { Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
-import { isPool, type Owner } from '../owners/objects.ts';
-import type { Pool } from '../pool/objects.ts';
+import { isPool, type Owner, type Pool } from '../cli/objects.ts';
 import { disruptionOf, haltOf, pauseOf } from './rollout-outlook.ts';
 
 /** What a change of a pool or replica set would do to its members, a sentence each; empty if it affects none. */

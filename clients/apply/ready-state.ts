@@ -3,8 +3,7 @@ import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { runsByItself } from '../../decisions/health/availability.ts';
 import { poolReadiness, setReadiness, type Readiness } from '../../decisions/owners/readiness.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { isPool, type Owner } from '../owners/objects.ts';
-import type { Pool } from '../pool/objects.ts';
+import { isPool, type Owner, type Pool } from '../cli/objects.ts';
 import { rolloutView } from '../rollout/view.ts';
 import { haltOf } from './rollout-outlook.ts';
 

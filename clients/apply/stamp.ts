@@ -3,8 +3,7 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { requesterStamp } from '../../api/requested-by.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
-import type { Owner } from '../owners/objects.ts';
-import type { Pool } from '../pool/objects.ts';
+import type { Owner, Pool } from '../cli/objects.ts';
 
 /** The field of the stamp, as the API server names it in a conflict. */
 export const STAMP = `.metadata.annotations.${REQUESTED_BY_ANNOTATION}`;

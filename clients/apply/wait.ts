@@ -2,10 +2,10 @@ import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
+import { followOwners } from '../cli/follow-owners.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
+import { isPool, type Owner } from '../cli/objects.ts';
 import { note, plain, print, shortDuration } from '../cli/output.ts';
-import { followOwners } from '../owners/follow-owners.ts';
-import { isPool, type Owner } from '../owners/objects.ts';
 import { missingReferences } from './missing-references.ts';
 import { readyStateOf, type ReadyState } from './ready-state.ts';
 

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { printable } from '../../api/lib/plain-text.ts';
-import { printData, type DataFormat } from '../rollout/data.ts';
+import { printData, type DataFormat } from './data.ts';
 import { paint, print } from './output.ts';
 
 const HIDE_CURSOR = '\u001B[?25l';

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { plainJson, plainText, printable } from '../../api/lib/plain-text.ts';
-import type { KubeObject } from '../../api/objects.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
 
 export type Format = 'json' | 'yaml' | 'name' | 'wide';
 
@@ -110,3 +110,18 @@ export function withoutManagedFields<T extends KubeObject>(object: T): T {
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
+
+/** A column of a table of objects; `wide` columns are shown on request. */
+export interface Column {
+  header: string;
+  cell: (object: Stored) => Cell;
+  wide?: boolean;
+}
+
+/** Draws how much of a whole is ready. */
+export function bar(ready: number, desired: number): string {
+  const full = desired === 0 ? BAR : Math.min(BAR, Math.floor((ready / desired) * BAR));
+  return paint(ready >= desired ? 'green' : 'yellow', '█'.repeat(full)) + paint('gray', '░'.repeat(BAR - full));
+}
+
+const BAR = 20;

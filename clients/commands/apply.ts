@@ -5,11 +5,11 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ApplyOptions as Choices, Rehearsed } from '../apply/apply.ts';
 import { UsageError } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
+import { isPool, type Owner } from '../cli/objects.ts';
 import { examples, dryRunOption, dryRunRemark, withManifests, type ManifestOptions } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import { duration, yesOrNo, type DryRun } from '../cli/values.ts';
-import { isPool, type Owner } from '../owners/objects.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface ApplyOptions extends ManifestOptions {

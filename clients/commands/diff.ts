@@ -39,7 +39,7 @@ export const diffCommand = (): Command =>
 async function diff(session: Session, options: DiffOptions): Promise<boolean> {
   const [{ readPlan }, { specDiff }, outlook] = await Promise.all([
     import('../apply/plan.ts'),
-    import('../rollout/revisions/diff.ts'),
+    import('../rollout/diff.ts'),
     import('../apply/outlook.ts'),
   ]);
   const { planned, notes } = await readPlan(session, options);

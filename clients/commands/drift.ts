@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import type { DataFormat } from '../cli/data.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
-import type { DataFormat } from '../rollout/data.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 export const driftCommand = (): Command =>
@@ -27,7 +27,7 @@ async function drift(session: Session, words: string[], output: DataFormat | und
     import('../rollout/pools.ts'),
     import('../drift/read.ts'),
     import('../drift/lines.ts'),
-    import('../rollout/data.ts'),
+    import('../cli/data.ts'),
   ]);
   const pools = await poolsOf(session, words);
   if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);

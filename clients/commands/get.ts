@@ -4,10 +4,10 @@ import { UsageError } from '../cli/failure.ts';
 import { Disks, kindArguments, KINDS, OWNERS, Vmis, Vms, type Kind } from '../cli/kinds.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { print, serialize, withoutManagedFields, type Format } from '../cli/output.ts';
-import { printerOf } from '../cli/printers.ts';
 import { ownerOf, targetsOf, type NamedOwner, type Targets } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
 import { columnsFor, read, type Listing } from '../owners/listing.ts';
+import { printerOf } from '../owners/printers.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface GetOptions {

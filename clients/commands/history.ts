@@ -1,14 +1,14 @@
 import { Command } from 'commander';
+import type { DataFormat } from '../cli/data.ts';
 import { UsageError } from '../cli/failure.ts';
 import { kindArguments, ownerKindOf, OWNERS, Pools, Vms } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import type { Pool } from '../cli/objects.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
 import { someTime } from '../cli/values.ts';
-import type { Pool } from '../pool/objects.ts';
-import type { DataFormat } from '../rollout/data.ts';
-import type { Revision } from '../rollout/revisions/revisions.ts';
+import type { Revision } from '../rollout/revisions.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface HistoryOptions {
@@ -61,7 +61,7 @@ async function history(session: Session, words: string[], { vm, output, since }:
     import('../history/read.ts'),
     import('../history/queued.ts'),
     import('../history/table.ts'),
-    import('../rollout/data.ts'),
+    import('../cli/data.ts'),
     import('../session/unknown-cluster.ts'),
   ]);
   const name = names[0]!;
@@ -87,7 +87,7 @@ async function history(session: Session, words: string[], { vm, output, since }:
 
 /** Returns [] if the pool is deleted or the user may not read it: the history is useful even without revisions. */
 async function revisionsOf(session: Session, name: string): Promise<Revision[]> {
-  const { readRevisions } = await import('../rollout/revisions/revisions.ts');
+  const { readRevisions } = await import('../rollout/revisions.ts');
   const kube = await session.kube();
   const key = { namespace: await session.namespace(), name };
   return kube

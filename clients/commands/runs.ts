@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { RunProgress } from '../../decisions/runs/progress.ts';
+import type { DataFormat } from '../cli/data.ts';
 import { examples, formatOption, reasonOption } from '../cli/options.ts';
 import { print } from '../cli/output.ts';
-import type { DataFormat } from '../rollout/data.ts';
 import type { RunKind } from '../runs/kind.ts';
 import type { RunSignal } from '../runs/signal.ts';
 import { inSession, type Session } from '../session/session.ts';

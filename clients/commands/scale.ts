@@ -6,7 +6,7 @@ import { print } from '../cli/output.ts';
 import { labelOf, namedTargetsOf, vmNamesOf, type Targets } from '../cli/targets.ts';
 import { count, type DryRun } from '../cli/values.ts';
 import { recordAct } from '../history/record.ts';
-import { scale } from '../owners/scale.ts';
+import { scale } from '../scaling/scale.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface ScaleFlags {
@@ -59,7 +59,7 @@ async function run(session: Session, { kind, names }: Targets<OwnerKind>, option
       if (dryRun === 'none')
         await recordAct(session, kind, { namespace, name }, { action: 'scale', from, to: replicas!, why });
     } else {
-      const { removeVms } = await import('../pool/remove-vms.ts');
+      const { removeVms } = await import('../scaling/remove-vms.ts');
       const left = await removeVms(kube, { namespace, name }, { ...options, remove });
       print(`${label} scaled to ${left}, without ${remove.join(', ')}${dryRunRemark(dryRun)}`);
       const vms = [...new Set(remove)];

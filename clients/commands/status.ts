@@ -1,11 +1,11 @@
 import { Command } from 'commander';
+import { printItems, type DataFormat } from '../cli/data.ts';
 import { UsageError } from '../cli/failure.ts';
 import { kindArguments, OWNERS, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { targetsOf, type Targets } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
-import { printItems, type DataFormat } from '../rollout/data.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface StatusOptions {

@@ -11,10 +11,10 @@ import { planOf } from '../apply/plan.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { note, paint, print } from '../cli/output.ts';
-import { workflowUrl } from '../cli/progress.ts';
 import { prepare } from '../dev/prepare.ts';
-import { scale } from '../owners/scale.ts';
+import { workflowUrl } from '../owners/progress.ts';
 import { StatusWatch } from '../owners/status-watch.ts';
+import { scale } from '../scaling/scale.ts';
 import { Session } from '../session/session.ts';
 import { settled } from './settled.ts';
 

@@ -2,9 +2,9 @@ import type { Stored } from '../../api/objects.ts';
 import { identityOf } from '../../api/ownership.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
+import type { Pool } from '../cli/objects.ts';
 import { isReady, membersByOwner } from '../owners/members.ts';
 import type { OwnerWatch } from '../owners/watch.ts';
-import type { Pool } from '../pool/objects.ts';
 
 /**
  * Reports whether there are pools, each has as many VMs as its spec says, all of them are ready and of its newest

@@ -28,7 +28,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Pool } from '../pool/objects.ts';
+import type { Pool } from '../cli/objects.ts';
 
 /** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
 const NODE_LABEL = 'kubevirt.io/nodeName';

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeReport, type NodeReportItem } from '../../decisions/drain/node-report.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import type { DataFormat } from '../cli/data.ts';
 import { Board, printViews } from '../cli/live.ts';
 import { note, paint, plain, table, type Cell, type Style } from '../cli/output.ts';
-import type { DataFormat } from '../rollout/data.ts';
 import { readNode } from './read.ts';
 
 const LOOK_MS = 2_000;

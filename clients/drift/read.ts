@@ -11,9 +11,9 @@ import { numberOf } from '../../decisions/template/vm-names.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import type { Pool } from '../cli/objects.ts';
 import { controlledBy, type Vm } from '../membership/members.ts';
-import type { Pool } from '../pool/objects.ts';
-import { readRevisions } from '../rollout/revisions/revisions.ts';
+import { readRevisions } from '../rollout/revisions.ts';
 
 /** A VM that is not as the template of its revision makes it; `-o json` prints it as is. */
 export interface DriftedMember {

@@ -9,11 +9,11 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
+import type { Pool } from '../cli/objects.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
-import type { Pool } from '../pool/objects.ts';
 import { remarksOn } from '../rollout/change-template.ts';
 import { readDrift, type DriftedMember } from './read.ts';
 

@@ -7,7 +7,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import type { HealingRequest } from '../../decisions/requests/healing.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../pool/objects.ts';
+import type { Pool } from '../cli/objects.ts';
 import { requestOfPool, type RequestOptions } from '../pool/request.ts';
 import type { Session } from '../session/session.ts';
 import { checkHeals, HealingPlace } from './control.ts';

@@ -1,11 +1,11 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import type { DataFormat } from '../cli/data.ts';
+import { followOwners } from '../cli/follow-owners.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
+import type { Pool } from '../cli/objects.ts';
 import { paint, plain } from '../cli/output.ts';
-import { followOwners } from '../owners/follow-owners.ts';
-import type { Pool } from '../pool/objects.ts';
-import type { DataFormat } from '../rollout/data.ts';
 import { healLines } from './lines.ts';
 import { healView, type HealView } from './view.ts';
 

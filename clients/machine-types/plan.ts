@@ -12,7 +12,7 @@ import { vmView, type VirtualMachine } from '../../decisions/views/from-object/v
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import { byName } from '../owners/members.ts';
+import { byName } from '../cli/objects.ts';
 import type { OthersRunning } from './others.ts';
 import { snapshotOf, type VmInventory } from './read.ts';
 

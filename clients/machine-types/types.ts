@@ -1,8 +1,8 @@
 import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { printData, type DataFormat } from '../cli/data.ts';
 import { note, print, table, type Cell } from '../cli/output.ts';
-import { printData, type DataFormat } from '../rollout/data.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
 
 /**

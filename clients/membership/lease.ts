@@ -13,7 +13,7 @@ import { SILENCE_MS } from '../../decisions/membership/silent-change.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../pool/objects.ts';
+import type { Pool } from '../cli/objects.ts';
 import { poolAt, serverTime, TRIES, type PoolAt } from './change.ts';
 
 /** How often a command reports that it works. */

@@ -5,9 +5,9 @@ import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
 import { because, formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { DataFormat } from '../cli/data.ts';
 import { ageOf, note, print, serialize, table, withoutManagedFields } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { DataFormat } from '../rollout/data.ts';
 import { runLines } from '../runs/report.ts';
 
 export const nameOf = ({ metadata: { namespace, name } }: StoredOperation): string => `${namespace}/${name}`;

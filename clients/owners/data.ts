@@ -4,12 +4,12 @@ import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { readProgress, workflowIdOf, type OwnerProgress, type Progress } from '../cli/progress.ts';
-import { knownRevisions } from '../rollout/revisions/revisions.ts';
+import { isPool, type Owner, byName } from '../cli/objects.ts';
+import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { byName, countStates, isReady, membersByOwner, type Vm } from './members.ts';
-import { isPool, type Owner } from './objects.ts';
+import { countStates, isReady, membersByOwner, type Vm } from './members.ts';
+import { readProgress, workflowIdOf, type OwnerProgress, type Progress } from './progress.ts';
 
 /** How far a pool or replica set is, as `-o json` of `status` and `describe` prints it. */
 export interface OwnerData {

@@ -2,12 +2,11 @@ import type { DeleteOptions as KubeDeleteOptions, KubeClient } from '../../kuber
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import { isPool, type Owner, type Pool } from '../cli/objects.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { typeLabelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
-import type { Pool } from '../pool/objects.ts';
-import { isPool, type Owner } from './objects.ts';
 
 const POLICIES = { background: 'Background', foreground: 'Foreground', orphan: 'Orphan' } as const;
 

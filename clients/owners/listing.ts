@@ -3,11 +3,12 @@ import { type Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { apiVersionOf, PersistentVolumeClaims, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { columnsOfOwners, vmColumns, vmiColumns, type Column } from '../cli/columns.ts';
 import { ownerKindOf, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import { byName } from '../cli/objects.ts';
+import type { Column } from '../cli/output.ts';
 import { diskColumns } from '../disks/columns.ts';
-import { byName } from './members.ts';
+import { columnsOfOwners, vmColumns, vmiColumns } from './columns.ts';
 
 /** What `get` was asked for. */
 export interface Listing {

@@ -3,6 +3,7 @@ import { byController } from '../../api/ownership.ts';
 import { heldBy } from '../../decisions/views/from-object/held-by.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
+import { byName } from '../cli/objects.ts';
 import type { Cell, Style } from '../cli/output.ts';
 
 /** A VM as the API server has it, with the fields that commands read; or another object that a set keeps. */
@@ -30,11 +31,6 @@ export interface Vm extends KubeObject {
  */
 export const membersByOwner = (members: Stored<Vm>[], { resource }: Pick<OwnerKind, 'resource'>) =>
   byController(members.toSorted(byName), resource);
-
-/** Sorts `web-2` before `web-10`. */
-export const byName = (a: KubeObject, b: KubeObject): number =>
-  (a.metadata.namespace ?? '').localeCompare(b.metadata.namespace ?? '') ||
-  a.metadata.name.localeCompare(b.metadata.name, 'en', { numeric: true });
 
 export const isReady = ({ metadata, status }: Vm): boolean =>
   metadata.deletionTimestamp === undefined &&

@@ -2,13 +2,13 @@ import type { Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { ageOf, paint, plain, type Style } from '../cli/output.ts';
-import type { OwnerProgress, Progress } from '../cli/progress.ts';
+import { isPool, type Owner } from '../cli/objects.ts';
+import { ageOf, paint, plain, type Style, bar } from '../cli/output.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
-import type { Revision } from '../rollout/revisions/revisions.ts';
+import type { Revision } from '../rollout/revisions.ts';
 import { rolloutView } from '../rollout/view.ts';
 import { isReady, formatStates, type Vm } from './members.ts';
-import { isPool, type Owner } from './objects.ts';
+import type { OwnerProgress, Progress } from './progress.ts';
 
 /** A pool or replica set as the live view shows it. */
 export interface OwnerView {
@@ -23,7 +23,6 @@ export interface OwnerView {
   isLive: boolean;
 }
 
-const BAR = 20;
 const ERRORS_SHOWN = 3;
 /**
  * Conditions that say why VMs are missing, not ready or about to move, or what drover can't see or do. What comes and
@@ -103,12 +102,6 @@ function inProgress({ owner, members, progress }: OwnerView, told: string[], now
   const isWell = members.filter(isReady).length >= wantedReplicas(owner) && doing.length === 0 && retryAt === null;
   // What went wrong once is over then: `describe` and `history` still tell.
   return progressLines(isWell ? { ...progress.progress, recentErrors: [] } : progress.progress, told, now);
-}
-
-/** Draws how much of a whole is ready. */
-export function bar(ready: number, desired: number): string {
-  const full = desired === 0 ? BAR : Math.min(BAR, Math.floor((ready / desired) * BAR));
-  return paint(ready >= desired ? 'green' : 'yellow', '█'.repeat(full)) + paint('gray', '░'.repeat(BAR - full));
 }
 
 function styleOf(type: string, status: string): 'red' | 'cyan' | 'yellow' {

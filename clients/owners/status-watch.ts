@@ -1,14 +1,14 @@
 import { identityOf } from '../../api/ownership.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { Live } from '../cli/live.ts';
+import { isPool } from '../cli/objects.ts';
 import { paint, plain } from '../cli/output.ts';
-import { isCurrent, readProgress, type Progress } from '../cli/progress.ts';
+import { KnownRevisions } from '../rollout/known-revisions.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
-import { KnownRevisions } from '../rollout/revisions/known.ts';
 import { rolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
 import { membersByOwner } from './members.ts';
-import { isPool } from './objects.ts';
+import { isCurrent, readProgress, type Progress } from './progress.ts';
 import { statusLines } from './status-view.ts';
 import { OwnerWatch } from './watch.ts';
 

@@ -1,10 +1,10 @@
 import type { Stored } from '../../api/objects.ts';
 import { identityOf } from '../../api/ownership.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { columnsOfMembers, columnsOfOwners, headersOf, rowOf } from '../cli/columns.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { table } from '../cli/output.ts';
+import { columnsOfMembers, columnsOfOwners, headersOf, rowOf } from './columns.ts';
 import { membersByOwner, type Vm } from './members.ts';
 
 /** Renders each object as a table of one row, and beneath it a table of its members. */

@@ -2,10 +2,10 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
+import { watchUntil } from '../cli/follow-owners.ts';
 import { countOf } from '../cli/kinds.ts';
 import { note } from '../cli/output.ts';
 import type { GoingOwner } from './delete.ts';
-import { watchUntil } from './follow-owners.ts';
 
 const REMARK_MS = 2_000;
 

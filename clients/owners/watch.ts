@@ -4,8 +4,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { aboutKind } from '../cli/known-kind.ts';
-import { byName, type Vm } from './members.ts';
-import type { Owner } from './objects.ts';
+import { type Owner, byName } from '../cli/objects.ts';
+import type { Vm } from './members.ts';
 
 export interface OwnerWatchOptions {
   kube: KubeClient;

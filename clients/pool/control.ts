@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
+import type { Pool } from '../cli/objects.ts';
 import type { Session } from '../session/session.ts';
-import type { Pool } from './objects.ts';
 import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from './request.ts';
 
 /** A part of a pool that people control: its rollout, or its healing. */

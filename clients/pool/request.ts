@@ -7,13 +7,13 @@ import { answerTo, digestOf, requestText, type RequestNames } from '../../decisi
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
+import { followOwners } from '../cli/follow-owners.ts';
 import { Pools } from '../cli/kinds.ts';
+import type { Pool } from '../cli/objects.ts';
 import { ageOf } from '../cli/output.ts';
 import type { DryRun } from '../cli/values.ts';
-import { followOwners } from '../owners/follow-owners.ts';
 import { userOf } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
-import type { Pool } from './objects.ts';
 
 /** How long a worker may take to answer a request. */
 const ANSWERED_WITHIN_MS = 10_000;

@@ -4,10 +4,10 @@ import { refersTo } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { predatesChange, recordOf } from '../../decisions/annotations/transition-record.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
+import { printData, type DataFormat } from '../cli/data.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { Vm } from '../owners/members.ts';
-import { printData, type DataFormat } from '../rollout/data.ts';
 import type { Vmi, VmScope, VmWithVmi } from './running.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as is. */

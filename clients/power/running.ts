@@ -4,7 +4,8 @@ import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { byName, type Vm } from '../owners/members.ts';
+import { byName } from '../cli/objects.ts';
+import type { Vm } from '../owners/members.ts';
 
 /** The fields of a VirtualMachineInstance that these commands read. */
 export interface Vmi extends KubeObject {

@@ -9,10 +9,10 @@ import { isConflict } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import type { Pool } from '../cli/objects.ts';
 import type { DryRun } from '../cli/values.ts';
-import type { Pool } from '../pool/objects.ts';
+import { handOver, OF_ROLLOUTS, ROLLOUT_MANAGER } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';
-import { handOver, OF_ROLLOUTS, ROLLOUT_MANAGER } from './field-ownership.ts';
 import { rolloutView } from './view.ts';
 
 /** drover writes a busy pool's status twice a second, and each write changes its resourceVersion. */

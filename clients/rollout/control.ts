@@ -3,7 +3,7 @@ import { Failure } from '../cli/failure.ts';
 import type { Control, Controlled } from '../pool/control.ts';
 import { since } from '../pool/request.ts';
 import { rolloutLines } from './lines.ts';
-import { knownRevisions } from './revisions/revisions.ts';
+import { knownRevisions } from './revisions.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
 export const Rollout: Controlled<RolloutView> = {

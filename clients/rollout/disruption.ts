@@ -17,7 +17,7 @@ import { plugsOf, strategyOf } from '../../decisions/vm-update/vm-rollout-strate
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { expandVmSpec } from '../../kubernetes/expand-vm-spec.ts';
-import type { Pool } from '../pool/objects.ts';
+import type { Pool } from '../cli/objects.ts';
 
 const MEANINGS: Record<Disruption, string> = {
   None: 'no VMI is touched',

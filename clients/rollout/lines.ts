@@ -1,6 +1,6 @@
 import { formatFailure, formatRequest } from '../../decisions/runs/report.ts';
 import { ageOf, paint, plain, type Style } from '../cli/output.ts';
-import { formatRevision } from './revisions/revisions.ts';
+import { formatRevision } from './revisions.ts';
 import type { NamedRevision, RolloutView } from './view.ts';
 
 const FAILURES_SHOWN = 10;

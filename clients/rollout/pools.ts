@@ -2,9 +2,8 @@ import type { Stored } from '../../api/objects.ts';
 import { UsageError } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import { type Pool, byName } from '../cli/objects.ts';
 import { namedTargetsOf, targetsOf } from '../cli/targets.ts';
-import { byName } from '../owners/members.ts';
-import type { Pool } from '../pool/objects.ts';
 import type { Session } from '../session/session.ts';
 
 /** Reads the named pools, in that order. Throws `UsageError`, or a `KubeError` (404) for a missing pool. */

@@ -1,16 +1,15 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import type { DataFormat } from '../cli/data.ts';
 import { Failure } from '../cli/failure.ts';
+import { followOwners } from '../cli/follow-owners.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
-import { paint, plain, shortDuration } from '../cli/output.ts';
-import { followOwners } from '../owners/follow-owners.ts';
-import { bar } from '../owners/status-view.ts';
-import type { Pool } from '../pool/objects.ts';
-import type { DataFormat } from './data.ts';
+import type { Pool } from '../cli/objects.ts';
+import { paint, plain, shortDuration, bar } from '../cli/output.ts';
+import { KnownRevisions } from './known-revisions.ts';
 import { rolloutLines } from './lines.ts';
-import { KnownRevisions } from './revisions/known.ts';
-import { knownRevisions } from './revisions/revisions.ts';
+import { knownRevisions } from './revisions.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
 /** Prints the current state of rollouts. */

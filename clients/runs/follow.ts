@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { RunProgress } from '../../decisions/runs/progress.ts';
+import type { DataFormat } from '../cli/data.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import { Board, printViews, type Shown } from '../cli/live.ts';
 import { note, print } from '../cli/output.ts';
-import type { DataFormat } from '../rollout/data.ts';
 import type { Session } from '../session/session.ts';
 import { isWorkflowNotFound } from '../session/temporal.ts';
 import type { RunKind } from './kind.ts';

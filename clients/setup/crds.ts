@@ -13,8 +13,8 @@ import {
 } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import { outcomeOf, readIfThere } from '../apply/server-side-apply.ts';
 import { Failure } from '../cli/failure.ts';
+import { outcomeOf, readIfThere } from '../fields/server-side-apply.ts';
 
 const ESTABLISHED_TIMEOUT_MS = 30_000;
 const POLL_MS = 100;

@@ -10,7 +10,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
-import type { Pool } from '../../clients/pool/objects.ts';
+import type { Pool } from '../../clients/cli/objects.ts';
 import { userOf } from '../../clients/session/requester.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';

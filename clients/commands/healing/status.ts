@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption } from '../../cli/options.ts';
 import { note } from '../../cli/output.ts';
-import type { DataFormat } from '../../rollout/data.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface StatusOptions {

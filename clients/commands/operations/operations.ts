@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { VirtualMachineOperations } from '../../../api/resources.ts';
+import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption, reasonOption } from '../../cli/options.ts';
 import { print } from '../../cli/output.ts';
 import type { OperationsFormat } from '../../operations/view.ts';
-import type { DataFormat } from '../../rollout/data.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 const CONTROLS = {

@@ -3,11 +3,11 @@ import { countOf, type IntOrPercent } from '../../../api/lib/int-or-percent.ts';
 import type { VirtualMachineOperation } from '../../../api/operations/operation.ts';
 import { ACTION_LABELS, type PowerAction } from '../../../decisions/power/action.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
+import type { DataFormat } from '../../cli/data.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
 import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../../cli/values.ts';
 import type { ChosenVms } from '../../power/choose.ts';
-import type { DataFormat } from '../../rollout/data.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface PowerOptions {

@@ -30,8 +30,8 @@ export const diffCommand = (): Command =>
 async function diff(session: Session, words: string[], { revision, to }: DiffOptions): Promise<void> {
   const [{ onePool }, { readRevisions }, { sidesOf, templateDiff }, { disruptionOf }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/revisions/revisions.ts'),
-    import('../../rollout/revisions/diff.ts'),
+    import('../../rollout/revisions.ts'),
+    import('../../rollout/diff.ts'),
     import('../../rollout/disruption.ts'),
   ]);
   const pool = await onePool(session, words);

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
-import type { DataFormat } from '../../rollout/data.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface HistoryOptions {
@@ -34,8 +34,8 @@ export const historyCommand = (): Command =>
 async function list(session: Session, words: string[], output: DataFormat | undefined): Promise<void> {
   const [{ namedPools }, { historyOf, historyTable }, { printData }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/revisions/history.ts'),
-    import('../../rollout/data.ts'),
+    import('../../rollout/history.ts'),
+    import('../../cli/data.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();
@@ -55,8 +55,8 @@ async function list(session: Session, words: string[], output: DataFormat | unde
 async function show(session: Session, words: string[], revision: string, output: DataFormat): Promise<void> {
   const [{ onePool }, { findRevision, readRevisions }, { printData }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/revisions/revisions.ts'),
-    import('../../rollout/data.ts'),
+    import('../../rollout/revisions.ts'),
+    import('../../cli/data.ts'),
   ]);
   const pool = await onePool(session, words);
   const { template } = findRevision(await readRevisions(await session.kube(), pool), revision, pool.metadata.name);

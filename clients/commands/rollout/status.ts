@@ -1,9 +1,9 @@
 import { Command } from 'commander';
+import type { DataFormat } from '../../cli/data.ts';
 import { UsageError } from '../../cli/failure.ts';
 import { examples, formatOption } from '../../cli/options.ts';
 import { note } from '../../cli/output.ts';
 import { duration } from '../../cli/values.ts';
-import type { DataFormat } from '../../rollout/data.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface StatusOptions {

@@ -47,8 +47,8 @@ async function undo(session: Session, words: string[], { toRevision, reason, dry
     { poolTemplate },
   ] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/revisions/revisions.ts'),
-    import('../../rollout/revisions/undo.ts'),
+    import('../../rollout/revisions.ts'),
+    import('../../rollout/undo.ts'),
     import('../../rollout/change-template.ts'),
     import('../../../decisions/template/revision.ts'),
     import('../../../decisions/template/template.ts'),

@@ -11,8 +11,8 @@ import { joining, type Joining } from '../../../decisions/membership/joining.ts'
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { Failure } from '../../cli/failure.ts';
+import type { Pool } from '../../cli/objects.ts';
 import { note } from '../../cli/output.ts';
-import type { Pool } from '../../pool/objects.ts';
 import { controlledBy, withVmis } from '../members.ts';
 import { otherNames, printJoining } from '../rows.ts';
 import { pausedPoolOf, type KubeVirtPool } from './kubevirt-pool.ts';

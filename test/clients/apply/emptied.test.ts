@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { emptied, withoutEmptying } from '../../../clients/apply/emptied.ts';
-import { APPLY_MANAGER } from '../../../clients/apply/server-side-apply.ts';
+import { APPLY_MANAGER } from '../../../clients/fields/server-side-apply.ts';
 
 const of = (spec: object) => ({ metadata: { name: 'web' }, spec });
 const stored = (spec: object, managedFields: object[] = []) => ({

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { formatChange, formatDrainChange, formatHalts } from '../../../clients/apply/outlook.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
-import { specDiff } from '../../../clients/rollout/revisions/diff.ts';
+import { specDiff } from '../../../clients/rollout/diff.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, templateOf } from '../rollout/pools.ts';

@@ -9,7 +9,7 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
-import type { Pool } from '../../../clients/pool/objects.ts';
+import type { Pool } from '../../../clients/cli/objects.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
 import { reasonOf } from '../../../decisions/membership/condition.ts';

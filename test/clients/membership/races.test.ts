@@ -1,16 +1,16 @@
-import './virtual-pauses.ts';
 import { beforeEach, expect, test } from 'vitest';
+import './virtual-pauses.ts';
 import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER, ROLE_LABEL } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { wantedReplicas } from '../../../api/wanted-replicas.ts';
+import type { Pool } from '../../../clients/cli/objects.ts';
 import { adopt } from '../../../clients/membership/adopt.ts';
 import { detach } from '../../../clients/membership/detach.ts';
 import { pausedPoolOf, type KubeVirtPool } from '../../../clients/membership/takeover/kubevirt-pool.ts';
 import { revisionFor } from '../../../clients/membership/takeover/kubevirt-revisions.ts';
 import { release } from '../../../clients/membership/takeover/release.ts';
 import { takeOver } from '../../../clients/membership/takeover/takeover.ts';
-import type { Pool } from '../../../clients/pool/objects.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
 import { Cluster, key, namespace, options, silence } from './cluster.ts';
 

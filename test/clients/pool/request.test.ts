@@ -1,10 +1,10 @@
-import '../../own-modules.ts';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import '../../own-modules.ts';
 import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { HandledRequest } from '../../../api/pool/pool.ts';
+import type { Pool } from '../../../clients/cli/objects.ts';
 import { controlPool } from '../../../clients/pool/control.ts';
-import type { Pool } from '../../../clients/pool/objects.ts';
 import { requestOfPool } from '../../../clients/pool/request.ts';
 import { resume, Rollout } from '../../../clients/rollout/control.ts';
 import type { Session } from '../../../clients/session/session.ts';
@@ -70,7 +70,7 @@ interface Patch {
   metadata: { resourceVersion: string; annotations: Record<string, string> };
 }
 
-vi.mock('../../../clients/owners/follow-owners.ts', () => ({
+vi.mock('../../../clients/cli/follow-owners.ts', () => ({
   followOwners: async (
     { owners, signal }: { owners: Stored<Pool>[]; signal: AbortSignal },
     look: (owners: Stored<Pool>[]) => boolean,

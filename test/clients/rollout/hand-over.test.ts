@@ -5,7 +5,7 @@ import {
   ROLLOUT_MANAGER,
   type Fields,
   type ManagedFields,
-} from '../../../clients/rollout/field-ownership.ts';
+} from '../../../clients/fields/field-ownership.ts';
 
 const rollouts = { from: ROLLOUT_MANAGER, but: RESTARTED_AT };
 

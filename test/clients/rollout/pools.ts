@@ -1,7 +1,7 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { IntOrPercent, PoolSpec, PoolStatus, VmTemplate } from '../../../api/pool/pool.ts';
-import type { Pool } from '../../../clients/pool/objects.ts';
-import type { Revision } from '../../../clients/rollout/revisions/revisions.ts';
+import type { Pool } from '../../../clients/cli/objects.ts';
+import type { Revision } from '../../../clients/rollout/revisions.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 
 /** Returns a template that differs from others by its number of cores. */

@@ -8,7 +8,7 @@ import {
   StorageClasses,
   type Resource,
 } from '../../../api/resources.ts';
-import { outcomeOf, readIfThere } from '../../../clients/apply/server-side-apply.ts';
+import { outcomeOf, readIfThere } from '../../../clients/fields/server-side-apply.ts';
 import { nodeView, type Node } from '../../../decisions/views/from-object/node.ts';
 import { installCrds } from '../../../dev/crds/crds.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';

@@ -5,7 +5,7 @@ import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../../api/pool/pool.ts';
 import { readyStateOf, type ReadyState } from '../../../clients/apply/ready-state.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
-import type { Pool } from '../../../clients/pool/objects.ts';
+import type { Pool } from '../../../clients/cli/objects.ts';
 import type { FailureReason } from '../../../decisions/owners/failures.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';

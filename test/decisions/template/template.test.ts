@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { NameGeneration, VmTemplate } from '../../../api/pool/pool.ts';
-import { sidesOf, templateDiff } from '../../../clients/rollout/revisions/diff.ts';
+import { sidesOf, templateDiff } from '../../../clients/rollout/diff.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate, specOf } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';

@@ -8,8 +8,8 @@ import {
   VirtualMachineInstances,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { APPLY_MANAGER } from '../../../clients/apply/server-side-apply.ts';
-import type { ManagedFields } from '../../../clients/rollout/field-ownership.ts';
+import type { ManagedFields } from '../../../clients/fields/field-ownership.ts';
+import { APPLY_MANAGER } from '../../../clients/fields/server-side-apply.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { testOneOf } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';

@@ -1,8 +1,8 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
-import { removeVms } from '../../../clients/pool/remove-vms.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
+import { removeVms } from '../../../clients/scaling/remove-vms.ts';
 import { isRemoved } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
 import { NAMESPACE } from '../world/names.ts';

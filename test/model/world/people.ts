@@ -9,8 +9,8 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { orderSetRight } from '../../../clients/drift/set-right.ts';
-import { removeVms } from '../../../clients/pool/remove-vms.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
+import { removeVms } from '../../../clients/scaling/remove-vms.ts';
 import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import type { HealingRequest } from '../../../decisions/requests/healing.ts';

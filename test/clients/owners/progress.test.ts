@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Pools } from '../../../clients/cli/kinds.ts';
-import { isCurrent, readProgress, type Progress } from '../../../clients/cli/progress.ts';
+import { isCurrent, readProgress, type Progress } from '../../../clients/owners/progress.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith } from '../rollout/pools.ts';

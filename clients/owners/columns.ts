@@ -4,21 +4,12 @@ import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { formerMemberOf } from '../../decisions/annotations/former-member.ts';
 import { isProtected } from '../../decisions/annotations/protection.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
-import { isReady, isTroubled, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
-import type { Owner } from '../owners/objects.ts';
-import type { Pool } from '../pool/objects.ts';
-import type { ReplicaSet } from '../replica-sets/objects.ts';
+import { ownerKindOf, Pools, type OwnerKind } from '../cli/kinds.ts';
+import type { Owner, Pool, ReplicaSet } from '../cli/objects.ts';
+import { ageOf, plain, type Cell, type Column } from '../cli/output.ts';
 import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
-import { ownerKindOf, Pools, type OwnerKind } from './kinds.ts';
-import { ageOf, plain, type Cell } from './output.ts';
-
-/** A column of a table of objects; `wide` columns are shown on request. */
-export interface Column {
-  header: string;
-  cell: (object: Stored) => Cell;
-  wide?: boolean;
-}
+import { isReady, isTroubled, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from './members.ts';
 
 export interface ColumnChoice {
   wide: boolean;

@@ -1,12 +1,12 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import type { Stored } from '../../api/objects.ts';
 import type { ReplicaSetProgress } from '../../workflows/lib/messages.ts';
-import type { Owner } from '../owners/objects.ts';
+import { sentenceOf } from '../cli/failure.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
+import type { Owner } from '../cli/objects.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';
-import { sentenceOf } from './failure.ts';
-import type { OwnerKind } from './kinds.ts';
 
 /** What workflows of pools and of replica sets tell of their progress. */
 export type OwnerProgress = ReplicaSetProgress;

@@ -2,7 +2,7 @@ import { API_VERSION, RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { APPLY_MANAGER } from '../apply/server-side-apply.ts';
+import { APPLY_MANAGER } from './server-side-apply.ts';
 
 /** Field manager of `drover rollout`. */
 export const ROLLOUT_MANAGER = 'drover-rollout';

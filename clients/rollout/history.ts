@@ -1,20 +1,15 @@
-import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
-import { type Stored } from '../../../api/objects.ts';
-import { byController, identityOf, isControlledBy } from '../../../api/ownership.ts';
-import { requesterOf } from '../../../api/requested-by.ts';
-import {
-  VirtualMachineInstances,
-  VirtualMachines,
-  type Resource,
-  VirtualMachinePools,
-} from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/template/revision.ts';
-import { poolTemplate } from '../../../decisions/template/template.ts';
-import type { KubeClient } from '../../../kubernetes/client.ts';
-import { ofKnownKind } from '../../cli/known-kind.ts';
-import { ageOf, table, type Cell } from '../../cli/output.ts';
-import type { Pool } from '../../pool/objects.ts';
-import { changeOf } from '../lines.ts';
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { type Stored } from '../../api/objects.ts';
+import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
+import { requesterOf } from '../../api/requested-by.ts';
+import { VirtualMachineInstances, VirtualMachines, type Resource, VirtualMachinePools } from '../../api/resources.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { Pool } from '../cli/objects.ts';
+import { ageOf, table, type Cell } from '../cli/output.ts';
+import { changeOf } from './lines.ts';
 import { readRevisions, type Revision } from './revisions.ts';
 
 /** A revision, and how many have it; `-o json` prints it as is. */

@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
-import type { Listing } from '../owners/listing.ts';
+import { ownerKindOf } from '../cli/kinds.ts';
+import { note, print, serialize, table, widthsOf, withoutManagedFields, type Format } from '../cli/output.ts';
 import { headersOf, rowOf } from './columns.ts';
-import { ownerKindOf } from './kinds.ts';
-import { note, print, serialize, table, widthsOf, withoutManagedFields, type Format } from './output.ts';
+import type { Listing } from './listing.ts';
 
 /** Prints everything that was read at once, or object by object as they change. */
 export interface Printer {
@@ -52,7 +52,7 @@ function tablePrinter(listing: Listing, objects: Stored[], { output, headers: wi
         return note(`No resources found${namespace === undefined ? '' : ` in ${namespace} namespace`}.`);
       const owners = ownerKindOf(resource.kind);
       if (owners !== undefined && names.length > 0 && namespace !== undefined) {
-        const { treesOf } = await import('../owners/tree.ts');
+        const { treesOf } = await import('./tree.ts');
         return print((await treesOf(kube, owners, objects, { namespace, wide: choice.wide })).join('\n'));
       }
       print(table(headers, rows, { headers: withHeaders }).join('\n'));

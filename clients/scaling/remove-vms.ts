@@ -12,11 +12,11 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { countOf, Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import type { Pool } from '../cli/objects.ts';
 import type { DryRun } from '../cli/values.ts';
-import { checkCurrent, PAUSE_MS, SCALE_MANAGER } from '../owners/scale.ts';
-import { whyExtra } from './extra.ts';
-import { isLeaving } from './leaving.ts';
-import type { Pool } from './objects.ts';
+import { whyExtra } from '../pool/extra.ts';
+import { isLeaving } from '../pool/leaving.ts';
+import { checkCurrent, PAUSE_MS, SCALE_MANAGER } from './scale.ts';
 
 export interface RemovalOptions {
   /** Names of the VMs. */

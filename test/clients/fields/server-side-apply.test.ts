@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { outcomeOf } from '../../../clients/apply/server-side-apply.ts';
+import { outcomeOf } from '../../../clients/fields/server-side-apply.ts';
 
 const before = {
   metadata: { name: 'web', uid: 'u1', resourceVersion: '1', creationTimestamp: '2026-01-02T03:04:05Z' },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { KnownRevisions } from '../../../../clients/rollout/revisions/known.ts';
-import type { KubeClient } from '../../../../kubernetes/client.ts';
-import { hashOf, poolWith, templateOf } from '../pools.ts';
+import { KnownRevisions } from '../../../clients/rollout/known-revisions.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { hashOf, poolWith, templateOf } from './pools.ts';
 
 const kept = {
   metadata: {

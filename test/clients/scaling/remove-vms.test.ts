@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
-import { removeVms } from '../../../clients/pool/remove-vms.ts';
+import { removeVms } from '../../../clients/scaling/remove-vms.ts';
 import type { KubeClient, ObjectKey } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { poolWith } from '../rollout/pools.ts';

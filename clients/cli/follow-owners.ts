@@ -2,11 +2,11 @@ import type { Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
-import { Failure } from '../cli/failure.ts';
-import type { OwnerKind } from '../cli/kinds.ts';
-import { aboutKind } from '../cli/known-kind.ts';
-import { noteBrokenWatch } from '../cli/output.ts';
+import { Failure } from './failure.ts';
+import type { OwnerKind } from './kinds.ts';
+import { aboutKind } from './known-kind.ts';
 import type { Owner } from './objects.ts';
+import { noteBrokenWatch } from './output.ts';
 
 export interface Watched {
   kube: KubeClient;

@@ -1,8 +1,8 @@
-import type { Stored } from '../../../api/objects.ts';
-import type { KubeClient } from '../../../kubernetes/client.ts';
-import type { Pool } from '../../pool/objects.ts';
-import { rolloutView } from '../view.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { Pool } from '../cli/objects.ts';
 import { knownRevisions, type Revision } from './revisions.ts';
+import { rolloutView } from './view.ts';
 
 /** Caches the revisions of followed pools, and reads them again while the template of a pool has none. */
 export class KnownRevisions {

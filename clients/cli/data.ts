@@ -1,4 +1,4 @@
-import { print } from '../cli/output.ts';
+import { print } from './output.ts';
 
 export type DataFormat = 'json' | 'yaml';
 

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
+import { Pools } from '../../../clients/cli/kinds.ts';
+import { table } from '../../../clients/cli/output.ts';
 import {
   columnsOfMembers,
   columnsOfOwners,
@@ -7,9 +9,7 @@ import {
   rowOf,
   vmColumns,
   vmiColumns,
-} from '../../../clients/cli/columns.ts';
-import { Pools } from '../../../clients/cli/kinds.ts';
-import { table } from '../../../clients/cli/output.ts';
+} from '../../../clients/owners/columns.ts';
 import type { Vm } from '../../../clients/owners/members.ts';
 import { InstanceSets, setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, type UserRequest } from '../rollout/pools.ts';

@@ -1,10 +1,10 @@
 import { FILE_HEADERS_ONLY, createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
-import type { Stored } from '../../../api/objects.ts';
-import { revisionOf } from '../../../decisions/template/revision.ts';
-import { poolTemplate, type PoolTemplate } from '../../../decisions/template/template.ts';
-import { paint, plain } from '../../cli/output.ts';
-import type { Pool } from '../../pool/objects.ts';
+import type { Stored } from '../../api/objects.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
+import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
+import type { Pool } from '../cli/objects.ts';
+import { paint, plain } from '../cli/output.ts';
 import { findRevision, formatRevision, type Revision } from './revisions.ts';
 
 /** One side of a comparison. */

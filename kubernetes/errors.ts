@@ -18,13 +18,33 @@ export class KubeError extends Error {
   readonly server: string | undefined;
 
   constructor(status: number, reason: string, message: string, retryAfterMs?: number, server?: string) {
-    super(message.length <= MESSAGE_LENGTH ? message : `${message.slice(0, MESSAGE_LENGTH - 1)}…`);
+    super(cut(message));
     this.status = status;
     this.reason = reason;
     this.retryAfterMs = retryAfterMs;
     this.server = server;
   }
 }
+
+/**
+ * Why an act on an object is refused by other than the API server: `Conflict` if another look may find that it is not,
+ * otherwise it would hardly be accepted next time either.
+ */
+export type RefusedReason = 'Conflict' | 'DiskHeld' | 'FailedDependency' | 'Invalid' | 'ReferenceMissing';
+
+/** drover or KubeVirt refuses to act on an object. Counts as a refusal of the API server does. */
+export class ActRefused extends Error {
+  override readonly name = 'ActRefused';
+  readonly reason: RefusedReason;
+
+  constructor(reason: RefusedReason, message: string) {
+    super(cut(message));
+    this.reason = reason;
+  }
+}
+
+const cut = (message: string): string =>
+  message.length <= MESSAGE_LENGTH ? message : `${message.slice(0, MESSAGE_LENGTH - 1)}…`;
 
 /**
  * No answer: the server is down, the connection broke, or the deadline passed. The request may have been carried out.
@@ -39,8 +59,8 @@ const hasStatus = (error: unknown, status: number): error is KubeError =>
 export const isNotFound = (error: unknown): error is KubeError => hasStatus(error, 404);
 export const isAlreadyExists = (error: unknown): error is KubeError =>
   hasStatus(error, 409) && error.reason === 'AlreadyExists';
-export const isConflict = (error: unknown): error is KubeError =>
-  hasStatus(error, 409) && error.reason !== 'AlreadyExists';
+export const isConflict = (error: unknown): error is KubeError | ActRefused =>
+  error instanceof ActRefused ? error.reason === 'Conflict' : hasStatus(error, 409) && error.reason !== 'AlreadyExists';
 export const isGone = (error: unknown): error is KubeError => hasStatus(error, 410);
 
 /** Resolves to the result of the call; to undefined if the object does not exist. */
@@ -63,8 +83,9 @@ export const ignoreStale = <T>(call: Promise<T>): Promise<T | undefined> =>
  * Reports whether this object was refused and would hardly be accepted next time. A webhook may refuse with any code,
  * even 500; a webhook that could not be called has not refused.
  */
-export const isRefusal = (error: unknown): error is KubeError =>
-  error instanceof KubeError && (!isTransient(error) || error.message.startsWith('admission webhook'));
+export const isRefusal = (error: unknown): error is KubeError | ActRefused =>
+  error instanceof ActRefused ||
+  (error instanceof KubeError && (!isTransient(error) || error.message.startsWith('admission webhook')));
 
 /** Reports whether the same call may succeed later: the server was down, busy or broken. */
 export function isTransient(error: unknown): boolean {
@@ -83,5 +104,5 @@ export const isNotDone = (error: unknown): boolean =>
 const NO_WEBHOOK = /^Internal error occurred: failed calling webhook /;
 
 /** Reports whether the refusal may concern this object alone; a full quota concerns all. */
-export const isRefusalOfOne = (error: unknown): error is KubeError =>
+export const isRefusalOfOne = (error: unknown): error is KubeError | ActRefused =>
   isRefusal(error) && !error.message.includes('exceeded quota');

@@ -4,7 +4,7 @@ import { REFERENCE_RESOURCES, requiredReferences, type OwnReference } from '../.
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 
 /** Looks whether Secrets and ConfigMaps are there, and reads nothing that they hold. */
 export class References {
@@ -43,7 +43,7 @@ export class References {
   async refuseRestart({ spec }: Stored<VirtualMachine>, vmi: VmiView | undefined): Promise<void> {
     if (vmi?.ready !== true) return;
     const missing = await this.missing(vmi.namespace, requiredReferences(spec));
-    if (missing !== null) throw new KubeError(422, 'ReferenceMissing', `not restarted: ${missing}`);
+    if (missing !== null) throw new ActRefused('ReferenceMissing', `not restarted: ${missing}`);
   }
 
   async #isThere(namespace: string, { kind, name }: OwnReference): Promise<boolean> {

@@ -8,13 +8,12 @@ import { isStateClaimOf } from '../../decisions/disks/vm-state.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, ignoreNotFound, ignoreStale, type KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused, isConflict, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { Acted } from '../owners/try-each.ts';
 import type { PoolKey } from '../owners/types.ts';
-import { diskHeld } from './disk-held.ts';
 
 /** As KubeVirt writes it, but without `blockOwnerDeletion`, which some clusters let only those set who own the VM. */
 const vmOwner = ({ name, uid }: Stored['metadata']): OwnerReference => ({
@@ -33,7 +32,7 @@ export interface ClaimTarget {
 /**
  * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, if it is still kept and the
  * pool keeps none any more: checked again right before, it has the pool's mark and no owner, and its VM does not exist.
- * Throws a `KubeError` with the reason `DiskHeld` that says whose it is now, if something else has taken it. `pool`: as
+ * Throws an `ActRefused` with the reason `DiskHeld` that says whose it is now, if something else has taken it. `pool`: as
  * the API server has it.
  */
 export async function discardDisk(
@@ -56,8 +55,8 @@ export async function discardDisk(
     (owner) => owner.uid !== volume?.metadata.uid,
   );
   const vm = { namespace: key.namespace, name: vmName(key.name, kept.number) };
-  const stays = (why: string): KubeError =>
-    diskHeld(`${vm.name} is not created: its kept disk ${name} can't be deleted, for ${why}`);
+  const stays = (why: string): ActRefused =>
+    new ActRefused('DiskHeld', `${vm.name} is not created: its kept disk ${name} can't be deleted, for ${why}`);
   const [owner] = owners;
   if (owner !== undefined) throw stays(`it belongs to ${owner.kind} ${owner.name}`);
   const [user] = cache.diskUsers.of(key.namespace, name);

@@ -3,7 +3,7 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims } from '../../api/resources.ts';
 import { growthOf, requestFor, type GrowingClaim } from '../../decisions/disks/claim-growth.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ActRefused, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 
 type Claim = KubeObject & GrowingClaim;
@@ -101,5 +101,5 @@ async function nextOf(
   return ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, { namespace, name }, { signal }));
 }
 
-const refusal = ({ name, to }: DiskGrowth, why: string): KubeError =>
-  new KubeError(422, 'Invalid', `its disk ${name} does not grow to ${to}: ${why}`);
+const refusal = ({ name, to }: DiskGrowth, why: string): ActRefused =>
+  new ActRefused('Invalid', `its disk ${name} does not grow to ${to}: ${why}`);

@@ -4,8 +4,8 @@ import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { diskHeld } from './disk-held.ts';
 
 /** What tells who uses a disk. */
 export interface DiskKeeper {
@@ -32,7 +32,8 @@ export async function keepSharedDisks(
       ignoreNotFound(client.get(PersistentVolumeClaims, at, { signal })),
     ]);
     if (isOwned(dataVolume, uid) || isOwned(claim, uid))
-      throw diskHeld(
+      throw new ActRefused(
+        'DiskHeld',
         `${name} is not deleted: its disk ${disk} would go with it, and is used by ${user.kind} ${user.name}`,
       );
   }

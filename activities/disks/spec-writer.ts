@@ -17,11 +17,10 @@ import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ActRefused, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { liveVm } from '../owners/live-vm.ts';
-import { diskHeld } from './disk-held.ts';
 import { stateClaimsOf } from './state-claims.ts';
 
 /** A deleted VM's disks follow it within moments if nothing uses them. */
@@ -77,7 +76,7 @@ export class SpecWriter {
         await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
         ({ held, kept } = await this.#lookAt(disk, vm, pool));
       }
-      if (held !== null) throw diskHeld(`${name} is not created: ${held.why}`);
+      if (held !== null) throw new ActRefused('DiskHeld', `${name} is not created: ${held.why}`);
       if (kept !== null) keptDisks.set(disk, kept);
     }
     const made = withKeptTemplates(wanted, keptDisks);
@@ -115,7 +114,7 @@ export class SpecWriter {
     const patch = mergePatch(write.before, write.after);
     if (patch === null) return undefined;
     const why = await this.whyHeld(pool, write);
-    if (why !== null) throw diskHeld(why);
+    if (why !== null) throw new ActRefused('DiskHeld', why);
     const { metadata, ...rest } = patch as { metadata?: object };
     const guarded = { ...rest, metadata: { ...metadata, uid: of.uid, resourceVersion: of.resourceVersion } };
     const at = { namespace: of.namespace, name: of.name };

@@ -15,7 +15,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused, ignoreStale } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -155,7 +155,7 @@ export class DisruptionClaims {
       const written = await ignoreStale(
         this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' }),
       );
-      if (written === undefined) throw new KubeError(409, 'Conflict', 'the pool has just changed');
+      if (written === undefined) throw new ActRefused('Conflict', 'the pool has just changed');
       const now = poolView(written);
       this.#written.set(key.uid, now);
       this.#observed.note(key.uid, claims);

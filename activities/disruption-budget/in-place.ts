@@ -2,7 +2,7 @@ import { activityInfo } from '@temporalio/activity';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import { isNotDone, KubeError } from '../../kubernetes/errors.ts';
+import { isNotDone, ActRefused } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { DisruptionClaims } from './disruption-claims.ts';
 
@@ -43,18 +43,6 @@ export class NoPlace {
   }
 }
 
-/** Somebody else than the API server has refused the act. */
-export class ActRefused extends Error {
-  override readonly name = 'ActRefused';
-}
-
-/** The API server took too long between the claim and the act: others may have the place by now. */
-class PlaceExpired extends KubeError {
-  constructor() {
-    super(409, 'Conflict', 'the API server takes too long to note who disrupts it');
-  }
-}
-
 /**
  * Acts on the VM within its pool's disruption budget: claims a place for the workflow of this activity, as the VM was
  * seen last, and gives the place back unless the act was done. Resolves to `NoPlace` if there is none. A place that
@@ -72,7 +60,8 @@ export async function actInPlace<T>(
   if ('whyNot' in answer) return new NoPlace(answer.whyNot);
   const { place, pool } = answer;
   const lastCheck = (): void => {
-    if (!place.isFresh()) throw new PlaceExpired();
+    // Others may have the place by now.
+    if (!place.isFresh()) throw new ActRefused('Conflict', 'the API server takes too long to note who disrupts it');
   };
   try {
     const { isDone, value } = await act({ lastCheck, pool });
@@ -80,7 +69,7 @@ export async function actInPlace<T>(
     return value;
   } catch (error) {
     // After another error, the act may have been done all the same.
-    if (error instanceof ActRefused || isNotDone(error)) await place.release();
+    if (isNotDone(error)) await place.release();
     throw error;
   }
 }

@@ -1,6 +1,5 @@
-import { isConflict, isRefusal } from '../../kubernetes/errors.ts';
+import { isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { ActRefused } from '../disruption-budget/in-place.ts';
 
 /**
  * Looks at one VM and acts on it, by `act`, again if somebody else writes it meanwhile. If it stays refused,
@@ -13,13 +12,10 @@ export async function actOnVm<T, O>(
   pauseMs?: (tries: number) => number,
 ): Promise<T | O> {
   try {
-    return await retryOnConflict(act, { isRace: mayPass, ...(pauseMs === undefined ? {} : { pauseMs }) });
+    return await retryOnConflict(act, pauseMs === undefined ? {} : { pauseMs });
   } catch (error) {
     // A webhook may refuse with a code that is transient otherwise.
-    if (mayPass(error) || isRefusal(error)) return refused(error);
+    if (isRefusal(error)) return refused(error);
     throw error;
   }
 }
-
-/** Someone else's write to the same VM may pass, and a refusal that may be KubeVirt's own trouble. */
-const mayPass = (error: unknown): error is Error => error instanceof ActRefused || isConflict(error);

@@ -12,7 +12,7 @@ import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused, ignoreNotFound } from '../../kubernetes/errors.ts';
 
 /** A VM as it is to be without its drift. */
 export interface RightVm {
@@ -58,5 +58,5 @@ export function refuseDrift(vm: Stored<VirtualMachine>, made: NewVirtualMachine)
   if (drift.length === 0) return;
   const [{ path, wanted, actual }] = drift as [(typeof drift)[number]];
   const words = `${path} does not become ${JSON.stringify(wanted)}: as it is written, something in the cluster makes it ${JSON.stringify(actual)}`;
-  throw new KubeError(422, 'Invalid', words);
+  throw new ActRefused('Invalid', words);
 }

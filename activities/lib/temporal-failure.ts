@@ -1,14 +1,15 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
+import { KubeError, KubeUnreachable, ActRefused } from '../../kubernetes/errors.ts';
 
 /**
  * Turns Kubernetes' answer into the failure that Temporal's Web UI shows and that Temporal retries: its type is
  * Kubernetes' own reason, its retry delay what the server asked for.
  */
 export function asFailure(error: unknown): unknown {
-  if (error instanceof KubeError) {
-    const { reason, message, retryAfterMs } = error;
+  if (error instanceof KubeError || error instanceof ActRefused) {
+    const { reason, message } = error;
+    const retryAfterMs = error instanceof KubeError ? error.retryAfterMs : undefined;
     return ApplicationFailure.create({
       type: reason,
       message,

@@ -18,7 +18,7 @@ import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal, type KubeError } from '../../kubernetes/errors.ts';
+import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -123,7 +123,7 @@ const beforeOfPool = (pool: StoredPool): Before => ({
 function outcomeOf(
   before: Before,
   live: StoredPool,
-  { id, error }: { id: string; error: KubeError },
+  { id, error }: { id: string; error: Error },
 ): Omit<Unpatched, 'vm'> | null {
   const now = beforeOfPool(live);
   if (recordOf(live.metadata.annotations)?.id === id) return null;

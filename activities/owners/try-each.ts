@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { isRefusal, isRefusalOfOne, type KubeError } from '../../kubernetes/errors.ts';
+import { isRefusal, isRefusalOfOne } from '../../kubernetes/errors.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import type { Done, Refused } from './types.ts';
 
@@ -52,7 +52,7 @@ export async function tryEach<T extends { name: string }>(
 ): Promise<Pick<Done, 'count' | 'refused'>> {
   let count = 0;
   let inARow = 0;
-  let first: KubeError | null = null;
+  let first: Pick<Refused, 'reason' | 'message'> | null = null;
   const names: string[] = [];
   const counted = async (item: T): Promise<void> => {
     try {
@@ -65,7 +65,7 @@ export async function tryEach<T extends { name: string }>(
       if (++inARow >= REFUSALS) throw error;
     }
   };
-  const refusedBy = ({ reason, message }: KubeError, isGeneral: boolean): Refused => ({
+  const refusedBy = ({ reason, message }: Pick<Refused, 'reason' | 'message'>, isGeneral: boolean): Refused => ({
     reason,
     message,
     names,

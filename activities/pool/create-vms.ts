@@ -14,7 +14,7 @@ import { vmName } from '../../decisions/template/vm-names.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
@@ -127,5 +127,5 @@ export function createCreationActivities({ client, cache, revisions, concurrency
 }
 
 /** The same words for all VMs of a pool, so that its status does not change from one try to the next. */
-const referenceMissing = (missing: string, ofAll: readonly OwnReference[]): KubeError =>
-  new KubeError(422, 'ReferenceMissing', ofAll.length === 0 ? missing : waitingForMissing(ofAll));
+const referenceMissing = (missing: string, ofAll: readonly OwnReference[]): ActRefused =>
+  new ActRefused('ReferenceMissing', ofAll.length === 0 ? missing : waitingForMissing(ofAll));

@@ -3,7 +3,7 @@ import type { Stored } from '../../api/objects.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused, isConflict, isTransient } from '../../kubernetes/errors.ts';
 
 /** KubeVirt asks the node of the VMI, which may not answer. */
 const DEADLINE_MS = 10_000;
@@ -24,7 +24,7 @@ export async function askForPause(
   } catch (error) {
     if (isConflict(error) && /already paused|not paused/i.test(error.message)) return;
     if (!isTransient(error)) throw error;
-    throw new KubeError(424, 'FailedDependency', `${verb} of ${name}: ${(error as Error).message}`);
+    throw new ActRefused('FailedDependency', `${verb} of ${name}: ${(error as Error).message}`);
   }
 }
 

@@ -16,11 +16,11 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused, KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { ActRefused, actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
+import { actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { Refusals } from '../disruption/refusals.ts';
 import { recordVmEvent } from '../lib/events.ts';
@@ -211,5 +211,5 @@ const isAsked = (action: PowerAction, vm: VmView, vmi: VmiView | undefined): boo
 /** KubeVirt also answers 500 if it refuses: what it repeats after several tries is its last word. */
 const orRefused = <T>(call: Promise<T>): Promise<T> =>
   call.catch((error: unknown) => {
-    throw error instanceof KubeError && error.status === 500 ? new ActRefused(error.message) : error;
+    throw error instanceof KubeError && error.status === 500 ? new ActRefused('Conflict', error.message) : error;
   });

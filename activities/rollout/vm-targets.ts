@@ -21,7 +21,7 @@ import { updateNeed, type RolloutTarget, type UpdateNeed } from '../../decisions
 import { podActOf } from '../../decisions/vm-update/pod-act.ts';
 import { podLacks } from '../../decisions/vm-update/pod-lack.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { References } from '../configuration/references.ts';
 import { rightVm, type RightVm } from '../drift/right-vm.ts';
@@ -58,7 +58,7 @@ export class VmTargets {
       return { target, merged: mergeVm(right?.vm ?? vm, base, target) };
     // What was the former instance type's goes with it, and the new one's comes, as KubeVirt would have written it.
     const [from, to] = [await this.#expanded(pool, vm, base), await this.#expanded(pool, vm, target)];
-    if (to === undefined) throw new KubeError(422, 'Invalid', REPLACED);
+    if (to === undefined) throw new ActRefused('Invalid', REPLACED);
     return { target, merged: mergeVm(right?.vm ?? vm, from ?? base, to) };
   }
 
@@ -136,7 +136,7 @@ export class VmTargets {
 
   #numberOf({ metadata }: Stored<VirtualMachine>): number {
     const number = numberOf(this.#in.key.name, metadata.name);
-    if (number === null) throw new KubeError(422, 'Invalid', "its name does not match the pool's naming scheme");
+    if (number === null) throw new ActRefused('Invalid', "its name does not match the pool's naming scheme");
     return number;
   }
 }

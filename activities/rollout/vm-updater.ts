@@ -14,9 +14,8 @@ import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { disruptionBetween, exceeds } from '../../decisions/vm-update/disruption.ts';
 import type { UpdateNeed } from '../../decisions/vm-update/need.ts';
-import { ignoreStale, isConflict, KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused, ignoreStale, isConflict } from '../../kubernetes/errors.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
-import { isDiskHeld } from '../disks/disk-held.ts';
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
@@ -104,7 +103,7 @@ export class VmUpdater {
     };
     return actOnVm<UpdateOutcome | NoPlace | null, UpdateOutcome>(take, (error) => {
       if (isConflict(error)) return deferred(held, error.message);
-      return isDiskHeld(error)
+      return error instanceof ActRefused && error.reason === 'DiskHeld'
         ? { ...deferred(held, error.message), isOwn: true }
         : { vm: held.name, end: 'Failed', why: whyFailed(held, error) };
     });
@@ -187,7 +186,7 @@ export class VmUpdater {
     );
     if (acted === 'done') return { isDone: true, value: null };
     if (acted !== 'notWanted' && acted.left === undefined) return { isDone: true, value: null };
-    throw new KubeError(409, 'Conflict', 'it, or its pool, has just changed');
+    throw new ActRefused('Conflict', 'it, or its pool, has just changed');
   }
 
   /** Returns its outcome if something that concerns this VM alone stands in the way. */

@@ -62,6 +62,7 @@ test('a pool has on record which VMs came, changed and went, what people asked o
       'create web-1,web-2,web-3 Done',
       'pause  Asked',
       'resume  Asked',
+      'scale  Done',
       expect.stringMatching(/^delete web-\d Done$/),
     ]);
     expect(others[1]).toMatchObject({ requestedBy: 'ann', why: 'lunch', reason: null });

@@ -55,3 +55,9 @@ export interface KubeList<T extends KubeObject = KubeObject> {
 /** Returns the controller among the owner references; Kubernetes allows at most one. */
 export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find((owner) => owner.controller === true);
+
+/** Returns the object without its managed fields, which would drown the rest. */
+export function withoutManagedFields<T extends KubeObject>(object: T): T {
+  const { managedFields: _managedFields, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -1,13 +1,10 @@
-import type { Stored } from '../api/objects.ts';
 import { parseDuration } from './annotations.ts';
-import type { KubeVirt, VirtualMachine } from './types.ts';
+import type { KubeVirt, Vm } from './types.ts';
 
 /**
  * On the KubeVirt object: how late the controller sees changes of VM specs, like a cache after an API server outage.
  */
 export const LAG_ANNOTATION = 'sim.drover.dev/spec-observation-delay';
-
-type Vm = Stored<VirtualMachine>;
 
 /** Shows VMs as they were a while ago, if the KubeVirt object asks for a lag. */
 export class ObservationDelay {

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta } from '../api/objects.ts';
+import type { KubeObject, ObjectMeta, Stored } from '../api/objects.ts';
 
 /** The parts of KubeVirt's and CDI's objects that the simulator reads or writes; all others pass through unchanged. */
 
@@ -231,3 +231,6 @@ export interface KubeVirt extends KubeObject {
   };
   status?: { phase?: string; [field: string]: unknown };
 }
+
+export type Vm = Stored<VirtualMachine>;
+export type Vmi = Stored<VirtualMachineInstance>;

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../api/objects.ts';
-import type { OwnReference } from '../../decisions/template/references.ts';
-import { REFERENCE_RESOURCES } from '../../decisions/template/references.ts';
+import { REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 

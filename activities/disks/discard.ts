@@ -32,8 +32,8 @@ export interface ClaimTarget {
 /**
  * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, if it is still kept and the
  * pool keeps none any more: checked again right before, it has the pool's mark and no owner, and its VM does not exist.
- * Throws an `ActRefused` with the reason `DiskHeld` that says whose it is now, if something else has taken it. `pool`: as
- * the API server has it.
+ * Throws an `ActRefused` with the reason `DiskHeld` that says whose it is now, if something else has taken it. `pool`:
+ * as the API server has it.
  */
 export async function discardDisk(
   { client, cache }: { client: KubeClient; cache: Pick<ClusterCache, 'diskUsers'> },

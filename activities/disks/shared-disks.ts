@@ -3,8 +3,7 @@ import type { Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import { ActRefused } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
 /** What tells who uses a disk. */

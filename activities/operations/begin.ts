@@ -94,8 +94,7 @@ async function noteUid(client: KubeClient, operation: StoredOperation, signal: A
   const { uid, resourceVersion, annotations } = operation.metadata;
   if (annotations?.[UID_ANNOTATION] === uid) return operation;
   const patch = { metadata: { resourceVersion, uid, annotations: { [UID_ANNOTATION]: uid } } };
-  const noted = await client.patch(VirtualMachineOperations, operation.metadata, 'merge', patch, { signal });
-  return noted as unknown as StoredOperation;
+  return client.patch<StoredOperation>(VirtualMachineOperations, operation.metadata, 'merge', patch, { signal });
 }
 
 type Choice = { vms: Record<string, string> } | NonNullable<Standing['end']>;

@@ -36,13 +36,7 @@ export async function writeOperationStatus(
       ];
       try {
         const options = { subresource: 'status', signal };
-        return (await client.patch(
-          VirtualMachineOperations,
-          ref,
-          'json',
-          patch,
-          options,
-        )) as unknown as StoredOperation;
+        return await client.patch<StoredOperation>(VirtualMachineOperations, ref, 'json', patch, options);
       } catch (error) {
         if (isNotFound(error)) return undefined;
         throw error;

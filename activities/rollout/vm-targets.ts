@@ -15,7 +15,7 @@ import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template
 import { numberOf } from '../../decisions/template/vm-names.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { isRegular, type VmView, isStandby } from '../../decisions/views/vm.ts';
+import { isRegular, isStandby, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../../decisions/vm-update/need.ts';
 import { podActOf } from '../../decisions/vm-update/pod-act.ts';

@@ -105,12 +105,6 @@ export async function serialize(objects: KubeObject | KubeObject[], format: 'jso
       );
 }
 
-/** Returns the object without its managed fields, which would drown the rest. */
-export function withoutManagedFields<T extends KubeObject>(object: T): T {
-  const { managedFields: _managedFields, ...metadata } = object.metadata;
-  return { ...object, metadata };
-}
-
 /** A column of a table of objects; `wide` columns are shown on request. */
 export interface Column {
   header: string;

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import type { Stored } from '../../api/objects.ts';
+import { withoutManagedFields, type Stored } from '../../api/objects.ts';
 import { UsageError } from '../cli/failure.ts';
 import { Disks, kindArguments, KINDS, OWNERS, Vmis, Vms, type Kind } from '../cli/kinds.ts';
 import { examples, formatOption } from '../cli/options.ts';
-import { print, serialize, withoutManagedFields, type Format } from '../cli/output.ts';
+import { print, serialize, type Format } from '../cli/output.ts';
 import { ownerOf, targetsOf, type NamedOwner, type Targets } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
 import { columnsFor, read, type Listing } from '../owners/listing.ts';

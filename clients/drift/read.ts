@@ -8,8 +8,8 @@ import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
+import { poolView } from '../../decisions/views/from-object/owner.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Pool } from '../cli/objects.ts';
 import { controlledBy, type Vm } from '../membership/members.ts';
@@ -60,7 +60,7 @@ function fieldsOf(
   const template = templates.get(specRevision(vm) ?? '');
   const number = numberOf(pool.metadata.name, vm.metadata.name);
   if (template === undefined || number === null) return undefined;
-  const made = vmFromTemplate(pool as unknown as StoredPool, template, number);
+  const made = vmFromTemplate(poolView(pool), template, number);
   return driftOf({ vm, transition: recordOf(vm.metadata.annotations) }, made);
 }
 

@@ -1,4 +1,4 @@
-import { type TransitionProgress, transitionOutline } from '../../decisions/machine-types/transition.ts';
+import { transitionOutline, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { transitionIdOf, transitionProgress } from '../../workflows/lib/messages.ts';
 import type { RunKind } from '../runs/kind.ts';
 

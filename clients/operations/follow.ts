@@ -48,8 +48,8 @@ const formatGoesOn = ({ namespace, name }: StoredOperation['metadata']): string 
 async function readAgain(kube: KubeClient, operation: StoredOperation): Promise<StoredOperation> {
   if (isOver(operation)) return operation;
   try {
-    const read = await ignoreNotFound(kube.get(VirtualMachineOperations, operation.metadata));
-    if (read?.metadata.uid === operation.metadata.uid) return read as unknown as StoredOperation;
+    const read = await ignoreNotFound(kube.get<StoredOperation>(VirtualMachineOperations, operation.metadata));
+    if (read?.metadata.uid === operation.metadata.uid) return read;
   } catch (error) {
     if (isTransient(error)) return operation;
     throw error;

@@ -82,7 +82,9 @@ export async function makeOperation(
   operation: VirtualMachineOperation,
   dryRun: boolean,
 ): Promise<StoredOperation> {
-  const object = operation as unknown as Parameters<KubeClient['create']>[1];
-  const made = kube.create(VirtualMachineOperations, object, { strict: true, dryRun });
-  return (await ofKnownKind(VirtualMachineOperations, made)) as unknown as StoredOperation;
+  const object = operation as unknown as StoredOperation;
+  return ofKnownKind(
+    VirtualMachineOperations,
+    kube.create<StoredOperation>(VirtualMachineOperations, object, { strict: true, dryRun }),
+  );
 }

@@ -8,8 +8,8 @@ import { ofKnownKind } from '../cli/known-kind.ts';
 import { isOver } from './view.ts';
 
 export async function listOperations(kube: KubeClient, namespace: string | undefined): Promise<StoredOperation[]> {
-  const { items } = await ofKnownKind(VirtualMachineOperations, kube.list(VirtualMachineOperations, { namespace }));
-  return items as unknown as StoredOperation[];
+  const listed = kube.list<StoredOperation>(VirtualMachineOperations, { namespace });
+  return (await ofKnownKind(VirtualMachineOperations, listed)).items;
 }
 
 /** Throws `UsageError` for what can't be the name of an operation. */
@@ -29,8 +29,8 @@ export async function operationMeant(
   { orNewest }: { orNewest: boolean },
 ): Promise<StoredOperation> {
   if (name !== undefined) {
-    const read = kube.get(VirtualMachineOperations, { namespace, name });
-    return (await ofKnownKind(VirtualMachineOperations, read)) as unknown as StoredOperation;
+    const read = kube.get<StoredOperation>(VirtualMachineOperations, { namespace, name });
+    return ofKnownKind(VirtualMachineOperations, read);
   }
   const all = (await listOperations(kube, namespace)).toSorted((one, other) =>
     other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp),

@@ -1,4 +1,4 @@
-import type { Stored } from '../../api/objects.ts';
+import { withoutManagedFields, type Stored } from '../../api/objects.ts';
 import type { OperationAction, OperationStatus, VirtualMachineOperation } from '../../api/operations/operation.ts';
 import { VirtualMachineOperations } from '../../api/resources.ts';
 import { ACTION_LABELS } from '../../decisions/power/action.ts';
@@ -6,7 +6,7 @@ import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
 import { because, formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { DataFormat } from '../cli/data.ts';
-import { ageOf, note, print, serialize, table, withoutManagedFields } from '../cli/output.ts';
+import { ageOf, note, print, serialize, table } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import { runLines } from '../runs/report.ts';
 
@@ -98,7 +98,7 @@ export async function printObjects(
   format: DataFormat,
   { isOne }: { isOne: boolean },
 ): Promise<void> {
-  const shown = operations.map((one) => withoutManagedFields(one as unknown as Stored));
+  const shown = operations.map((one) => withoutManagedFields(one as Stored<StoredOperation>));
   print(await serialize(isOne ? shown[0]! : shown, format));
 }
 

@@ -9,7 +9,7 @@ import type { Owner, Pool, ReplicaSet } from '../cli/objects.ts';
 import { ageOf, plain, type Cell, type Column } from '../cli/output.ts';
 import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
-import { isReady, isTroubled, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from './members.ts';
+import { isReady, isTroubled, revisionOf, stateCell, stateOf, whyNotReady, type Member } from './members.ts';
 
 export interface ColumnChoice {
   wide: boolean;
@@ -60,21 +60,21 @@ export const replicaSetColumns: Column[] = [
   column<ReplicaSet>('PROBLEM', problemCell, true),
 ];
 
-const STATUS = column<Vm>('STATUS', (vm) => stateCell(stateOf(vm), isReady(vm)));
-const READY = column<Vm>('READY', (vm) => (isReady(vm) ? 'True' : 'False'));
-const OWNER = column<Vm>('OWNER', ownerCell);
-const WHY = column<Vm>('WHY', whyCell);
+const STATUS = column<Member>('STATUS', (vm) => stateCell(stateOf(vm), isReady(vm)));
+const READY = column<Member>('READY', (vm) => (isReady(vm) ? 'True' : 'False'));
+const OWNER = column<Member>('OWNER', ownerCell);
+const WHY = column<Member>('WHY', whyCell);
 
 export const vmColumns: Column[] = [
   NAME,
   STATUS,
   READY,
   OWNER,
-  column<Vm>('REVISION', revisionOf),
+  column<Member>('REVISION', revisionOf),
   AGE,
-  column<Vm>('STRATEGY', ({ spec }) => spec?.runStrategy ?? '<none>', true),
-  column<Vm>('MACHINE TYPE', ({ spec }) => spec?.template?.spec?.domain?.machine?.type ?? '<none>', true),
-  column<Vm>('PROTECTED', ({ metadata }) => (isProtected(metadata.annotations) ? 'True' : 'False'), true),
+  column<Member>('STRATEGY', ({ spec }) => spec?.runStrategy ?? '<none>', true),
+  column<Member>('MACHINE TYPE', ({ spec }) => spec?.template?.spec?.domain?.machine?.type ?? '<none>', true),
+  column<Member>('PROTECTED', ({ metadata }) => (isProtected(metadata.annotations) ? 'True' : 'False'), true),
   WHY,
 ];
 
@@ -84,13 +84,13 @@ export const vmiColumns: Column[] = [
   READY,
   OWNER,
   AGE,
-  column<Vm>('NODE', ({ status }) => status?.nodeName ?? '<none>', true),
-  column<Vm>('MACHINE TYPE', ({ status }) => status?.machine?.type ?? '<none>', true),
+  column<Member>('NODE', ({ status }) => status?.nodeName ?? '<none>', true),
+  column<Member>('MACHINE TYPE', ({ status }) => status?.machine?.type ?? '<none>', true),
   WHY,
 ];
 
 /** A standby VM that is stopped or paused is as it should be. */
-function whyCell(vm: Stored<Vm>): string {
+function whyCell(vm: Stored<Member>): string {
   return roleOf(vm.metadata.labels) === 'Standby' && !isTroubled(vm) ? 'standby VM' : whyNotReady(vm);
 }
 
@@ -100,7 +100,7 @@ function readyCell(owner: Owner): Cell {
 }
 
 /** A pool by its name; a set as commands take it, such as `vmrs/runners`. */
-function ownerCell(vm: Vm): Cell {
+function ownerCell(vm: Member): Cell {
   const owner = controllerOf(vm);
   if (owner === undefined) {
     const former = formerMemberOf(vm.metadata.annotations);

@@ -4,11 +4,11 @@ import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { isPool, type Owner, byName } from '../cli/objects.ts';
+import { isPool, byName, type Owner } from '../cli/objects.ts';
 import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { countStates, isReady, membersByOwner, type Vm } from './members.ts';
+import { countStates, isReady, membersByOwner, type Member } from './members.ts';
 import { readProgress, workflowIdOf, type OwnerProgress, type Progress } from './progress.ts';
 
 /** How far a pool or replica set is, as `-o json` of `status` and `describe` prints it. */
@@ -39,7 +39,7 @@ export interface OwnerData {
 export interface OwnerState {
   kind: OwnerKind;
   owner: Stored<Owner>;
-  members: Stored<Vm>[];
+  members: Stored<Member>[];
   progress: Progress;
   rollout: RolloutView | undefined;
 }
@@ -91,7 +91,7 @@ export async function readData(
     names.length > 0
       ? Promise.all(names.map((name) => kube.get<Owner>(resource, { namespace, name })))
       : kube.list<Owner>(resource, { ...at, ...labelSelector }).then((list) => list.items.toSorted(byName)),
-    ofKnownKind(members.resource, kube.list<Vm>(members.resource, at)),
+    ofKnownKind(members.resource, kube.list<Member>(members.resource, at)),
   ]);
   const membersOf = membersByOwner(items, kind);
   return Promise.all(

@@ -13,7 +13,7 @@ import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
 import { ownerData, progressOf, type OwnerState } from './data.ts';
-import { isReady, formatStates, membersByOwner, stateOf, whyNotReady, type Vm } from './members.ts';
+import { isReady, formatStates, membersByOwner, stateOf, whyNotReady, type Member } from './members.ts';
 import { workflowIdOf, workflowUrl, type Progress } from './progress.ts';
 
 const EVENTS = 20;
@@ -32,7 +32,7 @@ async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Pr
   const { namespace = '', uid } = owner.metadata;
   const { resource } = kind.members;
   const [members, events, progress, rollout] = await Promise.all([
-    ofKnownKind(resource, kube.list<Vm>(resource, { namespace })).then(({ items }) =>
+    ofKnownKind(resource, kube.list<Member>(resource, { namespace })).then(({ items }) =>
       membersByOwner(items, kind)(identityOf(owner)),
     ),
     kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
@@ -173,7 +173,7 @@ function conditionLines({ status }: Owner): string[] {
   return ['Conditions:', ...indent(table(['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows))];
 }
 
-function memberLines(vms: Stored<Vm>[]): string[] {
+function memberLines(vms: Stored<Member>[]): string[] {
   const sick = vms
     .filter((vm) => !isReady(vm))
     .flatMap((vm) => rowsOf(vm))
@@ -185,7 +185,7 @@ function memberLines(vms: Stored<Vm>[]): string[] {
 }
 
 /** Returns a row for a VM that KubeVirt says something about; none for other VMs. */
-function rowsOf(vm: Stored<Vm>): string[][] {
+function rowsOf(vm: Stored<Member>): string[][] {
   const why = whyNotReady(vm);
   return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? vm.status?.phase ?? '', why]];
 }

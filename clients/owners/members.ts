@@ -7,12 +7,8 @@ import { byName } from '../cli/objects.ts';
 import type { Cell, Style } from '../cli/output.ts';
 
 /** A VM as the API server has it, with the fields that commands read; or another object that a set keeps. */
-export interface Vm extends KubeObject {
-  spec?: {
-    runStrategy?: string;
-    running?: boolean;
-    template?: { spec?: { domain?: { machine?: { type?: string } } } };
-  };
+export interface Member extends KubeObject {
+  spec?: { runStrategy?: string; template?: { spec?: { domain?: { machine?: { type?: string } } } } };
   status?: {
     ready?: boolean;
     printableStatus?: string;
@@ -29,22 +25,22 @@ export interface Vm extends KubeObject {
  * Finds the members of objects of a kind among these VMs or VMIs, in order of their names. Labels are for people: owner
  * references decide.
  */
-export const membersByOwner = (members: Stored<Vm>[], { resource }: Pick<OwnerKind, 'resource'>) =>
+export const membersByOwner = (members: Stored<Member>[], { resource }: Pick<OwnerKind, 'resource'>) =>
   byController(members.toSorted(byName), resource);
 
-export const isReady = ({ metadata, status }: Vm): boolean =>
+export const isReady = ({ metadata, status }: Member): boolean =>
   metadata.deletionTimestamp === undefined &&
   (status?.ready ?? status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')) === true;
 
-export const stateOf = (vm: Vm): string =>
+export const stateOf = (vm: Member): string =>
   vm.metadata.deletionTimestamp === undefined
     ? (vm.status?.printableStatus ?? vm.status?.phase ?? 'Created')
     : 'Terminating';
 
-export const revisionOf = (vm: Vm): string => specRevision(vm) ?? '<none>';
+export const revisionOf = (vm: Member): string => specRevision(vm) ?? '<none>';
 
 /** Returns why KubeVirt says a VM is not ready; empty for a ready VM, and if KubeVirt says nothing. */
-export function whyNotReady(vm: Vm): string {
+export function whyNotReady(vm: Member): string {
   if (isReady(vm)) return '';
   const held = heldBy(vm.metadata);
   if (held !== null) return `held by the finalizer ${held}`;
@@ -61,7 +57,7 @@ export function whyNotReady(vm: Vm): string {
 const TROUBLED = /Err|Crash|Unschedulable|Unknown|NotFound/;
 
 /** Reports whether KubeVirt's words for the VM's state tell of a fault. */
-export const isTroubled = (vm: Vm): boolean => TROUBLED.test(stateOf(vm));
+export const isTroubled = (vm: Member): boolean => TROUBLED.test(stateOf(vm));
 
 /** Colours a state: green for ready VMs, red for broken ones, gray for stopped ones, yellow for all others. */
 export const stateCell = (state: string, ready: boolean): Cell => ({ text: state, style: stateStyle(state, ready) });
@@ -73,14 +69,14 @@ function stateStyle(state: string, ready: boolean): Style {
 }
 
 /** Returns how many VMs are in each state, the largest number first. */
-export function countStates(vms: Vm[]): [state: string, count: number][] {
+export function countStates(vms: Member[]): [state: string, count: number][] {
   const groups = Map.groupBy(vms, stateOf);
   return [...groups]
     .map(([state, { length }]): [string, number] => [state, length])
     .sort(([a, m], [b, n]) => n - m || a.localeCompare(b));
 }
 
-export const formatStates = (vms: Vm[]): string =>
+export const formatStates = (vms: Member[]): string =>
   countStates(vms)
     .map(([state, count]) => `${state} ${count}`)
     .join(', ') || 'none';

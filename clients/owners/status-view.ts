@@ -3,18 +3,18 @@ import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/objects.ts';
-import { ageOf, paint, plain, type Style, bar } from '../cli/output.ts';
+import { ageOf, paint, plain, bar, type Style } from '../cli/output.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import type { Revision } from '../rollout/revisions.ts';
 import { rolloutView } from '../rollout/view.ts';
-import { isReady, formatStates, type Vm } from './members.ts';
+import { isReady, formatStates, type Member } from './members.ts';
 import type { OwnerProgress, Progress } from './progress.ts';
 
 /** A pool or replica set as the live view shows it. */
 export interface OwnerView {
   kind: OwnerKind;
   owner: Stored<Owner>;
-  members: Stored<Vm>[];
+  members: Stored<Member>[];
   /** `undefined` if its workflow was not asked yet, or Temporal is unknown. */
   progress: Progress | undefined;
   /** The known revisions of a pool, for their numbers. */

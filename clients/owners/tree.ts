@@ -5,7 +5,7 @@ import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { table } from '../cli/output.ts';
 import { columnsOfMembers, columnsOfOwners, headersOf, rowOf } from './columns.ts';
-import { membersByOwner, type Vm } from './members.ts';
+import { membersByOwner, type Member } from './members.ts';
 
 /** Renders each object as a table of one row, and beneath it a table of its members. */
 export async function treesOf(
@@ -15,7 +15,7 @@ export async function treesOf(
   { namespace, wide }: { namespace: string; wide: boolean },
 ): Promise<string[]> {
   const { resource } = kind.members;
-  const { items } = await ofKnownKind(resource, kube.list<Vm>(resource, { namespace }));
+  const { items } = await ofKnownKind(resource, kube.list<Member>(resource, { namespace }));
   const members = membersByOwner(items, kind);
   const choice = { wide, namespaces: false };
   const [ownColumns, memberColumns] = [columnsOfOwners(kind), columnsOfMembers(kind)];

@@ -4,8 +4,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { aboutKind } from '../cli/known-kind.ts';
-import { type Owner, byName } from '../cli/objects.ts';
-import type { Vm } from './members.ts';
+import { byName, type Owner } from '../cli/objects.ts';
+import type { Member } from './members.ts';
 
 export interface OwnerWatchOptions {
   kube: KubeClient;
@@ -27,7 +27,7 @@ export class OwnerWatch {
   readonly #failed = Promise.withResolvers<never>();
   #started = false;
   readonly #owners: ListWatch<Stored<Owner>, Stored<Owner>>;
-  readonly #members: ListWatch<Stored<Vm>, Stored<Vm>>;
+  readonly #members: ListWatch<Stored<Member>, Stored<Member>>;
 
   constructor(options: OwnerWatchOptions) {
     this.#options = options;
@@ -42,7 +42,7 @@ export class OwnerWatch {
       onChange: (_key, before, after) => onChange((after ?? before!).metadata.uid),
       onError: (error) => this.#fail(resource, error),
     });
-    this.#members = new ListWatch<Stored<Vm>, Stored<Vm>>({
+    this.#members = new ListWatch<Stored<Member>, Stored<Member>>({
       ...scope,
       resource: members.resource,
       view: slim,
@@ -79,7 +79,7 @@ export class OwnerWatch {
       .sort(byName);
   }
 
-  members(): Stored<Vm>[] {
+  members(): Stored<Member>[] {
     return [...this.#members.values()];
   }
 
@@ -94,5 +94,5 @@ export class OwnerWatch {
 }
 
 /** Drops a member's spec, which is most of it and isn't shown here. */
-const slim = ({ apiVersion, kind, metadata, status }: Stored<Vm>): Stored<Vm> =>
-  ({ apiVersion, kind, metadata: { ...metadata, managedFields: [] }, status }) as unknown as Stored<Vm>;
+const slim = ({ apiVersion, kind, metadata, status }: Stored<Member>): Stored<Member> =>
+  ({ apiVersion, kind, metadata: { ...metadata, managedFields: [] }, status }) as unknown as Stored<Member>;

@@ -6,6 +6,7 @@ import { runsByItself } from '../../decisions/health/availability.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
@@ -13,7 +14,6 @@ import { OWNERS } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { ownerOf, vmNamesOf, type NamedOwner, type OwnerOptions } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
-import type { Vm } from '../owners/members.ts';
 import type { Session } from '../session/session.ts';
 import { pendingAmong } from './pending.ts';
 import { readNamed, readVms, type VmScope, type VmWithVmi } from './running.ts';
@@ -116,7 +116,8 @@ async function chooseAmong(
 }
 
 /** Reports whether the VM is a standby VM of a pool, or an extra one. */
-const isApart = (vm: Stored<Vm>): boolean => roleOf(vm.metadata.labels) !== null && controllerOf(vm) !== undefined;
+const isApart = (vm: Stored<VirtualMachine>): boolean =>
+  roleOf(vm.metadata.labels) !== null && controllerOf(vm) !== undefined;
 
 /** Says that VMs are left out which their pool has beside its replicas, and starts and stops itself. */
 export function formatApart(apart: readonly string[], verb: string): string {
@@ -129,7 +130,7 @@ async function isOwnOf(
   kube: KubeClient,
   { namespace }: VmScope,
   { kind: { resource }, name }: NamedOwner,
-): Promise<(vm: Stored<Vm>) => boolean> {
+): Promise<(vm: Stored<VirtualMachine>) => boolean> {
   const owner = identityOf(await ofKnownKind(resource, kube.get(resource, { namespace, name })));
   return (vm) => isControlledBy(vm, resource, owner);
 }

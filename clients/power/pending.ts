@@ -3,12 +3,13 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { refersTo } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { predatesChange, recordOf } from '../../decisions/annotations/transition-record.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import { printData, type DataFormat } from '../cli/data.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { Vm } from '../owners/members.ts';
-import type { Vmi, VmScope, VmWithVmi } from './running.ts';
+import type { VmScope, VmWithVmi } from './running.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as is. */
 export interface PendingVm {
@@ -34,7 +35,7 @@ export interface PendingVm {
 export const pendingAmong = (vms: VmWithVmi[]): PendingVm[] =>
   vms.flatMap(({ vm, vmi }) => (vmi === null ? [] : (pending(vm, vmi) ?? [])));
 
-function pending(vm: Stored<Vm>, vmi: Stored<Vmi>): PendingVm | null {
+function pending(vm: Stored<VirtualMachine>, vmi: Stored<VirtualMachineInstance>): PendingVm | null {
   const { namespace = '', name, annotations } = vm.metadata;
   const condition = vm.status?.conditions?.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
   const reasons = [
@@ -57,7 +58,7 @@ function pending(vm: Stored<Vm>, vmi: Stored<Vmi>): PendingVm | null {
   };
 }
 
-function olderRevision(vm: Stored<Vm>, vmi: Stored<Vmi>): string[] {
+function olderRevision(vm: Stored<VirtualMachine>, vmi: Stored<VirtualMachineInstance>): string[] {
   const owner = controllerOf(vm);
   if (owner === undefined || !refersTo(owner, VirtualMachinePools)) return [];
   const [wanted, running] = [specRevision(vm), vmi.metadata.labels?.[REVISION_LABEL]];
@@ -66,7 +67,10 @@ function olderRevision(vm: Stored<Vm>, vmi: Stored<Vmi>): string[] {
 }
 
 /** KubeVirt sets no condition for a VM whose spec has an alias such as `q35`: only its VMI's type is old. */
-function olderMachineType({ metadata: { labels, annotations } }: Stored<Vm>, { spec, status }: Stored<Vmi>): string[] {
+function olderMachineType(
+  { metadata: { labels, annotations } }: Stored<VirtualMachine>,
+  { spec, status }: Stored<VirtualMachineInstance>,
+): string[] {
   const record = recordOf(annotations);
   if (record === null || record.id !== labels?.[MACHINE_TYPE_RESTART_LABEL]) return [];
   const type = status?.machine?.type || spec?.domain?.machine?.type || null;

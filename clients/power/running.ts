@@ -1,22 +1,17 @@
-import { type KubeObject, type Stored } from '../../api/objects.ts';
+import type { Stored } from '../../api/objects.ts';
 import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { byName } from '../cli/objects.ts';
-import type { Vm } from '../owners/members.ts';
-
-/** The fields of a VirtualMachineInstance that these commands read. */
-export interface Vmi extends KubeObject {
-  spec?: { domain?: { machine?: { type?: string } } };
-  status?: { phase?: string; nodeName?: string; machine?: { type?: string } };
-}
 
 /** A VM with its VMI; null without a VMI, or if it is terminating or has ended. */
 export interface VmWithVmi {
-  vm: Stored<Vm>;
-  vmi: Stored<Vmi> | null;
+  vm: Stored<VirtualMachine>;
+  vmi: Stored<VirtualMachineInstance> | null;
 }
 
 export interface VmScope {
@@ -30,9 +25,12 @@ export async function readVms(kube: KubeClient, { namespace, selector }: VmScope
   const [vms, vmis] = await Promise.all([
     ofKnownKind(
       VirtualMachines,
-      kube.list<Vm>(VirtualMachines, { namespace, ...(selector === undefined ? {} : { labelSelector: selector }) }),
+      kube.list<VirtualMachine>(VirtualMachines, {
+        namespace,
+        ...(selector === undefined ? {} : { labelSelector: selector }),
+      }),
     ),
-    ofKnownKind(VirtualMachineInstances, kube.list<Vmi>(VirtualMachineInstances, { namespace })),
+    ofKnownKind(VirtualMachineInstances, kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })),
   ]);
   const vmisOf = byController(vmis.items, VirtualMachines);
   return vms.items.sort(byName).map((vm) => ({ vm, vmi: liveOrNull(vmisOf(identityOf(vm))[0]) }));
@@ -42,11 +40,13 @@ export async function readVms(kube: KubeClient, { namespace, selector }: VmScope
 export function readNamed(kube: KubeClient, namespace: string, names: string[]): Promise<VmWithVmi[]> {
   return Promise.all(
     [...new Set(names)].map(async (name) => {
-      const vm = await ofKnownKind(VirtualMachines, kube.get<Vm>(VirtualMachines, { namespace, name }));
-      const vmi = await kube.get<Vmi>(VirtualMachineInstances, { namespace, name }).catch((error: unknown) => {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      });
+      const vm = await ofKnownKind(VirtualMachines, kube.get<VirtualMachine>(VirtualMachines, { namespace, name }));
+      const vmi = await kube
+        .get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name })
+        .catch((error: unknown) => {
+          if (isNotFound(error)) return undefined;
+          throw error;
+        });
       const isOwn = vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm));
       return { vm, vmi: isOwn ? liveOrNull(vmi) : null };
     }),
@@ -55,5 +55,5 @@ export function readNamed(kube: KubeClient, namespace: string, names: string[]):
 
 const ENDED = new Set(['Succeeded', 'Failed']);
 
-const liveOrNull = (vmi: Stored<Vmi> | undefined): Stored<Vmi> | null =>
+const liveOrNull = (vmi: Stored<VirtualMachineInstance> | undefined): Stored<VirtualMachineInstance> | null =>
   vmi === undefined || vmi.metadata.deletionTimestamp !== undefined || ENDED.has(vmi.status?.phase ?? '') ? null : vmi;

@@ -2,7 +2,7 @@ import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_
 import { type Stored } from '../../api/objects.ts';
 import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
 import { requesterOf } from '../../api/requested-by.ts';
-import { VirtualMachineInstances, VirtualMachines, type Resource, VirtualMachinePools } from '../../api/resources.ts';
+import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools, type Resource } from '../../api/resources.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import { UsageError } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { type Pool, byName } from '../cli/objects.ts';
+import { byName, type Pool } from '../cli/objects.ts';
 import { namedTargetsOf, targetsOf } from '../cli/targets.ts';
 import type { Session } from '../session/session.ts';
 

@@ -10,7 +10,7 @@ import {
   type ReportLine,
 } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
-import { paint, plain, type Style, bar } from '../cli/output.ts';
+import { paint, plain, bar, type Style } from '../cli/output.ts';
 import type { RunStatus } from './status.ts';
 
 const STYLES: Partial<Record<ReportLine['tone'], Style>> = { hold: 'yellow', failure: 'red' };

@@ -2,7 +2,7 @@ import { availableSince, isActive, isMeantToRun, isRestarting } from '../health/
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import { CLAIMS_AGAIN_MS, claimedNames } from './claims.ts';
-import { maxUnavailableOf, type UnavailabilityInput, unavailability } from './unavailability.ts';
+import { maxUnavailableOf, unavailability, type UnavailabilityInput } from './unavailability.ts';
 
 export type DisruptionBudgetInput = Omit<UnavailabilityInput, 'vms' | 'inProgress'> & {
   /** VMs that the pool owns, of any role. */

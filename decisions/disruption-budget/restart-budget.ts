@@ -1,6 +1,6 @@
 import { isDown, isActive, servesNobody, type VmiOf } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { type VmView, isStandby } from '../views/vm.ts';
+import { isStandby, type VmView } from '../views/vm.ts';
 import { DisruptionBudget } from './budget.ts';
 
 /** UIDs of the VMIs to restart, or of the VMs to start or stop, by `namespace/name` of the VMs. */

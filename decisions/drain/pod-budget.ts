@@ -9,7 +9,7 @@ import { canonical } from '../lib/canonical-json.ts';
 import { withTime } from '../owners/conditions.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView, isStandby } from '../views/vm.ts';
+import { isRegular, isStandby, type VmView } from '../views/vm.ts';
 
 /** Kubernetes' PodDisruptionBudget, as drover writes it. */
 export interface PodDisruptionBudget extends KubeObject {

@@ -2,7 +2,7 @@ import { namespacedName } from '../disruption-budget/restart-budget.ts';
 import { isActive } from '../health/availability.ts';
 import type { PowerNeed } from '../power/need.ts';
 import type { Skipped } from '../runs/skipped.ts';
-import { type VmView, isStandby } from '../views/vm.ts';
+import { isStandby, type VmView } from '../views/vm.ts';
 import { groupKey, type TransitionRules } from './criteria.ts';
 import type { FailedVm } from './limit.ts';
 import type { WantedResult } from './preflight.ts';

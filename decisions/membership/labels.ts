@@ -1,5 +1,5 @@
 import { POOL_LABEL } from '../../api/names.ts';
-import { type PoolStep, targets, vmNames } from '../owners/steps.ts';
+import { targets, vmNames, type PoolStep } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isReturned } from './returned.ts';

@@ -7,7 +7,7 @@ import { mayTry } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import type { PoolStep } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
-import { isRegular, type VmView, isStandby } from '../views/vm.ts';
+import { isRegular, isStandby, type VmView } from '../views/vm.ts';
 import type { Returned } from './returned.ts';
 
 /**

@@ -3,10 +3,10 @@ import { standbyRules } from '../../api/pool-defaults.ts';
 import { allowanceOf, refusedOf } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
-import { type PoolStep, nameOf, targets, vmNames } from '../owners/steps.ts';
+import { nameOf, targets, vmNames, type PoolStep } from '../owners/steps.ts';
 import { numberOf } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView, isStandby } from '../views/vm.ts';
+import { isRegular, isStandby, type VmView } from '../views/vm.ts';
 import { membershipChangeOf } from './change.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { POOL_LABEL } from '../../api/names.ts';
 import type { RoleEntry } from '../../api/pool/pool.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
-import { type PoolStep, targets, vmNames } from '../owners/steps.ts';
+import { targets, vmNames, type PoolStep } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { MemberRole, VmView } from '../views/vm.ts';
 

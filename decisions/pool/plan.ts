@@ -18,7 +18,7 @@ import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
 import { silentChangeWake } from '../membership/silent-change.ts';
 import { poolAvailability } from '../owners/available-condition.ts';
-import { type OwnerCounts, byState } from '../owners/counts.ts';
+import { byState, type OwnerCounts } from '../owners/counts.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 import { standingFailures, withoutDelayed, type Backoffs, type Failure } from '../owners/failures.ts';
 import type { PoolStep } from '../owners/steps.ts';

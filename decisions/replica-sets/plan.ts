@@ -5,7 +5,7 @@ import { saysTheSame } from '../lib/canonical-json.ts';
 import { formatNames } from '../lib/names.ts';
 import { isRestoring } from '../membership/restore.ts';
 import { availabilityOf, type Availability } from '../owners/available-condition.ts';
-import { type OwnerCounts, byState } from '../owners/counts.ts';
+import { byState, type OwnerCounts } from '../owners/counts.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 import {
   allowanceOf,
@@ -20,7 +20,7 @@ import {
 import { keptReplicas } from '../owners/kept-replicas.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
 import { Room } from '../owners/room.ts';
-import { type PoolStep, type Target, nameOf, targets, vmNames } from '../owners/steps.ts';
+import { nameOf, targets, vmNames, type PoolStep, type Target } from '../owners/steps.ts';
 import { deletion, planEnd } from '../scaling/removal.ts';
 import { hashOf } from '../template/revision.ts';
 import type { StoredSet } from '../views/owner.ts';

@@ -2,9 +2,9 @@ import {
   availableSince,
   isMeantToRun,
   isReady,
-  type MaybeAvailable,
   vmHasEnded,
   isKnownToHaveEnded,
+  type MaybeAvailable,
 } from '../health/availability.ts';
 import { holdOf } from '../owners/going.ts';
 import type { Leaver } from '../owners/steps.ts';

@@ -5,7 +5,7 @@ import { isDown, isMeantToRun } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { UpdateAct } from '../owners/batch.ts';
 import { standbyNeed, standbyTarget } from '../standby/update.ts';
-import { isRegular, type VmView, isStandby } from '../views/vm.ts';
+import { isRegular, isStandby, type VmView } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
 import { reservedNames } from './reserved-names.ts';
 import type { RolloutContext } from './state/context.ts';

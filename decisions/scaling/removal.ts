@@ -3,7 +3,7 @@ import { allowanceOf, mayTry, refusedOf } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
 import type { Room } from '../owners/room.ts';
-import { type PoolStep, type RemovalCause, type Leaver, nameOf, targets, vmNames } from '../owners/steps.ts';
+import { nameOf, targets, vmNames, type PoolStep, type RemovalCause, type Leaver } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import { scaleInOrder } from './selection-order.ts';

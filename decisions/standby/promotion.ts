@@ -4,7 +4,7 @@ import { compareRanks } from '../lib/ranks.ts';
 import { refusedOf } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
-import { isFailing, type StandbyVm, isStandby } from '../views/vm.ts';
+import { isFailing, isStandby, type StandbyVm } from '../views/vm.ts';
 import { isPromotable } from './standby.ts';
 
 export type PromotionInput = Pick<PlanInput, 'vms' | 'vmiOf' | 'inProgress' | 'batches' | 'burst' | 'backoffs'> & {

@@ -7,8 +7,8 @@ import { earlier } from '../lib/times.ts';
 import { allowanceOf, refusedOf } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
-import { type SettleAct, type Target, nameOf, targets } from '../owners/steps.ts';
-import { type StandbyVm, isStandby } from '../views/vm.ts';
+import { nameOf, targets, type SettleAct, type Target } from '../owners/steps.ts';
+import { isStandby, type StandbyVm } from '../views/vm.ts';
 
 export interface SettleStep {
   kind: 'setStandbyState';

@@ -2,7 +2,7 @@ import type { PoolStatus } from '../../api/pool/pool.ts';
 import { isPausedOnRequest } from '../disruption/pause.ts';
 import { isActive, isReady, type VmiOf } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isFailing, isHalted, type VmView, type StandbyVm, isStandby } from '../views/vm.ts';
+import { isFailing, isHalted, isStandby, type VmView, type StandbyVm } from '../views/vm.ts';
 
 /** Reports whether only a start, or less, lies between a standby VM and a replica that runs. */
 export function isPromotable(vm: StandbyVm, vmiOf: VmiOf): boolean {

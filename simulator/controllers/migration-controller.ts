@@ -4,7 +4,7 @@ import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
+import type { Migration, MigrationPhase, VirtualMachineInstance, Vmi } from '../types.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
 import { heldByBackup, isBackedUp } from '../vmi/backup.ts';
 import { ended, handedOff, inPhase, isOver, isRunning, migrationStep, started } from '../vmi/migration.ts';
@@ -12,8 +12,6 @@ import { MIGRATION_FINALIZER } from '../vmi/new-migration.ts';
 import { fits, nextNode } from '../vmi/scheduling.ts';
 import { isDeleting } from '../vmi/vmi.ts';
 import { MigrationPlaces } from './migration-places.ts';
-
-type Vmi = Stored<VirtualMachineInstance>;
 
 const AGAIN_MS = 5000;
 /** How many of a VMI's migrations that have ended are kept. */

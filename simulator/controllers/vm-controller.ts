@@ -8,14 +8,14 @@ import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { mayAdopt } from '../store/may-adopt.ts';
 import { vmOwner } from '../store/vm-owner.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { PreferenceRef, VirtualMachineInstance } from '../types.ts';
+import type { PreferenceRef, VirtualMachineInstance, Vm, Vmi } from '../types.ts';
 import { claimDataVolumes } from '../vm/data-volume-templates.ts';
 import { keepPreference } from '../vm/preferences.ts';
 import { nextStep, runStrategyOf } from '../vm/run-strategy.ts';
 import { StartRevisions } from '../vm/start-revisions.ts';
 import { startsUnrecovered } from '../vm/volume-migration.ts';
 import { isDeleting, VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
-import { VmWrites, type Vm, type Vmi } from './vm-writes.ts';
+import { VmWrites } from './vm-writes.ts';
 
 /** A DataVolume of another controller doesn't enqueue the VM that waits for it, so the VM polls. */
 const VOLUMES_AGAIN_MS = 5000;

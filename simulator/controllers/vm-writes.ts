@@ -1,10 +1,9 @@
-import type { Stored } from '../../api/objects.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { FAIL_STARTS_DONE, failingStarts } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
-import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from '../types.ts';
+import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus, Vm, Vmi } from '../types.ts';
 import { isTheSame } from '../vm/applied-template.ts';
 import { isLiveUpdate } from '../vm/hotplug-capacity.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
@@ -15,9 +14,6 @@ import { vmStatus, type RestartRequired } from '../vm/status.ts';
 import { claimsOf, dataVolumesOf } from '../vm/volumes.ts';
 import { vmiOf, uuidFrom, withDefaults } from '../vmi/from-template.ts';
 import { GENERATION_ANNOTATION, hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
-
-export type Vm = Stored<VirtualMachine>;
-export type Vmi = Stored<VirtualMachineInstance>;
 
 interface Findings {
   failure?: Failure | undefined;

@@ -4,7 +4,7 @@ import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { FAIL_STARTS_DONE, failingStarts, isOn, SimulatorAnnotation } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { Node, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import type { Node, VirtualMachine, VirtualMachineInstance, Vmi } from '../types.ts';
 import { defaultMachineType, resolveMachineType } from '../vm/machine-type.ts';
 import { claimsOf, sourcesOf } from '../vm/volumes.ts';
 import { nextMove, type Surroundings } from '../vmi/lifecycle.ts';
@@ -12,8 +12,6 @@ import { fits, isLost, nextNode } from '../vmi/scheduling.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
 import { isStateClaim, settleStateClaim } from '../vmi/state-claim.ts';
 import { isDeleting, phaseOf } from '../vmi/vmi.ts';
-
-type Vmi = Stored<VirtualMachineInstance>;
 
 /** Moves each VMI through its phases: simulates the scheduler, the pod, virt-handler and the VMI. */
 export class VmiController {

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Stored } from '../../api/objects.ts';
 import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
 import { conditionOf, timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
-import type { Phase, TimedCondition, VirtualMachineInstance } from '../types.ts';
+import type { Phase, TimedCondition, Vmi } from '../types.ts';
 import { withPlugs } from '../vm/hotplug.ts';
 import { withBackup } from './backup.ts';
 import { pending } from './from-template.ts';
@@ -16,8 +15,6 @@ import {
   phaseOf,
   VM_CONTROLLER_FINALIZER,
 } from './vmi.ts';
-
-type Vmi = Stored<VirtualMachineInstance>;
 
 /** What a VMI's next move depends on, apart from the VMI. Times are in milliseconds since the epoch. */
 export interface Surroundings {

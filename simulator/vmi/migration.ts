@@ -1,12 +1,10 @@
 import type { Stored } from '../../api/objects.ts';
 import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
 import { timestamp } from '../store/conditions.ts';
-import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
+import type { Migration, MigrationPhase, Vmi } from '../types.ts';
 import { plugged } from '../vm/hotplug.ts';
 import { EVICTION_SOURCE } from './eviction.ts';
 import { isDeleting, isFinal, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
-
-type Vmi = Stored<VirtualMachineInstance>;
 
 /** The next step of a migration that has not ended. */
 export type MigrationStep =

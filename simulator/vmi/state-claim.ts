@@ -1,11 +1,9 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import type { Cluster } from '../store/cluster.ts';
-import type { Claim, VirtualMachineInstance, VmiSpec } from '../types.ts';
+import type { Claim, VmiSpec, Vmi } from '../types.ts';
 import { isDeleting } from './vmi.ts';
 
 const LABEL = 'persistent-state-for';
-
-type Vmi = Stored<VirtualMachineInstance>;
 
 /** True for a VMI whose TPM or UEFI variables outlive it. */
 export function keepsState({ domain }: VmiSpec): boolean {

@@ -18,9 +18,9 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
 import {
+  transitionOutline,
   type Transition,
   type TransitionProgress,
-  transitionOutline,
 } from '../../decisions/machine-types/transition.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { Journal } from '../history/journal.ts';

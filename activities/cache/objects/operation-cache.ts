@@ -1,9 +1,9 @@
-import type { KubeObject } from '../../../api/objects.ts';
+import { withoutManagedFields, type KubeObject } from '../../../api/objects.ts';
 import { VirtualMachineOperations, type Resource } from '../../../api/resources.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { CacheChange } from './cache-change.ts';
-import { withoutManagedFields, type CommonOptions } from './owner-caches.ts';
+import { type CommonOptions } from './owner-caches.ts';
 
 /** What people have asked to be done to VMs, by `namespace/name`. */
 export type OperationCache = ListWatch<KubeObject, StoredOperation>;
@@ -15,6 +15,6 @@ export const operationCache = (
 ): OperationCache =>
   new ListWatch<KubeObject, StoredOperation>({
     ...common(VirtualMachineOperations),
-    view: (object) => withoutManagedFields(object) as unknown as StoredOperation,
+    view: (object) => withoutManagedFields(object) as StoredOperation,
     onChange: (_key, before, after) => onChange({ kind: 'operation', before, after }),
   });

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../api/objects.ts';
+import { withoutManagedFields, type KubeObject } from '../../../api/objects.ts';
 import { OWNER_KINDS } from '../../../api/owner-kinds.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { ownerView } from '../../../decisions/views/from-object/owner.ts';
@@ -54,10 +54,4 @@ export function ownerCaches(
     return [cache, owners] as const;
   });
   return Object.fromEntries(caches) as unknown as OwnerCaches;
-}
-
-/** Returns the object without what the API server notes about its fields, which takes much memory. */
-export function withoutManagedFields(object: KubeObject): KubeObject {
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
 }

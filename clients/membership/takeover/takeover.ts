@@ -1,5 +1,5 @@
 import type { Stored } from '../../../api/objects.ts';
-import { VirtualMachinePools, VirtualMachines, type Resource, KubeVirtPools } from '../../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachines, KubeVirtPools, type Resource } from '../../../api/resources.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
 import { joining, joiningTransfer, joiningVmi } from '../../../decisions/membership/joining.ts';

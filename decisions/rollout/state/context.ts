@@ -9,11 +9,11 @@ import type { StoredPool } from '../../views/pool.ts';
 import {
   isRegular,
   isSurge,
+  isStandby,
   type RegularVm,
   type SurgeVm,
   type VmView,
   type StandbyVm,
-  isStandby,
 } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
 import type { KubeVirtPlugs } from '../../vm-update/disruption.ts';

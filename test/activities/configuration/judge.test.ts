@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import { firstSeen, judged, type Known } from '../../../activities/configuration/judged-content.ts';
 import { isOlder } from '../../../decisions/configuration/content.ts';
 import type { ContentView } from '../../../decisions/views/from-object/content.ts';
-import type { ListOptions } from '../../../kubernetes/client.ts';
-import type { KubeClient } from '../../../kubernetes/client.ts';
+import type { ListOptions, KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 
 const REFERENCE = { kind: 'Secret', name: 'user' } as const;

@@ -1,14 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import {
-  ageOf,
-  nameOf,
-  plain,
-  serialize,
-  shortDuration,
-  table,
-  withoutManagedFields,
-} from '../../../clients/cli/output.ts';
+import { withoutManagedFields } from '../../../api/objects.ts';
+import { ageOf, nameOf, plain, serialize, shortDuration, table } from '../../../clients/cli/output.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

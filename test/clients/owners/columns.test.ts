@@ -10,17 +10,17 @@ import {
   vmColumns,
   vmiColumns,
 } from '../../../clients/owners/columns.ts';
-import type { Vm } from '../../../clients/owners/members.ts';
+import type { Member } from '../../../clients/owners/members.ts';
 import { InstanceSets, setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, type UserRequest } from '../rollout/pools.ts';
 
-const vm = (name: string, spec: Vm['spec']): Stored<Vm> => ({
+const vm = (name: string, spec: Member['spec']): Stored<Member> => ({
   metadata: { namespace: 'shop', name, uid: name, resourceVersion: '1', creationTimestamp: '2020-01-01T00:00:00Z' },
   ...(spec === undefined ? {} : { spec }),
   status: { printableStatus: 'Stopped' },
 });
 
-function shown(wide: boolean, ...vms: Stored<Vm>[]): string[][] {
+function shown(wide: boolean, ...vms: Stored<Member>[]): string[][] {
   const choice = { wide, namespaces: false };
   const lines = table(
     headersOf(vmColumns, choice),
@@ -46,7 +46,7 @@ test('without -o wide a table of VMs has neither', () => {
 });
 
 test('a VM names the pool that owns it, or the set as commands take it', () => {
-  const ownedBy = (kind: string, name: string): Stored<Vm> => {
+  const ownedBy = (kind: string, name: string): Stored<Member> => {
     const reference = { apiVersion: 'drover.dev/v1alpha1', kind, name, uid: name, controller: true };
     const { metadata, ...rest } = vm('vm', TYPED);
     return { ...rest, metadata: { ...metadata, ownerReferences: [reference] } };
@@ -61,7 +61,7 @@ test('a VM names the pool that owns it, or the set as commands take it', () => {
   expect(owners).toEqual(['OWNER', '<none>', 'web', 'vmrs/runners', 'other']);
 });
 
-const labelled = (metadata: object, state = 'Stopped'): Stored<Vm> => {
+const labelled = (metadata: object, state = 'Stopped'): Stored<Member> => {
   const one = vm('vm', TYPED);
   const conditions = [{ type: 'Ready', status: 'False' as const, message: 'VMI does not exist' }];
   return { ...one, metadata: { ...one.metadata, ...metadata }, status: { printableStatus: state, conditions } };
@@ -125,13 +125,13 @@ test('a rollout that is paused is shown as such, also if it is complete', () => 
 test('`get vmis -o wide` shows where a VMI runs, and as which machine type', () => {
   const choice = { wide: true, namespaces: false };
   const reference = { kind: 'VirtualMachineInstanceReplicaSet', name: 'front', uid: 'front', controller: true };
-  const ownedBy = (group: string): Stored<Vm> => {
+  const ownedBy = (group: string): Stored<Member> => {
     const { metadata } = vm('front-7hk2p', undefined);
     const ownerReferences = [{ ...reference, apiVersion: `${group}/v1alpha1` }];
     const status = { phase: 'Running', nodeName: 'node-1', machine: { type: 'pc-q35-rhel9.8.0' } };
     return { metadata: { ...metadata, ownerReferences }, status };
   };
-  const cells = (one: Stored<Vm>): [string, unknown][] => {
+  const cells = (one: Stored<Member>): [string, unknown][] => {
     const row = rowOf(vmiColumns, choice, one);
     return headersOf(vmiColumns, choice).map((header, at) => [header, row[at]]);
   };

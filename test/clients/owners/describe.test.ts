@@ -3,13 +3,13 @@ import type { Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
 import { describedData, describeOwner } from '../../../clients/owners/describe.ts';
-import type { Vm } from '../../../clients/owners/members.ts';
+import type { Member } from '../../../clients/owners/members.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, type UserRequest } from '../rollout/pools.ts';
 
 const stored = { resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', namespace: 'default' };
-const vm = (name: string, uid: string, ready: boolean): Stored<Vm> => ({
+const vm = (name: string, uid: string, ready: boolean): Stored<Member> => ({
   metadata: {
     ...stored,
     name,
@@ -26,7 +26,7 @@ const vm = (name: string, uid: string, ready: boolean): Stored<Vm> => ({
 });
 
 /** A session on a cluster with these VMs, which has no Temporal. */
-const sessionWith = (...vms: Stored<Vm>[]): Session => {
+const sessionWith = (...vms: Stored<Member>[]): Session => {
   const list = ({ plural }: Resource): Promise<{ items: Stored[] }> =>
     Promise.resolve({ items: plural === 'virtualmachines' ? vms : [] });
   return {

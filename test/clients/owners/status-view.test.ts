@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
 import type { Pool } from '../../../clients/cli/objects.ts';
-import { countStates, isReady, membersByOwner, type Vm } from '../../../clients/owners/members.ts';
+import { countStates, isReady, membersByOwner, type Member } from '../../../clients/owners/members.ts';
 import { statusLines } from '../../../clients/owners/status-view.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, revisionWith, type UserRequest } from '../rollout/pools.ts';
@@ -27,7 +27,7 @@ const pool = {
   spec: { replicas: 4, template: {} },
   status: { replicas: 2, updateRevision: 'new', updatedReplicas: 1 },
 } as unknown as Stored<Pool>;
-const vm = (name: string, state: string, more: object = {}): Stored<Vm> => ({
+const vm = (name: string, state: string, more: object = {}): Stored<Member> => ({
   metadata: meta(name, { labels: { 'drover.dev/revision': 'new' }, ...owned('web'), ...more }),
   status: { printableStatus: state, ready: state === 'Running' },
 });
@@ -77,7 +77,7 @@ test('what is in progress, the next try and the last three errors follow', () =>
 test('errors that are over are not shown beside a pool that is well', () => {
   const recentErrors = [{ time: '2026-01-01T00:00:50Z', reason: 'FailedCreate', message: 'quota' }];
   const progress = { creating: [], deleting: [], doing: [], recentErrors, retryAt: null, updating: [], rollout: null };
-  const lines = (members: Stored<Vm>[], more: object = {}): string[] =>
+  const lines = (members: Stored<Member>[], more: object = {}): string[] =>
     statusLines(
       {
         kind: Pools,
@@ -242,7 +242,7 @@ test('a replica set that is at rest says nothing more, and one that is paused sa
   expect(told(paused)).toEqual(['  Paused: PausedBySpec: spec.paused is true']);
 });
 
-const instance = (phase: string, ready: 'True' | 'False'): Vm => ({
+const instance = (phase: string, ready: 'True' | 'False'): Member => ({
   metadata: meta('web-b2c3d'),
   status: { phase, conditions: [{ type: 'Ready', status: ready }] },
 });

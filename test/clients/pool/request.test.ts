@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
 import '../../own-modules.ts';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { HandledRequest } from '../../../api/pool/pool.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
-import type { Vm } from '../../../clients/owners/members.ts';
+import type { Member } from '../../../clients/owners/members.ts';
 import { choose, formatApart, type Choice } from '../../../clients/power/choose.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
@@ -47,7 +47,7 @@ const ofPool = (name: string) => ({
 });
 const ofVm = (name: string) => ({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid: `vm ${name}` });
 
-const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits, role }]): Stored<Vm> => ({
+const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits, role }]): Stored<Member> => ({
   metadata: {
     ...meta(name, `vm ${name}`, pool === undefined ? undefined : ofPool(pool)),
     ...(role === undefined ? {} : { labels: { [ROLE_LABEL]: role } }),

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import type { Vm } from '../../../clients/owners/members.ts';
 import { ensureNotTooMany } from '../../../clients/power/choose.ts';
 import { pendingAmong } from '../../../clients/power/pending.ts';
-import type { Vmi, VmWithVmi } from '../../../clients/power/running.ts';
+import type { VmWithVmi } from '../../../clients/power/running.ts';
 import { exclusions, runLines, shortfalls } from '../../../clients/runs/report.ts';
 import { powerOutline, type PowerProgress } from '../../../decisions/power/progress.ts';
+import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import { droverHere } from '../in-process.ts';
 
 const meta = (name: string, labels: Record<string, string> = {}) => ({
@@ -19,14 +20,14 @@ const meta = (name: string, labels: Record<string, string> = {}) => ({
 const owner = (apiVersion: string) => [
   { apiVersion, kind: 'VirtualMachinePool', name: 'web', uid: 'pool', controller: true },
 ];
-const required = (fields: object = {}): Pick<Vm, 'status'> => ({
+const required = (fields: object = {}): Pick<VirtualMachine, 'status'> => ({
   status: { conditions: [{ type: 'RestartRequired', status: 'True', message: 'a field was changed', ...fields }] },
 });
-const vmiOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({
+const vmiOf = (labels: Record<string, string> = {}): Stored<VirtualMachineInstance> => ({
   metadata: meta('db', labels),
   status: { nodeName: 'node-1' },
 });
-const typedVmi = (type: string): Stored<Vmi> => ({ ...vmiOf(), status: { machine: { type } } });
+const typedVmi = (type: string): Stored<VirtualMachineInstance> => ({ ...vmiOf(), status: { machine: { type } } });
 const revision = (hash: string) => ({ 'drover.dev/revision': hash });
 
 const progress = (fields: Partial<PowerProgress> = {}): PowerProgress => ({
@@ -58,7 +59,10 @@ const shortfallsOf = (fields: Partial<PowerProgress>): string[] => {
 };
 const endOf = (fields: Partial<PowerProgress>): string => powerOutline(progress(fields)).end;
 
-const one = (vm: Partial<Stored<Vm>>, vmi: Stored<Vmi> | null = vmiOf()): ReturnType<typeof pendingAmong> =>
+const one = (
+  vm: Partial<Stored<VirtualMachine>>,
+  vmi: Stored<VirtualMachineInstance> | null = vmiOf(),
+): ReturnType<typeof pendingAmong> =>
   pendingAmong([{ vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, vmi } satisfies VmWithVmi]);
 
 describe('what waits for a restart', () => {

@@ -1,6 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { onTestFinished } from 'vitest';
-import { expect } from 'vitest';
+import { onTestFinished, expect } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { Events, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';

@@ -27,13 +27,13 @@ export const DEFAULT_REPLICAS = 1;
 export const DEFAULT_MAX_UNAVAILABLE = '25%';
 export const DEFAULT_MAX_SURGE = 0;
 export const DEFAULT_REVISION_HISTORY_LIMIT = 10;
-export const DEFAULT_BASE_POLICY: BasePolicy = 'Random';
-export const DEFAULT_DISRUPTION: Disruption = 'Restart';
-export const DEFAULT_DRIFT: DriftPolicy = 'Report';
-export const DEFAULT_OUTDATED_PODS: OutdatedPods = 'Report';
-export const DEFAULT_STATE_PRESERVATION: StatePreservation = 'Disabled';
+const DEFAULT_BASE_POLICY: BasePolicy = 'Random';
+const DEFAULT_DISRUPTION: Disruption = 'Restart';
+const DEFAULT_DRIFT: DriftPolicy = 'Report';
+const DEFAULT_OUTDATED_PODS: OutdatedPods = 'Report';
+const DEFAULT_STATE_PRESERVATION: StatePreservation = 'Disabled';
 export const DEFAULT_STANDBY_STATE: StandbyState = 'Stopped';
-export const DEFAULT_NAME_GENERATION: Required<NameGeneration> = {
+const DEFAULT_NAME_GENERATION: Required<NameGeneration> = {
   appendPostfixToSecretReferences: false,
   appendPostfixToConfigMapReferences: false,
 };
@@ -47,9 +47,9 @@ export const DEFAULT_ROLLOUT: Required<Rollout> = {
   windows: [],
 };
 export const DEFAULT_TIME_ZONE = 'UTC';
-export const DEFAULT_UNHEALTHY_AFTER = { notReady: 'never', unknownNode: 'never' };
+const DEFAULT_UNHEALTHY_AFTER = { notReady: 'never', unknownNode: 'never' };
 export const DEFAULT_HEALING_BACKOFF = { initial: '10s', factor: 2, max: '10m', jitter: 0.1 };
-export const DEFAULT_AUTOHEALING: HealingRules = {
+const DEFAULT_AUTOHEALING: HealingRules = {
   startupFailureThreshold: 3,
   minFailingToStartDuration: null,
   unhealthyAfter: DEFAULT_UNHEALTHY_AFTER,

@@ -8,7 +8,7 @@ import type { ProcessIdentity } from './process/process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
 
 /** Another stack runs in the same state folder. */
-export class StackRuns extends Error {
+class StackRuns extends Error {
   override readonly name = 'StackRuns';
 }
 

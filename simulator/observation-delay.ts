@@ -4,7 +4,7 @@ import type { KubeVirt, Vm } from './types.ts';
 /**
  * On the KubeVirt object: how late the controller sees changes of VM specs, like a cache after an API server outage.
  */
-export const LAG_ANNOTATION = 'sim.drover.dev/spec-observation-delay';
+const LAG_ANNOTATION = 'sim.drover.dev/spec-observation-delay';
 
 /** Shows VMs as they were a while ago, if the KubeVirt object asks for a lag. */
 export class ObservationDelay {

@@ -59,7 +59,7 @@ export interface WorkerConfig {
 }
 
 /** Thrown for an invalid variable; the message names it and says what would be valid. */
-export class ConfigError extends Error {
+class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common';
 
 /** Thrown if the module can't be used; the message says what would be right. */
-export class DataConverterError extends Error {
+class DataConverterError extends Error {
   override readonly name = 'DataConverterError';
 }
 

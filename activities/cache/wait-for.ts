@@ -4,12 +4,8 @@ import { serverLost } from '../lib/shutdown.ts';
 import { Changes, type Changed } from './changes.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
-/**
- * How long changes are gathered before the next look, in milliseconds: at least `SETTLE_MS`, and for many VMs
- * `SETTLE_MS_A_VM` times their number.
- */
+/** How long changes are gathered before the next look. */
 const SETTLE_MS = 50;
-export const SETTLE_MS_A_VM = 0.05;
 /** Without any change, the cluster is looked at again after this long, in case a watch has missed something. */
 const LOOK_AGAIN_MS = 30_000;
 /** News that needs no action is reported after this long. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -10,7 +11,6 @@ import { knownPool, livePool } from '../owners/live-owner.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
-import { waitForDiscard } from './wait-for-discard.ts';
 
 export interface DiskStepOptions {
   client: KubeClient;
@@ -57,4 +57,31 @@ export function createDiskActivities({ client, cache, concurrency: most }: DiskS
     unmarkKeptDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<Acted> =>
       withHeartbeat(async () => outcomeOf(await tryEach(claims, (claim) => unmarkDisk(client, key, claim), { most }))),
   };
+}
+
+const PATIENCE_MS = 5_000;
+
+/** Resolves once the cache shows none of these claims as kept: a plan before that would have them deleted again. */
+async function waitForDiscard(
+  cache: Pick<ClusterCache, 'keptClaims' | 'subscribe'>,
+  namespace: string,
+  claims: readonly ClaimTarget[],
+): Promise<void> {
+  const isKept = ({ name, uid }: ClaimTarget): boolean => {
+    const claim = cache.keptClaims.get(`${namespace}/${name}`);
+    return claim?.uid === uid && !claim.deleting;
+  };
+  if (!claims.some(isKept)) return;
+  const gone = Promise.withResolvers<void>();
+  const unsubscribe = cache.subscribe(({ kind }) => {
+    if (kind === 'disk' && !claims.some(isKept)) gone.resolve();
+  });
+  const patience = new AbortController();
+  try {
+    const late = sleep(PATIENCE_MS, 'late', { signal: patience.signal }).catch(() => undefined);
+    if ((await Promise.race([gone.promise, late])) === 'late') await cache.keptClaims.relist();
+  } finally {
+    patience.abort();
+    unsubscribe();
+  }
 }

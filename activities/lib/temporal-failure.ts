@@ -6,7 +6,7 @@ import { KubeError, KubeUnreachable, ActRefused } from '../../kubernetes/errors.
  * Turns Kubernetes' answer into the failure that Temporal's Web UI shows and that Temporal retries: its type is
  * Kubernetes' own reason, its retry delay what the server asked for.
  */
-export function asFailure(error: unknown): unknown {
+function asFailure(error: unknown): unknown {
   if (error instanceof KubeError || error instanceof ActRefused) {
     const { reason, message } = error;
     const retryAfterMs = error instanceof KubeError ? error.retryAfterMs : undefined;

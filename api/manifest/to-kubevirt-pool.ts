@@ -5,7 +5,7 @@ import type { LabelSelector, PoolSpec, SelectionPolicy } from '../pool/pool.ts';
 import type { KubeVirtPoolSpec, KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
 
 /** The label of VMs in a pool of KubeVirt whose template has none: KubeVirt's pools need a selector. */
-export const KUBEVIRT_POOL_LABEL = 'kubevirt.io/vmpool';
+const KUBEVIRT_POOL_LABEL = 'kubevirt.io/vmpool';
 
 /** Returns drover's pool as KubeVirt would have it. The notes say what KubeVirt has no words for. */
 export function toKubeVirtPool(name: string, spec: PoolSpec): { spec: KubeVirtPoolSpec; notes: string[] } {

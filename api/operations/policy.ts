@@ -2,7 +2,7 @@ import { GROUP } from '../names.ts';
 import type { KubeObject } from '../objects.ts';
 import { VirtualMachineOperations } from '../resources.ts';
 
-export const OPERATIONS_POLICY = `operations.${GROUP}`;
+const OPERATIONS_POLICY = `operations.${GROUP}`;
 
 /**
  * The API server asks for each name up to this many. A question costs 350,000, one expression may cost a million, and

@@ -216,7 +216,7 @@ export const RoleEntry = z.strictObject({
 export type RoleEntry = z.infer<typeof RoleEntry>;
 
 /** Most VMs of a pool that are none of its replicas. */
-export const MAX_ROLES = 2_000;
+const MAX_ROLES = 2_000;
 
 /** Why VMs that are to leave nodes that are drained have not left them yet. */
 export const DRAINING_REASONS = ['Stuck', 'Evacuating', 'WaitingForBudget', 'WaitingForWindow', 'Waiting'] as const;

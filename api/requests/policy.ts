@@ -8,7 +8,7 @@ import {
 import type { KubeObject } from '../objects.ts';
 import { VirtualMachinePools } from '../resources.ts';
 
-export const REQUESTS_POLICY = `requested-by.${GROUP}`;
+const REQUESTS_POLICY = `requested-by.${GROUP}`;
 
 /** The annotations of an object, as a variable of the policy; oldObject may have none. */
 const annotationsOf = (object: string): string =>

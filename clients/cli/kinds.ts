@@ -58,7 +58,7 @@ export const Pools: OwnerKind = ownerKind('VirtualMachinePool', {
 });
 
 /** Kinds of replica sets. */
-export const REPLICA_SETS: readonly OwnerKind[] = [
+const REPLICA_SETS: readonly OwnerKind[] = [
   ownerKind('VirtualMachineReplicaSet', { short: ['vmrs'], hasNamed: isReplicaName }),
   // KubeVirt's own sets of this kind, which kubectl calls vmirs, are not drover's.
   ownerKind('VirtualMachineInstanceReplicaSet', { short: ['dvmirs', 'vmirs'], hasNamed: isReplicaName }),

@@ -16,8 +16,7 @@ const conditionOf = ({ status }: StoredOperation, type: string) =>
   status?.conditions?.find((condition) => condition.type === type);
 
 /** How it stands, in a word: `Pending` before a worker has looked at it. */
-export const stateOf = (operation: StoredOperation): string =>
-  conditionOf(operation, 'Progressing')?.reason ?? 'Pending';
+const stateOf = (operation: StoredOperation): string => conditionOf(operation, 'Progressing')?.reason ?? 'Pending';
 
 export const isOver = ({ status }: StoredOperation): boolean => status?.completionTime !== undefined;
 

@@ -26,7 +26,7 @@ const NAMESPACE = column('NAMESPACE', ({ metadata }) => metadata.namespace ?? ''
 const NAME = column('NAME', ({ metadata }) => metadata.name);
 const AGE = column('AGE', ({ metadata }) => ageOf(metadata.creationTimestamp));
 
-export const poolColumns: Column[] = [
+const poolColumns: Column[] = [
   NAME,
   column<Pool>('DESIRED', wantedReplicas),
   column<Pool>('CURRENT', ({ status }) => status?.replicas ?? 0),
@@ -49,7 +49,7 @@ function standbyCell({ spec, status }: Stored<Pool>): string {
     : `${readyStandbyReplicas}/${spec.standby?.replicas ?? 0}`;
 }
 
-export const replicaSetColumns: Column[] = [
+const replicaSetColumns: Column[] = [
   NAME,
   column<ReplicaSet>('DESIRED', wantedReplicas),
   column<ReplicaSet>('CURRENT', ({ status }) => status?.replicas ?? 0),

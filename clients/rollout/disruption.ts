@@ -34,7 +34,7 @@ export interface LiveRules {
 }
 
 /** Reads the rules. Those that can't be read are the pool's own, or KubeVirt's defaults. */
-export async function liveRulesOf(kube: KubeClient, { spec }: Pool): Promise<LiveRules> {
+async function liveRulesOf(kube: KubeClient, { spec }: Pool): Promise<LiveRules> {
   if (spec.vmRolloutStrategy === 'Stage') return { strategy: 'Stage', plugs: PLUGS_ALL };
   try {
     const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;

@@ -12,7 +12,7 @@ export async function remarkOnCluster(session: Session): Promise<void> {
 }
 
 /** Returns a sentence if Temporal knows no cluster of the command's name. */
-export async function unknownCluster(session: Session): Promise<string | undefined> {
+async function unknownCluster(session: Session): Promise<string | undefined> {
   const { cluster } = session;
   const { client, address } = await session.temporal();
   const { watchedCluster } = await import('../../workers/watch/cluster-watch.ts');

@@ -103,7 +103,7 @@ function refuseOlder(before: KubeObject | undefined, { metadata: { name, annotat
 }
 
 /** Reports whether release `one` is later than `other`, such as `0.10.0` than `0.9.1`. */
-export function isNewer(one: string, other: string): boolean {
+function isNewer(one: string, other: string): boolean {
   const [parts, others] = [one, other].map((release) => release.split(/[.+-]/).slice(0, 3).map(Number));
   for (const [index, part] of parts!.entries()) if (part !== others![index]) return part > (others![index] ?? 0);
   return false;

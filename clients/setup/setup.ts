@@ -1,9 +1,12 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { clusterUidOf } from '../../kubernetes/cluster-uid.ts';
+import { ClusterNameTaken, ensureWatch } from '../../workers/watch/cluster-watch.ts';
+import { watchIdOf } from '../../workflows/lib/messages.ts';
 import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
+import { Failure } from '../cli/failure.ts';
 import type { Temporal } from '../session/temporal.ts';
 import { applyCrds, applyPolicies } from './crds.ts';
 import { missingSearchAttributes, registerSearchAttributes } from './search-attributes.ts';
-import { setUpWatch } from './watch.ts';
 
 export interface SetupOptions {
   kube: KubeClient;
@@ -30,4 +33,18 @@ export async function setup({ kube, temporal, cluster, dryRun = false, say }: Se
     say(`search attribute ${attribute.name} ${missing.includes(attribute) ? 'registered' : 'unchanged'}`);
   }
   await setUpWatch({ kube, temporal, cluster, dryRun, say });
+}
+
+/**
+ * Starts the workflow that watches the cluster, or leaves the running one as it is. Throws `Failure` if that one
+ * watches another cluster.
+ */
+async function setUpWatch({ kube, temporal, cluster, dryRun, say }: Required<SetupOptions>): Promise<void> {
+  try {
+    const wasRunning = await ensureWatch(temporal.client, { cluster, uid: await clusterUidOf(kube) }, dryRun);
+    say(`workflow ${watchIdOf(cluster)} ${wasRunning ? 'is running' : 'started'}`);
+  } catch (error) {
+    if (error instanceof ClusterNameTaken) throw new Failure(error.message, { cause: error });
+    throw error;
+  }
 }

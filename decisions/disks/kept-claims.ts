@@ -35,7 +35,7 @@ export type Reuse =
   | { reuse: 'deleteKeptDisks'; claims: KeptClaim[] };
 
 /** True if a kept disk is what this template would create. */
-export function fits(claim: Pick<KeptClaim, 'name' | 'kept'>, { spec }: PoolTemplate): boolean {
+function fits(claim: Pick<KeptClaim, 'name' | 'kept'>, { spec }: PoolTemplate): boolean {
   const [template, made] = [templateOfKept(claim, spec), claim.kept.template];
   return template === undefined || made === null || isSameDisk(made, template);
 }

@@ -43,7 +43,7 @@ export interface EvacuationInput {
 }
 
 /** After so many failed migrations in a row a VM is restarted instead. */
-export const MAX_FAILURES = 3;
+const MAX_FAILURES = 3;
 /** Why a VM waits for a migration that is not drover's. */
 export const whyHeldBy = ({ name, phase }: { name: string; phase: string }): string =>
   `another migration of it, ${name}, is ${phase}`;
@@ -52,7 +52,7 @@ export const whyHeldBy = ({ name, phase }: { name: string; phase: string }): str
  * How long the pod of a VMI may take to come up on a node that is cordoned. KubeVirt refuses its eviction until then,
  * and does not say that it was asked for.
  */
-export const START_MS = 60_000;
+const START_MS = 60_000;
 
 /** Returns what is to be done to have the VM leave its node, whatever budget and windows say. */
 export function evacuationNeed(input: EvacuationInput): EvacuationNeed {

@@ -16,7 +16,7 @@ export interface WantedResult {
 }
 
 /** Counts VMs by group. */
-export class Groups {
+class Groups {
   readonly #groups = new Map<string, WantedResult>();
 
   add(vm: VmView, group: TypeGroup): void {

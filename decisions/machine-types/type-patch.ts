@@ -32,7 +32,7 @@ export interface TypeChange {
   record?: TransitionRecord;
 }
 
-export const VM_MACHINE_TYPE = '/spec/template/spec/domain/machine/type';
+const VM_MACHINE_TYPE = '/spec/template/spec/domain/machine/type';
 /** The path in a pool, whose template holds a VM. */
 export const POOL_MACHINE_TYPE = '/spec/template/spec/template/spec/domain/machine/type';
 

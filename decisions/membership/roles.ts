@@ -24,7 +24,7 @@ type Known = Pick<VmView, 'name' | 'uid' | 'createdAt' | 'roleLabel'>;
  * Reports whether this entry is about this VM, and not about an earlier or later one of its name. Until the UID is
  * known, that is the VM which was made with this label since.
  */
-export const isEntryOf = ({ role, uid, at }: RoleEntry, vm: Known): boolean =>
+const isEntryOf = ({ role, uid, at }: RoleEntry, vm: Known): boolean =>
   uid === undefined ? vm.roleLabel === role && vm.createdAt >= Date.parse(at) - CLOCK_SKEW_MS : uid === vm.uid;
 
 const recordOf = (pool: Pick<StoredPool, 'status'> | undefined): Recorded => pool?.status?.roles ?? [];

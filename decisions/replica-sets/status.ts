@@ -1,6 +1,6 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import { DEFAULT_ROLLOUT } from '../../api/pool-defaults.ts';
-import type { Condition } from '../../api/pool/pool.ts';
+import type { Condition, LabelSelector } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { runsByItself } from '../health/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
@@ -16,7 +16,6 @@ import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
 import { overlapping, type Overlaps } from './overlaps.ts';
 import { setRestoring } from './restore.ts';
-import { selectorText } from './selector-text.ts';
 
 /** How long a refusal may last before it counts as one that does not pass by itself: as in a pool. */
 const REFUSAL_SECONDS = DEFAULT_ROLLOUT.progressDeadlineSeconds;
@@ -85,10 +84,7 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
 }
 
 /** Whether the members of a set are meant to start by themselves. */
-export const isToRun = ({
-  kind,
-  spec,
-}: Pick<StoredSet, 'kind'> & { spec: Pick<StoredSet['spec'], 'template'> }): boolean =>
+const isToRun = ({ kind, spec }: Pick<StoredSet, 'kind'> & { spec: Pick<StoredSet['spec'], 'template'> }): boolean =>
   kind === 'VirtualMachineInstanceReplicaSet' || runsByItself(spec.template);
 
 /** `Progressing`: True while VMs come or go, with the reason why that takes time. */
@@ -134,3 +130,20 @@ const paused = ({ spec }: StoredSet): Untimed<'Paused'> =>
   spec.paused === true
     ? { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' }
     : { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
+
+/** Formats a selector as the scale subresource and `kubectl -l` have it: `app=web,tier in (a,b),!old`. */
+function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+  const expressions = matchExpressions.map(({ key, operator, values = [] }) => {
+    switch (operator) {
+      case 'Exists':
+        return key;
+      case 'DoesNotExist':
+        return `!${key}`;
+      case 'In':
+        return `${key} in (${values.join(',')})`;
+      case 'NotIn':
+        return `${key} notin (${values.join(',')})`;
+    }
+  });
+  return [...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`), ...expressions].join(',');
+}

@@ -84,7 +84,7 @@ export function isOvertaken({ leaving, staying, policy, vmiOf }: ChoiceMade): bo
 }
 
 /** A VM whose VMI runs an older revision than its spec has needs a restart, too. */
-export function isUpdated({ revision }: VmView, vmi: VmiView | undefined, target: string): boolean | 'unknown' {
+function isUpdated({ revision }: VmView, vmi: VmiView | undefined, target: string): boolean | 'unknown' {
   if (revision === null) return 'unknown';
   return revision === target && (liveVmi(vmi)?.revision ?? target) === target;
 }

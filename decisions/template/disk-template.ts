@@ -44,7 +44,7 @@ export function withSize(template: DiskTemplate, size: string): DiskTemplate {
  * Hash of everything in a disk template that a disk can't change once created: its contents and how it is stored, but
  * not its size.
  */
-export const diskIdentity = (template: DiskTemplate): string =>
+const diskIdentity = (template: DiskTemplate): string =>
   createHash('sha256')
     .update(canonical(lasting(template)))
     .digest('hex')
@@ -79,7 +79,7 @@ export function isLarger(from: string | null, to: string | null): boolean {
 }
 
 /** Returns why a disk made from one template can't become what the other asks for; null if it can. */
-export function whyRecreated(from: DiskTemplate, to: DiskTemplate): string | null {
+function whyRecreated(from: DiskTemplate, to: DiskTemplate): string | null {
   if (diskIdentity(from) !== diskIdentity(to)) return 'its source or the way it is stored is another';
   const [was, is] = [sizeOf(from), sizeOf(to)];
   return was !== null && is !== null && isLarger(is, was) ? `it can't shrink from ${was} to ${is}` : null;

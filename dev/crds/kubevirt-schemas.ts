@@ -3,18 +3,18 @@
 export type Schema = { [keyword: string]: unknown };
 
 export const text: Schema = { type: 'string' };
-export const flag: Schema = { type: 'boolean' };
-export const int32: Schema = { type: 'integer', format: 'int32' };
-export const int64: Schema = { type: 'integer', format: 'int64' };
-export const time: Schema = { type: 'string', format: 'date-time' };
-export const texts: Schema = { type: 'object', additionalProperties: text };
-export const quantity: Schema = {
+const flag: Schema = { type: 'boolean' };
+const int32: Schema = { type: 'integer', format: 'int32' };
+const int64: Schema = { type: 'integer', format: 'int64' };
+const time: Schema = { type: 'string', format: 'date-time' };
+const texts: Schema = { type: 'object', additionalProperties: text };
+const quantity: Schema = {
   anyOf: [{ type: 'integer' }, { type: 'string' }],
   'x-kubernetes-int-or-string': true,
 };
-export const quantities: Schema = { type: 'object', additionalProperties: quantity };
+const quantities: Schema = { type: 'object', additionalProperties: quantity };
 
-export const listOf = (items: Schema): Schema => ({ type: 'array', items });
+const listOf = (items: Schema): Schema => ({ type: 'array', items });
 export const nullable = (schema: Schema): Schema => ({ ...schema, nullable: true });
 /** Allows only these properties; others are pruned. */
 export const closed = (properties: Record<string, Schema>, required: string[] = []): Schema => ({
@@ -23,7 +23,7 @@ export const closed = (properties: Record<string, Schema>, required: string[] = 
   ...(required.length === 0 ? {} : { required }),
 });
 /** Validates these properties; others are kept unchanged. */
-export const open = (properties: Record<string, Schema> = {}, required: string[] = []): Schema => ({
+const open = (properties: Record<string, Schema> = {}, required: string[] = []): Schema => ({
   ...closed(properties, required),
   'x-kubernetes-preserve-unknown-fields': true,
 });
@@ -87,7 +87,7 @@ export const instanceSpec = open(
   ['domain'],
 );
 
-export const template = closed({ metadata: nullable(open()), spec: instanceSpec });
+const template = closed({ metadata: nullable(open()), spec: instanceSpec });
 
 const claimRequest = open({
   accessModes: listOf(text),

@@ -87,7 +87,7 @@ export class ClaimController {
  * Returns the next status of a bound claim, or the milliseconds until there is one. `since` returns when the claim
  * began to request a size.
  */
-export function growth(claim: Claim, now: number, since: (size: string) => number): { next?: object; wait?: number } {
+function growth(claim: Claim, now: number, since: (size: string) => number): { next?: object; wait?: number } {
   const { capacity, phase, conditions } = claim.status ?? {};
   const asked = claim.spec.resources?.requests?.['storage'];
   if (phase !== 'Bound' || asked === undefined || capacity?.['storage'] === undefined) return {};

@@ -1,7 +1,7 @@
 import type { KubeVirt } from '../types.ts';
 
 /** On the KubeVirt object: the machine type of the alias `q35`. Changing it simulates a hypervisor upgrade. */
-export const ALIAS_ANNOTATION = 'sim.drover.dev/q35';
+const ALIAS_ANNOTATION = 'sim.drover.dev/q35';
 const Q35 = 'pc-q35-rhel9.6.0';
 /** Machine types that the simulated nodes support: the alias, its initial target, and newer and older types. */
 export const NODE_MACHINE_TYPES = [

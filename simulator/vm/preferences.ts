@@ -15,7 +15,7 @@ interface Revision extends KubeObject {
 }
 
 /** Returns the kind of the preference that a VM names. Throws if KubeVirt doesn't know the kind. */
-export function kindOf({ kind = '' }: PreferenceMatcher): Resource {
+function kindOf({ kind = '' }: PreferenceMatcher): Resource {
   const plural = kind.toLowerCase().replace(/s?$/, 's');
   if (plural === VirtualMachinePreferences.plural) return VirtualMachinePreferences;
   if (kind === '' || plural === VirtualMachineClusterPreferences.plural) return VirtualMachineClusterPreferences;

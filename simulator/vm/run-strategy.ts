@@ -23,9 +23,9 @@ export function runStrategyOf({ spec }: VirtualMachine): RunStrategy {
 }
 
 /** Only the first request counts: later ones wait for it. */
-export const asksToStart = (vm: VirtualMachine): boolean => vm.status?.stateChangeRequests?.[0]?.action === 'Start';
+const asksToStart = (vm: VirtualMachine): boolean => vm.status?.stateChangeRequests?.[0]?.action === 'Start';
 
-export function asksToStop(vm: VirtualMachine, vmi: VirtualMachineInstance): boolean {
+function asksToStop(vm: VirtualMachine, vmi: VirtualMachineInstance): boolean {
   const first = vm.status?.stateChangeRequests?.[0];
   return first?.action === 'Stop' && first.uid === vmi.metadata.uid;
 }

@@ -5,7 +5,7 @@ import { isFinal } from '../vmi/vmi.ts';
 /** KubeVirt's condition of a VM, and of a VMI, whose volumes are being moved to other claims. */
 export const VOLUMES_CHANGE = 'VolumesChange';
 /** KubeVirt's condition of a VM whose VMI ended meanwhile: some of its volumes name claims that were never filled. */
-export const MANUAL_RECOVERY_REQUIRED = 'ManualRecoveryRequired';
+const MANUAL_RECOVERY_REQUIRED = 'ManualRecoveryRequired';
 
 /** KubeVirt's words for a start or restart of such a VM. */
 export const WHY_NO_START =

@@ -48,7 +48,7 @@ export const signalsOf = (kind: VmOwnerKind): Signals => ({
 });
 
 /** Signals the owner's workflow, and starts the workflow if it isn't running. */
-export async function signalOwner<Payload>(
+async function signalOwner<Payload>(
   client: Client,
   kind: VmOwnerKind,
   ref: PoolRef,

@@ -24,7 +24,7 @@ interface MemberCacheOptions<O extends KubeObject, V> extends Omit<ListWatchOpti
 }
 
 /** A cache of VMs, or of VMIs, by the pool or set that controls them. */
-export class MemberCache<O extends KubeObject, V extends { namespace: string; name: string }> extends ListWatch<O, V> {
+class MemberCache<O extends KubeObject, V extends { namespace: string; name: string }> extends ListWatch<O, V> {
   readonly #controllerOf: MemberCacheOptions<O, V>['controllerOf'];
   readonly #byController: OwnerIndex<V>;
   /** Those that may be somebody's members, by their namespace alone. */

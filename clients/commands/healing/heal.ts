@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../../cli/options.ts';
-import { healPauseCommand, healResumeCommand } from './control.ts';
+import { controlCommand } from '../control.ts';
 import { healNowCommand, healSkipCommand } from './cycle.ts';
 import { healStatusCommand } from './status.ts';
 
@@ -26,3 +26,21 @@ export function healCommand(): Command {
     heal.addCommand(command);
   return heal;
 }
+
+const controls = () => import('../../healing/control.ts');
+
+const healPauseCommand = (): Command =>
+  controlCommand('pause', async () => {
+    const { Healing, pause } = await controls();
+    return [Healing, pause];
+  })
+    .description('replace no sick VM until `resume`; rollouts and scaling go on')
+    .addHelpText('after', examples(['Stop for a while', 'drover heal pause pool web --reason "the storage is slow"']));
+
+const healResumeCommand = (): Command =>
+  controlCommand('resume', async () => {
+    const { Healing, resume } = await controls();
+    return [Healing, resume];
+  })
+    .description('go on after a pause')
+    .addHelpText('after', examples(['Go on', 'drover heal resume pool web']));

@@ -11,7 +11,7 @@ export const volumes = [
   { name: 'settings', configMap: { name: 'settings' } },
 ];
 
-export const readingTemplate = templateOf({ vmi: { volumes } });
+const readingTemplate = templateOf({ vmi: { volumes } });
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 

@@ -193,7 +193,7 @@ export class TestVms {
   }
 }
 
-export class TestRun {
+class TestRun {
   readonly handle: WorkflowHandle;
 
   constructor(handle: WorkflowHandle) {

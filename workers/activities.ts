@@ -41,7 +41,8 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     concurrency,
     stopping,
   };
-  const { followOperation, ...operations } = createOperationActivities({ ...common, runs: runControl(config.cluster) });
+  const runs = runControl(config.cluster);
+  const { followOperation, ...operations } = createOperationActivities({ ...common, runs });
   const { updateVms, removeVms } = createUpdateActivities(common);
   const { awaitTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
@@ -73,7 +74,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     waiting: withWaitFailures({
       updateVms,
       ...createAwaitRemovalActivities(common),
-      ...createPowerActivities({ ...common, chosenUids: new ChosenUids() }),
+      ...createPowerActivities({ ...common, runs, chosenUids: new ChosenUids() }),
       awaitTransition,
       followOperation,
     }),

@@ -15,6 +15,8 @@ export type RunState =
 export interface RunControl {
   /** Id of the workflow of the operation. */
   workflowId(ref: OperationRef): string;
+  /** Id of the workflow of its run. There is never more than one of an id, so that an operation has one run. */
+  runId(ref: OperationRef): string;
   /** Returns how the run of the operation stands, or ended. */
   state(ref: OperationRef): Promise<RunState>;
   /** Resolves once the run is over, or if nobody can tell, or `signal` is aborted. Never rejects. */

@@ -1,4 +1,4 @@
-import { ApplicationFailure, cancellationSignal } from '@temporalio/activity';
+import { ApplicationFailure, cancellationSignal, Context } from '@temporalio/activity';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
 import { isVersion } from '../../decisions/lib/resource-versions.ts';
@@ -12,6 +12,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { isChangeByPeople, liveOperation } from '../operations/live-operation.ts';
+import type { RunControl } from '../operations/run-control.ts';
 import type { ChangePowerRequest } from './request.ts';
 
 /** Completes "it is left as it is:". */
@@ -20,6 +21,7 @@ const NOT_MEANT = 'the operation is not about it';
 export interface AuthorityOptions {
   client: KubeClient;
   cache: Pick<ClusterCache, 'operations' | 'subscribe' | 'vms' | 'pools' | 'replicaSets'>;
+  runs: Pick<RunControl, 'runId'>;
   request: Pick<ChangePowerRequest, 'operation' | 'action' | 'takes' | 'inProgress' | 'ended' | 'deadlineMs'>;
 }
 
@@ -39,12 +41,15 @@ export class Authority {
   }
 
   /**
-   * Reads the operation, once. Throws a `Refused` if the run has nothing to do for it; if the run has acted before, it
-   * is left to follow what it has begun.
+   * Reads the operation, once. Throws a `Refused` if the run has nothing to do for it, or is another than its own: each
+   * run counts failures and VMs in progress, so that several would each take what one may. If the run has acted before,
+   * it is left to follow what it has begun.
    */
   static async prove(options: AuthorityOptions): Promise<Authority> {
-    const { client, request } = options;
+    const { client, runs, request } = options;
     const { operation: ref, action, takes, inProgress, ended } = request;
+    if (isRef(ref) && Context.current().info.workflowExecution?.workflowId !== runs.runId(ref))
+      throw refused(`this is not the run of the ${inWords(ref)}, whose workflow is ${runs.runId(ref)}`);
     const operation = isRef(ref) ? await liveOperation(client, ref, cancellationSignal()) : undefined;
     const isFresh = takes && inProgress.length === 0 && ended.length === 0;
     if (operation === undefined && isFresh) throw refused(`there is no ${inWords(ref)}`);

@@ -7,6 +7,7 @@ import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts
 import { disrupt } from '../disruption/wave.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import type { RunControl } from '../operations/run-control.ts';
 import { Authority } from './authority.ts';
 import type { ChosenUids } from './chosen-uids.ts';
 import { PowerMethod } from './power-method.ts';
@@ -17,13 +18,14 @@ export interface PowerActivityOptions {
   cache: ClusterCache;
   places: DisruptionClaims;
   chosenUids: ChosenUids;
+  runs: Pick<RunControl, 'runId'>;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
-export function createPowerActivities({ client, cache, places, chosenUids, ...options }: PowerActivityOptions) {
+export function createPowerActivities({ client, cache, places, chosenUids, runs, ...options }: PowerActivityOptions) {
   return {
     /**
      * Starts, stops or restarts the chosen VMs, each as the limits allow it and only if it is still the chosen one, and
@@ -33,8 +35,8 @@ export function createPowerActivities({ client, cache, places, chosenUids, ...op
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
       withGracefulCancel((asked) =>
         withHeartbeat(async () => {
+          const authority = await Authority.prove({ client, cache, runs, request });
           await cache.catchUp(request.minVersions);
-          const authority = await Authority.prove({ client, cache, request });
           const chosen = await chosenUids.ofThisRun();
           const { action, requestedBy, reason, lastProgressAt, reportMs } = request;
           const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;

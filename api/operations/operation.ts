@@ -26,7 +26,7 @@ const ABORTED_SHAPE = 'aborted must stay true: what was aborted does not go on, 
 export const OperationSpec = z
   .strictObject({
     action: OperationAction.describe(
-      'Restart: each VMI that is older than the operation, within the disruption budgets. Start, Stop: each VM that is older.',
+      'Restart: each VMI that is no younger than the operation, within the disruption budgets. Start, Stop: each VM that is no younger.',
     ),
     vms: VmSelection.describe('Which VMs of the namespace; never one that is younger than the operation.'),
     atOnce: IntOrPercent.describe(

@@ -24,11 +24,12 @@ export interface ChoiceInput {
 
 /**
  * Returns the UIDs of what the operation is about by the names of the VMs: of their VMIs for a restart, else of the VMs
- * themselves. Nothing that is as young as the operation: its own restarts, and VMs that have come since, are not what
- * was asked for. Both times are the API server's, and whole seconds.
+ * themselves. Nothing that is younger than the operation: VMs that have come since are not what was asked for. Both
+ * times are the API server's, and whole seconds, so that what is of the same second counts: somebody who has just
+ * started a VM means it, too.
  *
  * What the operation was noted on stays its own: a run that begins anew, since Temporal has lost the last one, goes on
- * with that, and touches no VM again.
+ * with that, and touches no VM again, not even if its next VMI is of that second.
  */
 export function chooseVms({ operation, vms, vmiOf, ownerUid }: ChoiceInput): Record<string, string> {
   const { action, vms: selection } = operation.spec;
@@ -40,7 +41,7 @@ export function chooseVms({ operation, vms, vmiOf, ownerUid }: ChoiceInput): Rec
     const noted = vm.deleting ? null : notedTarget(operation, vm);
     const target = vm.deleting || !matches(vm, vmi) ? null : targetOf(action, vm, vmi);
     if (noted !== null) chosen[vm.name] = noted;
-    else if (target !== null && target.createdAt < createdAt) chosen[vm.name] = target.uid;
+    else if (target !== null && target.createdAt <= createdAt) chosen[vm.name] = target.uid;
   }
   return chosen;
 }
@@ -60,7 +61,7 @@ export function meantVms({ metadata, spec }: Operation, ownerUid: string | undef
   const matches = lastingMatcher(spec.vms, ownerUid);
   return (vm, vmi) => {
     const target = spec.action === 'Restart' ? vmi : vm;
-    return vm.namespace === metadata.namespace && target !== undefined && target.createdAt < createdAt && matches(vm);
+    return vm.namespace === metadata.namespace && target !== undefined && target.createdAt <= createdAt && matches(vm);
   };
 }
 

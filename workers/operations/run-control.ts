@@ -12,6 +12,7 @@ const clientNow = (): Client => Context.current().client;
 /** Steers the runs of operations of this cluster. */
 export const runControl = (cluster: string): RunControl => ({
   workflowId: (ref) => operationIdOf({ cluster, ...ref }),
+  runId: (ref) => operationRunIdOf({ cluster, ...ref }),
 
   async state(ref) {
     const workflowId = operationRunIdOf({ cluster, ...ref });

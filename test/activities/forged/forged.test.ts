@@ -5,7 +5,7 @@ import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '.
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import { TABLE, type Forgery } from './table.ts';
+import { POWER, TABLE, type Forgery } from './table.ts';
 import { BANK, keyOf, referenceTo, SHOP, targetOf, World, type ActivityName } from './world.ts';
 
 /** A VM or an owner that a caller names, though nothing is to be done to it. */
@@ -76,6 +76,19 @@ describe.each(proven)('%s', (name, row) => {
     await world.start();
     expect({ writes: await world.written(name, args()), failure: world.failure }).not.toMatchObject({ writes: [] });
   });
+});
+
+test.each<[string, object]>([
+  ['from its beginning', {}],
+  ['in the middle', { ended: ['shop/none'] }],
+])('an operation has no run but its own: another one does nothing, %s', async (_when, how) => {
+  const world = new World();
+  const { metadata } = world.other(SHOP, 'db');
+  const args = [{ ...POWER, operation: keyOf(world.operation([metadata.name])), ...how }];
+  await world.start();
+  expect(await world.written('changePower', args, 'power/default/made-up')).toEqual([]);
+  expect(world.failure).toMatchObject({ type: 'Refused', nonRetryable: true });
+  expect(await world.written('changePower', args)).not.toEqual([]);
 });
 
 test('a pool that is deleted without its VMs loses none of them, though a caller says that it takes them along', async () => {

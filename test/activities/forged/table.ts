@@ -169,7 +169,7 @@ const deletions = Object.fromEntries(
 
 /** Nobody else answers: what is waited for is late at once. */
 /** One look of a run. */
-const POWER = {
+export const POWER = {
   action: 'Restart',
   inProgress: [],
   minVersions: {},

@@ -31,6 +31,7 @@ import {
 } from '../../../api/resources.ts';
 import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
 import { field } from '../../../decisions/lib/json.ts';
+import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate, memberFromTemplate } from '../../../decisions/template/vm-from-template.ts';
@@ -39,6 +40,7 @@ import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { createActivities } from '../../../workers/activities.ts';
 import { createMetrics } from '../../../workers/metrics/metrics.ts';
+import { operationRunIdOf } from '../../../workflows/lib/messages.ts';
 import { aTemplate } from '../../model/pools.ts';
 import { ApiServer } from '../../model/world/api-server.ts';
 import { StillClient } from './still-client.ts';
@@ -50,6 +52,7 @@ export type ActivityName = keyof Activities['working'] | keyof Activities['waiti
 type VmChange = Partial<KubeObject['metadata']> & { role?: MemberRole | null };
 
 export const SHOP = 'shop';
+const CLUSTER = 'default';
 /** A namespace of somebody else. */
 export const BANK = 'bank';
 
@@ -70,7 +73,9 @@ export class World {
   /** Fills the worker's caches. */
   async start(): Promise<this> {
     await this.cache.start();
-    const config = { burst: 250, concurrency: 8, connections: 8 } as Parameters<typeof createActivities>[0]['config'];
+    const config = { cluster: CLUSTER, burst: 250, concurrency: 8, connections: 8 } as Parameters<
+      typeof createActivities
+    >[0]['config'];
     const { working, waiting, watching } = createActivities({
       config,
       client: this.client.asClient,
@@ -89,16 +94,23 @@ export class World {
   }
 
   /** Calls an activity with whatever a caller sends, and returns what it has written; its answer does not matter. */
-  async written(name: string, args: readonly unknown[]): Promise<string[]> {
+  async written(name: string, args: readonly unknown[], workflowId = this.#workflowOf(args)): Promise<string[]> {
     const before = this.client.writes.length;
+    const info = { workflowExecution: { workflowId, runId: 'run' } };
     // The others do without Temporal.
     const temporal = name === 'changePower' ? { client: this.#temporal(args[0]) } : {};
-    const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR'), ...temporal });
+    const environment = new MockActivityEnvironment(info, { logger: new DefaultLogger('ERROR'), ...temporal });
     const activity = (this.#activities as Record<string, (...args: never[]) => Promise<unknown>>)[name]!;
     this.answer = await environment
       .run(() => activity(...(args as never[])))
       .catch((error: unknown) => void (this.failure = error));
     return this.client.writes.slice(before);
+  }
+
+  /** The workflow that calls if nobody says otherwise: the run of the operation that the input names. */
+  #workflowOf([input]: readonly unknown[]): string {
+    const { namespace = SHOP, name = '', uid = '' } = (field(input, 'operation') ?? {}) as Partial<OperationRef>;
+    return operationRunIdOf({ cluster: CLUSTER, namespace, name, uid });
   }
 
   /** As it answers when an activity asks for what its run was started with: all VMs that there are. */

@@ -16,6 +16,7 @@ test('an operation is over as soon as its run is, however seldom the run is aske
   let state: RunState = { is: 'running', progress: null };
   const runs: RunControl = {
     workflowId: () => 'operation',
+    runId: () => 'operation/run',
     state: async () => {
       if (state.is === 'running') await sleep(SLOW_MS);
       return state;

@@ -25,6 +25,7 @@ test('an observation stays small, however many VMs there are and however long th
   const options = {
     client: { get: () => Promise.resolve(operation) },
     cache,
+    runs: { runId: () => 'run' },
     chosenUids: { ofThisRun: () => Promise.resolve(chosen) },
     stopping: new AbortController().signal,
   };
@@ -43,7 +44,10 @@ test('an observation stays small, however many VMs there are and however long th
     reportMs: 0,
     lastProgressAt: 0,
   };
-  const look = await new MockActivityEnvironment().run(changePower, { ...pace, digest: null });
+  const look = await new MockActivityEnvironment({ workflowExecution: { workflowId: 'run', runId: '1' } }).run(
+    changePower,
+    { ...pace, digest: null },
+  );
   expect(look).toMatchObject({ isOver: true, skipped: [{ count: 500 }] });
   expect(JSON.stringify(look).length).toBeLessThan(4_000);
 });

@@ -29,7 +29,7 @@ function choose(spec: Partial<OperationSpec>, shapes: Record<string, Shape>, own
 
 const AT = Date.parse(MADE_AT);
 
-test('a restart is about VMIs that are older than the operation, and about no others', () => {
+test('a restart is about VMIs that are no younger than the operation, and about no others', () => {
   expect(
     choose(
       {},
@@ -43,18 +43,19 @@ test('a restart is about VMIs that are older than the operation, and about no ot
         leaving: { vm: { deleting: true } },
       },
     ),
-  ).toEqual(['older']);
+  ).toEqual(['older', 'of-the-same-second']);
 });
 
-test('a start and a stop are about VMs that are older, and that they have something to do for', () => {
+test('a start and a stop are about VMs that are no younger, and that they have something to do for', () => {
   const shapes: Record<string, Shape> = {
     runs: {},
     stopped: { vm: { runStrategy: 'Halted', hasVmi: false }, vmi: null },
     'between-two-VMIs': { vm: { runStrategy: 'Always' }, vmi: null },
-    'made-since': { vm: { createdAt: AT, runStrategy: 'Halted' }, vmi: null },
-    'made-since-and-runs': { vm: { createdAt: AT } },
+    'of-the-same-second': { vm: { createdAt: AT, runStrategy: 'Halted' }, vmi: null },
+    'made-since': { vm: { createdAt: AT + 1_000, runStrategy: 'Halted' }, vmi: null },
+    'made-since-and-runs': { vm: { createdAt: AT + 1_000 } },
   };
-  expect(choose({ action: 'Start' }, shapes)).toEqual(['stopped', 'between-two-VMIs']);
+  expect(choose({ action: 'Start' }, shapes)).toEqual(['stopped', 'between-two-VMIs', 'of-the-same-second']);
   expect(choose({ action: 'Stop' }, shapes)).toEqual(['runs', 'between-two-VMIs']);
 });
 
@@ -65,7 +66,7 @@ test('nothing younger is ever chosen, whatever is asked for', () => {
     fc.property(action, ages, fc.boolean(), (which, { vm, vmi }, isNamed) => {
       const vms = isNamed ? { names: ['db'] } : { selector: {} };
       const shape = { vm: { createdAt: AT + vm * 1_000 }, vmi: { createdAt: AT + vmi * 1_000 } };
-      const isYounger = (which === 'Restart' ? vmi : vm) >= 0;
+      const isYounger = (which === 'Restart' ? vmi : vm) > 0;
       const chosen = choose({ action: which, vms }, { db: shape });
       expect(isYounger ? chosen : []).toEqual([]);
     }),
@@ -126,6 +127,8 @@ test.each<[OperationSpec['action'], Shape, string]>([
   ['Stop', { vm: { hasVmi: false, power: NOTED }, vmi: null }, 'uid-of-db'],
   ['Start', { vm: { power: NOTED } }, 'uid-of-db'],
   ['Restart', { vm: { power: { ...NOTED, vmi: 'before' } }, vmi: { createdAt: AT + 9_000 } }, 'before'],
+  // Its own restart, in the second in which the operation was made.
+  ['Restart', { vm: { power: { ...NOTED, vmi: 'before' } }, vmi: { createdAt: AT } }, 'before'],
 ])('what a lost run of a %s was noted on is still its own, by the UID that it was chosen by', (action, shape, uid) => {
   const vm = aVm('db', { owner: null, createdAt: BEFORE, uid: 'uid-of-db', ...shape.vm });
   const vmi = shape.vmi === null ? undefined : aVmi(vm, { createdAt: BEFORE, ...shape.vmi });
@@ -149,8 +152,8 @@ test('a run is about no VM that its operation is not about, whatever it was star
   expect(meant(names, {})).toEqual([true, true, true]);
   expect(meant(names, { namespace: 'bank' })).toEqual([false, false, false]);
   expect(meant({ names: ['web'] }, {})).toEqual([false, false, false]);
-  expect(meant(names, { createdAt: AT })).toEqual([true, false, false]);
-  expect(meant(names, {}, { createdAt: AT })).toEqual([false, true, true]);
+  expect(meant(names, { createdAt: AT + 1_000 })).toEqual([true, false, false]);
+  expect(meant(names, {}, { createdAt: AT + 1_000 })).toEqual([false, true, true]);
   expect(meant(names, {}, null)).toEqual([false, true, true]);
   expect(meant({ selector: { matchLabels: { app: 'web' } } }, {})).toEqual([false, false, false]);
   expect(meant({ selector: {} }, { role: 'Standby' })).toEqual([false, false, false]);

@@ -3,7 +3,7 @@ import { UID_ANNOTATION } from '../../../api/names.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import { VirtualMachineOperations } from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
+import { operationRunIdOf, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from '../power/vms.ts';
 import { aSecondLater, TestOperation, userWith } from './operations.ts';
@@ -50,6 +50,7 @@ test('a restart survives its worker and its workflows, restarts each VM once and
   const vms = await aVmsOld(each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
   const operation = await make(vms, { paused: true, reason: 'a new kernel', maxFailures: 1 });
   await operation.stands('Paused');
+  await aSecondLater();
   await vms.add('younger');
   await vms.ready(['younger']);
   const before = await vms.vmis();
@@ -167,9 +168,9 @@ test('a run that somebody starts by hand does what its operation says, or nothin
   const aside = await make(vms, { action: 'Stop', vms: { names: ['db'] }, aborted: true });
   await aside.stands('Aborted');
   const { cluster: _, ...ended } = aside.key;
-  const run = (operation: object) =>
+  const run = (operation: { namespace: string; name: string; uid: string }, workflowId?: string) =>
     fleet().temporal.client.workflow.execute('powerVms', {
-      workflowId: `power/default/${Math.random()}`,
+      workflowId: workflowId ?? operationRunIdOf({ cluster: 'default', ...operation }),
       taskQueue: taskQueueOf('default'),
       args: [{ operation, ...input }],
     });
@@ -182,12 +183,12 @@ test('a run that somebody starts by hand does what its operation says, or nothin
     requestedBy: 'eve',
     reason: null,
   };
-  for (const [operation, why] of [
-    [{ namespace: vms.namespace, name: 'made-up', uid: 'made-up' }, 'there is no VirtualMachineOperation'],
-    [{ ...ended, uid: 'another' }, 'there is no VirtualMachineOperation'],
-    [ended, 'has ended'],
+  for (const [operation, workflowId, why] of [
+    [{ namespace: vms.namespace, name: 'made-up', uid: 'made-up' }, undefined, 'there is no VirtualMachineOperation'],
+    [{ ...ended, uid: 'another' }, undefined, 'there is no VirtualMachineOperation'],
+    [{ ...ended, name: aside.key.name }, 'power/default/made-up', 'this is not the run of'],
   ] as const)
-    await expect(run(operation)).rejects.toMatchObject({
+    await expect(run(operation, workflowId)).rejects.toMatchObject({
       cause: { cause: { type: 'Refused', message: expect.stringContaining(why) as string } },
     });
   expect(await vms.vmis()).toEqual(before);

@@ -96,7 +96,7 @@ function changePower(world: World, { metadata }: Stored, action: PowerAction, at
     }),
   );
   world.say(`-- drover vm ${action.toLowerCase()} of all VMs of ${metadata.name}, ${atOnce} at a time`);
-  operate(world, `power/model/${world.time.now}`, {
+  operate(world, {
     action,
     chosen: { [NAMESPACE]: chosen },
     atOnce,

@@ -1,13 +1,14 @@
 import { VirtualMachineOperations } from '../../../api/resources.ts';
+import { operationRunIdOf } from '../../../workflows/lib/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
-import { NAMESPACE } from '../world/names.ts';
+import { NAMESPACE, refOf } from '../world/names.ts';
 import type { World } from '../world/world.ts';
 
 /**
  * Makes an operation, as `drover vm start|stop|restart` does, and starts its run with these VMs. In the model, the
- * workflow of the operation does not run: signals steer the run.
+ * workflow of the operation does not run: signals steer the run. Returns the id of the run's workflow.
  */
-export function operate(world: World, id: string, input: Omit<PowerVmsInput, 'operation'>): void {
+export function operate(world: World, input: Omit<PowerVmsInput, 'operation'>): string {
   const { action, chosen, atOnce, maxFailures, deadlineMs } = input;
   const { metadata } = world.server.create(VirtualMachineOperations, {
     metadata: { namespace: NAMESPACE, generateName: 'op-' } as unknown as { name: string },
@@ -20,5 +21,7 @@ export function operate(world: World, id: string, input: Omit<PowerVmsInput, 'op
     },
   });
   const operation = { namespace: NAMESPACE, name: metadata.name, uid: metadata.uid };
+  const id = operationRunIdOf({ ...refOf(metadata.name), uid: metadata.uid });
   world.temporal.start('powerVms', id, [{ ...input, operation }]);
+  return id;
 }

@@ -53,9 +53,7 @@ export function begin(
     reason: null,
     ...how,
   };
-  const id = `power/model/${action}`;
-  operate(world, id, input);
-  return id;
+  return operate(world, input);
 }
 
 export async function ended({ world, log }: Stage, id: string): Promise<void> {

@@ -7,20 +7,20 @@ import type { World } from '../world/world.ts';
 import { begun, play } from './story.ts';
 
 /** Starts a run that restarts the VMs of these numbers, from the first to the last. */
-function restart(world: World, id: string, [from, to]: [number, number], maxUnavailable: number): void {
+function restart(world: World, [from, to]: [number, number], maxUnavailable: number): void {
   const names = Array.from({ length: to - from + 1 }, (_, n) => `web-${n + from}`);
   const chosen = { [NAMESPACE]: Object.fromEntries(names.map((name) => [name, world.vmi(name)!.metadata.uid])) };
   const limits = { atOnce: maxUnavailable, maxFailures: 5, deadlineMs: 120_000 };
-  operate(world, `power/model/${id}`, { action: 'Restart', chosen, ...limits, requestedBy: 'ann', reason: null });
+  operate(world, { action: 'Restart', chosen, ...limits, requestedBy: 'ann', reason: null });
 }
 
 test('two runs of restarts and a rollout together keep to the budget of the pool', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 12, maxUnavailable: 1 });
-      restart(world, 'a', [1, 4], 3);
-      restart(world, 'b', [5, 8], 3);
-      restart(world, 'c', [9, 12], 3);
+      restart(world, [1, 4], 3);
+      restart(world, [5, 8], 3);
+      restart(world, [9, 12], 3);
       await world.wait(200_000);
     },
     { lag: 500 },
@@ -35,7 +35,7 @@ test('VMs that come up while their restart begins cost places in the budget of t
       await world.until(() => world.vmi('web-12') !== undefined, 30_000);
       // They are to be older than the operation: times have whole seconds.
       await world.wait(world.time.between(1_100, 1_500));
-      restart(world, 'a', [1, 12], 1);
+      restart(world, [1, 12], 1);
       await world.wait(60_000);
     },
     {},

@@ -45,7 +45,7 @@ const onceEach = (names: readonly string[]) => Object.fromEntries(names.map((nam
 
 /** By `drover vm restart`, two at a time. */
 const restart = (world: World, names: readonly string[]) =>
-  operate(world, 'power/model/restart', {
+  operate(world, {
     action: 'Restart',
     chosen: { [NAMESPACE]: Object.fromEntries(names.map((name) => [name, world.vmi(name)!.metadata.uid])) },
     atOnce: 2,

@@ -19,8 +19,10 @@ import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { Signals } from '../../../activities/watch/watched.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
+import { runControl } from '../../../workers/operations/run-control.ts';
 import { childSignals } from '../../../workers/watch/lost-children.ts';
 import { signalsOf } from '../../../workers/watch/signal-owner.ts';
+import { CLUSTER } from './names.ts';
 import type { ModelWorker } from './temporal/activity.ts';
 import type { Process } from './virtual-time.ts';
 
@@ -80,7 +82,7 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed }: W
     ...createUpdateActivities(common),
     ...createDrainActivities(common),
     ...createHealActivities(common),
-    ...createPowerActivities({ ...common, chosenUids: new ChosenUids() }),
+    ...createPowerActivities({ ...common, runs: runControl(CLUSTER), chosenUids: new ChosenUids() }),
     ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
     ...createAwaitRemovalActivities(common),
     ...createWatchActivities({

@@ -34,7 +34,7 @@ export const stories: Stories = {
           .map(({ metadata: { name } }) => [name, world.vmi(name)!.metadata.uid]),
       );
       log.person('drover vm restart --pool web');
-      operate(world, 'power/model/1', {
+      operate(world, {
         action: 'Restart',
         chosen: { [NAMESPACE]: chosen },
         atOnce: 1,

@@ -1,7 +1,7 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
 import type { Act } from '../../../../decisions/history/act.ts';
-import { acts, operationRunIdOf, ownerIdOf, poolIdOf, transitionIdOf } from '../../../../workflows/lib/messages.ts';
+import { acts, ownerIdOf, poolIdOf, transitionIdOf } from '../../../../workflows/lib/messages.ts';
 import { isReady as isRunning } from '../../facts.ts';
 import { operate } from '../../play/operate.ts';
 import { createSet } from '../../play/sets.ts';
@@ -118,8 +118,7 @@ test('a restart of VMs of any owner has on record of each how it ended, and who 
   play(async (world) => {
     await begun(world, { replicas: 3 });
     const uids = ['web-1', 'web-2', 'web-3'].map((name) => [name, world.vmi(name)!.metadata.uid]);
-    const id = operationRunIdOf({ ...refOf('restart'), uid: 'restart' });
-    operate(world, id, {
+    const id = operate(world, {
       action: 'Restart',
       chosen: { [NAMESPACE]: Object.fromEntries(uids) as Record<string, string> },
       atOnce: 1,

@@ -55,8 +55,8 @@ export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
 export const SET_RIGHT_ANNOTATION = `${GROUP}/correct-drift`;
 
 /**
- * On a pool: a command is giving it VMs that exist already, or taking VMs from it (`MembershipChange`, in JSON). The
- * pool begins nothing until the annotation goes.
+ * On a pool: VMs that exist already become its own, or leave it (`MembershipChange`, in JSON). The pool begins nothing
+ * until the annotation goes.
  */
 export const MEMBERSHIP_CHANGE_ANNOTATION = `${GROUP}/membership-change`;
 /**
@@ -103,13 +103,16 @@ export const RESTARTED_AT_ANNOTATION = `${GROUP}/restarted-at`;
 /** On a pool, and on the ControllerRevision made from its template: who asked for the change, as `drover` writes it. */
 export const REQUESTED_BY_ANNOTATION = `${GROUP}/requested-by`;
 /**
- * On a pool: what somebody asks of its rollout or its healing, in JSON (`RolloutRequest`, `HealingRequest`), and who
- * that is. Its status answers, and the annotations stay: tools that apply manifests would put them back.
+ * On a pool: what somebody asks of its rollout, its healing or its members, in JSON (`RolloutRequest`,
+ * `HealingRequest`, `MembershipRequest`), and who that is. Its status answers, and the annotations stay: tools that
+ * apply manifests would put them back.
  */
 export const ROLLOUT_REQUEST_ANNOTATION = `${GROUP}/rollout-request`;
 export const ROLLOUT_REQUESTED_BY_ANNOTATION = `${GROUP}/rollout-requested-by`;
 export const HEALING_REQUEST_ANNOTATION = `${GROUP}/healing-request`;
 export const HEALING_REQUESTED_BY_ANNOTATION = `${GROUP}/healing-requested-by`;
+export const MEMBERSHIP_REQUEST_ANNOTATION = `${GROUP}/membership-request`;
+export const MEMBERSHIP_REQUESTED_BY_ANNOTATION = `${GROUP}/membership-requested-by`;
 /** Kubernetes' own annotation: why a change was made, as people write it. */
 export const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
 
@@ -137,7 +140,7 @@ export const ORPHAN_FINALIZER = 'orphan';
 
 /** Field manager of server-side applies and of the `managedFields` that drover leaves. */
 export const FIELD_MANAGER = 'drover';
-/** Field manager of what changes who is in a pool, by a command or by a worker; the number of VMs becomes its own. */
+/** Field manager of what changes who is in a pool; the number of VMs that it wants becomes its own. */
 export const MEMBERS_MANAGER = 'drover-members';
 /** Field manager of the number of members that a worker writes into a spec that leaves it out. */
 export const REPLICAS_MANAGER = 'drover-replicas';

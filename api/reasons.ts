@@ -122,7 +122,7 @@ export const CONDITION_REASONS = {
   },
   HousekeepingFailure: {
     FailedLabel: 'VMs that the pool owns could not be given its labels',
-    FailedEndMembershipChange: 'the pool could not be let go on after a command that was killed',
+    FailedChangeMembers: 'VMs that somebody wants in the pool, or out of it, could not be moved yet',
     FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
     FailedKeepReplicas: 'the number of replicas could not be written into a spec that leaves it out',
     FailedSetRoles: 'the labels that tell extra and standby VMs could not be set right',
@@ -163,12 +163,11 @@ export const EVENT_REASONS = {
   SuccessfulPaused: 'a set was paused',
   SuccessfulResumed: 'a set was resumed',
   FailedStart: 'VMIs of a set end before they have come up, and the next are made later',
-  SuccessfulDetach: 'VMs have left their pool: by a command, or they have lost its labels since nobody controls them',
+  SuccessfulDetach:
+    'VMs have left their pool: because somebody has asked for that, or they have lost its labels since nobody controls them',
   SuccessfulAttach: "VMs that were made the pool's own by hand have its labels",
   RoleLabelCorrected:
     'somebody had changed the label that says what a VM is in its pool; it follows the status of the pool again',
-  MembershipChangeAbandoned:
-    'the command that was changing who is in a pool was killed, and the pool goes on without it',
   SuccessfulHalt: 'VMs that leave with their disks kept were halted',
   FailedHalt: 'VMs that leave with their disks kept could not be halted',
   SuccessfulUpdate: 'VMs were brought to another revision',
@@ -180,8 +179,8 @@ export const EVENT_REASONS = {
   FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',
-  RequestDone: 'what a person has asked of a rollout or of healing was done',
-  RequestRefused: 'what a person has asked of a rollout or of healing was refused, and why',
+  RequestDone: 'what a person has asked of a rollout, of healing or of the members of a pool was done',
+  RequestRefused: 'what a person has asked of a rollout, of healing or of the members of a pool was refused, and why',
   Healing: 'a sick VM is being replaced',
   Healed: 'a replaced VM is available again',
   HealingGivenUp: 'a VM was replaced as often as maxAttempts allows, and is still sick',

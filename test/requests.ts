@@ -1,5 +1,6 @@
 import type { PoolSpec, PoolStatus } from '../api/pool/pool.ts';
 import { HEALING_REQUESTS, type HealingRequest } from '../decisions/requests/healing.ts';
+import { MEMBERSHIP_REQUESTS, type MembershipRequest } from '../decisions/requests/membership.ts';
 import { digestOf, type RequestNames } from '../decisions/requests/request.ts';
 import { ROLLOUT_REQUESTS, type RolloutRequest } from '../decisions/requests/rollout.ts';
 import { revisionOf } from '../decisions/template/revision.ts';
@@ -38,3 +39,7 @@ export function rolloutRequest(
 /** The same of its healing. */
 export const healingRequest = (request: HealingRequest, asking: Asking = {}): Asked =>
   annotationsOf(HEALING_REQUESTS, request, asking);
+
+/** The same of who its VMs are. */
+export const membershipRequest = (request: MembershipRequest, asking: Asking = {}): Asked =>
+  annotationsOf(MEMBERSHIP_REQUESTS, request, asking);

@@ -4,6 +4,7 @@ import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import type { CompactStatus } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { MembersReport } from '../../decisions/membership/change.ts';
 import type { ToldBatch } from '../../decisions/owners/batch.ts';
 import type { Backoffs } from '../../decisions/owners/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
@@ -39,6 +40,8 @@ export interface PlanRequest {
   backoffs: Backoffs;
   /** What was refused of evacuations; absent if nothing was. */
   refusals?: RefusedEvacuation[];
+  /** What has become of a request about the pool's members; absent if nothing is known. */
+  membership?: MembersReport;
   /** Writes of the newest status that the workflow knows of; absent if it knows of none. */
   writes?: number;
   rollout: RolloutStatus | null;

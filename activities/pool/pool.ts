@@ -17,7 +17,7 @@ import { serverLost } from '../lib/shutdown.ts';
 import { createReleaseActivities } from '../members/release-vms.ts';
 import { createScaleInActivities } from '../members/scale-in.ts';
 import { createReturnActivities } from '../membership/adopt-returned.ts';
-import { endMembershipChange } from '../membership/end-change.ts';
+import { changeMembers, type MembersChanged } from '../membership/change-members.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
 import { setRoles } from '../membership/role-record.ts';
 import { removeDiskFinalizers } from '../membership/unhold-vms.ts';
@@ -138,9 +138,9 @@ export function createPoolActivities({
     setRoles: (key: PoolKey, vms: Target[]): Promise<ResourceVersions> =>
       withHeartbeat(() => setRoles(client, key, vms, concurrency)),
 
-    /** Lets the pool go on whose members a command was to change that says nothing any more. `mark`: its annotation. */
-    endMembershipChange: (key: PoolKey, mark: string): Promise<ResourceVersions> =>
-      withHeartbeat(() => endMembershipChange(client, key, mark)),
+    /** Moves VMs into the pool or out of it, as the request asks for that stands on the pool. */
+    changeMembers: (key: PoolKey): Promise<MembersChanged> =>
+      withHeartbeat(() => changeMembers(client, key, concurrency)),
 
     /** `events`: what the status says that the one before did not. `minVersions`: what its plan has seen. */
     writeStatus: (

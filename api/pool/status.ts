@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { HEALING_REQUEST_ANNOTATION, ROLLOUT_REQUEST_ANNOTATION } from '../names.ts';
+import { HEALING_REQUEST_ANNOTATION, MEMBERSHIP_REQUEST_ANNOTATION, ROLLOUT_REQUEST_ANNOTATION } from '../names.ts';
 
 /** Kubernetes' condition; `lastTransitionTime` is RFC 3339. */
 export const Condition = z.strictObject({
@@ -34,7 +34,11 @@ export const HandledRequest = z.strictObject({
   id: z.string().max(63).describe('As its author chose it; empty if it could not be read.'),
   digest: z.string().max(64).describe('Hash of its text.'),
   action: z.string().max(63).describe('What was asked for; empty if it could not be read.'),
-  vms: z.array(z.string()).max(100).describe('Names of the VMs that it is about, of some actions.').exactOptional(),
+  vms: z
+    .array(z.string())
+    .max(500)
+    .describe('Names of the VMs that it is about, of some actions; of the members of the pool, those that have moved.')
+    .exactOptional(),
   ...Act,
   outcome: z
     .enum(['Done', 'Refused', 'Invalid'])
@@ -252,6 +256,10 @@ export const PoolStatus = z.strictObject({
   keptDisks: count('Disks of VMs that have left, kept for the next VMs of their numbers.').exactOptional(),
   rollout: RolloutStatus.describe('The newest rollout.').exactOptional(),
   healing: HealingStatus.describe('Replacements of failing VMs, if the pool has autohealing.').exactOptional(),
+  membership: z
+    .strictObject({ handledRequests: handledRequests(MEMBERSHIP_REQUEST_ANNOTATION) })
+    .describe('What people have asked of who its VMs are.')
+    .exactOptional(),
   contents: z
     .array(StoredContent)
     .max(100)

@@ -2,11 +2,13 @@ import {
   GROUP,
   HEALING_REQUEST_ANNOTATION,
   HEALING_REQUESTED_BY_ANNOTATION,
+  MEMBERSHIP_REQUEST_ANNOTATION,
+  MEMBERSHIP_REQUESTED_BY_ANNOTATION,
   ROLLOUT_REQUEST_ANNOTATION,
   ROLLOUT_REQUESTED_BY_ANNOTATION,
 } from '../names.ts';
 import type { KubeObject } from '../objects.ts';
-import { VirtualMachinePools } from '../resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../resources.ts';
 
 const REQUESTS_POLICY = `requested-by.${GROUP}`;
 
@@ -26,6 +28,17 @@ const validation = (request: string, requestedBy: string): object => ({
   ].join(' || '),
   messageExpression: `'the annotation ${requestedBy} must be ' + request.userInfo.username + ', who makes the request'`,
   reason: 'Invalid',
+});
+
+/** The same, for one who may not do to the VMs of the namespace what the request has a worker do. */
+const mayPatchVms = (request: string): object => ({
+  expression: [
+    `${valueIn('now', request)} == ''`,
+    `${valueIn('now', request)} == ${valueIn('before', request)}`,
+    `authorizer.group('${VirtualMachines.group}').resource('${VirtualMachines.plural}').namespace(request.namespace).check('patch').allowed()`,
+  ].join(' || '),
+  messageExpression: `request.userInfo.username + ' may not change who is in a pool: that takes the right to patch ${VirtualMachines.plural} of ${VirtualMachines.group} in namespace ' + request.namespace`,
+  reason: 'Forbidden',
 });
 
 /**
@@ -50,6 +63,8 @@ export const requestsPolicy = (): KubeObject => ({
     validations: [
       validation(ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION),
       validation(HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION),
+      validation(MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION),
+      mayPatchVms(MEMBERSHIP_REQUEST_ANNOTATION),
     ],
   },
 });

@@ -50,7 +50,8 @@ export async function askCycles(
   if (done.size === 0) return { done, failures, pool };
   const asked = { action, vms: [...done.keys()] } satisfies HealingRequest;
   const what = `${action === 'now' ? 'heal' : 'skip'} ${formatNames(asked.vms)}`;
-  return { done, failures, pool: await requestOfPool(session, pool, { ...HealingPlace, asked, what }, options) };
+  const answered = await requestOfPool(session, pool, { ...HealingPlace, asked, what }, options);
+  return { done, failures, pool: answered.pool };
 }
 
 /** The outcome for one VM in words. Throws `Failure` if the request makes no sense for it. */

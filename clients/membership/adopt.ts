@@ -2,6 +2,7 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { joining, type Joining } from '../../decisions/membership/joining.ts';
+import { whyNotAdopted } from '../../decisions/membership/moves.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -11,8 +12,8 @@ import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
-import { poolToChange, type Patience, type PoolAt } from './change.ts';
-import { changeMembers, checkCount, finishPending } from './listed.ts';
+import { askForMembers, checkCount, poolToAsk } from './ask.ts';
+import type { Patience, PoolAt } from './change.ts';
 import { withVmis, type Vm, type VmWithVmi } from './members.ts';
 import { otherNames, printJoining } from './rows.ts';
 
@@ -27,19 +28,11 @@ export interface AdoptOptions extends Patience {
 /** Which VMs are to come into the pool: by their names, or all of no owner that a selector matches. */
 export type Chosen = { names: readonly string[] } | { selector: string };
 
-/**
- * Makes VMs of no owner the pool's. The pool wants so many more from the same write on that holds it, and goes on when
- * they are its own: meanwhile it neither makes nor deletes a VM. Run again after it was killed, it goes on.
- */
+/** Has a pool adopt VMs of no owner: it wants so many more, and makes and deletes none meanwhile. */
 export async function adopt(session: Session, key: PoolAt, chosen: Chosen, options: AdoptOptions): Promise<void> {
   const { keepReplicas = false, dryRun } = options;
   const kube = await session.kube();
-  const pool = await poolToChange(kube, key);
-  const pending = await finishPending(session, pool, 'adopt', {
-    timeout: options.timeout,
-    isDryRun: dryRun !== 'none',
-  });
-  if (pending.length > 0) return adopt(session, key, chosen, options);
+  const pool = await poolToAsk(kube, key);
   const vms = await vmsToAdopt(kube, pool, chosen);
   checkCount('adopt', vms);
   if (vms.length === 0) return note(`No VM to adopt in ${key.namespace} namespace.`);
@@ -51,15 +44,9 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
   const remark = otherNames(key.name, compared);
   if (remark !== undefined) note(remark);
   if (keepReplicas) note(`pool ${key.name} keeps replicas: ${pool.spec.replicas}: surplus VMs will be removed`);
+  await askForMembers(session, pool, { action: 'adopt', ...(keepReplicas ? { keepReplicas } : {}) }, vms, options);
   if (dryRun !== 'none')
-    return print(`${vms.length} ${vms.length === 1 ? 'VM' : 'VMs'} would be adopted${dryRunRemark(dryRun)}`);
-  const changed = vms.map(({ metadata: { name, uid } }) => ({ name, uid }));
-  await changeMembers(
-    session,
-    key,
-    { kind: 'adopt', vms: changed, isCounted: !keepReplicas, why: options.reason },
-    options,
-  );
+    print(`${vms.length} ${vms.length === 1 ? 'VM' : 'VMs'} would be adopted${dryRunRemark(dryRun)}`);
 }
 
 const joiningOf = (pool: Stored<Pool>, { vm, vmi }: VmWithVmi): Joining =>
@@ -75,17 +62,13 @@ async function vmsToAdopt(kube: KubeClient, pool: Stored<Pool>, chosen: Chosen):
     [...new Set(chosen.names)].map((vm) => kube.get<VirtualMachine>(VirtualMachines, { namespace, name: vm })),
   );
   const failures = vms.flatMap((vm) => {
-    const owner = controllerOf(vm);
-    const { name: of, deletionTimestamp } = vm.metadata;
-    if (isControlledBy(vm, VirtualMachinePools, identityOf(pool))) note(`vm ${of} is pool ${name}'s already`);
-    else if (owner !== undefined) return [new Failure(`vm ${of} belongs to ${owner.kind} ${owner.name}`)];
-    // By it, drover would take the VM for what it was.
-    const isOnRecord = pool.status?.roles?.some(({ uid }) => uid === vm.metadata.uid) === true;
-    if (owner === undefined && isOnRecord)
-      return [
-        new Failure(`vm ${of} was no replica of pool ${name}, and its status still says so: try again in a moment`),
-      ];
-    return deletionTimestamp === undefined ? [] : [new Failure(`vm ${of} is being deleted`)];
+    const { name: of } = vm.metadata;
+    if (isControlledBy(vm, VirtualMachinePools, identityOf(pool))) {
+      note(`vm ${of} is pool ${name}'s already`);
+      return [];
+    }
+    const why = whyNotAdopted(pool, vm);
+    return why === null ? [] : [new Failure(`vm ${of} ${why}`)];
   });
   throwAll(failures);
   return vms.filter((vm) => controllerOf(vm) === undefined);

@@ -3,12 +3,11 @@ import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.t
 import type { Stored } from '../../api/objects.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
-import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import {
   changeAnnotation,
-  isListed,
   membershipChangeOf,
   type ChangeKind,
+  type ListedChange,
   type MembershipChange,
 } from '../../decisions/membership/change.ts';
 import { reasonOf } from '../../decisions/membership/condition.ts';
@@ -36,11 +35,7 @@ export interface PoolAt {
 }
 
 /** What is written with a change; the rest of it, who and when, is added. */
-export type NewChange = MembershipChange extends infer C
-  ? C extends MembershipChange
-    ? Omit<C, 'by' | 'at'>
-    : never
-  : never;
+export type NewChange = Omit<Exclude<MembershipChange, ListedChange>, 'by' | 'at'>;
 
 /** Returns the pool; undefined if there is none. */
 export const poolAt = (kube: KubeClient, key: PoolAt): Promise<Stored<Pool> | undefined> =>
@@ -53,12 +48,12 @@ export async function poolToChange(kube: KubeClient, key: PoolAt): Promise<Store
   return pool;
 }
 
-/** The commands that finish a change. */
+/** How a change comes to its end. */
 const AGAIN: Record<ChangeKind, string> = {
-  takeover: '`drover takeover vmpool NAME` again, or `drover release pool NAME` to go back',
-  release: '`drover release pool NAME` again',
-  adopt: '`drover adopt pool NAME` again, with the same VMs',
-  detach: '`drover detach --decrement` again, with the same VMs',
+  takeover: 'run `drover takeover vmpool NAME` again, or `drover release pool NAME` to go back',
+  release: 'run `drover release pool NAME` again',
+  adopt: 'a worker ends it',
+  detach: 'a worker ends it',
 };
 
 /** Returns the sentence for a pool on which another command has not ended. */
@@ -66,42 +61,35 @@ export function unfinished({ metadata: { name } }: Stored<Pool>, change: Members
   if (change === 'unreadable')
     return new Failure(`pool ${name}: its annotation ${MEMBERSHIP_CHANGE_ANNOTATION} can't be read: remove it`);
   const again = AGAIN[change.kind].replace('NAME', name);
-  return new Failure(
-    `pool ${name}: a ${change.kind} that ${change.by} began at ${change.at} has not ended: run ${again}`,
-  );
+  return new Failure(`pool ${name}: a ${change.kind} that ${change.by} began at ${change.at} has not ended: ${again}`);
 }
 
-/** RFC 3339, by the API server's clock: workers wait for a command by it, whatever this machine's clock says. */
+/** RFC 3339, by the API server's clock, whatever this machine's clock says. */
 export const serverTime = ({ clock }: Pick<KubeClient, 'clock'>): string => new Date(clock.now()).toISOString();
 
 /**
- * Writes the change on the pool: from then on the pool begins nothing. Changes its number of VMs in the same write.
- * `changeOf` returns the change for the pool as it is then, or null if there is nothing to do: then this returns null.
- * `mayFollow`: whether it may take the place of a change that has not ended. Throws `Failure` if it may not.
+ * Writes the change on the pool: from then on the pool begins nothing. `changeOf` returns the change for the pool as it
+ * is then. `mayFollow`: whether it may take the place of a change that has not ended. Throws `Failure` if it may not.
  */
-export async function beginChange<Change extends NewChange | null>(
+export async function beginChange(
   kube: KubeClient,
   key: PoolAt,
-  changeOf: (pool: Stored<Pool>) => Promise<Change>,
-  mayFollow: (other: MembershipChange) => boolean = () => false,
-): Promise<Stored<Pool> | Extract<Change, null>> {
+  changeOf: (pool: Stored<Pool>) => NewChange,
+  mayFollow: (other: MembershipChange) => boolean,
+): Promise<Stored<Pool>> {
   const by = await requestedBy(async () => kube);
   return retryOnConflict(
     async () => {
       const pool = await poolToChange(kube, key);
       const other = membershipChangeOf(pool);
       if (other !== null && (other === 'unreadable' || !mayFollow(other))) throw unfinished(pool, other);
-      const change = await changeOf(pool);
-      if (change === null) return change as Extract<Change, null>;
-      const written: MembershipChange = { ...change, by, at: serverTime(kube) };
-      const replicas = isListed(written) ? written.replicas : 0;
+      const written = { ...changeOf(pool), by, at: serverTime(kube) };
       const patch = {
         metadata: {
           resourceVersion: pool.metadata.resourceVersion,
           annotations: changeAnnotation(written),
           ...(written.kind === 'takeover' ? givenToApply(pool) : {}),
         },
-        ...(replicas === 0 ? {} : { spec: { replicas: wantedReplicas(pool) + replicas } }),
       };
       return kube.patch<Pool>(VirtualMachinePools, key, 'merge', patch, { fieldManager: MEMBERS_MANAGER });
     },
@@ -141,15 +129,15 @@ export const waitUntilHeld = async (
 
 /**
  * Waits until a worker has counted the pool's VMs as they are: a pool that goes on before that would make VMs for those
- * that it has not seen yet. Throws `Failure` if nobody counts in time. `keep`: holds the pool meanwhile; returns false,
- * as this does, if that is not held any more.
+ * that it has not seen yet. Throws `Failure` if nobody counts in time, or what `keep` throws, once the pool is not held
+ * any more.
  */
 export const waitUntilCounted = (
   session: Session,
   key: PoolAt,
   patience: Patience,
-  keep?: () => Promise<boolean>,
-): Promise<boolean> =>
+  keep: () => Promise<unknown>,
+): Promise<void> =>
   until(session, key, { ...patience, keep }, async (pool, kube) => {
     const { generation } = pool.metadata;
     const isNew = pool.status?.observedGeneration === generation && said(pool) !== undefined;
@@ -166,21 +154,21 @@ const messageOf = (pool: Stored<Pool>): string | undefined => conditionOf(pool)?
 async function until(
   session: Session,
   key: PoolAt,
-  { timeout, keep }: Patience & { keep?: (() => Promise<boolean>) | undefined },
+  { timeout, keep }: Patience & { keep?: () => Promise<unknown> },
   whyNot: (pool: Stored<Pool>, kube: KubeClient) => Promise<string | null>,
-): Promise<boolean> {
+): Promise<void> {
   const kube = await session.kube();
   const deadline = Date.now() + timeout;
   let version: string | undefined;
   let why: string | null = null;
   do {
-    if (keep !== undefined && !(await keep())) return false;
+    await keep?.();
     const pool = await poolAt(kube, key);
     if (pool === undefined) throw new Failure(`pool ${key.name} is gone`);
     if (pool.metadata.resourceVersion !== version) {
       version = pool.metadata.resourceVersion;
       why = await whyNot(pool, kube);
-      if (why === null) return true;
+      if (why === null) return;
     }
     await sleep(PAUSE_MS);
   } while (Date.now() < deadline);

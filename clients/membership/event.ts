@@ -20,26 +20,13 @@ interface Members {
   vms: readonly string[];
 }
 
-interface Asked {
-  action: 'adopt' | 'detach';
-  /** The reason that was given. */
-  why?: string | undefined;
-}
-
-/** How `recordMembers` tells that VMs joined or left. */
-export const ADOPTED = { action: 'adopt', reason: 'SuccessfulAdopt', verb: 'Adopted' } as const;
-export const DETACHED = { action: 'detach', reason: 'SuccessfulDetach', verb: 'Detached' } as const;
-
-/** Records VMs that joined a pool of drover's or left it, as an Event and for `drover history`. */
-export async function recordMembers(
-  session: Session,
-  pool: Stored,
-  { action, why, ...event }: Members & Asked,
-): Promise<void> {
-  if (event.vms.length === 0) return;
+/** Records that VMs, by their names, have come to a pool of drover's, as an Event and for `drover history`. */
+export async function recordTakenOver(session: Session, pool: Stored, vms: readonly string[]): Promise<void> {
+  if (vms.length === 0) return;
   const { namespace = '', name } = pool.metadata;
+  const event = { reason: 'SuccessfulAdopt', verb: 'Took over', vms } as const;
   await recordEventOfMembers(await session.kube(), VirtualMachinePools, pool, event);
-  await recordAct(session, Pools, { namespace, name }, { action, vms: event.vms, why });
+  await recordAct(session, Pools, { namespace, name }, { action: 'adopt', vms });
 }
 
 /** Records an Event on the pool about VMs that joined or left. Does nothing if the user may not create Events. */

@@ -5,23 +5,18 @@ import { byNumber } from '../../decisions/lib/names.ts';
 import { transferPatch, type Transfer } from '../../decisions/membership/transfer.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, ignoreStale, KubeError } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
+import { moveVm, type VmWithVmi as Read } from '../../kubernetes/move-vm.ts';
 
 export type Vm = Stored<VirtualMachine>;
 
 /** A VM, and the VMI that is its own. */
-export interface VmWithVmi {
-  vm: Vm;
-  vmi: Stored | undefined;
-}
+export type VmWithVmi = Read<Vm>;
 
 type Texts = Record<string, string | null>;
 
 /** KubeVirt's label of a VMI's pods. */
 const CREATED_BY = 'kubevirt.io/created-by';
-/** KubeVirt writes to a VM that starts or migrates several times a second. */
-const TRIES = 20;
 
 /** Returns the VMs that a pool controls, drover's or KubeVirt's, in the order of their numbers. */
 export const controlledBy = async (kube: KubeClient, resource: Resource, pool: Stored): Promise<Vm[]> =>
@@ -43,70 +38,49 @@ export interface Move {
 }
 
 /**
- * Labels the VM's VMI, and the pod of that, by which an autoscaler counts; then gives the VM another controller, or
- * none, in one write that is refused if the VM has changed meanwhile. Returns false if the VM is gone, is being
- * deleted, or does not have the controller that is meant. `mayMove` is asked right before that write, and may forbid
- * it.
+ * Labels the VM's VMI, and the pod of that, by which an autoscaler counts; then gives the VM another controller, as
+ * `moveVm` does. `mayMove` is asked right before that write, and may forbid it.
  */
-export async function move(
+export function move(
   kube: KubeClient,
-  { namespace, name, uid }: { namespace: string; name: string; uid: string },
+  vm: { namespace: string; name: string; uid: string },
   moveOf: (vm: VmWithVmi) => Move,
-  mayMove: () => Promise<boolean> = async () => true,
+  mayMove: () => Promise<boolean>,
 ): Promise<boolean> {
-  const key = { namespace, name };
-  return retryOnConflict(
-    async () => {
-      const vm = await ignoreNotFound(kube.get<VirtualMachine>(VirtualMachines, key));
-      if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return false;
-      const vmi = await vmiOf(kube, vm);
-      const { transfer, vmi: metadata } = moveOf({ vm, vmi });
-      const patch = transferPatch(vm, transfer);
-      if (patch === null) return false;
-      // If the command is killed between the two writes, the VM has not moved, and running the command again continues
-      // here.
-      if (vmi !== undefined) await labelVmi(kube, vmi, metadata);
-      if (!(await mayMove())) return false;
-      await kube.patch(VirtualMachines, key, 'merge', patch);
-      return true;
+  let labels: Texts = {};
+  let vmi: string | undefined;
+  return moveVm<Vm>(kube, vm, {
+    patchesOf: (read) => {
+      const moving = moveOf(read);
+      ({ labels } = moving.vmi);
+      vmi = read.vmi?.metadata.uid;
+      return { vm: transferPatch(read.vm, moving.transfer), vmi: moving.vmi };
     },
-    { tries: TRIES },
-  );
-}
-
-async function vmiOf(kube: KubeClient, vm: Vm): Promise<Stored | undefined> {
-  const { namespace, name } = vm.metadata;
-  const vmi = await ignoreNotFound(kube.get(VirtualMachineInstances, { namespace, name }));
-  return vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm)) ? vmi : undefined;
-}
-
-/** KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough. */
-async function labelVmi(
-  kube: KubeClient,
-  { metadata: { namespace, name, uid } }: Stored,
-  metadata: Move['vmi'],
-): Promise<void> {
-  const patch = { metadata: { uid, ...metadata } };
-  await ignoreStale(kube.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch));
-  await labelPods(kube, { namespace: namespace!, uid }, metadata.labels);
+    mayMove: async () => {
+      if (vmi !== undefined) await labelPods(kube, { namespace: vm.namespace, uid: vmi }, labels);
+      return mayMove();
+    },
+  });
 }
 
 /**
- * KubeVirt sets a pod's labels only when it creates the pod. Without permission to patch pods, the labels stay until
- * the VMI restarts.
+ * KubeVirt sets the labels of a VMI's pod only when it creates the pod. Returns false without permission to patch pods:
+ * the labels stay until the VMI restarts.
  */
-async function labelPods(
+export async function labelPods(
   kube: KubeClient,
   { namespace, uid }: { namespace: string; uid: string },
   labels: Texts,
-): Promise<void> {
+): Promise<boolean> {
   try {
     const { items } = await kube.list(Pods, { namespace, labelSelector: `${CREATED_BY}=${uid}` });
     for (const pod of items) {
       const patch = { metadata: { uid: pod.metadata.uid, labels } };
       await ignoreStale(kube.patch(Pods, { namespace, name: pod.metadata.name }, 'merge', patch));
     }
+    return true;
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
+    return false;
   }
 }

@@ -47,5 +47,5 @@ export async function controlPool<View>(
   if (unanswered(pool, place) === undefined) control.check(before, pool);
   const { names, handledIn } = place;
   const request = { names, handledIn, asked: control.asked(before), what: control.what };
-  return requestOfPool(session, pool, request, options);
+  return (await requestOfPool(session, pool, request, options)).pool;
 }

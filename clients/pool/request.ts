@@ -15,7 +15,7 @@ import type { DryRun } from '../cli/values.ts';
 import { userOf } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 
-/** How long a worker may take to answer a request. */
+/** How long a worker may take to answer a request that it only has to look at. */
 const ANSWERED_WITHIN_MS = 10_000;
 const PAUSE_MS = 100;
 
@@ -23,6 +23,8 @@ const PAUSE_MS = 100;
 export interface RequestPlace {
   names: RequestNames;
   handledIn: (pool: Pool) => readonly HandledRequest[] | undefined;
+  /** Whether a request is carried out over a while: it takes the place of no other, also of none of the same user. */
+  isOneAtATime?: true;
 }
 
 /** A request to a pool. */
@@ -36,31 +38,40 @@ export interface PoolRequest extends RequestPlace {
 export interface RequestOptions {
   reason?: string | undefined;
   dryRun: DryRun;
+  /** How long a worker may take to answer, in milliseconds. */
+  timeout?: number;
+}
+
+/** The pool that answers, and its answer; in a dry run, the pool as it was. */
+export interface Answered {
+  pool: Stored<Pool>;
+  answer: HandledRequest | null;
 }
 
 /**
- * Writes a request on the pool, and returns the pool once its status answers it; in a dry run, the pool as it was.
- * Throws `Failure` if the request is refused, or not answered in time.
+ * Writes a request on the pool, and returns the answer once its status has one. Throws `Failure` if the request is
+ * refused, or not answered in time.
  */
 export async function requestOfPool(
   session: Session,
   pool: Stored<Pool>,
   request: PoolRequest,
-  { reason, dryRun }: RequestOptions,
-): Promise<Stored<Pool>> {
-  if (dryRun === 'client') return pool;
+  { reason, dryRun, timeout = ANSWERED_WITHIN_MS }: RequestOptions,
+): Promise<Answered> {
+  if (dryRun === 'client') return { pool, answer: null };
   const kube = await session.kube();
   const text = requestText({ id: randomUUID(), ...request.asked, ...(reason === undefined ? {} : { reason }) });
   const by = await userOf(kube);
   const written = await retryOnConflict(
     async (tries) => {
       const current = tries === 1 ? pool : await kube.get<Pool>(VirtualMachinePools, keyOf(pool));
-      const free = await untilFree(kube, current, request, by);
+      const free = await untilFree(kube, current, request, { by, timeout });
       return write(kube, free, request, { text, by, dryRun: dryRun === 'server' });
     },
     { pauseMs: () => PAUSE_MS },
   );
-  return dryRun === 'server' ? pool : untilAnswered(kube, written, request, digestOf(text));
+  if (dryRun === 'server') return { pool, answer: null };
+  return untilAnswered(kube, written, request, { digest: digestOf(text), timeout });
 }
 
 const keyOf = ({ metadata: { namespace = '', name } }: Stored<Pool>): { namespace: string; name: string } => ({
@@ -90,22 +101,21 @@ export function unanswered(pool: Pool, { names, handledIn }: RequestPlace): { by
   return text === '' || answerTo(digestOf(text), handledIn(pool)) !== undefined ? undefined : { by };
 }
 
-/** The same, if somebody else asks. */
+/** The same, unless this one may take its place: it is of the same user. */
 function standing(pool: Pool, request: PoolRequest, by: string): { by: string } | undefined {
   const found = unanswered(pool, request);
-  return found?.by === by ? undefined : found;
+  return found?.by === by && request.isOneAtATime !== true ? undefined : found;
 }
 
-/** Waits until no request of somebody else waits for its answer: it would be lost. */
+/** Waits until no request waits for its answer that would be lost. */
 async function untilFree(
   kube: KubeClient,
   pool: Stored<Pool>,
   request: PoolRequest,
-  by: string,
+  { by, timeout }: { by: string; timeout: number },
 ): Promise<Stored<Pool>> {
   return follow(
-    kube,
-    pool,
+    { kube, pool, timeout },
     (now) => standing(now, request, by) === undefined,
     (last) =>
       `pool ${last.metadata.name} was not asked to ${request.what}: no worker has answered what ` +
@@ -118,8 +128,8 @@ async function untilAnswered(
   kube: KubeClient,
   pool: Stored<Pool>,
   request: PoolRequest,
-  digest: string,
-): Promise<Stored<Pool>> {
+  { digest, timeout }: { digest: string; timeout: number },
+): Promise<Answered> {
   const { names, handledIn, what } = request;
   const { name } = pool.metadata;
   const isAnswered = (now: Stored<Pool>): boolean => {
@@ -129,18 +139,18 @@ async function untilAnswered(
     const how = text === '' ? 'somebody has taken that back' : `a request of ${by} has taken its place`;
     throw new Failure(`pool ${name} was asked to ${what}, but ${how} before a worker saw it`);
   };
-  const within = `${ANSWERED_WITHIN_MS / 1000} s`;
+  const within = `${timeout / 1000} s`;
   const answered = await follow(
-    kube,
-    pool,
+    { kube, pool, timeout },
     isAnswered,
     (last) =>
       `pool ${name} is asked to ${what}, but no worker has answered within ${within}: ` +
       `one does as soon as it runs; ${takeBack(last, request)}`,
   );
-  const { outcome, message } = answerTo(digest, handledIn(answered))!;
-  if (outcome !== 'Done') throw new Failure(`pool ${name} was asked to ${what}, and does not: ${message}`);
-  return answered;
+  const answer = answerTo(digest, handledIn(answered))!;
+  if (answer.outcome !== 'Done')
+    throw new Failure(`pool ${name} was asked to ${what}, and does not: ${answer.message}`);
+  return { pool: answered, answer };
 }
 
 const takeBack = ({ metadata: { namespace, name } }: Stored<Pool>, { names: { request } }: PoolRequest): string =>
@@ -148,12 +158,11 @@ const takeBack = ({ metadata: { namespace, name } }: Stored<Pool>, { names: { re
 
 /** Returns the pool once `isEnough`. Throws a `Failure` of these words if it is not in time. */
 async function follow(
-  kube: KubeClient,
-  pool: Stored<Pool>,
+  { kube, pool, timeout: ms }: { kube: KubeClient; pool: Stored<Pool>; timeout: number },
   isEnough: (now: Stored<Pool>) => boolean,
   late: (last: Stored<Pool>) => string,
 ): Promise<Stored<Pool>> {
-  const timeout = AbortSignal.timeout(ANSWERED_WITHIN_MS);
+  const timeout = AbortSignal.timeout(ms);
   let last = pool;
   try {
     await followOwners({ kube, kind: Pools, owners: [pool], signal: timeout }, ([now]) => {

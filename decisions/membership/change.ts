@@ -1,4 +1,5 @@
 import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
+import type { ObjectMeta } from '../../api/objects.ts';
 import { isObject } from '../lib/json.ts';
 
 /** A VM that a change is about. */
@@ -7,7 +8,7 @@ export interface ChangedVm {
   uid: string;
 }
 
-/** What a command is doing to the members of a pool, as an annotation of the pool keeps it. */
+/** What is being done to the members of a pool, as an annotation of the pool keeps it. */
 export type MembershipChange = { by: string; /** RFC 3339. */ at: string } & (
   | {
       kind: 'takeover' | 'release';
@@ -16,14 +17,23 @@ export type MembershipChange = { by: string; /** RFC 3339. */ at: string } & (
   | ListedChange
 );
 
-/** A change that says which VMs it is about: whoever reads it knows what has been done, and what is left. */
+/** What a worker does because somebody has asked for it: which VMs it has still found to be moved when it began. */
 export interface ListedChange {
   kind: 'adopt' | 'detach';
   vms: ChangedVm[];
-  /** How much `spec.replicas` was changed for these VMs. */
-  replicas: number;
-  /** RFC 3339: when the command last reported that it works. Absent until it first does. */
-  reportedAt?: string;
+  /** Whether the pool is to want as many more VMs as it gets, or fewer as it loses, from the end of the change on. */
+  isCounted: boolean;
+  /** Digest of the request. */
+  request: string;
+}
+
+/** What a worker has found as it carried a request about members out. */
+export interface MembersReport {
+  /** Of the request. */
+  digest: string;
+  /** Names of the VMs that are where they were asked to be. */
+  moved: string[];
+  faults: { vm: string; why: string }[];
 }
 
 export type ChangeKind = MembershipChange['kind'];
@@ -38,21 +48,25 @@ export function membershipChangeOf({ metadata: { annotations } }: Annotated): Me
   return isChange(change) ? change : 'unreadable';
 }
 
-/** Reports whether two readings are of one change: it may have reported since. */
+/** Reports whether two readings are of one change. */
 export const isSameChange = (one: MembershipChange, other: MembershipChange | 'unreadable' | null): boolean =>
   other !== null && other !== 'unreadable' && one.kind === other.kind && one.by === other.by && one.at === other.at;
+
+/** Returns the change in progress if a worker carries it out; null if there is none such. */
+export function listedChangeOf(pool: Annotated): (MembershipChange & ListedChange) | null {
+  const change = membershipChangeOf(pool);
+  return change !== null && change !== 'unreadable' && isListed(change) ? change : null;
+}
 
 export const isListed = (change: MembershipChange): change is MembershipChange & ListedChange =>
   change.kind === 'adopt' || change.kind === 'detach';
 
 /**
- * Returns what must be added to `spec.replicas` when the change ends: VMs that have not moved were counted as if they
- * had. `isMember`: whether the VM is the pool's.
+ * Reports whether the pool has come back from a backup since this change was begun. Which VMs had moved by then,
+ * nothing tells.
  */
-export function correctionOf({ kind, vms, replicas }: ListedChange, isMember: (vm: ChangedVm) => boolean): number {
-  if (replicas === 0) return 0;
-  return kind === 'adopt' ? -vms.filter((vm) => !isMember(vm)).length : vms.filter(isMember).length;
-}
+export const isOfEarlierPool = ({ at }: MembershipChange, { metadata }: { metadata: ObjectMeta }): boolean =>
+  Date.parse(at) < Date.parse(metadata.creationTimestamp ?? '');
 
 /** The annotation of a pool whose members change so. */
 export const changeAnnotation = (change: MembershipChange): Record<string, string> => ({
@@ -61,14 +75,14 @@ export const changeAnnotation = (change: MembershipChange): Record<string, strin
 
 function isChange(value: unknown): value is MembershipChange {
   if (!isObject(value) || typeof value['by'] !== 'string' || !isTime(value['at'])) return false;
-  const { kind, kubevirtUid, vms, replicas, reportedAt } = value;
+  const { kind, kubevirtUid, vms, isCounted, request } = value;
   if (kind === 'takeover' || kind === 'release') return kubevirtUid === null || typeof kubevirtUid === 'string';
   return (
     (kind === 'adopt' || kind === 'detach') &&
-    Number.isSafeInteger(replicas) &&
+    typeof isCounted === 'boolean' &&
+    typeof request === 'string' &&
     Array.isArray(vms) &&
-    vms.every(isVm) &&
-    (reportedAt === undefined || isTime(reportedAt))
+    vms.every(isVm)
   );
 }
 

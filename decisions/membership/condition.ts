@@ -5,7 +5,6 @@ import { withTime } from '../owners/conditions.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isListed, membershipChangeOf, type ChangeKind, type MembershipChange } from './change.ts';
-import { SILENCE_MS } from './silent-change.ts';
 
 const REASONS: Record<ChangeKind, ConditionReason<'MembershipChanging'>> = {
   takeover: 'TakingOver',
@@ -17,7 +16,7 @@ const REASONS: Record<ChangeKind, ConditionReason<'MembershipChanging'>> = {
 /** The reason that a pool gives when it has finished what it had begun before this change. */
 export const reasonOf = (kind: ChangeKind): ConditionReason<'MembershipChanging'> => REASONS[kind];
 
-/** `MembershipChanging`: the pool begins nothing, because a command is changing who its members are. */
+/** `MembershipChanging`: the pool begins nothing, because it is being changed who its members are. */
 export function membersChanging(
   { pool, inProgress, batches }: PlanInput,
   cycles: readonly { vm: string }[],
@@ -44,7 +43,7 @@ export function membersChanging(
     ...batches.flatMap(({ vms }) => vms.map(({ name }) => name)),
     ...cycles.map(({ vm }) => vm),
   ];
-  const message = `${inWords(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended; ${ifKilled(pool, change)}`;
+  const message = `${inWords(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended${ifKilled(pool, change)}`;
   return [
     withTime(
       pool,
@@ -61,13 +60,12 @@ export function membersChanging(
   ];
 }
 
-/** Says how a change ends whose command was killed: by a user, or by a worker after a while. */
+/** Says how a change ends that a worker does not go on with by itself. */
 function ifKilled({ metadata: { name } }: StoredPool, change: MembershipChange): string {
-  if (isListed(change))
-    return `if the command was killed, run it again, or wait: ${SILENCE_MS / 60_000} minutes after its last report the pool goes on without it`;
+  if (isListed(change)) return '';
   return change.kind === 'takeover'
-    ? `if the command was killed, run \`drover takeover vmpool ${name}\` again, or \`drover release pool ${name}\` to go back`
-    : `if the command was killed, run \`drover release pool ${name}\` again`;
+    ? `; if the command was killed, run \`drover takeover vmpool ${name}\` again, or \`drover release pool ${name}\` to go back`
+    : `; if the command was killed, run \`drover release pool ${name}\` again`;
 }
 
 function inWords(change: MembershipChange): string {

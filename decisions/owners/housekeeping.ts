@@ -6,7 +6,7 @@ import type { ConditionReason } from '../../api/reasons.ts';
  */
 export const HOUSEKEEPING = {
   addLabels: 'FailedLabel',
-  endMembershipChange: 'FailedEndMembershipChange',
+  changeMembers: 'FailedChangeMembers',
   updatePodDisruptionBudget: 'FailedPodDisruptionBudget',
   keepReplicas: 'FailedKeepReplicas',
   setRoles: 'FailedSetRoles',

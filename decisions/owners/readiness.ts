@@ -105,7 +105,7 @@ function orRefused(readiness: Readiness, status: Said, { deadlineSeconds }: Want
 /** Housekeeping without which a pool does not become what its spec says. */
 const HOLDS_BACK: ReadonlySet<string> = new Set<ConditionReason<'HousekeepingFailure'>>([
   'FailedLabel',
-  'FailedEndMembershipChange',
+  'FailedChangeMembers',
 ]);
 
 const PENDING: Readiness = { state: 'Reconciling', reason: 'Pending', message: 'no worker has looked at it yet' };

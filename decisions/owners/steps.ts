@@ -60,8 +60,8 @@ export type PoolStep =
   | { kind: 'setRoles'; vms: Target[]; reason: string }
   /** VMs that nobody controls any more, and whose deletion waits until their disks are kept. */
   | { kind: 'removeDiskFinalizers'; vms: Target[]; reason: string }
-  /** The members of the pool no longer change: the command that was to change them is gone. `mark`: its annotation. */
-  | { kind: 'endMembershipChange'; mark: string; reason: string }
+  /** VMs that somebody wants in the pool, or out of it: which, the request on the pool says. */
+  | { kind: 'changeMembers'; reason: string }
   /** Kept disks that won't be reused. `vm`: the VM that they wait for; `role`: what it will be. */
   | { kind: 'deleteKeptDisks'; claims: { name: string; uid: string; vm: string }[]; role?: MemberRole; reason: string }
   /** Claims that are no longer kept disks. */

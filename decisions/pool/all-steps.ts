@@ -6,7 +6,6 @@ import { formatNames } from '../lib/names.ts';
 import { labelSteps } from '../membership/labels.ts';
 import type { Restore } from '../membership/restore.ts';
 import type { Returned } from '../membership/returned.ts';
-import { silentChangeSteps } from '../membership/silent-change.ts';
 import { keptReplicas } from '../owners/kept-replicas.ts';
 import type { PoolStep } from '../owners/steps.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
@@ -21,6 +20,7 @@ interface Decided {
   returned: Returned;
   restore: Restore;
   roles: { steps: readonly PoolStep[] };
+  membership: { steps: readonly PoolStep[] };
   scaleSteps: readonly ScaleStep[];
   drain: DrainPlan;
   surgeSteps: readonly PoolStep[];
@@ -49,13 +49,7 @@ export function allSteps(input: PoolPlanInput, { scaleSteps, rollout, mark, reus
     const ending = labelling.length === 0 ? steps : steps.filter(({ kind }) => kind !== 'removeFinalizer');
     return { steps: [...ending, ...labelling], whenIdle: () => [] };
   }
-  steps.push(
-    ...keptReplicas(pool),
-    ...labelling,
-    ...more.roles.steps,
-    ...silentChangeSteps(input),
-    ...more.restore.steps,
-  );
+  steps.push(...keptReplicas(pool), ...labelling, ...more.roles.steps, ...more.membership.steps, ...more.restore.steps);
   const whenIdle = (): PoolStep[] => {
     const staying = new Map(vms.filter(isStayingOn).map((vm) => [vm.name, vm]));
     const tidied = batches.length === 0 ? tidyRevisions(input, rollout) : [];

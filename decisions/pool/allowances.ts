@@ -3,6 +3,7 @@ import type { HealingState } from '../healing/state.ts';
 import { membershipChangeOf } from '../membership/change.ts';
 import { isRestoring } from '../membership/restore.ts';
 import type { Returned } from '../membership/returned.ts';
+import { planMembership } from '../requests/membership.ts';
 import { promotedAhead } from '../standby/standby.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 
@@ -15,9 +16,13 @@ export const prepared = (given: PoolPlanInput): PoolPlanInput => ({
 /** Returns the input with nothing in flight allowed while members change, or come back. */
 export const limited = (input: PoolPlanInput): PoolPlanInput => (isHeld(input) ? { ...input, burst: 0 } : input);
 
-/** Whether a command is changing the pool's members, or a restore: until that has ended, the pool begins nothing. */
-export const isHeld = ({ pool }: PoolPlanInput): boolean =>
-  pool.metadata.deletionTimestamp === undefined && (membershipChangeOf(pool) !== null || isRestoring(pool));
+/**
+ * Whether the pool's members change, because somebody asks for it or by a restore: until that has ended, the pool
+ * begins nothing.
+ */
+export const isHeld = (input: PoolPlanInput): boolean =>
+  input.pool.metadata.deletionTimestamp === undefined &&
+  (membershipChangeOf(input.pool) !== null || planMembership(input).steps.length > 0 || isRestoring(input.pool));
 
 /** Returns a plan that leaves healing as it is. */
 export const healingAsItIs = (state: HealingState): HealingPlan => ({

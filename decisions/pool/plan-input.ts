@@ -4,6 +4,7 @@ import type { PodBudgetView } from '../drain/pod-budget.ts';
 import type { RefusedEvacuation } from '../drain/refusals.ts';
 import type { VmiHistory } from '../healing/never-ran.ts';
 import type { HealingState } from '../healing/state.ts';
+import type { MembersReport } from '../membership/change.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import type { DeferredVm } from '../rollout/state/deferred.ts';
 import type { KeptRevision } from '../template/kept-revisions.ts';
@@ -48,6 +49,8 @@ export interface PoolPlanInput extends PlanInput {
   deferred?: readonly DeferredVm[];
   /** State of healing; null or absent if only the pool's status can tell. */
   healing?: HealingState | null;
+  /** What has become of the request that stands on the pool, if it is about its members; absent until that is known. */
+  membership?: MembersReport;
   /** No batch begins earlier; milliseconds since the epoch. */
   batchesNotBefore: number;
   /** What was refused of evacuations; absent if nothing was. */

@@ -16,7 +16,6 @@ import { unlabelledMembers } from '../membership/labels.ts';
 import { poolRestore, poolRestoring } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
-import { silentChangeWake } from '../membership/silent-change.ts';
 import { poolAvailability } from '../owners/available-condition.ts';
 import { byState, type OwnerCounts } from '../owners/counts.ts';
 import type { OwnerEvent } from '../owners/events.ts';
@@ -24,6 +23,7 @@ import { standingFailures, withoutDelayed, type Backoffs, type Failure } from '.
 import type { PoolStep } from '../owners/steps.ts';
 import { requestEvents } from '../requests/events.ts';
 import { withHealingRequest } from '../requests/healing.ts';
+import { planMembership, type MembershipPlan } from '../requests/membership.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { reservedNames } from '../rollout/reserved-names.ts';
@@ -96,7 +96,8 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const surge = surgeOf(limits, members, rollout, scaleSteps);
   const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
   const roles = roleSteps(input);
-  const more = { returned, restore, roles, drain, surgeSteps: surge.steps, rollout, mark, reuse };
+  const membership = planMembership(input);
+  const more = { returned, restore, roles, membership, drain, surgeSteps: surge.steps, rollout, mark, reuse };
   const { steps, failures } = limitedBy(input, allSteps(input, { scaleSteps, ...more }), (backoffs) =>
     dueSteps({ ...given, batches }, backoffs, { ...members, rollout, reuse }),
   );
@@ -117,6 +118,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     drifted,
     draining: drain.statuses,
     notLimited: podBudgetCondition(input, at),
+    membership,
     changing: [...changing, ...poolRestoring(input, restore, returned, at)],
     contents,
     judged: older.judged(),
@@ -128,7 +130,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     steps,
     failures,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
-    ...answersIn(pool, rollout, healing),
+    ...answersIn(pool, { rollout, healing, membership }),
     phase: phaseOf(input, { rollout: phase, heals: healing.state.cycles.length > 0, blocked }),
     counts: countsOf(input, status),
     ...(blocked === null ? {} : { blocked: blocked.message }),
@@ -144,7 +146,6 @@ export function planPool(given: PoolPlanInput): PoolPlan {
         rollout,
         healing,
         availability,
-        silentChangeWake(input),
         claimsWake({ pool, vms, vmiOf }, now),
         { wakeAt: restore.until },
         roles,
@@ -157,12 +158,12 @@ export function planPool(given: PoolPlanInput): PoolPlan {
 /** Events about the requests of people that this plan answers; none if there are none. */
 function answersIn(
   { status }: PoolPlanInput['pool'],
-  rollout: RolloutPlan,
-  healing: Healing,
+  { rollout, healing, membership }: { rollout: RolloutPlan; healing: Healing; membership: MembershipPlan },
 ): Pick<PoolPlan, 'events'> {
   const events = [
     ...requestEvents('rollout', status?.rollout?.handledRequests, rollout.state.handledRequests),
     ...requestEvents('healing', status?.healing?.handledRequests, healing.state.handledRequests),
+    ...requestEvents('membership', status?.membership?.handledRequests, membership.handledRequests),
   ];
   return events.length === 0 ? {} : { events };
 }

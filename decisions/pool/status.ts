@@ -15,6 +15,7 @@ import { availableCondition, type Availability } from '../owners/available-condi
 import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
 import { goingVms } from '../owners/going.ts';
 import { poolReadiness, readinessConditions } from '../owners/readiness.ts';
+import type { MembershipPlan } from '../requests/membership.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
@@ -68,6 +69,8 @@ export interface StatusInput {
   notLimited: readonly Condition[];
   /** VMs that people have changed. */
   drifted: readonly DriftedVm[];
+  /** What people have asked of its members. */
+  membership: Pick<MembershipPlan, 'handledRequests'>;
   /** The conditions of a pool whose members are changing, or come back; empty without. */
   changing: readonly Condition[];
   contents: Contents | null;
@@ -91,6 +94,7 @@ export function poolStatus({
   draining,
   notLimited,
   drifted,
+  membership: { handledRequests },
   changing,
   contents,
   judged = [],
@@ -122,6 +126,7 @@ export function poolStatus({
     rollout: rollout.state,
     ...(judged.length === 0 && pool.status?.contents === undefined ? {} : { contents: judged }),
     ...(hasHealing(pool, healing) ? { healing: healingStatus(healing) } : {}),
+    ...(handledRequests === undefined ? {} : { membership: { handledRequests } }),
     conditions: [
       ...others,
       ...changing,

@@ -14,6 +14,11 @@ export function requestEvents(what: string, stored: Handled, now: Handled): Owne
 
 function eventOf(what: string, request: HandledRequest): OwnerEvent {
   const { action, vms, by, why, outcome, message } = request;
+  if (what === 'membership' && outcome === 'Done') {
+    const note = `${message[0]!.toUpperCase()}${message.slice(1)}, asked by ${by}${why === undefined ? '' : ` (${why})`}`;
+    const reason = action === 'adopt' ? 'SuccessfulAdopt' : 'SuccessfulDetach';
+    return { type: 'Normal', reason, action: 'ChangeMembers', note, request: { what, ...request } };
+  }
   const of = vms === undefined ? '' : ` of ${formatNames(vms)}`;
   const asked = action === '' ? `a request about its ${what}` : `to ${action} its ${what}${of}`;
   const note = `${by} asked ${asked}${why === undefined ? '' : ` (${why})`}: ${message}`;

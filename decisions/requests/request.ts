@@ -41,7 +41,7 @@ const KEPT = 10;
 const BY_LENGTH = 256;
 const WHY_LENGTH = 1024;
 const MESSAGE_LENGTH = 1024;
-const TEXT_LENGTH = 32_768;
+const TEXT_LENGTH = 65_536;
 const ID = /^[A-Za-z0-9][-A-Za-z0-9_.:@]{0,62}$/;
 /** Fields that every request may have. */
 const OF_ALL = ['id', 'action', 'reason'];

@@ -139,7 +139,7 @@ export class FakeCluster {
     labelVms: async () => 'done' as const,
     unlabelVms: async () => 'done' as const,
     removeDiskFinalizers: async () => 'done' as const,
-    endMembershipChange: async () => ({}),
+    changeMembers: async () => ({ report: null, minVersions: {} }),
     updateVms: async ({ revision, vms }) => {
       this.#act(
         'update',

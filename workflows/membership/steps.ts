@@ -3,16 +3,16 @@ import type { Acted } from '../../activities/owners/try-each.ts';
 import type { PoolKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { MembersReport } from '../../decisions/membership/change.ts';
 import type { PoolStep } from '../../decisions/owners/steps.ts';
 import { ON_VMS } from '../owners/steps.ts';
 
-const { labelVms, unlabelVms, setRoles, removeDiskFinalizers, endMembershipChange } =
-  proxyActivities<PoolActivities>(ON_VMS);
+const { labelVms, unlabelVms, setRoles, removeDiskFinalizers, changeMembers } = proxyActivities<PoolActivities>(ON_VMS);
 
-/** A step that adapts to changes of the pool's members by users or commands. */
+/** A step that changes the pool's members as users ask for, or adapts to what they have changed. */
 type MembersStep = Extract<
   PoolStep,
-  { kind: 'addLabels' | 'removeLabels' | 'setRoles' | 'removeDiskFinalizers' | 'endMembershipChange' }
+  { kind: 'addLabels' | 'removeLabels' | 'setRoles' | 'removeDiskFinalizers' | 'changeMembers' }
 >;
 
 const KINDS: ReadonlySet<PoolStep['kind']> = new Set([
@@ -20,16 +20,20 @@ const KINDS: ReadonlySet<PoolStep['kind']> = new Set([
   'removeLabels',
   'setRoles',
   'removeDiskFinalizers',
-  'endMembershipChange',
+  'changeMembers',
 ]);
 
 export const isOfMembers = (step: PoolStep): step is MembersStep => KINDS.has(step.kind);
 
-/** Returns what a later plan must have seen, or whether anything was done, if the step tells that. */
+/**
+ * `onReport`: told what has become of what somebody asks. Returns what a later plan must have seen, or whether
+ * anything was done, if the step tells that.
+ */
 export function carryOut(
   step: MembersStep,
   key: PoolKey,
   words: { summary: string },
+  onReport: (report: MembersReport) => void,
 ): Promise<ResourceVersions | Acted | void> {
   switch (step.kind) {
     case 'addLabels':
@@ -40,7 +44,10 @@ export function carryOut(
       return setRoles.executeWithOptions(words, [key, step.vms]);
     case 'removeDiskFinalizers':
       return removeDiskFinalizers.executeWithOptions(words, [key, step.vms]);
-    case 'endMembershipChange':
-      return endMembershipChange.executeWithOptions(words, [key, step.mark]);
+    case 'changeMembers':
+      return changeMembers.executeWithOptions(words, [key]).then(({ report, minVersions }) => {
+        if (report !== null) onReport(report);
+        return minVersions;
+      });
   }
 }

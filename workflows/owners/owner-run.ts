@@ -149,6 +149,10 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected note(_planned: P): void {}
   /** Called for each plan, after its steps have begun. */
   protected announce(_planned: P): void {}
+  /** Whether a change of the number of VMs has a record of its own. */
+  protected isTold(_planned: P): boolean {
+    return false;
+  }
   /** Whether workflows run whose ends this run would hear of at once, and the next one later. */
   protected get hasChildren(): boolean {
     return false;
@@ -250,7 +254,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#failures = 0;
     this.#uid = planned.key.uid;
     this.note(planned);
-    this.#noteCounts(planned.counts);
+    this.#noteCounts(planned);
     // Not the later of the two: a cluster that was restored from a backup counts from an older version.
     if (this.#minVersions === asked.minVersions) this.#minVersions = planned.minVersions;
     // The next plan, perhaps on another worker, must not be based on older state than this one.
@@ -272,9 +276,11 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       upsertSearchAttributes([{ key: DroverPhase, value: (this.#phase = planned.phase) }]);
   }
 
-  #noteCounts({ present, wanted }: PlannedOwner['counts']): void {
+  #noteCounts(planned: P): void {
+    const { present, wanted } = planned.counts;
     this.journal.fit(present);
-    if (this.#wanted !== undefined && wanted !== this.#wanted) this.journal.sawScaling(this.#wanted, wanted);
+    const isNews = this.#wanted !== undefined && wanted !== this.#wanted && !this.isTold(planned);
+    if (isNews) this.journal.sawScaling(this.#wanted!, wanted);
     this.#wanted = wanted;
   }
 

@@ -8,6 +8,7 @@ import type { HealingAsk, HealingState } from '../../decisions/healing/state.ts'
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import type { MembersReport } from '../../decisions/membership/change.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import { actOfRequest } from '../../decisions/requests/events.ts';
 import { Evacuations } from '../drain/evacuations.ts';
@@ -51,6 +52,8 @@ class PoolRun extends OwnerRun<PlannedPool> {
   readonly #evacuations: Evacuations;
   /** Digests of requests of people whose answers are on record. */
   readonly #answered = new Set<string>();
+  /** What has become of the newest request about its members. Lost, it is found again: nothing is moved twice. */
+  #members: MembersReport | undefined;
   #target: string | undefined;
   #starting: number | undefined;
 
@@ -113,6 +116,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       ...this.#rollouts.request(tellsAll),
       ...this.#healings.request(),
       ...this.#evacuations.request(),
+      ...(this.#members === undefined ? {} : { membership: this.#members }),
     };
     return plan.executeWithOptions({ summary: summary(this.planWords) }, [request]);
   }
@@ -121,6 +125,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     this.#rollouts.reset(uid);
     this.#healings.reset();
     this.#evacuations.reset();
+    this.#members = undefined;
   }
 
   protected override note({ phase, counts, events = [] }: PlannedPool): void {
@@ -134,6 +139,11 @@ class PoolRun extends OwnerRun<PlannedPool> {
     this.#starting = phase === 'Starting' ? counts.present - counts.ready : 0;
   }
 
+  /** What somebody asks of its members changes the number, too. */
+  protected override isTold({ events = [] }: PlannedPool): boolean {
+    return this.inProgress.has('changeMembers') || events.some(({ request }) => request?.what === 'membership');
+  }
+
   protected override beginSteps(planned: PlannedPool): void {
     const { key, steps } = planned;
     // If a person has asked for something meanwhile, that comes first.
@@ -145,6 +155,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       ...this.stepContext(planned, leaving),
       rollouts: this.#rollouts,
       evacuations: this.#evacuations,
+      onMembersReport: (report) => void (this.#members = report),
     };
     for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, context);
     this.#healings.taken(key, planned);

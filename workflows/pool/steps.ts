@@ -3,6 +3,7 @@ import type { DrainActivities } from '../../activities/drain/evacuate.ts';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import type { MembersReport } from '../../decisions/membership/change.ts';
 import { failureOf } from '../../decisions/owners/failures.ts';
 import type { PoolStep } from '../../decisions/owners/steps.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
@@ -29,6 +30,7 @@ const { createRevision, deleteRevisions, updatePodDisruptionBudget } = proxyActi
 export interface StepContext extends OwnerStepContext {
   rollouts: Rollouts;
   evacuations: Evacuations;
+  onMembersReport: (report: MembersReport) => void;
 }
 
 /** Begins a step, in as many operations as it needs, and returns at once: the operations report their ends. */
@@ -38,7 +40,8 @@ export function begin(step: PoolStep, context: StepContext): void {
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   if (isArrival(step)) return beginArrival(step, context);
-  if (isOfMembers(step)) return tidy(context, step.kind, reason, () => carryOut(step, key, words));
+  if (isOfMembers(step))
+    return tidy(context, step.kind, reason, () => carryOut(step, key, words, context.onMembersReport));
   switch (step.kind) {
     case 'delete':
     case 'halt':

@@ -94,7 +94,7 @@ export function holdPool(kube: KubeClient, pool: Stored<Pool>, theirs: Stored<Ku
   return beginChange(
     kube,
     { namespace, name },
-    async (now) => {
+    (now) => {
       if (now.metadata.uid !== uid || membershipChangeOf(now) === null)
         throw new Failure(`pool ${name}: another command has ended this takeover`);
       return { kind: 'takeover', kubevirtUid };

@@ -89,7 +89,7 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
   const held = await beginChange(
     kube,
     key,
-    async ({ metadata: { uid } }) => {
+    ({ metadata: { uid } }) => {
       if (uid !== ours.metadata.uid) throw new Failure(`pool ${key.name} was recreated meanwhile: run this again`);
       return { kind: 'release', kubevirtUid: theirs?.metadata.uid ?? null };
     },
@@ -101,7 +101,7 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
     theirs === undefined
       ? await create(kube, resource, held, { dryRun: 'none' })
       : await notePaused(kube, resource, theirs, { by: await requestedBy(async () => kube), at: now() });
-  const hold = MembershipLease.of(kube, held);
+  const hold = new MembershipLease(kube, held);
   await handBack(kube, held, heir, { revision: await revisionFor(kube, resource, heir), hold });
   await waitUntilCounted(session, key, options, () => hold.mustKeep());
   await leaveToKubeVirt(session, { key, resource, ours: held, theirs: heir }, options);

@@ -16,7 +16,7 @@ import type { DryRun } from '../../cli/values.ts';
 import { requestedBy } from '../../session/requester.ts';
 import type { Session } from '../../session/session.ts';
 import { poolAt, unfinished, waitUntilCounted, type Patience, type PoolAt } from '../change.ts';
-import { ADOPTED, recordMembers } from '../event.ts';
+import { recordTakenOver } from '../event.ts';
 import { MembershipLease } from '../lease.ts';
 import { controlledBy, move, type Move, type VmWithVmi } from '../members.ts';
 import { createHeld, holdPool, rehearse } from './held-pool.ts';
@@ -66,7 +66,7 @@ export async function takeOver(session: Session, key: PoolAt, options: TakeoverO
   if (options.dryRun !== 'none') return dryRun(kube, theirs, ours, options.dryRun);
   await checkRights(kube, 'takeover', key.namespace);
   const [pool, paused] = await begin(kube, resource, { theirs, ours }, options);
-  const hold = MembershipLease.of(kube, pool);
+  const hold = new MembershipLease(kube, pool);
   await handOver(kube, pool, paused, hold);
   await waitUntilCounted(session, key, options, () => hold.mustKeep());
   await deleteEmptied(kube, resource, paused, hold);
@@ -174,14 +174,14 @@ async function deleteEmptied(
 /** Lets drover's pool go on: it has all VMs. */
 async function finish(session: Session, pool: Stored<Pool>, patience: Patience): Promise<void> {
   const kube = await session.kube();
-  const hold = MembershipLease.of(kube, pool);
+  const hold = new MembershipLease(kube, pool);
   const { namespace = '', name } = pool.metadata;
   const key = { namespace, name };
   const vms = await controlledBy(kube, VirtualMachinePools, pool);
   // Somebody may have deleted the pool of KubeVirt by hand, and the worker not have seen all VMs.
   await waitUntilCounted(session, key, patience, () => hold.mustKeep());
   const names = vms.map((vm) => vm.metadata.name);
-  await recordMembers(session, pool, { ...ADOPTED, verb: 'Took over', vms: names });
+  await recordTakenOver(session, pool, names);
   // The last write: a command that was killed before goes on up to here.
   await hold.end();
   print(`${labelOf(VirtualMachinePools, name)} has taken over ${vms.length} VMs`);

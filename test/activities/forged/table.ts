@@ -1,6 +1,6 @@
 import {
   DISKS_FINALIZER,
-  MEMBERSHIP_CHANGE_ANNOTATION,
+  MEMBERSHIP_REQUEST_ANNOTATION,
   NOT_YET_RUN_ANNOTATION,
   ORPHAN_FINALIZER,
   POOL_FINALIZER,
@@ -518,23 +518,18 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  endMembershipChange: {
-    forged: ({ web }) => [
-      ['a pool whose members do not change', [web, '']],
-      ['a pool whose members do not change, by no mark', [web, undefined]],
+  changeMembers: {
+    forged: ({ web, api }) => [
+      ['a pool of which nobody asks anything', [web]],
+      ['a pool of no UID', [{ ...web, uid: undefined }]],
+      ['a pool by the UID of another', [{ ...web, uid: api.uid }]],
     ],
     honest: {
-      'a command that has said nothing for long': (world) => {
-        const change = { kind: 'adopt', vms: [], replicas: 0, by: 'me', at: new Date(0).toISOString() };
-        const text = JSON.stringify(change);
-        const pool = world.pool('web', { replicas: 0 }, { annotations: { [MEMBERSHIP_CHANGE_ANNOTATION]: text } });
-        world.server.write(
-          VirtualMachinePools,
-          pool.metadata,
-          (before) => ({ ...before, status: { replicas: 0, observedGeneration: 1 } }),
-          'status',
-        );
-        return () => [keyOf(pool), text];
+      'a pool that somebody asks to adopt a VM': (world) => {
+        world.other(SHOP, 'old');
+        const request = '{"id":"1","action":"adopt","vms":["old"]}';
+        const pool = world.pool('web', {}, { annotations: { [MEMBERSHIP_REQUEST_ANNOTATION]: request } });
+        return () => [keyOf(pool)];
       },
     },
   },

@@ -1,18 +1,16 @@
 import { beforeEach, expect, test } from 'vitest';
 import './virtual-pauses.ts';
-import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER, ROLE_LABEL } from '../../../api/names.ts';
+import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { wantedReplicas } from '../../../api/wanted-replicas.ts';
 import type { Pool } from '../../../clients/cli/objects.ts';
-import { adopt } from '../../../clients/membership/adopt.ts';
-import { detach } from '../../../clients/membership/detach.ts';
 import { pausedPoolOf, type KubeVirtPool } from '../../../clients/membership/takeover/kubevirt-pool.ts';
 import { revisionFor } from '../../../clients/membership/takeover/kubevirt-revisions.ts';
 import { release } from '../../../clients/membership/takeover/release.ts';
 import { takeOver } from '../../../clients/membership/takeover/takeover.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
-import { Cluster, key, namespace, options, silence } from './cluster.ts';
+import { Cluster, key, options, silence } from './cluster.ts';
 
 beforeEach(silence);
 
@@ -53,42 +51,6 @@ function expectBalance(cluster: Cluster, call: string): void {
   const pool = poolIn(cluster);
   expect({ call, replicas: pool.spec.replicas }).toEqual({ call, replicas: cluster.membersOf(pool).length });
 }
-
-const adoptIn = (cluster: Cluster) => adopt(cluster.session(), key, { names: ['web-7'] }, options);
-const detachIn = (cluster: Cluster) => detach(cluster.session(), namespace, ['web-2'], { ...options, decrement: true });
-
-test('two commands that adopt the same VM at once count it once', async () => {
-  await beforeEachCall({
-    given: () => {
-      const cluster = new Cluster();
-      cluster.pool('web-1', 'web-2');
-      cluster.vm('web-7');
-      return cluster;
-    },
-    command: adoptIn,
-    happens: adoptIn,
-    check: expectBalance,
-  });
-});
-
-test('a standby VM is not detached as one replica less', async () => {
-  const cluster = new Cluster();
-  cluster.vm('web-2', cluster.pool('web-1'), { [ROLE_LABEL]: 'Standby' });
-  await expect(detachIn(cluster)).rejects.toThrow('is none of the replicas of pool web');
-});
-
-test('two commands that detach the same VM at once count it once', async () => {
-  await beforeEachCall({
-    given: () => {
-      const cluster = new Cluster();
-      cluster.pool('web-1', 'web-2', 'web-3');
-      return cluster;
-    },
-    command: detachIn,
-    happens: detachIn,
-    check: expectBalance,
-  });
-});
 
 /** Given a pool of KubeVirt that another command has begun to take over: web-0 is drover's. */
 async function halfTaken(): Promise<Cluster> {
@@ -264,35 +226,21 @@ test('what KubeVirt does until its pool is paused is taken over too', async () =
   expect(refused.filter((call) => call.includes('patch'))).toEqual([]);
 });
 
-test('no command gives a pool that is being deleted another VM', async () => {
-  const commands: [given: () => Cluster | Promise<Cluster>, command: (cluster: Cluster) => Promise<void>][] = [
-    [halfTaken, takeOverIn],
-    [
-      () => {
-        const cluster = new Cluster();
-        cluster.pool('web-1');
-        for (const name of ['web-7', 'web-8', 'web-9']) cluster.vm(name);
-        return cluster;
-      },
-      (cluster) => adopt(cluster.session(), key, { names: ['web-7', 'web-8', 'web-9'] }, options),
-    ],
-  ];
-  for (const [given, command] of commands) {
-    let late: string[] = [];
-    await beforeEachCall({
-      given,
-      command,
-      happens: async (cluster) => {
-        late = [];
-        const { uid } = poolIn(cluster).metadata;
-        cluster.server.delete(VirtualMachinePools, key);
-        cluster.onVm = (vm) => {
-          if (controllerOf(vm)?.uid === uid) late.push(vm.metadata.name);
-        };
-      },
-      // What is under way at that moment ends.
-      check: (_cluster, call) =>
-        expect({ call, late: late.length > 0 && !call.includes('patch') }).toEqual({ call, late: false }),
-    });
-  }
+test('no takeover gives a pool that is being deleted another VM', async () => {
+  let late: string[] = [];
+  await beforeEachCall({
+    given: halfTaken,
+    command: takeOverIn,
+    happens: async (cluster) => {
+      late = [];
+      const { uid } = poolIn(cluster).metadata;
+      cluster.server.delete(VirtualMachinePools, key);
+      cluster.onVm = (vm) => {
+        if (controllerOf(vm)?.uid === uid) late.push(vm.metadata.name);
+      };
+    },
+    // What is under way at that moment ends.
+    check: (_cluster, call) =>
+      expect({ call, late: late.length > 0 && !call.includes('patch') }).toEqual({ call, late: false }),
+  });
 });

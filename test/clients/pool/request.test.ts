@@ -86,13 +86,15 @@ vi.mock('../../../clients/cli/follow-owners.ts', () => ({
 }));
 let cluster: Cluster;
 
-const ask = (dryRun: 'none' | 'server' | 'client' = 'none'): Promise<Stored<Pool>> =>
-  requestOfPool(
-    cluster.session,
-    cluster.pool,
-    { names: Rollout.names, handledIn: Rollout.handledIn, asked: { action: 'pause' }, what: 'pause' },
-    { reason: 'lunch', dryRun },
-  );
+const ask = async (dryRun: 'none' | 'server' | 'client' = 'none'): Promise<Stored<Pool>> =>
+  (
+    await requestOfPool(
+      cluster.session,
+      cluster.pool,
+      { names: Rollout.names, handledIn: Rollout.handledIn, asked: { action: 'pause' }, what: 'pause' },
+      { reason: 'lunch', dryRun },
+    )
+  ).pool;
 
 test('a request is written as the user whom the API server knows, and its answer awaited', async () => {
   cluster = new Cluster();

@@ -17,7 +17,13 @@ const namesIn = ({ steps }: PoolPlan, kind: 'addLabels' | 'removeLabels' | 'upda
 const conditionOf = ({ status }: PoolPlan) => status?.conditions?.find(({ type }) => type === 'MembershipChanging');
 
 const asked = { by: 'ada', at: new Date(quiet.now).toISOString() };
-const adoption: MembershipChange = { kind: 'adopt', vms: [{ name: 'old', uid: 'uid-of-old' }], replicas: 1, ...asked };
+const adoption: MembershipChange = {
+  kind: 'adopt',
+  vms: [{ name: 'old', uid: 'uid-of-old' }],
+  isCounted: true,
+  request: 'of-old',
+  ...asked,
+};
 const changing = (change: MembershipChange = adoption) => ({ annotations: changeAnnotation(change) });
 
 test('while its members change, a pool begins nothing that makes, changes, halts or deletes a VM', () => {
@@ -35,6 +41,8 @@ test('while its members change, a pool begins nothing that makes, changes, halts
 
 const HARMLESS = new Set([
   'addFinalizer',
+  // Which VMs it may move, the request says.
+  'changeMembers',
   'createRevision',
   'addLabels',
   'removeLabels',
@@ -77,7 +85,7 @@ test('a pool that is deleted takes its VMs down, whatever was changing', () => {
 test('every kind of change is read as it was written', () => {
   const changes: MembershipChange[] = [
     adoption,
-    { kind: 'detach', vms: [], replicas: -1, ...asked },
+    { kind: 'detach', vms: [], isCounted: true, request: 'none', ...asked },
     { kind: 'takeover', kubevirtUid: 'uid', ...asked },
     { kind: 'release', kubevirtUid: null, ...asked },
   ];

@@ -201,7 +201,7 @@ describe('a request', () => {
     ['{"id":"1","action":"pause","revison":"x"}', /\.revison is unknown for the action pause$/],
     ['{"id":"1","action":"pause","reason":1}', /\.reason must be a text$/],
     ['{"id":"1","action":"pause","__proto__":{"full":true}}', /\.__proto__ is unknown/],
-    [`{"id":"1","action":"pause","reason":"${'x'.repeat(40_000)}"}`, /is longer than 32768 characters$/],
+    [`{"id":"1","action":"pause","reason":"${'x'.repeat(70_000)}"}`, /is longer than 65536 characters$/],
   ])('that says %s changes nothing, and is told of once', (malformed, why) => {
     const { handledRequests, ...state } = after(malformed);
     expect(state).toEqual(going());

@@ -6,6 +6,7 @@ import {
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { field } from '../../../decisions/lib/json.ts';
+import { listedChangeOf } from '../../../decisions/membership/change.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { resolveMachineType } from '../../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
@@ -23,6 +24,8 @@ const OF_LABELS = 'unlabelVms';
 const OF_SETS = 'adoptVms';
 /** By which a pool gets VMs back from a backup: `ReturnedVmGuarantees` checks which. */
 const OF_RESTORES = 'adoptReturnedVms';
+/** By which a pool gets VMs that people have asked it to adopt, and loses those that they have it detach. */
+const OF_REQUESTS = 'changeMembers';
 /** Activities that may change VMs that no pool has. */
 const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS, OF_RESTORES];
 /** Activities of machine type transitions, which people start, and which may change VMs of any owner. */
@@ -31,6 +34,9 @@ const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts'
 /** A VM that has left a pool that is deleted without its VMs, with a mark by which the next pool would delete it. */
 const isUnmarked = (activity: string | null, vm: Stored): boolean =>
   activity === 'releaseVms' && vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
+
+const isOutOfScope = (activity: string | null, vm: Stored): boolean =>
+  !OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined && !isUnmarked(activity, vm);
 
 /** A ready VMI that a run has deleted, until its VM is back. */
 interface Down {
@@ -78,9 +84,18 @@ export class RunGuarantees extends Check {
     if (activity !== null && VM_FIELDS_OF_TRANSITIONS.includes(activity)) {
       if (transition?.scope.exclude.includes(name) === true)
         this.broken('G4', `${name} is changed by ${activity}, and was left out`);
-    } else if (!OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined && !isUnmarked(activity, vm)) {
+    } else if (activity === OF_REQUESTS ? !this.#isAskedFor(vm) : isOutOfScope(activity, vm)) {
       this.broken('G4', `${name} is written by ${activity}, and is no pool's`);
     }
+  }
+
+  /** Whether people have asked a pool to adopt just this VM, or to detach it from there. */
+  #isAskedFor(vm: Stored): boolean {
+    const owner = controllerOf(vm);
+    return this.world.server.all(VirtualMachinePools).some((pool) => {
+      const isNamed = listedChangeOf(pool)?.vms.some(({ uid }) => uid === vm.metadata.uid) === true;
+      return isNamed && (owner === undefined || owner.uid === pool.metadata.uid);
+    });
   }
 
   /** Checks that a run starts, stops or restarts a VM once, whatever people do to the VM meanwhile. */

@@ -14,6 +14,7 @@ import { removeVms } from '../../../clients/scaling/remove-vms.ts';
 import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import type { HealingRequest } from '../../../decisions/requests/healing.ts';
+import type { MembershipRequest } from '../../../decisions/requests/membership.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
@@ -21,7 +22,7 @@ import type { Migration } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { poolIdOf, transitionIdOf } from '../../../workflows/lib/messages.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
-import { healingRequest, rolloutRequest } from '../../requests.ts';
+import { healingRequest, membershipRequest, rolloutRequest } from '../../requests.ts';
 import type { Pool } from '../facts.ts';
 import { aTemplate, type Shape } from '../pools.ts';
 import type { ApiServer } from './api-server.ts';
@@ -219,6 +220,12 @@ export class People {
 
   heal(pool: string, request: HealingRequest): Promise<void> {
     return this.request(pool, () => healingRequest(request, { by: 'ann', id: this.#nextId() }));
+  }
+
+  /** Asks the pool to adopt VMs, or to detach them, as the commands do. */
+  async move(pool: string, request: MembershipRequest): Promise<void> {
+    const uids = request.vms.map((name) => this.#world.vm(name)?.metadata.uid ?? 'gone');
+    await this.request(pool, () => membershipRequest({ ...request, uids }, { by: 'ann', id: this.#nextId() }));
   }
 
   #nextId = (): string => `ann-${++this.#requests}`;

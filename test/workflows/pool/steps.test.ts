@@ -36,7 +36,7 @@ const members: Record<string, PoolStep> = {
   addLabels: { kind: 'addLabels', vms: [], reason },
   removeLabels: { kind: 'removeLabels', vms: [], reason },
   removeDiskFinalizers: { kind: 'removeDiskFinalizers', vms: [], reason },
-  endMembershipChange: { kind: 'endMembershipChange', mark: '', reason },
+  changeMembers: { kind: 'changeMembers', reason },
 };
 /** What activities are called, if not as their steps. */
 const ACTIVITIES: Record<string, string> = { addLabels: 'labelVms', removeLabels: 'unlabelVms' };

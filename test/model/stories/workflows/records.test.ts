@@ -68,6 +68,17 @@ test('a pool has on record which VMs came, changed and went, what people asked o
     expect(others[1]).toMatchObject({ requestedBy: 'ann', why: 'lunch', reason: null });
   }));
 
+test('what a pool was asked to adopt is one record, of whoever asked, with no other for the number', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 1 });
+    await world.people.createVm('old', {});
+    await world.people.move('web', { action: 'adopt', vms: ['old'] });
+    expect(await world.until(isReady(world, 2), MINUTE_MS)).toBe(true);
+    await world.wait(MINUTE_MS);
+    const [, ...told] = actsOf(world);
+    expect(told).toMatchObject([{ action: 'adopt', vms: ['old'], requestedBy: 'ann', end: 'Done' }]);
+  }));
+
 test('what is on record outlives the runs of a workflow, and a deleted pool leaves it as its result', () =>
   play(
     async (world) => {

@@ -1,0 +1,90 @@
+import { POOL_LABEL } from '../../api/names.ts';
+import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
+import { formerMemberOf } from '../annotations/former-member.ts';
+import { vmView, type VirtualMachine } from '../views/from-object/vm.ts';
+import { kindOf } from '../views/owner-kind.ts';
+import type { StoredPool } from '../views/pool.ts';
+import type { ListedChange } from './change.ts';
+import { joining, joiningTransfer, joiningVmi } from './joining.ts';
+import { asFormer } from './label-patch.ts';
+import { transferPatch } from './transfer.ts';
+
+type Kind = ListedChange['kind'];
+type Vm = Stored<VirtualMachine>;
+
+/** What a VM and its VMI get as they change pools: merge patches, and null for a VM that has another controller now. */
+export interface MovePatches {
+  vm: object | null;
+  vmi: { labels: Record<string, string | null>; annotations: Record<string, string | null> };
+}
+
+/** Whether the VM is where this change wants it: the pool's own, or no longer. */
+export const hasMoved = (kind: Kind, pool: StoredPool, vm: Stored): boolean =>
+  kind === 'adopt' ? isOf(pool, vm) : controllerOf(vm) === undefined && formerPoolOf(vm) === pool.metadata.name;
+
+const isOf = (pool: StoredPool, vm: Stored): boolean => isControlledBy(vm, VirtualMachinePools, pool.metadata);
+const formerPoolOf = ({ metadata }: Stored): string | undefined => formerMemberOf(metadata.annotations)?.pool;
+
+/** Says of a VM that has not moved, after its name, why it can't; null if it can. */
+export function whyNotMoved(change: Pick<ListedChange, 'kind' | 'isCounted'>, pool: StoredPool, vm: Vm): string | null {
+  if (change.kind === 'adopt') return whyNotAdopted(pool, vm);
+  const owner = controllerOf(vm);
+  return owner === undefined || isOf(pool, vm) ? whyNotDetached(vm, change) : belongsTo(owner);
+}
+
+const belongsTo = ({ kind, name }: OwnerReference): string => `belongs to ${kind} ${name}`;
+
+/** Says of a VM, after its name, why it can't become the pool's; null if it can. */
+export function whyNotAdopted(
+  { metadata: { name }, status }: { metadata: { name: string }; status?: Pick<PoolStatus, 'roles'> },
+  vm: Vm,
+): string | null {
+  const owner = controllerOf(vm);
+  if (owner !== undefined) return belongsTo(owner);
+  // By it, drover would take the VM for what it was.
+  if (status?.roles?.some(({ uid }) => uid === vm.metadata.uid) === true)
+    return `was no replica of pool ${name}, and its status still says so: try again in a moment`;
+  return vm.metadata.deletionTimestamp === undefined ? null : 'is being deleted';
+}
+
+/** Says of a VM, after its name, why it can't leave the pool that controls it; null if it can. */
+export function whyNotDetached(vm: Vm, { isCounted }: Pick<ListedChange, 'isCounted'>): string | null {
+  const owner = controllerOf(vm);
+  if (owner === undefined) {
+    const label = vm.metadata.labels?.[POOL_LABEL];
+    return label === undefined
+      ? 'is no VM of a pool'
+      : `has no controller, and a worker will remove the labels of pool ${label}`;
+  }
+  const { name: pool } = owner;
+  if (kindOf(owner) !== 'VirtualMachinePool') return `${belongsTo(owner)}, which is not a pool of drover's`;
+  if (vm.metadata.deletionTimestamp !== undefined) return 'is being deleted';
+  const { roleLabel, removing } = vmView(vm);
+  if (roleLabel === 'Surge') return `is extra while pool ${pool} updates others, and goes by itself`;
+  if (roleLabel !== null && isCounted)
+    return `is none of the replicas of pool ${pool}, which then has no reason to want one less: leave --decrement out`;
+  return removing ? `is just leaving pool ${pool}, with its disks kept` : null;
+}
+
+/** `now`: by the API server's clock, in milliseconds since the epoch. */
+export function movePatches(
+  kind: Kind,
+  pool: StoredPool,
+  { vm, vmi }: { vm: Vm; vmi: Stored | undefined },
+  now: number,
+): MovePatches {
+  if (kind === 'adopt') {
+    const fit = joining(pool, vm, vmi);
+    return { vm: transferPatch(vm, joiningTransfer(pool, fit, null, now)), vmi: joiningVmi(pool, fit) };
+  }
+  const { name, uid } = pool.metadata;
+  const { labels, annotations } = asFormer(name, vm.metadata);
+  const of = asFormer(name, vmi?.metadata ?? {});
+  return {
+    vm: transferPatch(vm, { from: uid, to: null, labels, annotations }),
+    vmi: { labels: of.labels, annotations: of.annotations },
+  };
+}

@@ -1,0 +1,158 @@
+import { MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
+import type { HandledRequest } from '../../api/pool/pool.ts';
+import { formatNames } from '../lib/names.ts';
+import { flag, listOf, name, object, optional, taggedBy, Unreadable, type Reader } from '../lib/payload-reader.ts';
+import {
+  isListed,
+  isOfEarlierPool,
+  listedChangeOf,
+  membershipChangeOf,
+  type ListedChange,
+  type MembershipChange,
+  type MembersReport,
+} from '../membership/change.ts';
+import { isRestoring } from '../membership/restore.ts';
+import type { PoolStep } from '../owners/steps.ts';
+import type { StoredPool } from '../views/pool.ts';
+import {
+  isNewPool,
+  NEW_POOL,
+  unhandledRequest,
+  withAnswer,
+  word,
+  type Answer,
+  type ReadRequest,
+  type RequestNames,
+} from './request.ts';
+
+/** Where what people ask of who a pool's VMs are stands on the pool. */
+export const MEMBERSHIP_REQUESTS: RequestNames = {
+  request: MEMBERSHIP_REQUEST_ANNOTATION,
+  requestedBy: MEMBERSHIP_REQUESTED_BY_ANNOTATION,
+};
+
+interface OfVms {
+  /** Names. */
+  vms: string[];
+  /** Of these VMs, in their order: a later VM of the same name is not meant. Absent: whichever VM has the name. */
+  uids?: string[];
+}
+
+/**
+ * What people ask of who a pool's VMs are. The pool wants one VM more for each that it adopts, unless it keeps its
+ * replicas, and one less for each that it is asked to do without.
+ */
+export type MembershipRequest =
+  | ({ action: 'adopt'; keepReplicas?: boolean } & OfVms)
+  | ({ action: 'detach'; decrement?: boolean } & OfVms);
+type Asked<A extends MembershipRequest['action']> = Extract<MembershipRequest, { action: A }>;
+
+/** The most VMs that one request moves: the status names them all. */
+export const MOST_MOVED = 500;
+
+const ofVms = { vms: listOf(name, MOST_MOVED), uids: optional(listOf(name, MOST_MOVED)) };
+
+const tagged: Reader<MembershipRequest> = taggedBy<'action', MembershipRequest>('action', {
+  adopt: object<Asked<'adopt'>>({ action: word('adopt'), ...ofVms, keepReplicas: optional(flag) }),
+  detach: object<Asked<'detach'>>({ action: word('detach'), ...ofVms, decrement: optional(flag) }),
+});
+
+const membershipRequest: Reader<MembershipRequest> = (value, what) => {
+  const asked = tagged(value, what);
+  const { vms, uids = vms } = asked;
+  if (vms.length === 0) throw new Unreadable(`${what}.vms names no VM`);
+  if (new Set(vms).size !== vms.length) throw new Unreadable(`${what}.vms names a VM twice`);
+  if (uids.length !== vms.length) throw new Unreadable(`${what}.uids must have one for each of ${what}.vms`);
+  return asked;
+};
+
+/** A request that its pool's status does not answer yet. */
+export type FoundMembershipRequest = ReadRequest<MembershipRequest>;
+
+/** Returns the request that stands on the pool without an answer; null if there is none. */
+export const membershipRequestOf = ({ metadata, status }: StoredPool): FoundMembershipRequest | null =>
+  unhandledRequest(metadata.annotations, MEMBERSHIP_REQUESTS, membershipRequest, status?.membership?.handledRequests);
+
+/** Returns what a worker has begun and nobody asks for any more: its request is gone, or of the pool's earlier self. */
+export function leftChangeOf(
+  pool: StoredPool,
+  found: Pick<FoundMembershipRequest, 'digest' | 'action'> | null,
+): (MembershipChange & ListedChange) | null {
+  const change = listedChangeOf(pool);
+  if (change === null || pool.metadata.deletionTimestamp !== undefined) return null;
+  const isMeant = change.request === found?.digest && change.kind === found.action;
+  return isMeant && !isOfEarlierPool(change, pool) ? null : change;
+}
+
+/** What a plan makes of the request on its pool. */
+export interface MembershipPlan {
+  steps: PoolStep[];
+  /** The answers for the status; undefined if nothing was ever asked. */
+  handledRequests: HandledRequest[] | undefined;
+}
+
+/** What a request is judged by. */
+interface Input {
+  pool: StoredPool;
+  /** State of the rollout; null if the pool's workflow knows of none. */
+  rollout: object | null;
+  /** What has become of the request; absent until that is known. */
+  membership?: MembersReport;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/**
+ * Returns the step that carries out the request on the pool, or else its answer: refused for the whole pool, or what a
+ * worker reports. What it has begun and is asked for no more is brought to an end.
+ */
+export function planMembership({ pool, rollout, now, membership: report }: Input): MembershipPlan {
+  const handledRequests = pool.status?.membership?.handledRequests;
+  const found = membershipRequestOf(pool);
+  const left = leftChangeOf(pool, found);
+  const ending: PoolStep[] =
+    left === null ? [] : [{ kind: 'changeMembers', reason: `end the ${left.kind} that was begun` }];
+  if (found === null) return { handledRequests, steps: ending };
+  const answer = answerOf({ pool, isKnown: rollout !== null }, found, report);
+  if (answer === null) return { handledRequests, steps: [{ kind: 'changeMembers', reason: reasonOf(found) }] };
+  const at = new Date(now).toISOString();
+  const { moved, ...words } = answer;
+  const told = moved === undefined ? found : { ...found, vms: moved };
+  return { handledRequests: withAnswer(handledRequests, told, words, at), steps: ending };
+}
+
+const reasonOf = ({ action, vms = [], by }: FoundMembershipRequest): string =>
+  `${action} ${formatNames(vms)}: ${by} asks for it`;
+
+type Found = { pool: StoredPool; isKnown: boolean };
+
+/** Null if a worker has yet to carry the request out. */
+function answerOf(
+  input: Found,
+  found: FoundMembershipRequest,
+  report: MembersReport | undefined,
+): (Answer & { moved?: string[] }) | null {
+  if ('fault' in found) return { outcome: 'Invalid', message: found.fault };
+  const why = whyNot(input);
+  if (why !== null) return { outcome: 'Refused', message: why, moved: [] };
+  if (report?.digest !== found.digest) return null;
+  const { moved, faults } = report;
+  const is = found.asked.action === 'adopt' ? 'adopted' : 'detached';
+  const sentences = [
+    ...(moved.length === 0 ? [] : [`${is} ${formatNames(moved)}`]),
+    ...faults.map(({ vm, why: fault }) => `vm ${vm} could not be ${is}: ${fault}`),
+  ];
+  return { outcome: moved.length === 0 ? 'Refused' : 'Done', message: sentences.join('; '), moved };
+}
+
+/** Why none of the pool's members may change now; null if they may. */
+function whyNot({ pool, isKnown }: Found): string | null {
+  if (pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
+  if (isNewPool(pool, isKnown)) return NEW_POOL;
+  if (isRestoring(pool)) return 'the pool comes back from a backup: ask again once its VMs are complete';
+  const change = membershipChangeOf(pool);
+  if (change === 'unreadable') return "its annotation drover.dev/membership-change can't be read: remove it";
+  return change === null || isListed(change)
+    ? null
+    : `a ${change.kind} that ${change.by} began at ${change.at} has not ended`;
+}

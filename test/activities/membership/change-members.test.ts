@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../api/names.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { changeAnnotation } from '../../../decisions/membership/change.ts';
+import type { MembershipRequest } from '../../../decisions/requests/membership.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { membershipRequest, type Asking } from '../../requests.ts';
+import { keyOf, SHOP, World } from '../forged/world.ts';
+
+const poolIn = ({ server }: World): Stored & StoredPool =>
+  server.find(VirtualMachinePools, { namespace: SHOP, name: 'web' }) as Stored & StoredPool;
+const ownerIn = ({ server }: World, name: string): string | undefined =>
+  controllerOf(server.get(VirtualMachines, { namespace: SHOP, name }))?.name;
+
+/** Has a pool that wants two VMs, and has them, carry this out. */
+async function asked(
+  world: World,
+  request: MembershipRequest,
+  more: object = {},
+  asking: Asking = {},
+): Promise<unknown> {
+  const { annotations } = membershipRequest(request, asking);
+  const pool = world.pool('web', { replicas: 2 }, { annotations: { ...annotations, ...more } });
+  world.vm(pool, 1);
+  world.vm(pool, 2);
+  await world.start();
+  await world.written('changeMembers', [keyOf(pool)]);
+  return world.answer;
+}
+
+test('a VM that the API server does not let move stays, and is told with its words; the others move and are counted', async () => {
+  const world = new World();
+  for (const name of ['old-1', 'old-2', 'old-3']) world.other(SHOP, name);
+  world.other(SHOP, 'theirs', { apiVersion: 'example.com/v1', kind: 'Farm', name: 'farm', uid: 'f' });
+  world.client.onWrite = (_verb, resource, name) => {
+    if (resource === VirtualMachines && name === 'old-2') throw new KubeError(403, 'Forbidden', 'not this one');
+  };
+  const vms = ['old-1', 'old-2', 'old-3', 'theirs', 'nobody'];
+  expect(await asked(world, { action: 'adopt', vms })).toMatchObject({
+    report: {
+      moved: ['old-1', 'old-3'],
+      faults: [
+        { vm: 'old-2', why: 'not this one' },
+        { vm: 'theirs', why: 'it belongs to Farm farm' },
+        { vm: 'nobody', why: 'it is gone' },
+      ],
+    },
+  });
+  expect(vms.slice(0, 4).map((name) => ownerIn(world, name))).toEqual(['web', undefined, 'web', 'farm']);
+  expect(poolIn(world).spec.replicas).toBe(4);
+  expect(poolIn(world).metadata.annotations).not.toHaveProperty([MEMBERSHIP_CHANGE_ANNOTATION]);
+});
+
+test('a VM that was made anew under its name is not the one that is meant', async () => {
+  const world = new World();
+  world.other(SHOP, 'old');
+  expect(await asked(world, { action: 'adopt', vms: ['old'], uids: ['of-before'] })).toMatchObject({
+    report: { moved: [], faults: [{ vm: 'old', why: 'it is gone' }] },
+  });
+  expect(ownerIn(world, 'old')).toBeUndefined();
+});
+
+test('a VM of another pool is not detached', async () => {
+  const world = new World();
+  world.vm(world.pool('api'), 1);
+  expect(await asked(world, { action: 'detach', vms: ['api-1'], decrement: true })).toMatchObject({
+    report: { moved: [], faults: [{ vm: 'api-1', why: 'it belongs to VirtualMachinePool api' }] },
+  });
+  expect([ownerIn(world, 'api-1'), poolIn(world).spec.replicas]).toEqual(['api', 2]);
+});
+
+test('what somebody writes on the pool as if a worker had begun it moves no VM that nobody asks for', async () => {
+  const world = new World();
+  const [old, other] = ['old', 'other'].map((name) => world.other(SHOP, name).metadata);
+  const request: MembershipRequest = { action: 'adopt', vms: ['old'], uids: [old!.uid] };
+  const { digest } = membershipRequest(request, { id: 'known' });
+  const vms = [old!, other!].map(({ name, uid }) => ({ name, uid }));
+  const at = new Date(Date.now() + 1_000).toISOString();
+  const written = changeAnnotation({ kind: 'adopt', vms, isCounted: true, request: digest, by: 'eve', at });
+  await asked(world, request, written, { id: 'known' });
+  expect([ownerIn(world, 'old'), ownerIn(world, 'other')]).toEqual(['web', undefined]);
+  expect(poolIn(world).spec.replicas).toBe(3);
+});
+
+test('a pool that keeps its replicas wants as many as before', async () => {
+  const world = new World();
+  world.other(SHOP, 'old');
+  await asked(world, { action: 'adopt', vms: ['old'], keepReplicas: true });
+  expect([ownerIn(world, 'old'), poolIn(world).spec.replicas]).toEqual(['web', 2]);
+});
+
+test.each(['adopt', 'detach'] as const)(
+  'a pool that was put back from a backup in the middle of %s goes on wanting as many VMs as it had wanted, and moves none',
+  async (kind) => {
+    const world = new World();
+    const { uid } = world.other(SHOP, 'old').metadata;
+    const request: MembershipRequest = { action: kind, vms: ['old'] };
+    const begun = changeAnnotation({
+      kind,
+      vms: [{ name: 'old', uid }],
+      isCounted: true,
+      request: membershipRequest(request, { id: 'of-before' }).digest,
+      by: 'ada',
+      at: new Date(0).toISOString(),
+    });
+    expect(await asked(world, request, begun)).toMatchObject({ report: null });
+    expect([ownerIn(world, 'old'), poolIn(world).spec.replicas]).toEqual([undefined, 2]);
+    expect(poolIn(world).metadata.annotations).not.toHaveProperty([MEMBERSHIP_CHANGE_ANNOTATION]);
+  },
+);

@@ -1,0 +1,177 @@
+import '../../world/real-code.ts';
+import { expect, test } from 'vitest';
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../../api/names.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
+import { wantedReplicas } from '../../../../api/wanted-replicas.ts';
+import type { MembershipRequest } from '../../../../decisions/requests/membership.ts';
+import { activityNow } from '../../facts.ts';
+import { NAMESPACE } from '../../world/names.ts';
+import type { World } from '../../world/world.ts';
+import { begun, play, statusOf } from '../story.ts';
+
+const MINUTE_MS = 60_000;
+
+const OLD = ['web-7', 'old-a', 'old-b', 'old-c'];
+
+const membersOf = (world: World, name = 'web'): string[] =>
+  world
+    .vmsOf(world.pool(name)!.metadata.uid)
+    .map(({ metadata }) => metadata.name)
+    .sort();
+const wanted = (world: World): number => wantedReplicas(world.pool('web')!);
+const answer = (world: World) => statusOf(world)?.membership?.handledRequests?.at(-1);
+const isAnswered =
+  (world: World, count = 1) =>
+  (): boolean =>
+    statusOf(world)?.membership?.handledRequests?.length === count;
+
+/** Given a pool of three VMs, and four of no owner. Returns the names of VMs that are made or deleted since. */
+async function given(world: World): Promise<{ made: string[]; deleted: string[] }> {
+  await begun(world, { replicas: 3 });
+  for (const name of OLD) await world.people.createVm(name, {});
+  await world.wait(5_000);
+  const log: Awaited<ReturnType<typeof given>> = { made: [], deleted: [] };
+  world.onlookers.push({
+    onWrite: ({ resource, before, after }) => {
+      if (resource !== VirtualMachines) return;
+      if (before === undefined) log.made.push(after!.metadata.name);
+      if (after === undefined || after.metadata.deletionTimestamp !== undefined)
+        log.deleted.push(before!.metadata.name);
+    },
+  });
+  return log;
+}
+
+/** Has this happen to the worker that moves VMs, right after so many of its writes; returns whether it has. */
+function afterWrites(world: World, count: number, happens: (worker: World['workers'][number]) => void): () => boolean {
+  let writes = 0;
+  world.onlookers.push({
+    onWrite: (_write, call) => {
+      const worker = world.workers.find(({ process }) => process === call?.process);
+      if (activityNow() === 'changeMembers' && worker !== undefined && ++writes === count) happens(worker);
+    },
+  });
+  return () => writes >= count;
+}
+
+const adoption: MembershipRequest = { action: 'adopt', vms: OLD };
+const detachment: MembershipRequest = { action: 'detach', vms: ['web-1', 'web-3'], decrement: true };
+
+test.each([
+  ['adopts', adoption, [...OLD, 'web-1', 'web-2', 'web-3'].sort()],
+  ['detaches', detachment, ['web-2']],
+] as const)(
+  'a worker that %s VMs and is killed after any of its writes is replaced: each VM moves, is counted once, and none is made or deleted',
+  async (_what, request, members) => {
+    for (let count = 1, isOver = false; !isOver; count++)
+      await play(
+        async (world) => {
+          const log = await given(world);
+          const isKilled = afterWrites(world, count, (worker) => world.kill(worker));
+          await world.people.move('web', request);
+          await world.until(() => isKilled() || isAnswered(world)(), MINUTE_MS);
+          if (isKilled()) await world.addWorker();
+          expect(await world.until(isAnswered(world), MINUTE_MS)).toBe(true);
+          await world.wait(MINUTE_MS);
+          isOver = !isKilled();
+          expect({ count, answer: answer(world) }).toMatchObject({ count, answer: { outcome: 'Done' } });
+          expect({ count, members: membersOf(world), wanted: wanted(world) }).toEqual({
+            count,
+            members,
+            wanted: members.length,
+          });
+          expect(log).toEqual({ made: [], deleted: [] });
+        },
+        {},
+        1,
+      );
+  },
+);
+
+test('a pool goes on at once when a VM has been detached: it makes another in its place', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 3 });
+    await world.people.move('web', { action: 'detach', vms: ['web-2'] });
+    expect(await world.until(() => membersOf(world).join() === 'web-1,web-3,web-4', MINUTE_MS)).toBe(true);
+    expect(wanted(world)).toBe(3);
+    expect(world.vm('web-2')?.metadata.ownerReferences ?? []).toEqual([]);
+  }));
+
+test('a worker that was frozen while it adopted VMs moves none when it goes on, and counts none twice', async () => {
+  for (let count = 1, isOver = false; !isOver; count++)
+    await play(
+      async (world) => {
+        const log = await given(world);
+        let frozen: World['workers'][number] | undefined;
+        const isFrozen = afterWrites(world, count, (worker) => world.freeze((frozen = worker)));
+        await world.people.move('web', adoption);
+        expect(await world.until(isAnswered(world), 2 * MINUTE_MS)).toBe(true);
+        isOver = !isFrozen();
+        await world.people.move('web', { action: 'detach', vms: ['old-a', 'old-c'], decrement: true });
+        expect(await world.until(isAnswered(world, 2), MINUTE_MS)).toBe(true);
+        if (frozen !== undefined) world.thaw(frozen);
+        await world.wait(MINUTE_MS);
+        expect({ count, members: membersOf(world), wanted: wanted(world) }).toEqual({
+          count,
+          members: ['old-b', 'web-1', 'web-2', 'web-3', 'web-7'],
+          wanted: 5,
+        });
+        expect(log).toEqual({ made: [], deleted: [] });
+      },
+      {},
+      1,
+    );
+});
+
+test('a request that takes the place of one that is being carried out leaves what has moved, and the pool wants as many', async () => {
+  for (let count = 1, isOver = false; !isOver; count++)
+    await play(
+      async (world) => {
+        const log = await given(world);
+        const isReplaced = afterWrites(
+          world,
+          count,
+          () => void world.people.move('web', { action: 'detach', vms: ['web-1'], decrement: true }),
+        );
+        await world.people.move('web', adoption);
+        await world.until(isAnswered(world), MINUTE_MS);
+        await world.wait(MINUTE_MS);
+        isOver = !isReplaced();
+        expect({ count, wanted: wanted(world) }).toEqual({ count, wanted: membersOf(world).length });
+        expect(membersOf(world).includes('web-1')).toBe(isOver);
+        expect(world.pool('web')!.metadata.annotations).not.toHaveProperty([MEMBERSHIP_CHANGE_ANNOTATION]);
+        expect(log).toEqual({ made: [], deleted: [] });
+      },
+      {},
+      1,
+    );
+});
+
+test('a pool that is deleted while it adopts VMs gets no other from then on', async () => {
+  for (let count = 1, isOver = false; !isOver; count++)
+    await play(
+      async (world) => {
+        await given(world);
+        let isGoing = false;
+        const late: string[] = [];
+        const { uid } = world.pool('web')!.metadata;
+        const isDeleted = afterWrites(world, count, () => {
+          world.server.delete(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' });
+          isGoing = true;
+          world.onlookers.push({
+            onWrite: ({ resource, before, after }) => {
+              const owners = [before, after].map((vm) => vm?.metadata.ownerReferences?.[0]?.uid);
+              if (resource === VirtualMachines && owners[0] !== uid && owners[1] === uid)
+                late.push(after!.metadata.name);
+            },
+          });
+        });
+        await world.people.move('web', adoption);
+        await world.until(() => isAnswered(world)() || (isGoing && world.pool('web') === undefined), 3 * MINUTE_MS);
+        isOver = !isDeleted();
+        expect({ count, late: late.length <= 1 }).toEqual({ count, late: true });
+      },
+      {},
+      1,
+    );
+});

@@ -4,6 +4,7 @@ import { addGlobalOptions } from './cli/globals.ts';
 import { examples } from './cli/options.ts';
 import { optionTerm, withPlainErrors } from './cli/run-program.ts';
 import { applyCommand } from './commands/apply.ts';
+import { changeCommand } from './commands/changes/change.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { describeCommand } from './commands/describe.ts';
 import { devCommand } from './commands/dev.ts';
@@ -65,6 +66,7 @@ export function droverProgram(): Command {
   for (const command of [
     vmCommand(),
     operationsCommand(),
+    changeCommand(),
     protectCommand(),
     unprotectCommand(),
     drainCommand(),

@@ -308,3 +308,47 @@ test('the object that would be made is printed, and asked for in a dry run, with
   });
   expect((await run(['operations', '-n', namespace], kubeOnly)).stderr).toBe('there is no operation\n');
 });
+
+test('a change is planned: what differs, what it needs, whom it is none of, and what KubeVirt refuses', async () => {
+  const namespace = await someVms(['db-1', 'db-2', 'db-3']);
+  const { kube } = fleet();
+  await kube.patch(VirtualMachines, { namespace, name: 'db-2' }, 'merge', { spec: { runStrategy: 'Halted' } });
+  const disks = [{ name: 'root', disk: { bus: 'virtio' } }];
+  const volumes = [{ name: 'root', containerDisk: { image: 'root' } }];
+  await kube.patch(VirtualMachines, { namespace, name: 'db-3' }, 'merge', {
+    spec: { template: { spec: { volumes, domain: { devices: { disks } } } } },
+  });
+  await until(async () => expect(await vmisOf(namespace, ['db-1', 'db-3'])).toHaveLength(2));
+  await until(() => expect(vmisOf(namespace, ['db-2'])).rejects.toThrow('not found'));
+  const versions = async () =>
+    (await kube.list(VirtualMachines, { namespace })).items.map(({ metadata }) => metadata.generation);
+  const before = await versions();
+  const kubeOnly = { ...env(), TEMPORAL_ADDRESS: '127.0.0.1:1' };
+  const plan = (...words: string[]): Promise<Outcome> =>
+    run(['change', 'plan', '-l', 'tier', '-n', namespace, ...words], kubeOnly);
+
+  expect(await plan('--set', 'spec.template.spec.domain.cpu.model=host-model')).toEqual({
+    code: 0,
+    signal: null,
+    stdout: [
+      `1 VM: it takes effect when they start the next time: ${namespace}/db-2`,
+      '  spec.template.spec.domain.cpu.model: <none> -> host-model',
+      `2 VMs: it takes effect with a restart: ${namespace}/db-1, ${namespace}/db-3`,
+      '  spec.template.spec.domain.cpu.model: <none> -> host-model\n',
+    ].join('\n'),
+    stderr: '',
+  });
+  const cache = await plan('--set', 'spec.template.spec.domain.devices.disks[name=root].cache=none', '-o', 'json');
+  expect(JSON.parse(cache.stdout)).toMatchObject({
+    groups: [{ need: 'Restart', vms: [`${namespace}/db-3`], kubevirt: { is: 'taken' } }],
+    left: [{ vms: [`${namespace}/db-1`, `${namespace}/db-2`] }],
+  });
+  const refused = await plan('--set', 'spec.template.spec.domain.machine.type=pc-none');
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/error: KubeVirt would refuse 1 VM \(.*db-2\): .* is not supported: pc-none/);
+  expect(await plan('--set', 'spec.runStrategy=Halted')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('spec.runStrategy starts and stops VMs') as string,
+  });
+  expect(await versions()).toEqual(before);
+});

@@ -1,0 +1,103 @@
+import { controllerOf } from '../../api/objects.ts';
+import type { VmTemplate } from '../../api/pool/pool.ts';
+import { KubeVirts, VirtualMachines } from '../../api/resources.ts';
+import { withEdits } from '../../decisions/changes/edits.ts';
+import { changeNeed, type ChangeNeed } from '../../decisions/changes/need.ts';
+import { whyTemplated } from '../../decisions/changes/owner.ts';
+import { planChange, type ChangeGroup, type ChangePlan } from '../../decisions/changes/plan.ts';
+import type { Json } from '../../decisions/lib/json.ts';
+import { mergePatch } from '../../decisions/merge/vm.ts';
+import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
+import { vmiView } from '../../decisions/views/from-object/vmi.ts';
+import { kindOf } from '../../decisions/views/owner-kind.ts';
+import { PLUGS_ALL } from '../../decisions/vm-update/disruption.ts';
+import { plugsOf, strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import type { VmWithVmi } from '../power/running.ts';
+
+/** Most groups of VMs that KubeVirt is asked about. */
+const MOST_ASKED = 100;
+/** How many of them at once. */
+const AT_ONCE = 8;
+
+type Vm = VmWithVmi['vm'];
+
+/** What KubeVirt says of the change of a group, by one of its VMs. */
+export type Verdict =
+  /** It would take it. */
+  | { is: 'taken' }
+  | { is: 'refused'; why: string }
+  /** There are too many groups to ask about each. */
+  | { is: 'unknown' };
+
+/** A plan that KubeVirt was asked about; `-o json` prints it as is. */
+export interface AskedPlan extends Omit<ChangePlan, 'groups'> {
+  patch: Json;
+  groups: (ChangeGroup & { kubevirt: Verdict })[];
+}
+
+/** Says what a change would do to these VMs, and asks KubeVirt about one VM of each group by a dry run. */
+export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], patch: Json): Promise<AskedPlan> {
+  const rules = await rulesOf(kube);
+  const byName = new Map(vms.map((one) => [nameOf(one.vm), one]));
+  const planned = [...byName].map(([name, { vm }]) => ({ name, vm, whyLeft: whyLeft(vm) }));
+  const needOf = (before: Vm, after: Vm): ChangeNeed => {
+    const { vmi } = byName.get(nameOf(before))!;
+    const live = vmi === null ? undefined : vmiView(vmi);
+    return changeNeed({
+      before: before as unknown as VmTemplate,
+      after: after as unknown as VmTemplate,
+      vmi: live,
+      waitsForRestart: isWaiting(before),
+      ...rules,
+    });
+  };
+  const { groups, ...rest } = planChange(planned, patch, needOf);
+  const asked: AskedPlan['groups'] = [];
+  for (let first = 0; first < groups.length; first += AT_ONCE) {
+    const some = groups.slice(first, first + AT_ONCE).map(async (group, index) => {
+      const vm = byName.get(group.vms[0]!)!.vm;
+      const kubevirt: Verdict = first + index < MOST_ASKED ? await ask(kube, vm, group) : { is: 'unknown' };
+      return { ...group, kubevirt };
+    });
+    asked.push(...(await Promise.all(some)));
+  }
+  return { patch, groups: asked, ...rest };
+}
+
+const nameOf = ({ metadata }: Vm): string => `${metadata.namespace}/${metadata.name}`;
+
+function whyLeft(vm: Vm): string | null {
+  if (vm.metadata.deletionTimestamp !== undefined) return 'it is being deleted';
+  const owner = controllerOf(vm);
+  return owner === undefined ? null : whyTemplated({ ...owner, kind: kindOf(owner) });
+}
+
+const isWaiting = ({ status }: Vm): boolean =>
+  status?.conditions?.some((one) => one.type === 'RestartRequired' && one.status === 'True') === true;
+
+/** What KubeVirt does to VMs that run; its defaults if whoever asks may not read that. */
+async function rulesOf(kube: KubeClient) {
+  try {
+    const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
+    const view = kubevirt && kubevirtView(kubevirt);
+    return { strategy: strategyOf(view), plugs: plugsOf(view) };
+  } catch (error) {
+    if (error instanceof KubeError) return { strategy: strategyOf(undefined), plugs: PLUGS_ALL };
+    throw error;
+  }
+}
+
+async function ask(kube: KubeClient, vm: Vm, { edits }: ChangeGroup): Promise<Verdict> {
+  const { namespace = '', name, uid } = vm.metadata;
+  const change = mergePatch(vm, withEdits(vm, edits));
+  const patch = { ...change, metadata: { ...change?.metadata, uid } };
+  try {
+    await kube.patch(VirtualMachines, { namespace, name }, 'merge', patch, { dryRun: true });
+    return { is: 'taken' };
+  } catch (error) {
+    if (error instanceof KubeError) return { is: 'refused', why: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+import { Command, Option } from 'commander';
+import type { DataFormat } from '../../cli/data.ts';
+import { examples } from '../../cli/options.ts';
+import { inSession, type Session } from '../../session/session.ts';
+
+/** Which change, and of which VMs. */
+export interface ChangeFlags {
+  patch?: string;
+  set: string[];
+  selector?: string;
+  allNamespaces?: boolean;
+}
+
+/** Adds the flags by which all commands of changes are told which change, and of which VMs. */
+export const withChange = (command: Command): Command =>
+  command
+    .argument('[names...]')
+    .option('-l, --selector <selector>', 'VMs with these labels, such as app=db,tier!=web')
+    .option('-A, --all-namespaces', 'in all namespaces')
+    .option('--patch <file>', 'the change, as a merge patch of a VirtualMachine: a file, or - for standard input')
+    .addOption(
+      new Option(
+        '--set <path=value>',
+        'one value, such as spec.template.spec.domain.cpu.model=host-model; may be given again',
+      )
+        .argParser((text: string, before: string[]) => [...before, text])
+        .default([], 'none'),
+    );
+
+export const planChangeCommand = (): Command =>
+  withChange(new Command('plan'))
+    .description('say what a change of VMs would do, and ask KubeVirt by a dry run; nothing is changed')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['json', 'yaml']))
+    .addHelpText(
+      'after',
+      examples(
+        ['Another CPU model', 'drover change plan db-1 db-2 --set spec.template.spec.domain.cpu.model=host-model'],
+        [
+          "A disk's cache mode, of all VMs that have such a disk",
+          "drover change plan -A -l app=db --set 'spec.template.spec.domain.devices.disks[name=root].cache=none'",
+        ],
+        ['From a file', 'drover change plan -l app=db --patch change.yaml'],
+      ),
+    )
+    .action((names: string[], flags: ChangeFlags & { output?: DataFormat }, command: Command) =>
+      inSession(command, (session) => plan(session, names, flags)),
+    );
+
+async function plan(session: Session, names: string[], flags: ChangeFlags & { output?: DataFormat }): Promise<void> {
+  const [{ patchOf }, { planAndAsk }, { printPlan, refusalsOf }, { vmsToChange }] = await Promise.all([
+    import('../../changes/patch.ts'),
+    import('../../changes/plan.ts'),
+    import('../../changes/view.ts'),
+    import('../../changes/choose.ts'),
+  ]);
+  const patch = await patchOf(flags);
+  const vms = await vmsToChange(session, names, flags);
+  const planned = await planAndAsk(await session.kube(), vms, patch);
+  if (flags.output === undefined) printPlan(planned);
+  else await (await import('../../cli/data.ts')).printData(planned, flags.output);
+  const refusals = refusalsOf(planned);
+  if (refusals.length > 0) throw new AggregateError(refusals);
+}

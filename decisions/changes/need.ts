@@ -1,0 +1,40 @@
+import type { VmTemplate } from '../../api/pool/pool.ts';
+import { canonical } from '../lib/canonical-json.ts';
+import { field } from '../lib/json.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { disruptionBetween, PLUGS_ALL, type KubeVirtPlugs } from '../vm-update/disruption.ts';
+import { liveRefusal } from '../vm-update/live-update.ts';
+import { podPartsBetween } from '../vm-update/pod-part.ts';
+
+/**
+ * What it takes until a change of a VM has its whole effect. `Nothing`: it has it at once. `Live`: KubeVirt brings it
+ * to the VMI that runs. `Start`: the next VMI of the VM has it, and nobody says that this one waits for a restart.
+ */
+export type ChangeNeed = 'Nothing' | 'Live' | 'Start' | 'Restart';
+
+export interface NeedInput {
+  before: VmTemplate;
+  after: VmTemplate;
+  /** Its VMI that has not ended; undefined for a VM that does not run. */
+  vmi: VmiView | undefined;
+  /** KubeVirt says already that the VM waits for a restart. */
+  waitsForRestart: boolean;
+  strategy: 'Stage' | 'LiveUpdate';
+  plugs?: KubeVirtPlugs;
+}
+
+/** Returns what this change of a VM needs, as KubeVirt treats it. */
+export function changeNeed({ before, after, vmi, waitsForRestart, strategy, plugs }: NeedInput): ChangeNeed {
+  if (canonical(templateOf(before)) === canonical(templateOf(after))) return 'Nothing';
+  if (vmi === undefined) return 'Start';
+  const disruption = disruptionBetween(before, after, strategy, plugs ?? PLUGS_ALL);
+  // Labels and annotations: of a VM without an owner, nobody writes them to the VMI that runs.
+  if (disruption === 'None') return podPartsBetween(before, after).length > 0 ? 'Start' : 'Nothing';
+  if (disruption !== 'Live') return 'Restart';
+  // KubeVirt withholds every live update while another change waits for a restart.
+  return waitsForRestart || liveRefusal(after, vmi, before) !== null ? 'Restart' : 'Live';
+}
+
+/** What VMIs are made from; disk templates and the like concern the VM alone. */
+const templateOf = ({ spec }: VmTemplate): unknown =>
+  ['template', 'instancetype', 'preference'].map((key) => field(spec, key) ?? null);

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { whyNoChange } from '../../../decisions/changes/check.ts';
+
+const nested = (levels: number): unknown => (levels === 0 ? 1 : { a: nested(levels - 1) });
+
+test.each([
+  [[], 'a change must be an object with metadata or spec, as a VirtualMachine has them'],
+  [{}, 'a change must change something: metadata or spec has to hold it'],
+  [{ spec: {} }, 'a change must change something: metadata or spec has to hold it'],
+  [{ status: {} }, "status can't be changed: only spec, and labels and annotations of metadata can"],
+  [
+    { metadata: { finalizers: [] } },
+    "metadata.finalizers can't be changed: only labels and annotations of metadata can",
+  ],
+  [{ metadata: { name: 'db' } }, "metadata.name can't be changed: only labels and annotations of metadata can"],
+  [
+    { metadata: { ownerReferences: null } },
+    "metadata.ownerReferences can't be changed: only labels and annotations of metadata can",
+  ],
+  [
+    { metadata: { labels: { 'drover.dev/pool': null } } },
+    "metadata.labels[drover.dev/pool] is drover's own: its own commands change it",
+  ],
+  [
+    { metadata: { annotations: { 'a.drover.dev/x': 'y' } } },
+    "metadata.annotations[a.drover.dev/x] is drover's own: its own commands change it",
+  ],
+  [
+    { spec: { template: { metadata: { labels: { 'drover.dev/revision': 'x' } } } } },
+    "spec.template.metadata.labels[drover.dev/revision] is drover's own: its own commands change it",
+  ],
+  [{ metadata: { labels: { tier: 1 } } }, 'metadata.labels[tier] must be a text, or null'],
+  [{ metadata: { labels: null } }, 'metadata.labels must be an object of texts'],
+  [{ metadata: null }, 'metadata must be an object with labels or annotations'],
+  [{ spec: null }, 'spec must be an object'],
+  [{ spec: { template: null } }, 'spec.template must be an object'],
+  [
+    { spec: { runStrategy: 'Halted' } },
+    'spec.runStrategy starts and stops VMs: make an operation that starts or stops them',
+  ],
+  [{ spec: { running: false } }, 'spec.running starts and stops VMs: make an operation that starts or stops them'],
+  [{ spec: { a: 'x'.repeat(70_000) } }, 'a change must be at most 65536 bytes long'],
+  [{ spec: nested(80) }, 'spec.a.a.a.a... is nested too deep'],
+])('%j is refused', (patch, why) => {
+  expect(whyNoChange(patch)).toBe(why);
+});
+
+test.each([
+  { metadata: { labels: { tier: 'gold', old: null } } },
+  { metadata: { annotations: { 'notdrover.dev/x': 'y' } } },
+  { spec: { template: { spec: { evictionStrategy: 'LiveMigrate' } } } },
+])('%j is taken', (patch) => {
+  expect(whyNoChange(patch)).toBeNull();
+});

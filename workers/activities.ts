@@ -44,7 +44,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
   const runs = runControl(config.cluster);
   const { followOperation, ...operations } = createOperationActivities({ ...common, runs });
   const { updateVms, removeVms } = createUpdateActivities(common);
-  const { awaitTransition, ...machineTypes } = createMachineTypeActivities({
+  const { followTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
     patchConcurrency: config.connections,
     onLook: metrics.machineTypes.look,
@@ -75,7 +75,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       updateVms,
       ...createAwaitRemovalActivities(common),
       ...createPowerActivities({ ...common, runs, chosenUids: new ChosenUids() }),
-      awaitTransition,
+      followTransition,
       followOperation,
     }),
     watching: withWaitFailures(

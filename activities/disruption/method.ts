@@ -57,7 +57,7 @@ export interface WaveProgress {
 /** How VMs are disrupted for one reason, one by one. All but `take` look at this worker's caches alone. */
 export interface DisruptionMethod<Held extends { name: string }, O extends { vm: string }, B extends Begun = Begun> {
   stop(outcomes: readonly O[], now: number): WaveStop | null;
-  turn(progress: WaveProgress, now: number): Turn<Held>;
+  turn(progress: WaveProgress, now: number): Turn<Held> | Promise<Turn<Held>>;
   /** What is to be known of the VM later, as it is begun with; `isNew`: false if it was begun with earlier. */
   begin(held: Held, now: number, isNew: boolean): B;
   /**

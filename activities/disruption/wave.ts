@@ -116,7 +116,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     const times = await this.#follow(now);
     const stop = this.#method.stop(this.#outcomes, now);
     const takes = stop === null && !this.#in.asked.aborted;
-    const turn = this.#method.turn({ busy: this.#busy(), ended: this.#ended, takes }, now);
+    const turn = await this.#method.turn({ busy: this.#busy(), ended: this.#ended, takes }, now);
     this.#isOpen = turn.open > 0;
     this.#turnDueAt = turn.dueAt;
     if (!takes) this.#end(turn, stop);
@@ -177,7 +177,8 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
       const outcome = this.#inHand.has(held.name) ? null : this.#method.givenBack(held, why);
       if (outcome !== null) this.#settle(outcome);
     }
-    this.#isOpen = false;
+    // If somebody asks for something else, those that wait go on waiting.
+    if (stop !== null) this.#isOpen = false;
   }
 
   #begin(held: Held, isNew: boolean): void {

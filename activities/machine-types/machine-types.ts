@@ -1,3 +1,4 @@
+import { pick } from '../../decisions/lib/json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
@@ -5,16 +6,15 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
+import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { awaitTransition, type AwaitTransitionRequest, type TransitionObservation } from './await.ts';
+import { carryOut } from '../power/carry-out.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './check.ts';
 import { TransitionContexts, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
 import { MachineTypePatcher, type TypeChanges, type Unpatched } from './patch-vms.ts';
 import { patchPoolTemplates, type ChangedPools } from './pools.ts';
-import { beginRestarts, type BeginTransitionRestartsRequest, type BegunRestarts } from './restarts.ts';
-
-export type { TransitionObservation } from './await.ts';
+import { TOLD, TransitionMethod, type FollowedTransition, type FollowTransitionRequest } from './transition-method.ts';
 
 export interface PatchRequest extends TransitionRequest {
   /** By `namespace/name`. */
@@ -50,7 +50,7 @@ export interface MachineTypeActivityOptions {
 }
 
 export function createMachineTypeActivities(options: MachineTypeActivityOptions) {
-  const { client, cache, places, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
+  const { client, cache, concurrency, patchConcurrency, onPatched, onRestarted } = options;
   const contexts = new TransitionContexts(cache);
   const { others } = contexts;
   const contextAt = async (request: TransitionRequest) => {
@@ -62,8 +62,28 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     preflightTransition: (request: PreflightRequest): Promise<Preflight> =>
       withHeartbeat(() => preflight({ client, cache, contexts }, request)),
 
-    awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionObservation> =>
-      awaitTransition({ cache, contexts, stopping, onLook }, request),
+    /**
+     * Restarts VMs of the transition one by one, each as the limits allow it and only if it still needs that, and
+     * follows them: whenever one is ready, it restarts the next. Returns as soon as there is something else to do, or
+     * to tell. Safe to run again at any point: what it has begun is noted on the VMs.
+     */
+    followTransition: (request: FollowTransitionRequest): Promise<FollowedTransition> =>
+      withGracefulCancel((asked) =>
+        withHeartbeat(async () => {
+          const context = await contextAt(request);
+          const method = new TransitionMethod({ ...options, contexts, context, request });
+          const { changes, plan } = await carryOut(method, {
+            ...options,
+            asked,
+            isRelevant: ({ change }) => method.takesIn(change),
+            idleMs: Infinity,
+            idleSince: null,
+            reportMs: request.reportMs,
+          });
+          onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
+          return { ...changes, ...pick(plan, TOLD), settled: [...changes.settled, ...plan.failures] };
+        }),
+      ),
 
     /** Finds out what becomes of groups of VMs that no dry run has shown yet. */
     checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
@@ -86,13 +106,6 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
 
     clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
       withHeartbeat(() => clearMarks({ client, cache, others, concurrency }, request)),
-
-    beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
-      withHeartbeat(async () => {
-        const begun = await beginRestarts({ client, cache, places, concurrency }, await contextAt(request), request);
-        onRestarted?.(request.vms.length - begun.outcomes.length);
-        return begun;
-      }),
   };
 }
 

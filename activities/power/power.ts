@@ -1,14 +1,13 @@
-import { maxVersions } from '../../decisions/lib/resource-versions.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { disrupt } from '../disruption/wave.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { RunControl } from '../operations/run-control.ts';
 import { Authority } from './authority.ts';
+import { carryOut } from './carry-out.ts';
 import type { ChosenUids } from './chosen-uids.ts';
 import { PowerMethod } from './power-method.ts';
 import type { ChangedPower, ChangePowerRequest } from './request.ts';
@@ -41,36 +40,18 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
           const { action, requestedBy, reason, lastProgressAt, reportMs } = request;
           const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
           const method = new PowerMethod({ client, cache, places, request, authority, chosen, note });
-          const { begun } = method;
-          const known = new Set(begun.map(({ held }) => held.name));
           const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
-          const changes = new Changes(cache, options.stopping, ({ namespace }) => namespaces.has(namespace));
-          const unsubscribe = authority.subscribe(() => changes.poke());
-          try {
-            const done = await disrupt(method, {
-              begun,
-              halfDone: method.leftOver((key) => known.has(key)),
-              cache,
-              changes,
-              asked,
-              concurrency: options.concurrency,
-              keyOf: (key) => key,
-              idleMs: method.deadlineMs,
-              idleSince: lastProgressAt,
-              reportMs,
-            });
-            return {
-              settled: done.outcomes,
-              inProgress: done.begun.map(({ vm, since }) => ({ vm, since })),
-              isOver: done.isOver,
-              lastProgressAt: done.idleSince ?? Date.now(),
-              ...method.found,
-              minVersions: maxVersions(method.minVersions, cache.versionsOf('vms', 'vmis')),
-            };
-          } finally {
-            changes.stop();
-            unsubscribe();
-          }
+          const { changes, plan, idleSince } = await carryOut(method, {
+            ...options,
+            cache,
+            asked,
+            isRelevant: ({ namespace }) => namespaces.has(namespace),
+            subscribe: (onChange) => authority.subscribe(onChange),
+            idleMs: method.deadlineMs,
+            idleSince: lastProgressAt,
+            reportMs,
+          });
+          return { ...changes, ...pick(plan, ['open', 'skipped', 'full']), lastProgressAt: idleSince ?? Date.now() };
         }),
       ),
   };

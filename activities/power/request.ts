@@ -10,26 +10,12 @@ export interface ActedOn {
   since: number;
 }
 
-export interface ChangePowerRequest {
-  /** The operation that the run is for: by its UID, the run is noted on the VMs. */
-  operation: OperationRef;
-  action: PowerAction;
-  requestedBy: string;
-  reason: string | null;
+/** What every call of an activity that acts for a run says. */
+export interface RunRequest {
   /** VMs in progress, as an earlier call has returned them. */
   inProgress: ActedOn[];
-  /** VMs that are not taken again, by `namespace/name`. */
-  ended: string[];
-  /** How long a VM may take if there is no operation any more, in milliseconds. */
-  deadlineMs: number;
   /** Whether further VMs may be taken. */
   takes: boolean;
-  /** How many VMs have failed that count. */
-  failures: number;
-  /**
-   * Since when no VM has been in progress, in milliseconds since the epoch: `deadlineMs` later, the rest is left.
-   */
-  lastProgressAt: number;
   /** After how long news is told, in milliseconds. */
   reportMs: number;
   /** Digest of what the workflow says of the VMs; null if it says nothing yet. */
@@ -37,13 +23,35 @@ export interface ChangePowerRequest {
   minVersions: ResourceVersions;
 }
 
-export interface ChangedPower extends Pick<PowerPlan, 'open' | 'skipped' | 'full'> {
+/** What every such call returns. */
+export interface RunChanges {
   /** Outcomes of VMs that were in progress. */
   settled: PowerOutcome[];
   inProgress: ActedOn[];
   /** Whether nothing is left to do or to wait for. */
   isOver: boolean;
-  lastProgressAt: number;
   digest: string;
   minVersions: ResourceVersions;
+}
+
+export interface ChangePowerRequest extends RunRequest {
+  /** The operation that the run is for: by its UID, the run is noted on the VMs. */
+  operation: OperationRef;
+  action: PowerAction;
+  requestedBy: string;
+  reason: string | null;
+  /** VMs that are not taken again, by `namespace/name`. */
+  ended: string[];
+  /** How long a VM may take if there is no operation any more, in milliseconds. */
+  deadlineMs: number;
+  /** How many VMs have failed that count. */
+  failures: number;
+  /**
+   * Since when no VM has been in progress, in milliseconds since the epoch: `deadlineMs` later, the rest is left.
+   */
+  lastProgressAt: number;
+}
+
+export interface ChangedPower extends RunChanges, Pick<PowerPlan, 'open' | 'skipped' | 'full'> {
+  lastProgressAt: number;
 }

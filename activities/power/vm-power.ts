@@ -5,6 +5,7 @@ import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { isRestarting, liveVmi } from '../../decisions/health/availability.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
 import { powerNeed } from '../../decisions/power/need.ts';
@@ -52,6 +53,8 @@ export interface VmPowerOptions {
   action: PowerAction;
   /** UID or ID of what the VMs are acted on for: noted on them. */
   by: string;
+  /** See `PowerNote`. */
+  turn?: number;
   /** Note of the Events on the VMs. */
   note: string;
   /** Returns why the VM, as the API server has it, is not to be acted on any more; null if it is. */
@@ -180,7 +183,7 @@ export class VmPower {
   async #note(vm: VmView, vmi: VmiView | undefined, begun: VmInProgress, { lastCheck }: Place): Promise<VmView> {
     const { client, cache } = this.#in;
     const { namespace, name, uid, resourceVersion } = vm;
-    const annotations = { [POWER_ANNOTATION]: JSON.stringify(noteOf(this.#in.by, begun, vm, vmi)) };
+    const annotations = { [POWER_ANNOTATION]: JSON.stringify(noteOf(pick(this.#in, ['by', 'turn']), begun, vm, vmi)) };
     const patch = { metadata: { uid, resourceVersion, annotations } };
     const signal = cancellationSignal();
     return cache.vmView(

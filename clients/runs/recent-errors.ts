@@ -12,9 +12,8 @@ const WORDS: Record<string, string> = {
   patchMachineTypes: 'the change of machine types',
   patchPoolTemplates: 'the change of pools',
   clearMarks: 'the removal of labels',
-  beginTransitionRestarts: 'the restart of VMs',
   changePower: 'the start, stop or restart of VMs',
-  awaitTransition: 'a look at the VMs',
+  followTransition: 'the restart of VMs, or a look at them',
 };
 
 /**

@@ -8,6 +8,8 @@ import { parsedObject, pick } from '../lib/json.ts';
 export interface PowerNote {
   /** What it is done for: the UID of an operation, or the ID of a machine type transition. */
   by: string;
+  /** Which call of a transition's activity has acted: what it has told of is over for the next. */
+  turn?: number;
   /** When, in milliseconds since the epoch. */
   since: number;
   /** How long the guest may take to shut down, in milliseconds; absent if no VMI is to end. */
@@ -26,9 +28,10 @@ export function powerNoteOf(annotations: Readonly<Record<string, string>> | unde
   const note = parsedObject(annotations?.[POWER_ANNOTATION]);
   if (note === null || typeof note['by'] !== 'string') return null;
   if (typeof note['since'] !== 'number' || typeof note['generation'] !== 'number') return null;
-  const { graceMs, wasDown, vmi, notReadySince } = note;
+  const { turn, graceMs, wasDown, vmi, notReadySince } = note;
   return {
     ...(pick(note, ['by', 'since', 'generation']) as Pick<PowerNote, 'by' | 'since' | 'generation'>),
+    ...(typeof turn === 'number' && { turn }),
     ...(typeof graceMs === 'number' && { graceMs }),
     ...(wasDown === true && { wasDown }),
     ...(typeof vmi === 'string' && { vmi }),

@@ -1,10 +1,4 @@
-import type { VmInProgress } from '../power/outcome.ts';
 import type { StoredPool } from '../views/pool.ts';
-
-/** A VM in flight, with the UID of the VMI that is restarted: once the VM has another VMI, the restart is done. */
-export interface VmiInProgress extends VmInProgress {
-  vmi: string;
-}
 
 /** A VM or pool that is not to be retried. */
 export interface FailedVm {
@@ -23,7 +17,8 @@ export const formatPool = ({ metadata: { namespace, name } }: Pick<StoredPool, '
   `pool ${namespace}/${name}`;
 
 export interface Touched {
-  inProgress: readonly VmiInProgress[];
+  /** By `namespace/name`. */
+  inProgress: ReadonlySet<string>;
   failed: readonly FailedVm[];
 }
 

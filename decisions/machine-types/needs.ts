@@ -7,7 +7,7 @@ import type { VmView } from '../views/vm.ts';
 import type { TransitionRules } from './criteria.ts';
 import { formatPool, isSameFailure, type FailedVm, type Touched } from './limit.ts';
 import { poolTransitionState } from './pool-state.ts';
-import { Tally, type Judged, type Role } from './tally.ts';
+import { put, Tally, type Judged, type Role } from './tally.ts';
 import type { PoolTransitionState } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
@@ -44,6 +44,8 @@ export class TransitionNeeds {
   readonly #toChange = new Set<string>();
   /** How many VMs and pools other transitions have left something on, by the transitions' ids. */
   readonly #others = new Map<string, number>();
+  /** VMs that this transition has noted that it acts on, by the call that did. */
+  readonly #noted = new Map<number, Set<string>>();
   #held: ReadonlySet<string> = new Set();
   #failed: ReadonlyMap<string, FailedVm> = new Map();
 
@@ -59,6 +61,11 @@ export class TransitionNeeds {
   get others(): Iterable<string> {
     this.#judgePools();
     return this.#others.keys();
+  }
+
+  /** VMs on which this call of the transition's activity, or an earlier attempt of it, has noted that it acts. */
+  noted(turn: number): Iterable<string> {
+    return this.#noted.get(turn) ?? [];
   }
 
   /** Pools whose templates are to be changed; without those that could not be. */
@@ -97,7 +104,7 @@ export class TransitionNeeds {
   /** Takes in which VMs are in flight, and which VMs and pools have failed. */
   follow({ inProgress, failed }: Touched): void {
     this.#judgePools();
-    const [held, failures] = [new Set(inProgress.map(({ vm }) => vm)), new Map(failed.map((one) => [one.vm, one]))];
+    const [held, failures] = [new Set(inProgress), new Map(failed.map((one) => [one.vm, one]))];
     const known = [this.#held, this.#failed] as const;
     const names = new Set([...held, ...known[0], ...failures.keys(), ...known[1].keys()]);
     const changed = [...names].filter(
@@ -120,6 +127,7 @@ export class TransitionNeeds {
     if (known !== undefined) {
       this.tally.remove(known, this.#roleOf(known.vm));
       this.#count(idsOf(known.vm), -1);
+      this.#note(key, known.vm, false);
     }
     // One that needs nothing still carries a mark, perhaps.
     if (judged === null || (judged.need.need === 'nothing' && judged.vm.transitionMark === null)) {
@@ -129,6 +137,7 @@ export class TransitionNeeds {
     this.#vms.set(key, judged);
     this.tally.add(judged, this.#roleOf(judged.vm));
     this.#count(idsOf(judged.vm), 1);
+    this.#note(key, judged.vm, true);
   }
 
   #judgedOf(vm: VmView): Judged {
@@ -190,6 +199,13 @@ export class TransitionNeeds {
   #judgeVmsOf(key: string, owner: OwningPool | undefined): void {
     const former = (): string[] => [...this.#vms].flatMap(([vm, { pool }]) => (pool === key ? [vm] : []));
     for (const vm of owner?.vms().map(namespacedName) ?? former()) this.#judge(vm);
+  }
+
+  #note(key: string, { power }: VmView, isThere: boolean): void {
+    if (power?.turn === undefined || power.by !== this.rules.ref.id) return;
+    const noted = this.#noted.get(power.turn) ?? new Set();
+    put(noted, key, isThere);
+    this.#noted.set(power.turn, noted);
   }
 
   #count(ids: readonly (string | null | undefined)[], by: 1 | -1): void {

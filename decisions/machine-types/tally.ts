@@ -183,7 +183,7 @@ export class Tally {
   }
 }
 
-const put = (names: Set<string>, key: string, isThere: boolean): void =>
+export const put = (names: Set<string>, key: string, isThere: boolean): void =>
   void (isThere ? names.add(key) : names.delete(key));
 
 const set = (values: Map<string, string>, key: string, value: string | null): void =>

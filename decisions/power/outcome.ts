@@ -25,14 +25,14 @@ export interface VmInProgress {
 /** How it ended for one VM. */
 export interface PowerOutcome {
   vm: string;
+  /** Of the VM, if it has failed once it was in progress. */
+  uid?: string;
   end:
     | PowerDone
     /** Not ready, or not stopped, in time; or KubeVirt refused. */
     | 'Failed'
     /** Deleted, stopped or started by somebody meanwhile. */
-    | 'Gone'
-    /** Given back untouched: there was no room, or the VM can't be touched now. */
-    | 'Deferred';
+    | 'Gone';
   why?: string;
   /** Since when it was in progress, in milliseconds since the epoch; absent if it was not. */
   since?: number;

@@ -9,7 +9,7 @@ import type { VmiView } from '../views/vmi.ts';
 import type { PowerAction } from './action.ts';
 import { roomFor, type Room } from './allowance.ts';
 import { powerNeed, type PowerNeed } from './need.ts';
-import { deadlineOf, outcomeOf, type OutcomeInput, type PowerOutcome, type VmInProgress } from './outcome.ts';
+import type { VmInProgress } from './outcome.ts';
 
 /** How many full budgets are reported: each of thousands of VMs may belong to a pool of its own. */
 const MAX_FULL_BUDGETS = 40;
@@ -59,18 +59,6 @@ export function planPower(input: PowerPlanInput): PowerPlan {
   if (!takes) return { take: [], full: [], open, skipped };
   const room = roomFor({ action, counted: chosen.keys(), snapshot, inProgress, atOnce, now });
   return { ...takeVms(input, inOrder(free, room, chosen), room), open, skipped };
-}
-
-/** Settles the VMs in progress; `held` are those still on their way. */
-export function settle<Held extends VmInProgress>(
-  inProgress: readonly Held[],
-  input: OutcomeInput,
-): { settled: PowerOutcome[]; held: Held[]; wakeAt: number | null } {
-  const settled = inProgress.flatMap((one) => outcomeOf(one, input) ?? []);
-  const ended = new Set(settled.map(({ vm }) => vm));
-  const held = inProgress.filter(({ vm }) => !ended.has(vm));
-  const deadlines = held.map((one) => deadlineOf(one, input)).filter((deadline) => deadline > input.now);
-  return { settled, held, wakeAt: deadlines.length === 0 ? null : Math.min(...deadlines) };
 }
 
 /**

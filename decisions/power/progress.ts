@@ -25,7 +25,7 @@ export interface PowerProgress extends RunProgress {
   open: number;
 }
 
-export const isTripped = (failed: readonly FailedVm[], maxFailures: number): boolean =>
+export const isTripped = (failed: readonly Pick<FailedVm, 'wasDown'>[], maxFailures: number): boolean =>
   failed.filter(({ wasDown }) => wasDown !== true).length > maxFailures;
 
 export function powerOutline(progress: PowerProgress): RunOutline {

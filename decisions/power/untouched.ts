@@ -5,12 +5,12 @@ import type { VmInProgress } from './outcome.ts';
 
 /** Returns what is to be noted on the VM, as it is now. */
 export const noteOf = (
-  by: string,
+  act: Pick<PowerNote, 'by' | 'turn'>,
   { since, graceMs, wasDown }: VmInProgress,
   { generation, notReadySince }: VmView,
   vmi: VmiView | undefined,
 ): PowerNote => ({
-  by,
+  ...act,
   since,
   ...(graceMs !== undefined && { graceMs }),
   ...(wasDown === true && { wasDown }),

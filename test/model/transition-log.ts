@@ -75,7 +75,7 @@ export class TransitionLog implements Onlooker {
     if (before === undefined) return null;
     if (plural === 'virtualmachineinstances')
       return isDeletion(before, after)
-        ? `restart VM${activityNow() === 'beginTransitionRestarts' ? '' : ' as its pool does'}`
+        ? `restart VM${activityNow() === 'followTransition' ? '' : ' as its pool does'}`
         : null;
     if (after === undefined) return null;
     if (plural === 'virtualmachinepools') {

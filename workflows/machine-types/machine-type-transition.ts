@@ -9,14 +9,15 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { Preflight } from '../../activities/machine-types/check.ts';
-import type { MachineTypeActivities, TransitionObservation } from '../../activities/machine-types/machine-types.ts';
+import type { MachineTypeActivities } from '../../activities/machine-types/machine-types.ts';
 import type { TypeChanges, Unpatched } from '../../activities/machine-types/patch-vms.ts';
+import type { FollowedTransition } from '../../activities/machine-types/transition-method.ts';
 import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
+import type { FailedVm } from '../../decisions/machine-types/limit.ts';
 import {
   transitionOutline,
   type Transition,
@@ -26,7 +27,7 @@ import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { Journal } from '../history/journal.ts';
 import { onQuery } from '../lib/handlers.ts';
 import { transitionProgress } from '../lib/messages.ts';
-import { waitingActivities } from '../lib/queues.ts';
+import { actingActivities } from '../lib/queues.ts';
 import { DroverCluster } from '../lib/search-attributes.ts';
 import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
@@ -53,7 +54,7 @@ export interface MachineTypeTransitionInput {
   carried?: TransitionState;
 }
 
-const awaiting = () => waitingActivities<MachineTypeActivities>('10s');
+const acting = () => actingActivities<MachineTypeActivities>();
 const untilDone = {
   startToCloseTimeout: '30m',
   heartbeatTimeout: '10s',
@@ -64,7 +65,7 @@ const { preflightTransition } = proxyActivities<MachineTypeActivities>({
   cancellationType: ActivityCancellationType.TRY_CANCEL,
 });
 // Retried until done: what is impossible comes back as an outcome.
-const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearMarks, beginTransitionRestarts } =
+const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearMarks } =
   proxyActivities<MachineTypeActivities>(untilDone);
 
 /** More failures than this end the transition: its report and its state would grow without bounds. */
@@ -84,7 +85,7 @@ export const machineTypeTransition = (
 
 type Working = 'Checking' | 'Changing' | 'Waiting' | 'Refused';
 
-class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
+class TransitionRun extends Run<FollowedTransition, Working> {
   readonly #input: MachineTypeTransitionInput;
   readonly #state: TransitionState;
 
@@ -179,40 +180,38 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     return { ...pick(this.#input, ['ref', 'transition']), ...pick(this.#state, ['results', 'minVersions']) };
   }
 
-  /** What a request about restarts says as well. */
-  #restartRequest() {
-    const { inProgress, failedVms, maxRestarts } = this.#state;
-    return { ...this.#request(), inProgress: [...inProgress], failed: [...failedVms], maxRestarts };
-  }
-
-  protected observe(): Promise<TransitionObservation> {
-    return awaiting().awaitTransition.executeWithOptions(awaitWords(this.#state.counts), [
+  protected observe(): Promise<FollowedTransition> {
+    const { inProgress, failedVms, broken, counts, ...state } = this.#state;
+    return acting().followTransition.executeWithOptions(awaitWords(counts), [
       {
-        ...this.#restartRequest(),
-        ...pick(this.#state, ['notBefore', 'digest']),
+        ...this.#request(),
+        ...pick(state, ['maxRestarts', 'digest', 'turn']),
+        inProgress: [...inProgress],
+        failed: [...failedVms],
+        mayFail: this.#input.transition.maxFailures - broken,
         takes: this.mayTouch(),
         isEnding: this.isEnding(),
+        reportMs: this.reportMs(),
       },
     ]);
   }
 
-  protected keep({ counts, skipped, full, digest }: TransitionObservation): void {
-    Object.assign(this.#state, { counts, skipped, full, digest });
+  protected keep({ counts, skipped, full, digest }: FollowedTransition): void {
+    Object.assign(this.#state, { counts, skipped, full, digest, turn: this.#state.turn + 1 });
   }
 
   /**
    * Acts on everything that was found, one thing after another, since each takes time. The next observation waits for
    * the results.
    */
-  protected async act({ check, patch, pools, unmark, take }: TransitionObservation): Promise<void> {
+  protected override async act({ check, patch, pools, unmark }: FollowedTransition): Promise<void> {
     if (check.length > 0 && this.mayTouch()) await this.#checkTypes(check);
     if (unmark.length > 0) await this.#unmark(unmark);
     if (pools.length > 0 && this.mayTouch()) await this.#changePools(pools);
     if (patch.length > 0 && this.mayTouch()) await this.#patch(patch);
-    if (take.length > 0 && this.mayTouch()) await this.#take(take);
   }
 
-  async #checkTypes(wanted: TransitionObservation['check']): Promise<void> {
+  async #checkTypes(wanted: FollowedTransition['check']): Promise<void> {
     const { results, minVersions } = await checkMachineTypes.executeWithOptions(CHECK, [
       { ...this.#request(), wanted },
     ]);
@@ -253,26 +252,12 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     this.learn(minVersions);
   }
 
-  async #take(take: TransitionObservation['take']): Promise<void> {
-    const since = Date.now();
-    const { counts } = this.#state;
-    this.#state.counts = {
-      ...counts,
-      toRestart: Math.max(counts.toRestart - take.length, 0),
-      restarting: counts.restarting + take.length,
-    };
-    await this.begin(
-      take.map((one) => ({ ...one, since })),
-      (vms) => beginTransitionRestarts.executeWithOptions(named('restart', vms), [{ ...this.#restartRequest(), vms }]),
-    );
-  }
-
-  protected keepOutcome({ vm, end, why = '' }: PowerOutcome, held: VmiInProgress | undefined): void {
+  protected keepOutcome({ vm, uid, end, why = '', since, wasDown }: PowerOutcome): void {
     if (end === 'Restarted') this.#state.restarted++;
     if (end !== 'Failed') return;
-    const wasAvailable = held !== undefined && held.wasDown !== true;
+    const wasAvailable = since !== undefined && wasDown !== true;
     if (wasAvailable) this.#state.broken++;
-    this.#fail({ vm, why }, { ...(held === undefined ? {} : { uid: held.uid }), wasAvailable });
+    this.#fail({ vm, why }, { ...(uid === undefined ? {} : { uid }), wasAvailable });
   }
 
   #keepPatched(changes: readonly TypeChanges[], outcomes: readonly Unpatched[]): void {

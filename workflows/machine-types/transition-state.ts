@@ -1,4 +1,4 @@
-import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
+import type { FailedVm } from '../../decisions/machine-types/limit.ts';
 import { NO_COUNTS, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';
 import type { RunState } from '../runs/run.ts';
@@ -22,14 +22,15 @@ export const KEPT = [
  * Plain data: each run hands it to the next. Holds only VMs in flight and failed VMs; everything else is in the
  * cluster.
  */
-export interface TransitionState
-  extends RunState<VmiInProgress>, Pick<TransitionProgress, (typeof KEPT)[number] | 'skipped'> {
+export interface TransitionState extends RunState, Pick<TransitionProgress, (typeof KEPT)[number] | 'skipped'> {
   /** All failed VMs, which are not tried again. */
   failedVms: FailedVm[];
   /** The latest VMs that somebody else changed just before drover could. */
   changed: string[];
   /** Failed restarts of VMs that were ready before: more than `maxFailures` end the transition. */
   broken: number;
+  /** How many calls of the activity that restarts VMs have told what they did. */
+  turn: number;
 }
 
 /** Returns the state of a transition that begins. */
@@ -50,8 +51,8 @@ export const begun = (): TransitionState => ({
   paused: null,
   aborted: null,
   digest: null,
-  notBefore: 0,
-  deferrals: 0,
+  watchedSince: Date.now(),
+  turn: 0,
   startedAt: new Date(Date.now()).toISOString(),
   minVersions: {},
   namespaces: [],

@@ -1,7 +1,7 @@
 import { continueAsNew, log } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
 import type { PowerActivities } from '../../activities/power/power.ts';
-import type { ActedOn, ChangedPower } from '../../activities/power/request.ts';
+import type { ChangedPower } from '../../activities/power/request.ts';
 import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -49,14 +49,7 @@ export interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'fail
   gone: string[];
   /** When a VM was last in progress, or a person asked for something; milliseconds since the epoch. */
   lastProgressAt: number;
-  /** Since when people may look closely: since it began, or was asked for something; milliseconds since the epoch. */
-  watchedSince: number;
 }
-
-/** News is told after a part of the time for which people have waited, and within these limits, in milliseconds. */
-const NEWS_PART = 4;
-const SOONEST_MS = 2_000;
-const LATEST_MS = 30_000;
 
 const acting = () => actingActivities<PowerActivities>();
 
@@ -70,7 +63,7 @@ const acting = () => actingActivities<PowerActivities>();
 export const powerVms = (input: PowerVmsInput): Promise<PowerProgress & { acts: Act[] }> =>
   withControls(() => new PowerRun(input).carryOut());
 
-class PowerRun extends Run<ActedOn, ChangedPower, PowerDoing> {
+class PowerRun extends Run<ChangedPower, PowerDoing> {
   readonly #input: PowerVmsInput;
   readonly #state: PowerState;
   readonly #chosen: number;
@@ -135,17 +128,16 @@ class PowerRun extends Run<ActedOn, ChangedPower, PowerDoing> {
   }
 
   protected override onAsked(): void {
-    Object.assign(this.#state, { lastProgressAt: Date.now(), watchedSince: Date.now(), digest: null });
+    Object.assign(this.#state, { lastProgressAt: Date.now(), digest: null });
     super.onAsked();
   }
 
   protected observe(): Promise<ChangedPower> {
     const input = this.#input;
-    const { inProgress, done, gone, failed, digest, watchedSince, ...state } = this.#state;
+    const { inProgress, done, gone, failed, digest, ...state } = this.#state;
     const doing = `${ACTION_LABELS[input.action].verb} VMs`;
     const names = inProgress.map(({ vm }) => vm);
     const words = names.length === 0 ? doing : `${doing}; wait for ${formatNames(names)}`;
-    const newsMs = Math.min(Math.max((Date.now() - watchedSince) / NEWS_PART, SOONEST_MS), LATEST_MS);
     return acting().changePower.executeWithOptions({ summary: summary(words) }, [
       {
         ...pick(input, ['operation', 'action', 'deadlineMs', 'requestedBy', 'reason']),
@@ -154,19 +146,14 @@ class PowerRun extends Run<ActedOn, ChangedPower, PowerDoing> {
         ended: [...done, ...gone, ...failed.map(({ vm }) => vm)],
         takes: this.mayTouch(),
         failures: failed.filter(({ wasDown }) => !wasDown).length,
-        reportMs: digest === null ? 0 : newsMs,
+        reportMs: this.reportMs(),
         digest,
       },
     ]);
   }
 
-  protected keep({ settled, open, skipped, full, digest, inProgress, lastProgressAt }: ChangedPower): void {
-    const known = new Set(this.#state.inProgress.map(({ vm }) => vm));
-    const others = [...settled, ...inProgress].filter(({ vm }) => !known.has(vm));
-    const since = Math.min(...others.map((one) => one.since ?? Date.now()));
-    const vms = others.map(({ vm }) => vm);
-    if (vms.length > 0) this.journal.begin({ ...this.recorded(), vms, time: new Date(since).toISOString() });
-    Object.assign(this.#state, { open, skipped, full, digest, inProgress, lastProgressAt });
+  protected keep({ open, skipped, full, digest, lastProgressAt }: ChangedPower): void {
+    Object.assign(this.#state, { open, skipped, full, digest, lastProgressAt });
   }
 
   protected keepOutcome({ vm, end, why = '', wasDown }: PowerOutcome): void {
@@ -176,11 +163,6 @@ class PowerRun extends Run<ActedOn, ChangedPower, PowerDoing> {
     if (end !== 'Failed') return;
     noteFailure(this.#state.failed, { vm, why, wasDown: wasDown === true });
     log.warn(`could not ${ACTION_LABELS[action].verb} a VM`, { vm, why });
-  }
-
-  /** The look has acted already. */
-  protected act(): Promise<void> {
-    return Promise.resolve();
   }
 
   protected continueAsNew(): Promise<never> {
@@ -201,8 +183,6 @@ const begun = (): PowerState => ({
   digest: null,
   lastProgressAt: Date.now(),
   watchedSince: Date.now(),
-  notBefore: 0,
-  deferrals: 0,
   minVersions: {},
   namespaces: [],
   acts: [],

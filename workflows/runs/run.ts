@@ -1,7 +1,6 @@
 import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
-import type { ActedOn } from '../../activities/power/request.ts';
+import type { ActedOn, RunChanges } from '../../activities/power/request.ts';
 import type { Act, BegunAct } from '../../decisions/history/act.ts';
-import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { withNamespaces } from '../../decisions/runs/namespaces.ts';
@@ -11,14 +10,12 @@ import { DroverNamespaces, DroverPhase } from '../lib/search-attributes.ts';
 import { RunControls } from './run-controls.ts';
 
 /** What every run hands to the next when its history has grown long: plain data. */
-export interface RunState<Vm extends ActedOn = ActedOn> extends ControlledRun {
-  inProgress: Vm[];
+export interface RunState extends ControlledRun {
+  inProgress: ActedOn[];
   /** Digest of what the last observation reported. */
   digest: string | null;
-  /** No VM is taken before this time, in milliseconds since the epoch. */
-  notBefore: number;
-  /** Turns in a row in which every VM taken had to be given back. */
-  deferrals: number;
+  /** Since when people may look closely: since it began, or was asked for something; milliseconds since the epoch. */
+  watchedSince: number;
   /** Observations are of caches that are at least this new. */
   minVersions: ResourceVersions;
   /** Namespaces in which the run has touched something; null if they are too many to list. */
@@ -26,31 +23,27 @@ export interface RunState<Vm extends ActedOn = ActedOn> extends ControlledRun {
   acts: Act[];
 }
 
-/** What an activity has found in the cluster. */
-interface Observation {
-  /** VMs that were in progress, and are not any more. */
-  settled: PowerOutcome[];
-  /** Whether nothing is left to do, or to wait for. */
-  isOver: boolean;
-  minVersions: ResourceVersions;
-}
+/** News is told after a part of the time for which people have waited, and within these limits, in milliseconds. */
+const NEWS_PART = 4;
+const SOONEST_MS = 2_000;
+const LATEST_MS = 30_000;
 
 /** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
 type Phase<Working extends string> = Working | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 
 /**
- * A run that a person has started, and may pause, resume and abort: it acts on VMs, a few at a time. Each turn waits
- * until there is something to do, records which VMs it takes, and only then acts. `Working`: its phases while it is
+ * A run that a person has started, and may pause, resume and abort. One activity acts on VMs, a few at a time, and
+ * follows them; it returns when there is something to tell, or something else to do. `Working`: its phases while it is
  * neither paused nor over.
  */
-export abstract class Run<Vm extends ActedOn, Found extends Observation, Working extends string> {
+export abstract class Run<Found extends RunChanges, Working extends string> {
   protected readonly controls: RunControls;
   protected phase: Phase<Working>;
   protected readonly journal: Journal;
-  readonly #state: RunState<Vm>;
+  readonly #state: RunState;
 
   constructor(
-    state: RunState<Vm>,
+    state: RunState,
     phase: Working,
     { journal, ...meaning }: { pauses: string; aborts: string; journal: Journal },
   ) {
@@ -69,16 +62,14 @@ export abstract class Run<Vm extends ActedOn, Found extends Observation, Working
   /** Markdown for Temporal's Web UI. */
   protected abstract details(): string;
 
-  /** Waits until there is something to do. Changes nothing. */
+  /** Acts on VMs and follows them, until there is something to tell or to do. */
   protected abstract observe(): Promise<Found>;
 
   /** Keeps what was found, for reports. */
   protected abstract keep(found: Found): void;
 
-  protected abstract act(found: Found): Promise<void>;
-
-  /** Keeps what has become of a VM; `held` is absent if the VM was not in progress. */
-  protected abstract keepOutcome(outcome: PowerOutcome, held: Vm | undefined): void;
+  /** Keeps what has become of a VM. */
+  protected abstract keepOutcome(outcome: PowerOutcome): void;
 
   protected abstract hasFailures(): boolean;
 
@@ -92,7 +83,13 @@ export abstract class Run<Vm extends ActedOn, Found extends Observation, Working
     return false;
   }
 
+  /** What else is to be done. */
+  protected act(_found: Found): Promise<void> {
+    return Promise.resolve();
+  }
+
   protected onAsked(): void {
+    this.#state.watchedSince = Date.now();
     this.showNow();
   }
 
@@ -107,7 +104,7 @@ export abstract class Run<Vm extends ActedOn, Found extends Observation, Working
 
   protected async untilOver(): Promise<void> {
     for (;;) {
-      // Nothing is in flight here. What an abandoned wait has found is found again.
+      // No activity runs here. What an abandoned one has done is noted on the VMs.
       if (workflowInfo().continueAsNewSuggested) {
         this.#state.acts = this.journal.kept;
         await this.continueAsNew();
@@ -115,7 +112,7 @@ export abstract class Run<Vm extends ActedOn, Found extends Observation, Working
       const found = await this.controls.look(() => this.observe());
       if (found === null) continue;
       this.keep(found);
-      this.#end(found.settled, found.minVersions);
+      this.#take(found);
       if (!found.isOver) await this.act(found);
       else if (this.#state.paused === null || this.isEnding() || this.isDone(found)) return;
       else await this.#untilResumed();
@@ -123,26 +120,13 @@ export abstract class Run<Vm extends ActedOn, Found extends Observation, Working
     }
   }
 
-  /** Acts on VMs through `act`. Returns how many VMs `act` gave back untouched. */
-  protected async begin(
-    taken: Vm[],
-    act: (vms: string[]) => Promise<{ outcomes: PowerOutcome[]; minVersions: ResourceVersions }>,
-  ): Promise<number> {
-    const state = this.#state;
-    const vms = taken.map(({ vm }) => vm);
-    this.touch(vms);
-    state.inProgress.push(...taken);
-    this.journal.begin({ ...this.recorded(), vms });
-    this.showNow();
-    const { outcomes, minVersions } = await act(vms);
-    this.#end(outcomes, minVersions);
-    const deferred = outcomes.filter(({ end }) => end === 'Deferred').length;
-    state.deferrals = deferred === taken.length ? state.deferrals + 1 : 0;
-    if (state.deferrals > 0) state.notBefore = Date.now() + backoffMs(state.deferrals);
-    return deferred;
+  /** After how long the activity tells news, in milliseconds. */
+  protected reportMs(): number {
+    const { digest, watchedSince } = this.#state;
+    return digest === null ? 0 : Math.min(Math.max((Date.now() - watchedSince) / NEWS_PART, SOONEST_MS), LATEST_MS);
   }
 
-  /** Notes where the run is about to act: `drover history` reads the histories of no others. */
+  /** Notes where the run acts: `drover history` reads the histories of no others. */
   protected touch(keys: readonly string[]): void {
     const state = this.#state;
     const namespaces = withNamespaces(state.namespaces, keys);
@@ -175,14 +159,19 @@ export abstract class Run<Vm extends ActedOn, Found extends Observation, Working
     return condition(() => state.paused === null || state.aborted !== null || workflowInfo().continueAsNewSuggested);
   }
 
-  #end(outcomes: readonly PowerOutcome[], minVersions: ResourceVersions): void {
-    this.journal.endEach({ action: this.recorded().action }, outcomes);
-    const held = new Map(this.#state.inProgress.map((one) => [one.vm, one]));
-    for (const outcome of outcomes) {
-      this.keepOutcome(outcome, held.get(outcome.vm));
-      held.delete(outcome.vm);
+  /** Takes in which VMs were acted on, and what became of them. */
+  #take({ settled, inProgress, minVersions }: RunChanges): void {
+    const known = new Set(this.#state.inProgress.map(({ vm }) => vm));
+    const begun = [...settled, ...inProgress].filter(({ vm, since }) => since !== undefined && !known.has(vm));
+    const vms = begun.map(({ vm }) => vm);
+    if (vms.length > 0) {
+      this.touch(vms);
+      const time = new Date(Math.min(...begun.map(({ since = Date.now() }) => since))).toISOString();
+      this.journal.begin({ ...this.recorded(), vms, time });
     }
-    this.#state.inProgress = [...held.values()];
+    this.#state.inProgress = inProgress;
+    this.journal.endEach({ action: this.recorded().action }, settled);
+    for (const outcome of settled) this.keepOutcome(outcome);
     this.learn(minVersions);
   }
 }

@@ -209,6 +209,16 @@ test('a cancellation by the workflow brings to its end what is begun, and waits 
   expect((await result).outcomes.map(({ vm, end }) => `${vm} ${end}`).sort()).toEqual(['a left', 'b left']);
 });
 
+test('is not over once its workflow wants something else while VMs wait for room', async () => {
+  const fleet = new Fleet();
+  fleet.most = 0;
+  fleet.givenBack = () => null;
+  const { result, look, env } = run(fleet, ['a']);
+  await until(() => fleet.looks > 0, look);
+  env.cancel('CANCELLED');
+  expect(await result).toMatchObject({ outcomes: [], begun: [], isOver: false });
+});
+
 test('if nothing is on its way and no VM has room, the rest is given back', async () => {
   const fleet = new Fleet();
   fleet.most = 0;

@@ -215,7 +215,6 @@ export const TABLE: Record<ActivityName, Row> = {
   plan: { reads: true },
   planReplicaSet: { reads: true },
   awaitRemoval: { reads: true },
-  awaitTransition: { reads: true },
   preflightTransition: { reads: true },
   checkMachineTypes: { reads: true },
   watchCluster: { reads: true },
@@ -263,7 +262,7 @@ export const TABLE: Record<ActivityName, Row> = {
   },
   patchMachineTypes: { trusts: 'a machine type transition is about the VMs that it was started for' },
   patchPoolTemplates: { trusts: 'a machine type transition is about the pools that it was started for' },
-  beginTransitionRestarts: { trusts: 'a machine type transition is about the VMs that it was started for' },
+  followTransition: { trusts: 'a machine type transition is about the VMs that it was started for' },
   clearMarks: { trusts: 'a machine type transition takes its own labels off' },
 
   deleteVms: {

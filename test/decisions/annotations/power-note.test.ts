@@ -11,16 +11,16 @@ const stopped: VmView = { ...running, runStrategy: 'Halted', hasVmi: false, read
 const begun = { vm: 'shop/vm-1', uid: running.uid, since: 5_000, graceMs: 30_000, wasDown: true as const };
 
 test('a note is read as it was written, and nothing else is taken for one', () => {
-  const note = noteOf('power/default/a', begun, running, aVmi(running));
+  const note = noteOf({ by: 'power/default/a', turn: 2 }, begun, running, aVmi(running));
   expect(powerNoteOf({ [POWER_ANNOTATION]: JSON.stringify(note) })).toEqual(note);
-  const small = noteOf('power/default/a', { vm: 'shop/vm-1', uid: 'u', since: 5_000 }, stopped, undefined);
+  const small = noteOf({ by: 'power/default/a' }, { vm: 'shop/vm-1', uid: 'u', since: 5_000 }, stopped, undefined);
   expect(powerNoteOf({ [POWER_ANNOTATION]: JSON.stringify(small) })).toEqual(small);
   for (const text of ['', 'null', '[]', '{}', '{"by":"a","since":"today","generation":1}', '{"by":"a","since":1}'])
     expect(powerNoteOf({ [POWER_ANNOTATION]: text })).toBeNull();
   expect(powerNoteOf(undefined)).toBeNull();
 });
 
-const noted = (vm: VmView, vmi: VmiView | undefined) => noteOf('power/default/a', begun, vm, vmi);
+const noted = (vm: VmView, vmi: VmiView | undefined) => noteOf({ by: 'power/default/a' }, begun, vm, vmi);
 
 test.each<[string, VmView, Partial<VmView>]>([
   ['has got another spec', stopped, { generation: 5 }],

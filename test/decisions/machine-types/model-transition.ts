@@ -1,15 +1,18 @@
 import { expect } from 'vitest';
 import { namespacedName, RestartBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
-import type { FailedVm, VmiInProgress } from '../../../decisions/machine-types/limit.ts';
+import type { FailedVm } from '../../../decisions/machine-types/limit.ts';
 import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
-import { planTransition, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
+import { planTransition, verificationOf, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
 import { poolTransitionState, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import { faultOf } from '../../../decisions/machine-types/preflight.ts';
 import type { Transition, TransitionResult } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
+import { outcomeOf, type Verification, type VmInProgress } from '../../../decisions/power/outcome.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
 import type { ModelCluster } from './model-cluster.ts';
 
 /** Runs a transition on the model, as its workflow and its activities do. */
@@ -18,7 +21,7 @@ export class ModelTransition {
   readonly transition: Transition;
   readonly #cluster: ModelCluster;
   readonly #others: () => ReadonlySet<string>;
-  inProgress: VmiInProgress[] = [];
+  inProgress: VmInProgress[] = [];
   failed: FailedVm[] = [];
   results: TransitionResult[] = [];
   broken = 0;
@@ -56,9 +59,10 @@ export class ModelTransition {
   /** `luck` says after each action whether the worker survives. If it dies, another worker retries the activity. */
   turn(luck: () => boolean = () => true): void {
     if (this.isOver) return;
+    this.#settle();
     const plan = this.#plan();
-    this.#settle(plan);
-    if (plan.isOver) return this.#end();
+    for (const { vm } of plan.failures) this.failed.push({ vm, wasAvailable: false });
+    if (plan.open === 0 && this.inProgress.length === 0) return this.#end();
     this.#insistently(plan.unmark, luck, (key) => this.#unmark(key));
     if (this.isEnding) return;
     for (const { group, sample } of plan.check) {
@@ -82,19 +86,29 @@ export class ModelTransition {
 
   #plan(): TransitionPlan {
     const { snapshot, now } = this.#cluster;
-    const { rules, inProgress, failed, isEnding, maxRestarts } = this;
+    const { rules, failed, isEnding, maxRestarts } = this;
     const needs = new TransitionNeeds(rules, snapshot);
-    return planTransition(needs, { inProgress, failed, maxRestarts, takes: !isEnding, isEnding, now });
+    const inProgress = this.#names;
+    return planTransition(needs, { inProgress, failed, maxRestarts, takes: !isEnding, isEnding, mayTake, now });
   }
 
   get maxRestarts(): number {
     return Number(this.transition.maxRestarts);
   }
 
-  #settle({ settled }: TransitionPlan): void {
-    for (const { vm, end } of settled) {
-      const held = this.inProgress.find((one) => one.vm === vm);
-      const wasAvailable = held !== undefined && held.wasDown !== true;
+  get #names(): Set<string> {
+    return new Set(this.inProgress.map(({ vm }) => vm));
+  }
+
+  #settle(): void {
+    const { snapshot, now } = this.#cluster;
+    const { deadlineMs } = this.transition;
+    const verify = (vm: VmView, vmi: VmiView): Verification => verificationOf(this.rules, vm, vmi);
+    for (const held of this.inProgress) {
+      const outcome = outcomeOf(held, { action: 'Restart', snapshot, deadlineMs, verify, now });
+      if (outcome === null) continue;
+      const { vm, end } = outcome;
+      const wasAvailable = held.wasDown !== true;
       this.inProgress = this.inProgress.filter((one) => one.vm !== vm);
       if (end === 'Failed') this.failed.push({ vm, wasAvailable });
       if (end === 'Failed' && wasAvailable) this.broken++;
@@ -158,14 +172,14 @@ export class ModelTransition {
     const vm = vms.get(key);
     const held = this.inProgress.find((one) => one.vm === key)!;
     const need = powerNeed('Restart', {
-      target: held.vmi,
+      target: held.vmi!,
       vm,
       vmi: cluster.vmis.get(key),
       owner: vm && snapshot.poolOf(vm),
     });
     if (vm === undefined || need.need === 'nothing' || vm.changingState) return true;
     const needs = new TransitionNeeds(this.rules, snapshot);
-    needs.follow(this);
+    needs.follow({ inProgress: this.#names, failed: this.failed });
     const counted = needs.tally.limited;
     const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
     const budget = new RestartBudget({
@@ -204,5 +218,7 @@ export class ModelTransition {
       expect(owner.vms().filter((vm) => this.#cluster.isDown(namespacedName(vm))).length).toBeLessThanOrEqual(1);
   }
 }
+
+const mayTake = (): boolean => true;
 
 const count = (counts: Map<string, number>, key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);

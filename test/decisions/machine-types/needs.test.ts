@@ -142,7 +142,7 @@ test('what is kept by difference is what a look at all VMs would find, whatever 
             return { vm: nameAt(at), wasAvailable, ...(keepsMark ? { keepsMark } : {}) };
           });
           const touched = {
-            inProgress: held.map((at) => ({ vm: nameAt(at), uid: '', vmi: '', since: 0 })),
+            inProgress: new Set(held.map(nameAt)),
             failed: [...failures, ...(hasPoolFailed ? [{ vm: 'pool shop/web', wasAvailable: false }] : [])],
           };
           watch.needs.follow(touched);

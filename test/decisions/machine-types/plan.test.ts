@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { TransitionRules } from '../../../decisions/machine-types/criteria.ts';
-import type { VmiInProgress } from '../../../decisions/machine-types/limit.ts';
 import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
-import { MAX_TO_CHANGE, planTransition, type TransitionTurn } from '../../../decisions/machine-types/plan.ts';
+import {
+  MAX_TO_CHANGE,
+  planTransition,
+  verificationOf,
+  type TransitionTurn,
+} from '../../../decisions/machine-types/plan.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -35,9 +39,11 @@ interface Scene {
   transition?: Transition;
 }
 
+type Turn = Partial<Omit<TransitionTurn, 'inProgress'>> & { rules?: TransitionRules; inProgress?: string[] };
+
 function plan(
   { vms, vmiFields = [], pool, transition = aTransition() }: Scene,
-  { rules = rulesOf(transition), ...turn }: Partial<TransitionTurn> & { rules?: TransitionRules } = {},
+  { rules = rulesOf(transition), inProgress = [], ...turn }: Turn = {},
 ) {
   const vmis = vms.flatMap((vm, index) =>
     vmiFields[index] === null || !vm.hasVmi
@@ -45,23 +51,17 @@ function plan(
       : [anOldVmi(vm, { machineType: OLD, specMachineType: OLD, ...vmiFields[index] })],
   );
   const snapshot = snapshotOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
-  const rest = { inProgress: [], failed: [], maxRestarts: 1, takes: true, isEnding: false, now: NOW };
-  return planTransition(new TransitionNeeds(rules, snapshot), { ...rest, ...turn });
+  const rest = { failed: [], maxRestarts: 1, takes: true, isEnding: false, mayTake: () => true, now: NOW };
+  const held = new Set(inProgress);
+  return planTransition(new TransitionNeeds(rules, snapshot), { ...rest, inProgress: held, ...turn });
 }
 
 const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>
   Array.from({ length: count }, (_, index) => anOldVm(`vm-${index + 1}`, fields));
-const heldOf = (vm: VmView, fields: Partial<VmiInProgress> = {}): VmiInProgress => ({
-  vm: namespacedName(vm),
-  uid: vm.uid,
-  vmi: 'the last',
-  since: NOW,
-  ...fields,
-});
 
 test('old VMs are patched a few hundred at a time, and all are counted', () => {
-  const { patch, counts, isOver } = plan({ vms: many(MAX_TO_CHANGE + 1) });
-  expect([patch.length, counts.toPatch, isOver]).toEqual([MAX_TO_CHANGE, MAX_TO_CHANGE + 1, false]);
+  const { patch, counts, open } = plan({ vms: many(MAX_TO_CHANGE + 1) });
+  expect([patch.length, counts.toPatch, open]).toEqual([MAX_TO_CHANGE, MAX_TO_CHANGE + 1, MAX_TO_CHANGE + 1]);
 });
 
 test('groups that nobody has looked at wait for a dry run, which is asked for once each', () => {
@@ -70,7 +70,7 @@ test('groups that nobody has looked at wait for a dry run, which is asked for on
     patch: [],
     check: [{ vms: 3, sample: 'shop/vm-1' }],
     counts: { toPatch: 3 },
-    isOver: false,
+    open: 3,
   });
 });
 
@@ -85,7 +85,7 @@ test('each VM counts in one number, by what it needs', () => {
     anOldVm('held', MARKED),
   ];
   const vmiFields = [{}, {}, {}, { machineType: NEW }, {}, {}, { machineType: NEW }, {}];
-  const found = plan({ vms, vmiFields }, { inProgress: [heldOf(vms.at(-1)!, { vmi: `vmi-of-${vms.at(-1)!.uid}` })] });
+  const found = plan({ vms, vmiFields }, { inProgress: ['shop/held'] });
   expect(found.counts).toEqual({
     toPatch: 2,
     toRestart: 1,
@@ -101,7 +101,7 @@ test('each VM counts in one number, by what it needs', () => {
     { why: 'a snapshot of it (nightly) is taken', isExcluded: false, count: 1, vms: ['shop/snapshot'] },
   ]);
   const patient = plan({ vms, vmiFields, transition: aTransition({ restartNow: false }) });
-  expect(patient).toMatchObject({ take: [], counts: { toRestart: 0, waiting: 2 }, isOver: false });
+  expect(patient).toMatchObject({ take: [], counts: { toRestart: 0, waiting: 2 }, open: 5 });
 });
 
 describe('restarts', () => {
@@ -157,7 +157,7 @@ describe('restarts', () => {
       pools: [],
       take: [],
       full: ['the next window opens at 2026-01-02T05:00:00.000Z'],
-      wakeAt: opens,
+      times: [opens],
     });
     expect(plan(context, { now: opens })).toMatchObject({
       pools: ['shop/web'],
@@ -165,50 +165,44 @@ describe('restarts', () => {
       full: [],
     });
     expect(plan({ ...context, vms: many(1) }).full).toEqual(['the next window opens at 2026-01-02T05:00:00.000Z']);
-    expect(plan({ vms: many(1), transition })).toMatchObject({ full: [], wakeAt: null });
+    expect(plan({ vms: many(1), transition })).toMatchObject({ full: [], times: [] });
   });
 });
 
 describe('a VM in progress', () => {
   const vm = anOldVm('vm-1', MARKED);
-  const end = (vmi: Partial<VmiView>, held: Partial<VmiInProgress> = {}, fields: Partial<VmView> = {}) =>
-    plan(
-      { vms: [{ ...vm, ...fields }], vmiFields: [{ uid: 'the next', specMachineType: NEW, ...vmi }] },
-      { inProgress: [heldOf(vm, held)] },
+  const verified = (vmi: Partial<VmiView>, fields: Partial<VmView> = {}) =>
+    verificationOf(
+      rulesOf(aTransition()),
+      { ...vm, ...fields },
+      anOldVmi(vm, { uid: 'the next', specMachineType: NEW, ...vmi }),
     );
 
-  test('is done once another VMI is ready with another type, and loses its mark', () => {
-    expect(end({ machineType: NEW })).toMatchObject({
-      settled: [{ vm: 'shop/vm-1', end: 'Restarted' }],
+  test('counts as such, and against the limit', () => {
+    const vms = [vm, anOldVm('vm-2', MARKED)];
+    expect(plan({ vms }, { inProgress: ['shop/vm-1'] })).toMatchObject({
+      take: [],
+      full: ['1 at a time'],
+      counts: { toRestart: 1, restarting: 1 },
+    });
+    expect(plan({ vms: [] }, { inProgress: ['shop/vm-1'] })).toMatchObject({ counts: { restarting: 0 }, open: 0 });
+  });
+  test('is well with another type, which must be known, and then loses its mark', () => {
+    expect(verified({ machineType: NEW })).toEqual({ is: 'well' });
+    expect(verified({ machineType: null })).toEqual({ is: 'unknown', waitsFor: 'its machine type to be known' });
+    expect(plan({ vms: [vm], vmiFields: [{ specMachineType: NEW, machineType: NEW }] })).toMatchObject({
       unmark: ['shop/vm-1'],
       counts: { done: 1, restarting: 0 },
     });
-    expect(end({ machineType: NEW, ready: false })).toMatchObject({
-      settled: [],
-      unmark: [],
-      counts: { done: 0, restarting: 1 },
-      wakeAt: NOW + 600_000,
-    });
-  });
-  test('is waited for until its type is known', () => {
-    expect(end({ machineType: null })).toMatchObject({ settled: [], counts: { restarting: 1 } });
-    expect(end({ machineType: null }, { since: 0 }).settled).toMatchObject([
-      { end: 'Failed', why: 'not ready in time: it waited for its machine type to be known' },
-    ]);
   });
   test('has failed with an old type, unless somebody wants it so', () => {
-    expect(end({ machineType: OLD })).toMatchObject({
-      settled: [{ end: 'Failed', why: `it came back with ${OLD}` }],
-      take: [],
-      counts: { toRestart: 0 },
-    });
-    expect(end({ machineType: OLD, specMachineType: OLD }, {}, { machineType: OLD })).toMatchObject({
-      settled: [{ end: 'Restarted' }],
-      counts: { excluded: 1 },
-    });
+    expect(verified({ machineType: OLD })).toEqual({ is: 'wrong', why: `it came back with ${OLD}` });
+    expect(verified({ machineType: OLD, specMachineType: OLD }, { machineType: OLD })).toEqual({ is: 'well' });
   });
-  test('is settled if it is deleted', () => {
-    expect(plan({ vms: [] }, { inProgress: [heldOf(vm)] })).toMatchObject({ settled: [{ end: 'Gone' }], isOver: true });
+  test('that may not be restarted at this moment is left, and others take its place', () => {
+    const vms = [vm, anOldVm('vm-2', MARKED)];
+    const { take } = plan({ vms }, { mayTake: ({ name }) => name !== 'vm-1' });
+    expect(take.map((one) => one.vm)).toEqual(['shop/vm-2']);
   });
 });
 
@@ -216,17 +210,17 @@ describe('pools', () => {
   const pool = aTypedPool(OLD, { replicas: 1 });
   test('are changed, and their VMs count as theirs', () => {
     const found = plan({ vms: [aPoolVm(1, pool)], pool });
-    expect(found).toMatchObject({ pools: ['shop/web'], patch: [], counts: { inPools: 1 }, isOver: false });
-    expect(plan({ vms: [], pool })).toMatchObject({ pools: ['shop/web'], isOver: false });
+    expect(found).toMatchObject({ pools: ['shop/web'], patch: [], counts: { inPools: 1 }, open: 2 });
+    expect(plan({ vms: [], pool })).toMatchObject({ pools: ['shop/web'], open: 1 });
   });
   test('are not tried again once they could not be changed, and their VMs are left', () => {
     const failed = [{ vm: 'pool shop/web', wasAvailable: false }];
-    expect(plan({ vms: [], pool }, { failed })).toMatchObject({ pools: [], isOver: true });
+    expect(plan({ vms: [], pool }, { failed })).toMatchObject({ pools: [], open: 0 });
     const skipped = [{ why: 'its pool shop/web could not be changed', isExcluded: true, count: 1 }];
     expect(plan({ vms: [aPoolVm(1, pool)], pool }, { failed })).toMatchObject({
       counts: { excluded: 1, inPools: 0 },
       skipped,
-      isOver: true,
+      open: 0,
     });
     expect(plan({ vms: [], pool }, { failed: [{ vm: 'shop/web', wasAvailable: false }] }).pools).toEqual(['shop/web']);
   });
@@ -241,33 +235,33 @@ describe('pools', () => {
       failures: [{ vm: 'web-1', why: 'not ready', at: '' }],
     };
     const told = { ...changed, status: { ...changed.status!, rollout } };
-    const settled = [{ vm: 'shop/web-1', end: 'Failed', why: 'its pool shop/web could not update it: not ready' }];
-    expect(plan({ vms: [aPoolVm(1, pool)], pool: told })).toMatchObject({ settled });
+    const failures = [{ vm: 'shop/web-1', end: 'Failed', why: 'its pool shop/web could not update it: not ready' }];
+    expect(plan({ vms: [aPoolVm(1, pool)], pool: told })).toMatchObject({ failures });
     expect(
       plan({ vms: [aPoolVm(1, pool)], pool: told }, { failed: [{ vm: 'shop/web-1', wasAvailable: true }] }),
-    ).toMatchObject({ settled: [], isOver: true });
+    ).toMatchObject({ failures: [], open: 0 });
   });
 });
 
 describe('its end', () => {
   test('is there when nothing is left, and no mark', () => {
-    expect(plan({ vms: [anOldVm('new', { machineType: NEW })], vmiFields: [{ machineType: NEW }] }).isOver).toBe(true);
+    expect(plan({ vms: [anOldVm('new', { machineType: NEW })], vmiFields: [{ machineType: NEW }] }).open).toBe(0);
     expect(plan({ vms: [anOldVm('done', MARKED)], vmiFields: [{ machineType: NEW }] })).toMatchObject({
       unmark: ['shop/done'],
-      isOver: false,
+      open: 1,
     });
-    expect(plan({ vms: [anOldVm('exempt', { optedOut: true })] }).isOver).toBe(true);
+    expect(plan({ vms: [anOldVm('exempt', { optedOut: true })] }).open).toBe(0);
     expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unmark: ['shop/back'] });
   });
   test('does not wait for a mark that nobody can take off', () => {
     const context = { vms: [anOldVm('done', MARKED)], vmiFields: [{ machineType: NEW }] };
     expect(plan(context, { failed: [{ vm: 'shop/done', wasAvailable: true }] })).toMatchObject({
       unmark: ['shop/done'],
-      isOver: false,
+      open: 1,
     });
     expect(plan(context, { failed: [{ vm: 'shop/done', wasAvailable: true, keepsMark: true }] })).toMatchObject({
       unmark: [],
-      isOver: true,
+      open: 0,
     });
   });
   test('leaves no mark of a transition that was terminated, and that of no other, nor any out of its scope', () => {
@@ -282,7 +276,7 @@ describe('its end', () => {
     const transition = aTransition({ scope: { namespaces: ['shop'] } });
     expect(plan({ vms: marked, vmiFields, transition })).toMatchObject({
       unmark: ['shop/new', 'shop/exempt'],
-      isOver: false,
+      open: 2,
     });
     const rules = rulesOf(transition, { othersRunning: new Set([OTHER]) });
     expect(plan({ vms: marked, vmiFields, transition }, { rules }).unmark).toEqual([]);
@@ -296,16 +290,13 @@ describe('its end', () => {
   });
   test('comes early on request: nothing more is started, and what is in progress is followed', () => {
     const vms = [...many(1), anOldVm('marked', MARKED)];
-    expect(plan({ vms }, { isEnding: true })).toMatchObject({ patch: [], take: [], check: [], isOver: true });
-    expect(
-      plan({ vms }, { isEnding: true, inProgress: [heldOf(vms[1]!, { vmi: `vmi-of-${vms[1]!.uid}` })] }),
-    ).toMatchObject({ isOver: false });
+    expect(plan({ vms }, { isEnding: true })).toMatchObject({ patch: [], take: [], check: [], open: 0 });
   });
   test('does not come in a pause, in which nothing is begun', () => {
     expect(plan({ vms: [...many(1), anOldVm('marked', MARKED)] }, { takes: false })).toMatchObject({
       patch: [],
       take: [],
-      isOver: false,
+      open: 2,
     });
   });
 });

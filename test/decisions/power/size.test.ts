@@ -56,8 +56,6 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     digest: '0123456789abcdef',
     lastProgressAt: 1_700_000_000_000,
     watchedSince: 1_700_000_000_000,
-    notBefore: 0,
-    deferrals: 0,
     minVersions: { vms: '9'.repeat(20) },
     namespaces: [namespace],
     acts: newestActs(

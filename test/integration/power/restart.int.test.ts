@@ -312,8 +312,6 @@ testOneOf({
       digest: null,
       lastProgressAt: Date.now(),
       watchedSince: Date.now(),
-      notBefore: 0,
-      deferrals: 0,
       minVersions: {},
       namespaces: [],
       acts: [],

@@ -29,7 +29,7 @@ const OF_REQUESTS = 'changeMembers';
 /** Activities that may change VMs that no pool has. */
 const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS, OF_RESTORES];
 /** Activities of machine type transitions, which people start, and which may change VMs of any owner. */
-const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
+const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'followTransition', 'clearMarks'];
 
 /** A VM that has left a pool that is deleted without its VMs, with a mark by which the next pool would delete it. */
 const isUnmarked = (activity: string | null, vm: Stored): boolean =>
@@ -108,7 +108,7 @@ export class RunGuarantees extends Check {
 
   /** Checks that a VM is restarted for its machine type only if its VMI has another one. */
   #checkNeed(vm: Stored & VirtualMachine, vmi: Stored<VirtualMachineInstance>): void {
-    if (activityNow() !== 'beginTransitionRestarts') return;
+    if (activityNow() !== 'followTransition') return;
     const wanted = resolveMachineType(vm.spec.template.spec.domain.machine?.type ?? '', undefined);
     const type = vmi.status?.machine?.type;
     if (type === wanted)
@@ -129,7 +129,7 @@ export class RunGuarantees extends Check {
   #limitOf(run: string): number | undefined {
     const activity = activityNow();
     if (activity === OF_POWER) return (this.#argsOf(run) as PowerVmsInput).atOnce;
-    if (activity === 'beginTransitionRestarts')
+    if (activity === 'followTransition')
       return (this.#argsOf(run) as MachineTypeTransitionInput).transition.maxRestarts as number;
     return undefined;
   }
@@ -210,7 +210,7 @@ export class TransitionGuarantees extends Check {
   #checkRestart(before: Stored | undefined, after: Stored | undefined, call: Call | null): void {
     if (before === undefined || !isByWorker(call) || !isDeletion(before, after)) return;
     const run = runNow();
-    if (activityNow() !== 'beginTransitionRestarts' || run === undefined) return;
+    if (activityNow() !== 'followTransition' || run === undefined) return;
     const { name, uid } = before.metadata;
     const { transition } = this.world.temporal.runs.get(run)!.args[0] as MachineTypeTransitionInput;
     if (!transition.restartNow) this.broken('G4', `${run} restarts ${name}, which it leaves to its owner`);

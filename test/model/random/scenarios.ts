@@ -48,7 +48,7 @@ const anyDelays = (...more: string[]): fc.Arbitrary<Record<string, number>> =>
         'removeVms',
         'changePower',
         'patchMachineTypes',
-        'beginTransitionRestarts',
+        'followTransition',
         'createReplicas',
         'adoptVms',
         'releaseVms',

@@ -134,6 +134,23 @@ export const stories: Stories = {
       await ended(stage, id);
     },
   },
+  'restart resumed though nobody has paused it': {
+    about: '3 VMs, one of which is paused for half a minute; meanwhile somebody asks the run to go on',
+    lone: 3,
+    live: async (stage) => {
+      const { world, log } = stage;
+      log.person('lone-2 is paused');
+      await world.people.pauseVmi('lone-2', true);
+      await world.wait(1_000);
+      const id = begin(stage, 'Restart');
+      await world.wait(20_000);
+      signal(stage, id, 'resume');
+      await world.wait(10_000);
+      log.person('lone-2 goes on');
+      await world.people.pauseVmi('lone-2', false);
+      await ended(stage, id);
+    },
+  },
   'restart of a VM that can not be touched for long': {
     about: '3 VMs, one of which is paused; the run leaves it when it has waited for it',
     lone: 3,

@@ -1,0 +1,139 @@
+import type { FailedVm } from '../../decisions/machine-types/limit.ts';
+import {
+  MAX_TO_CHANGE,
+  planTransition,
+  verificationOf,
+  type TransitionPlan,
+} from '../../decisions/machine-types/plan.ts';
+import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
+import { transitionNeed } from '../../decisions/machine-types/vm-need.ts';
+import type { PowerOutcome, Verification } from '../../decisions/power/outcome.ts';
+import type { TakenVm } from '../../decisions/power/plan.ts';
+import { isTripped } from '../../decisions/power/progress.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { WaveStop } from '../disruption/method.ts';
+import type { RunChanges, RunRequest } from '../power/request.ts';
+import { failedOf, RunMethod, type RunLook } from '../power/run-method.ts';
+import type { VmPowerOptions } from '../power/vm-power.ts';
+import type { TransitionContext, TransitionContexts, TransitionRequest } from './context.ts';
+
+/** How long other work is gathered, in milliseconds, unless enough has come together before. */
+const GATHER_MS = 500;
+
+export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
+  failed: FailedVm[];
+  maxRestarts: number;
+  /** How many more VMs may fail in their restarts. */
+  mayFail: number;
+  /** Whether no more VMs are to be changed or restarted. */
+  isEnding: boolean;
+  /** How many calls have told what they did. */
+  turn: number;
+}
+
+/** What of a plan is told: what the transition has come to, and what else is to be done now. */
+export const TOLD = ['patch', 'pools', 'check', 'unmark', 'counts', 'skipped', 'full'] as const;
+
+export type FollowedTransition = RunChanges & Pick<TransitionPlan, (typeof TOLD)[number]>;
+
+export interface TransitionMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places'> {
+  request: FollowTransitionRequest;
+  contexts: TransitionContexts;
+  context: TransitionContext;
+  onLook?: ((id: string, counts: TransitionCounts) => void) | undefined;
+}
+
+/** Restarts VMs that have another machine type than their VMIs. */
+export class TransitionMethod extends RunMethod<TransitionPlan> {
+  readonly #in: TransitionMethodOptions;
+  #context: TransitionContext;
+  #failed: FailedVm[] = [];
+  #isEnding: boolean;
+  #isFirst = true;
+  /** Since when there is something else to do, in milliseconds since the epoch. */
+  #foundAt: number | null = null;
+
+  constructor(options: TransitionMethodOptions) {
+    const { ref, transition, turn, maxRestarts: atOnce } = options.request;
+    const { deadlineMs, requestedBy, reason } = transition;
+    const note = `Restarted for its new machine type, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
+    super({ ...options, action: 'Restart', by: ref.id, turn, note, deadlineMs, atOnce });
+    this.#in = options;
+    this.#context = options.context;
+    this.#isEnding = options.request.isEnding;
+  }
+
+  /** Whether a change concerns the transition. */
+  get takesIn(): TransitionContext['takesIn'] {
+    return this.#context.takesIn;
+  }
+
+  stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
+    const { isEnding, mayFail } = this.#in.request;
+    const failed = failedOf(outcomes);
+    this.#failed = failed.map(({ vm, uid, wasDown }) => {
+      return { vm, ...(uid !== undefined && { uid }), wasAvailable: wasDown !== true };
+    });
+    this.#isEnding = isEnding || isTripped(failed, mayFail);
+    return this.#isEnding ? { stop: 'stopped', why: 'no further VM may be touched' } : null;
+  }
+
+  protected async plan({ ended, takes, now }: RunLook): Promise<TransitionPlan> {
+    const { request, contexts, onLook } = this.#in;
+    this.#context = await contexts.of(request);
+    const plan = planTransition(this.#context.needs, {
+      inProgress: this.acting,
+      failed: [...request.failed, ...this.#failed],
+      maxRestarts: request.maxRestarts,
+      takes: takes && request.takes,
+      isEnding: this.#isEnding,
+      mayTake: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.whyRefused(vm, now) === null,
+      now,
+    });
+    onLook?.(request.ref.id, plan.counts);
+    return plan;
+  }
+
+  protected told({ counts }: TransitionPlan): unknown {
+    return counts;
+  }
+
+  /** Marks may stay while VMs are restarted, and are cleared with those that come. */
+  protected dueAt({ patch, pools, check, failures, unmark, take }: TransitionPlan, now: number): number {
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    const isBusy = this.acting.size + take.length > 0 && unmark.length < MAX_TO_CHANGE;
+    const isWork = patch.length + pools.length + check.length + failures.length + (isBusy ? 0 : unmark.length) > 0;
+    this.#foundAt = isWork ? (this.#foundAt ?? now) : null;
+    if (this.#foundAt === null) return Infinity;
+    // What the first look finds is left over from the turn before: there is nothing to gather.
+    const isEnough = Math.max(patch.length, unmark.length) >= MAX_TO_CHANGE || pools.length + check.length > 0;
+    return isEnough || (isFirst && patch.length > 0) ? now : this.#foundAt + GATHER_MS;
+  }
+
+  protected times({ times }: TransitionPlan): readonly number[] {
+    return times;
+  }
+
+  protected noted(): Iterable<string> {
+    return this.#context.needs.noted(this.#in.request.turn);
+  }
+
+  protected counted(): Iterable<string> {
+    return this.#context.needs.tally.limited;
+  }
+
+  protected targetOf({ vmi = '' }: TakenVm): string {
+    return vmi;
+  }
+
+  protected whyNotAnyMore(vm: VmView, live: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {
+    const isMeant = transitionNeed(this.#context.rules, vm, live).need === 'restart';
+    return isMeant ? this.whyNoRoom(vm, live.vmiOf(vm)) : 'its machine type has changed since';
+  }
+
+  protected override verify(vm: VmView, live: VmiView): Verification {
+    return verificationOf(this.#context.rules, vm, live);
+  }
+}

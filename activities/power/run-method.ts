@@ -1,0 +1,203 @@
+import { RestartBudget, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import {
+  deadlineOf,
+  outcomeOf,
+  type PowerOutcome,
+  type Verification,
+  type VmInProgress,
+} from '../../decisions/power/outcome.ts';
+import type { TakenVm } from '../../decisions/power/plan.ts';
+import type { Skipped } from '../../decisions/runs/skipped.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import { NoPlace } from '../disruption-budget/in-place.ts';
+import type { Aside, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
+import { isAskedToEnd } from '../lib/attempt.ts';
+import { digestOf } from '../lib/digest.ts';
+import type { RunRequest } from './request.ts';
+import { snapshotOfVms, VmPower, type PowerVm, type VmPowerOptions } from './vm-power.ts';
+
+export interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
+  request: RunRequest;
+  /** How long a VM may take, in milliseconds. */
+  deadlineMs: number;
+  /** Of a restart, how many of the VMs that count may be not ready at once. */
+  atOnce: number;
+}
+
+/** What a look has found, beside VMs that are acted on, on their way, or have an outcome. */
+export interface RunPlan {
+  take: TakenVm[];
+  /** How many VMs something is still to be done to, or waited for. */
+  open: number;
+  skipped: Skipped[];
+  /** What those that wait are waiting for. */
+  full: string[];
+}
+
+export interface RunLook {
+  ended: ReadonlySet<string>;
+  /** Whether further VMs may be taken. */
+  takes: boolean;
+  now: number;
+}
+
+export const failedOf = (outcomes: readonly PowerOutcome[]): PowerOutcome[] =>
+  outcomes.filter(({ end }) => end === 'Failed');
+
+/** What a run that people have started does to VMs, and how it follows them, whatever it is that chooses them. */
+export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMethod<PowerVm, PowerOutcome, VmInProgress> {
+  protected readonly snapshot: VmsSnapshot;
+  /** VMs that are acted on, or on their way, by `namespace/name`. */
+  protected acting = new Set<string>();
+  protected readonly power: VmPower;
+  readonly #in: RunMethodOptions;
+  readonly #beganAt = Date.now();
+  /** What the API server fails with. */
+  #trouble: string | null = null;
+  #found: { plan: Plan; digest: string } | undefined;
+
+  constructor(options: RunMethodOptions) {
+    this.#in = options;
+    this.snapshot = snapshotOfVms(options.cache);
+    this.power = new VmPower({ ...options, whyNotAnyMore: (vm, live) => this.whyNotAnyMore(vm, live) });
+  }
+
+  abstract stop(outcomes: readonly PowerOutcome[]): WaveStop | null;
+
+  protected abstract plan(look: RunLook): Plan | Promise<Plan>;
+
+  /** What of the plan others are to be told, beside what it skips and waits for. */
+  protected abstract told(plan: Plan): unknown;
+
+  /** When others must learn of what was found, though no VM has an outcome; milliseconds since the epoch. */
+  protected abstract dueAt(plan: Plan, now: number): number;
+
+  /** When a look would find something else, in milliseconds since the epoch. */
+  protected abstract times(plan: Plan): readonly number[];
+
+  /** VMs on which this run may have noted that it acts, and of which nothing was told yet. */
+  protected abstract noted(): Iterable<string>;
+
+  /** VMs that count against the limit of a restart. */
+  protected abstract counted(): Iterable<string>;
+
+  /** The UID that a VM was chosen by. */
+  protected abstract targetOf(taken: TakenVm): string;
+
+  /** As `VmPowerOptions` has it. */
+  protected abstract whyNotAnyMore(...of: Parameters<VmPowerOptions['whyNotAnyMore']>): string | null;
+
+  /** Judges a VMI that is ready after its restart. */
+  protected verify(_vm: VmView, _live: VmiView): Verification {
+    return { is: 'well' };
+  }
+
+  /** What a cache must have reached to show what was done. */
+  get minVersions(): ResourceVersions {
+    return this.power.minVersions;
+  }
+
+  /** What the last look has found. */
+  get found(): { plan: Plan; digest: string } {
+    return this.#found!;
+  }
+
+  /** Those that an earlier call has returned as in progress. */
+  get begun(): { held: PowerVm; begun: VmInProgress }[] {
+    return this.#in.request.inProgress.map(({ vm, since }) => {
+      const begun = { ...this.power.begunWith(vm, this.snapshot.vmOf(vm), since), since };
+      return { held: this.#heldOf(begun), begun };
+    });
+  }
+
+  /** Those that this run has acted on, and not told of: with an attempt that was lost. */
+  leftOver(isKnown: (key: string) => boolean): PowerVm[] {
+    return [...this.noted()].flatMap((key) => {
+      const vm = isKnown(key) ? undefined : this.snapshot.vmOf(key);
+      if (vm === undefined || !this.power.hasActedOn(vm, this.snapshot.vmiOf(vm))) return [];
+      return [this.#heldOf(this.power.begunWith(key, vm, this.#beganAt))];
+    });
+  }
+
+  async turn({ busy, ended, takes }: WaveProgress, now: number): Promise<Turn<PowerVm>> {
+    const leftOver = this.leftOver((key) => busy.has(key) || ended.has(key));
+    this.acting = new Set([...busy, ...leftOver.map(({ name }) => name)]);
+    const plan = await this.plan({ ended, takes, now });
+    const full = [...plan.full, ...(this.#trouble === null ? [] : [this.#trouble])];
+    const digest = digestOf([this.told(plan), plan.skipped, full]);
+    this.#found = { plan: { ...plan, full }, digest };
+    const { request } = this.#in;
+    const newsAt = digest === request.digest ? Infinity : this.#beganAt + request.reportMs;
+    return {
+      next: [...leftOver, ...plan.take.map((taken) => this.#heldOf(taken))],
+      waiting: [],
+      open: plan.open + leftOver.length,
+      whyNot: full.join(', '),
+      dueAt: Math.min(this.dueAt(plan, now), newsAt),
+      times: [...this.times(plan), ...this.power.times],
+    };
+  }
+
+  begin({ name, taken }: PowerVm, now: number, isNew: boolean): VmInProgress {
+    this.acting.add(name);
+    return isNew ? { ...taken, since: now } : this.power.begunWith(name, this.snapshot.vmOf(name), now);
+  }
+
+  async take(held: PowerVm, begun: VmInProgress, aside: Aside): Promise<PowerOutcome | NoPlace | null> {
+    if (await isAskedToEnd()) return new NoPlace('somebody has asked for something else');
+    try {
+      const outcome = await this.power.take(held, begun);
+      this.#trouble = null;
+      // Whoever follows it must have seen what was done.
+      if (outcome === null) await aside(this.#in.cache.catchUp(this.minVersions));
+      return outcome === null || outcome instanceof NoPlace ? outcome : withUid(outcome, begun);
+    } catch (error) {
+      this.#trouble = `the API server fails: ${(error as Error).message}`;
+      throw error;
+    }
+  }
+
+  follow(_held: PowerVm, begun: VmInProgress, now: number): Promise<Followed<PowerOutcome>> {
+    const { action, deadlineMs } = this.#in;
+    const verify = (vm: VmView, live: VmiView): Verification => this.verify(vm, live);
+    const input = { action, snapshot: this.snapshot, deadlineMs, verify, now };
+    const outcome = outcomeOf(begun, input);
+    return Promise.resolve({
+      outcome: outcome && withUid(outcome, begun),
+      isLate: outcome?.end === 'Failed',
+      times: [deadlineOf(begun, input)],
+    });
+  }
+
+  /** What is not waited for stays to be done, or in progress. */
+  givenBack(): null {
+    return null;
+  }
+
+  isNews({ end }: PowerOutcome): boolean {
+    return end === 'Failed';
+  }
+
+  /**
+   * Returns why a restart would go beyond the run's own limit. The VM itself counts as it is now: it may have come up
+   * since it was cached.
+   */
+  protected whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
+    const { action, atOnce: maxUnavailable } = this.#in;
+    if (action !== 'Restart') return null;
+    const { vmOf, vmiOf } = this.snapshot;
+    const snapshot: VmsSnapshot = { vmOf, vmiOf: (one) => (one === vm ? vmi : vmiOf(one)), poolOf: () => undefined };
+    const inProgress = this.acting;
+    const counted = this.counted();
+    return new RestartBudget({ counted, snapshot, inProgress, maxUnavailable, now: Date.now() }).whyNot(vm);
+  }
+
+  #heldOf(taken: TakenVm): PowerVm {
+    return { name: taken.vm, target: this.targetOf(taken), taken };
+  }
+}
+
+const withUid = (outcome: PowerOutcome, { uid }: VmInProgress): PowerOutcome =>
+  outcome.end === 'Failed' ? { ...outcome, uid } : outcome;

@@ -2,10 +2,10 @@ import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
-import { followOwners } from '../cli/follow-owners.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/objects.ts';
 import { note, plain, print, shortDuration } from '../cli/output.ts';
+import { followOwners, inTime } from '../cli/wait.ts';
 import { missingReferences } from './missing-references.ts';
 import { readyStateOf, type ReadyState } from './ready-state.ts';
 
@@ -40,15 +40,14 @@ const failuresOf = (reason: unknown): unknown[] => (reason instanceof AggregateE
 async function untilGroupIsThere(kube: KubeClient, { kind, owners }: Group, timeoutMs: number): Promise<void> {
   const told = new ProgressNotes(kind);
   let now = owners;
-  const signal = timeoutMs === 0 ? undefined : AbortSignal.timeout(timeoutMs);
   const remarks = setInterval(() => void told.remark(kube, now), REMARK_MS);
   try {
-    await followOwners({ kube, kind, owners, signal }, (newer) => {
-      now = newer;
-      return told.take(newer).every(({ state }) => state !== 'going');
-    });
-  } catch (error) {
-    if (signal?.aborted !== true) throw error;
+    await inTime(timeoutMs, (signal) =>
+      followOwners({ kube, kind, owners, signal }, (newer) => {
+        now = newer;
+        return told.take(newer).every(({ state }) => state !== 'going');
+      }),
+    );
   } finally {
     clearInterval(remarks);
   }

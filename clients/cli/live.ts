@@ -139,7 +139,7 @@ export class Board<View> {
   }
 
   /** Leaves what was shown last. */
-  async end(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#redraw);
     this.#live?.end();
     await this.#printing;

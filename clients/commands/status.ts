@@ -62,7 +62,7 @@ async function status(session: Session, { kind, names }: Targets<OwnerKind>, opt
     return printItems(data, output, { isOne: names.length === 1 });
   }
   const { StatusWatch } = await import('../owners/status-watch.ts');
-  const watch = new StatusWatch({
+  await using _drawn = await new StatusWatch({
     session,
     kind,
     namespace,
@@ -70,8 +70,6 @@ async function status(session: Session, { kind, names }: Targets<OwnerKind>, opt
     selector,
     withProgress: await session.knowsTemporal(),
     isLive: options.watch === true,
-  });
-  await watch.start();
+  }).start();
   if (options.watch === true) await new Promise(() => {});
-  await watch.stop();
 }

@@ -11,6 +11,7 @@ import { planOf } from '../apply/plan.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { note, paint, print } from '../cli/output.ts';
+import { inTime } from '../cli/wait.ts';
 import { prepare } from '../dev/prepare.ts';
 import { workflowUrl } from '../owners/progress.ts';
 import { StatusWatch } from '../owners/status-watch.ts';
@@ -113,8 +114,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
 
 /** Shows the pool as it changes until it is as its spec says. */
 async function untilSettled(session: Session, signal: AbortSignal): Promise<void> {
-  const timeout = AbortSignal.timeout(STAGE_TIMEOUT_MS);
-  const watch = await new StatusWatch({
+  await using watch = await new StatusWatch({
     session,
     kind: Pools,
     namespace: NAMESPACE,
@@ -122,14 +122,10 @@ async function untilSettled(session: Session, signal: AbortSignal): Promise<void
     withProgress: true,
     isLive: true,
   }).start();
-  try {
-    await watch.until(settled, AbortSignal.any([signal, timeout]));
-  } catch (error) {
-    if (!timeout.aborted) throw error;
-    throw new Failure(`pool ${POOL} is not as its spec says after ${STAGE_TIMEOUT_MS / 1000} s`, { cause: error });
-  } finally {
-    await watch.stop();
-  }
+  const isSettled = await inTime(STAGE_TIMEOUT_MS, (timeout) =>
+    watch.until(settled, AbortSignal.any([signal, timeout!])),
+  );
+  if (!isSettled) throw new Failure(`pool ${POOL} is not as its spec says after ${STAGE_TIMEOUT_MS / 1000} s`);
 }
 
 async function printHints(session: Session, stack: Stack): Promise<void> {

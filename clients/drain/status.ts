@@ -24,16 +24,12 @@ export async function printNode(kube: KubeClient, node: string, output?: DataFor
 
 /** Shows it as it changes, until no VMI is left. */
 export async function followNode(kube: KubeClient, node: string): Promise<void> {
-  const board = new Board<NodeView>('node', { blockOf });
-  try {
-    for (;;) {
-      const view = await viewOf(kube, node);
-      board.show([view]);
-      if (view.items.length === 0) return;
-      await sleep(LOOK_MS);
-    }
-  } finally {
-    await board.end();
+  await using board = new Board<NodeView>('node', { blockOf });
+  for (;;) {
+    const view = await viewOf(kube, node);
+    board.show([view]);
+    if (view.items.length === 0) return;
+    await sleep(LOOK_MS);
   }
 }
 

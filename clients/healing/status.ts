@@ -1,11 +1,11 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { DataFormat } from '../cli/data.ts';
-import { followOwners } from '../cli/follow-owners.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
 import type { Pool } from '../cli/objects.ts';
 import { paint, plain } from '../cli/output.ts';
+import { followOwners } from '../cli/wait.ts';
 import { healLines } from './lines.ts';
 import { healView, type HealView } from './view.ts';
 
@@ -15,15 +15,11 @@ export const printHealing = (pools: Stored<Pool>[], output?: DataFormat): Promis
 
 /** Shows healing as it changes, until the command is interrupted. Throws `Failure` if a pool is deleted. */
 export async function followHealing(kube: KubeClient, pools: Stored<Pool>[]): Promise<void> {
-  const board = new Board('pool', { blockOf });
-  try {
-    await followOwners({ kube, kind: Pools, owners: pools }, (now) => {
-      board.show(now.map(healView));
-      return false;
-    });
-  } finally {
-    await board.end();
-  }
+  await using board = new Board('pool', { blockOf });
+  await followOwners({ kube, kind: Pools, owners: pools }, (now) => {
+    board.show(now.map(healView));
+    return false;
+  });
 }
 
 function blockOf(view: HealView, now: number): string[] {

@@ -16,18 +16,7 @@ export async function followOperations(kube: KubeClient, operations: StoredOpera
   process.prependOnceListener('SIGINT', () => {
     for (const { metadata } of operations) note(`\n${formatGoesOn(metadata)}`);
   });
-  const board = new Board<StoredOperation>('operation', { blockOf: linesOf });
-  let current = operations;
-  try {
-    for (;;) {
-      current = await Promise.all(current.map((operation) => readAgain(kube, operation)));
-      board.show(current);
-      if (current.every(isOver)) break;
-      await sleep(LOOK_MS);
-    }
-  } finally {
-    await board.end();
-  }
+  const current = await untilOver(kube, operations);
   const missing = current.flatMap((operation) => {
     const outline = outlineOf(operation);
     print(outline.end);
@@ -39,6 +28,15 @@ export async function followOperations(kube: KubeClient, operations: StoredOpera
   const failed = current.filter(({ status }) => status?.conditions?.some(({ type }) => type === 'Failed') === true);
   if (failed.length > 0)
     throw new AggregateError(failed.map((one) => new Failure(`${nameOf(one)}: ${outlineOf(one).end}`)));
+}
+
+async function untilOver(kube: KubeClient, operations: StoredOperation[]): Promise<StoredOperation[]> {
+  await using board = new Board<StoredOperation>('operation', { blockOf: linesOf });
+  for (let current = operations; ; await sleep(LOOK_MS)) {
+    current = await Promise.all(current.map((operation) => readAgain(kube, operation)));
+    board.show(current);
+    if (current.every(isOver)) return current;
+  }
 }
 
 const formatGoesOn = ({ namespace, name }: StoredOperation['metadata']): string =>

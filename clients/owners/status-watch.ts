@@ -3,6 +3,7 @@ import type { OwnerKind } from '../cli/kinds.ts';
 import { Live } from '../cli/live.ts';
 import { isPool } from '../cli/objects.ts';
 import { paint, plain } from '../cli/output.ts';
+import { Wait } from '../cli/wait.ts';
 import { KnownRevisions } from '../rollout/known-revisions.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
@@ -41,7 +42,7 @@ export class StatusWatch {
   readonly #progress = new Map<string, Progress>();
   /** UIDs of the objects whose workflow is to be asked again. */
   readonly #affected = new Set<string>();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Wait>();
   #fleet: OwnerWatch | undefined;
   #revisions: KnownRevisions | undefined;
   #broken: { at: number; message: string } | undefined;
@@ -58,7 +59,7 @@ export class StatusWatch {
     this.#revisions = new KnownRevisions(kube);
     const onChange = (ownerUid: string): void => {
       this.#affected.add(ownerUid);
-      for (const look of this.#waiting) look();
+      for (const wait of this.#waiting) wait.look();
     };
     const onError = ({ message }: Error): void => {
       this.#broken = { at: Date.now(), message };
@@ -73,29 +74,14 @@ export class StatusWatch {
   }
 
   /** Resolves once `holds` is true for the current objects. Throws what `holds` throws, and the signal's reason. */
-  async until(holds: (fleet: OwnerWatch) => boolean, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const done = Promise.withResolvers<void>();
-    const look = (): void => {
-      try {
-        if (holds(this.#fleet!)) done.resolve();
-      } catch (error) {
-        done.reject(error);
-      }
-    };
-    const abort = (): void => done.reject(signal.reason as Error);
-    signal.addEventListener('abort', abort);
-    this.#waiting.add(look);
-    try {
-      look();
-      await done.promise;
-    } finally {
-      signal.removeEventListener('abort', abort);
-      this.#waiting.delete(look);
-    }
+  until(holds: (fleet: OwnerWatch) => boolean, signal: AbortSignal): Promise<void> {
+    const wait = new Wait(() => holds(this.#fleet!));
+    this.#waiting.add(wait);
+    wait.look();
+    return wait.end(signal).finally(() => this.#waiting.delete(wait));
   }
 
-  async stop(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#timers.forEach(clearInterval);
     this.draw();
     this.#live.end();

@@ -2,9 +2,9 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
-import { watchUntil } from '../cli/follow-owners.ts';
 import { countOf } from '../cli/kinds.ts';
 import { note } from '../cli/output.ts';
+import { inTime, watchUntil } from '../cli/wait.ts';
 import type { GoingOwner } from './delete.ts';
 
 const REMARK_MS = 2_000;
@@ -34,18 +34,15 @@ async function waitForAll(kube: KubeClient, going: readonly GoingOwner[], timeou
     const counts = Map.groupBy(members.values(), (owner) => owner);
     for (const { name, uid } of left) note(`${kind.noun} ${name}: ${countOf(kind, counts.get(uid)?.length ?? 0)} left`);
   }, REMARK_MS);
-  const signal = timeoutMs > 0 ? AbortSignal.timeout(timeoutMs) : undefined;
   try {
-    await watchUntil({ kube, resource: kind.resource, namespace, signal }, (present) => {
-      left = going.filter(({ uid }) => present.has(uid));
-      return left.length === 0;
-    });
-  } catch (error) {
-    if (signal?.aborted !== true) throw error;
+    const isGone = await inTime(timeoutMs, (signal) =>
+      watchUntil({ kube, resource: kind.resource, namespace, signal }, (present) => {
+        left = going.filter(({ uid }) => present.has(uid));
+        return left.length === 0;
+      }),
+    );
     const names = left.map(({ name }) => `${kind.noun} ${name}`).join(', ');
-    throw new Failure(`still there after ${timeoutMs / 1000} s: ${names}; drover goes on taking it down`, {
-      cause: error,
-    });
+    if (!isGone) throw new Failure(`still there after ${timeoutMs / 1000} s: ${names}; drover goes on taking it down`);
   } finally {
     clearInterval(remarks);
     await members.stop();

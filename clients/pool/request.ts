@@ -7,11 +7,11 @@ import { answerTo, digestOf, requestText, type RequestNames } from '../../decisi
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
-import { followOwners } from '../cli/follow-owners.ts';
 import { Pools } from '../cli/kinds.ts';
 import type { Pool } from '../cli/objects.ts';
 import { ageOf } from '../cli/output.ts';
 import type { DryRun } from '../cli/values.ts';
+import { followOwners, inTime } from '../cli/wait.ts';
 import { userOf } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 
@@ -162,17 +162,14 @@ async function follow(
   isEnough: (now: Stored<Pool>) => boolean,
   late: (last: Stored<Pool>) => string,
 ): Promise<Stored<Pool>> {
-  const timeout = AbortSignal.timeout(ms);
   let last = pool;
-  try {
-    await followOwners({ kube, kind: Pools, owners: [pool], signal: timeout }, ([now]) => {
+  const isInTime = await inTime(ms, (signal) =>
+    followOwners({ kube, kind: Pools, owners: [pool], signal }, ([now]) => {
       last = now!;
       return isEnough(last);
-    });
-  } catch (error) {
-    if (timeout.aborted) throw new Failure(late(last), { cause: error });
-    throw error;
-  }
+    }),
+  );
+  if (!isInTime) throw new Failure(late(last));
   return last;
 }
 

@@ -2,11 +2,11 @@ import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { DataFormat } from '../cli/data.ts';
 import { Failure } from '../cli/failure.ts';
-import { followOwners } from '../cli/follow-owners.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
 import type { Pool } from '../cli/objects.ts';
 import { paint, plain, shortDuration, bar } from '../cli/output.ts';
+import { followOwners, inTime } from '../cli/wait.ts';
 import { KnownRevisions } from './known-revisions.ts';
 import { rolloutLines } from './lines.ts';
 import { knownRevisions } from './revisions.ts';
@@ -29,29 +29,20 @@ export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], op
   const { output, timeoutMs = 0 } = options;
   const revisions = new KnownRevisions(kube);
   await Promise.all(pools.map((pool) => revisions.learn(pool)));
-  const board = new Board<RolloutView>('pool', { output, blockOf });
-  const signal = timeoutMs === 0 ? undefined : AbortSignal.timeout(timeoutMs);
+  await using board = new Board<RolloutView>('pool', { output, blockOf });
   let newest = pools;
   const views = (): RolloutView[] => newest.map((pool) => rolloutView(pool, revisions.of(pool)));
   const show = (): void => board.show(views());
-  try {
-    await followOwners({ kube, kind: Pools, owners: pools, signal }, (now) => {
+  const isInTime = await inTime(timeoutMs, (signal) =>
+    followOwners({ kube, kind: Pools, owners: pools, signal }, (now) => {
       newest = now;
       for (const pool of now) void revisions.catchUp(pool).then((shouldReport) => shouldReport && show());
       show();
       return views().every(({ end }) => end !== null);
-    });
-  } catch (error) {
-    if (signal?.aborted !== true) throw error;
-    const open = views().filter(({ end }) => end === null);
-    throw new AggregateError(
-      open.map((view) => new Failure(formatStill(view, timeoutMs))),
-      'time is over',
-      { cause: error },
-    );
-  } finally {
-    await board.end();
-  }
+    }),
+  );
+  const open = views().filter(({ end }) => end === null);
+  if (!isInTime) throw new AggregateError(open.map((view) => new Failure(formatStill(view, timeoutMs))));
   const failed = views().filter(({ end }) => end !== 'Complete');
   if (failed.length > 0) throw new AggregateError(failed.map((view) => new Failure(formatEnd(view))));
 }

@@ -46,8 +46,7 @@ export async function followRun<P extends RunProgress, Listed extends object>(
 ): Promise<void> {
   const { workflowId: id } = handle;
   process.prependOnceListener('SIGINT', () => note(`\n${id} goes on: ${commandsOf(kind, id)}`));
-  const board = new Board('run', shownAs(kind, handle));
-  const end = await watch(session, kind, handle, board, until);
+  const end = await watch(session, kind, handle, until);
   const outline = kind.outlineOf(end);
   print(outline.end);
   for (const line of [...exclusions(end), ...remarks(end)]) note(line);
@@ -61,11 +60,11 @@ export const commandsOf = ({ command }: { command: string }, id: string): string
 
 async function watch<P extends RunProgress, Listed extends object>(
   session: Session,
-  { query }: RunKind<P, Listed>,
+  kind: RunKind<P, Listed>,
   handle: WorkflowHandle,
-  board: Board<RunStatus<P>>,
   until: (progress: P) => boolean,
 ): Promise<P> {
+  await using board = new Board('run', shownAs(kind, handle));
   const over = new AbortController();
   const seen = new AbortController();
   const show = (progress: P, recentErrors: string[] = []): void =>
@@ -78,7 +77,7 @@ async function watch<P extends RunProgress, Listed extends object>(
     while (!over.signal.aborted) {
       try {
         const [progress, errors] = await Promise.all([
-          askProgress(session, handle, query),
+          askProgress(session, handle, kind.query),
           recentErrorsOf(session, handle),
         ]);
         show(progress, errors);
@@ -97,6 +96,5 @@ async function watch<P extends RunProgress, Listed extends object>(
     return end;
   } finally {
     seen.abort();
-    await board.end();
   }
 }

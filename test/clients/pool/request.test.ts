@@ -70,7 +70,8 @@ interface Patch {
   metadata: { resourceVersion: string; annotations: Record<string, string> };
 }
 
-vi.mock('../../../clients/cli/follow-owners.ts', () => ({
+vi.mock('../../../clients/cli/wait.ts', async (importOriginal) => ({
+  ...(await importOriginal<object>()),
   followOwners: async (
     { owners, signal }: { owners: Stored<Pool>[]; signal: AbortSignal },
     look: (owners: Stored<Pool>[]) => boolean,

@@ -16,6 +16,55 @@ export interface Watched {
   signal?: AbortSignal | undefined;
 }
 
+/** Waits until a look at something finds what is waited for. */
+export class Wait {
+  readonly #done = Promise.withResolvers<void>();
+  readonly #isOver: () => boolean;
+
+  constructor(isOver: () => boolean) {
+    this.#isOver = isOver;
+  }
+
+  /** To be called whenever something has changed. */
+  readonly look = (): void => {
+    try {
+      if (this.#isOver()) this.#done.resolve();
+    } catch (error) {
+      this.#done.reject(error);
+    }
+  };
+
+  fail(error: unknown): void {
+    this.#done.reject(error);
+  }
+
+  /** Resolves once a look has found it. Throws what a look throws, and the signal's reason. */
+  async end(signal?: AbortSignal): Promise<void> {
+    const abort = (): void => this.fail(signal?.reason);
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener('abort', abort);
+    return this.#done.promise.finally(() => signal?.removeEventListener('abort', abort));
+  }
+}
+
+/**
+ * Runs a wait that ends when it is aborted after this long, in milliseconds; 0: never. Resolves to false if it was too
+ * late.
+ */
+export async function inTime(
+  timeoutMs: number,
+  wait: (signal: AbortSignal | undefined) => Promise<void>,
+): Promise<boolean> {
+  const signal = timeoutMs === 0 ? undefined : AbortSignal.timeout(timeoutMs);
+  try {
+    await wait(signal);
+    return true;
+  } catch (error) {
+    if (signal?.aborted === true) return false;
+    throw error;
+  }
+}
+
 /**
  * Calls `look` with all objects of a kind in a namespace, by UID, and again after each change, until it returns true.
  * Throws what `look` throws, and what keeps it from reading them at all; a watch that breaks later is started again.
@@ -24,38 +73,28 @@ export async function watchUntil<T extends Stored>(
   { kube: client, resource, namespace, signal }: Watched,
   look: (present: ReadonlyMap<string, T>) => boolean,
 ): Promise<void> {
-  signal?.throwIfAborted();
-  const done = Promise.withResolvers<void>();
   let isReady = false;
-  const attempt = (): void => {
-    if (!isReady) return;
-    try {
-      if (look(new Map([...watch.values()].map((object) => [object.metadata.uid, object])))) done.resolve();
-    } catch (error) {
-      done.reject(error);
-    }
-  };
+  const wait = new Wait(
+    () => isReady && look(new Map([...watch.values()].map((object) => [object.metadata.uid, object]))),
+  );
   const watch = new ListWatch<T, T>({
     client,
     resource,
     namespace,
     view: (object) => object,
-    onChange: attempt,
-    onError: (error) => (isReady ? noteBrokenWatch(error) : done.reject(aboutKind(resource, error))),
+    onChange: wait.look,
+    onError: (error) => (isReady ? noteBrokenWatch(error) : wait.fail(aboutKind(resource, error))),
   });
-  const abort = (): void => done.reject(signal?.reason as Error);
-  signal?.addEventListener('abort', abort);
   try {
     void watch
       .start()
       .ready()
       .then(() => {
         isReady = true;
-        attempt();
+        wait.look();
       });
-    await done.promise;
+    await wait.end(signal);
   } finally {
-    signal?.removeEventListener('abort', abort);
     await watch.stop();
   }
 }

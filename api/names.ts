@@ -130,6 +130,9 @@ export const MACHINE_TYPE_TRANSITION_ANNOTATION = `${GROUP}/machine-type-transit
  */
 export const POWER_ANNOTATION = `${GROUP}/power`;
 
+/** On a VM of any owner: what `drover change apply` has changed, and what was there before, in JSON (`ChangeNote`). */
+export const CHANGES_ANNOTATION = `${GROUP}/changes`;
+
 /** KubeVirt's own, on the VMs of its pools and on their VMIs: the ControllerRevision that they were made from. */
 export const KUBEVIRT_REVISION_LABEL = 'kubevirt.io/vm-pool-revision-name';
 /** KubeVirt's own, on its pools and on their VMs. */

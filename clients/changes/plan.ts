@@ -21,7 +21,7 @@ const MOST_ASKED = 100;
 /** How many of them at once. */
 const AT_ONCE = 8;
 
-type Vm = VmWithVmi['vm'];
+export type Vm = VmWithVmi['vm'];
 
 /** What KubeVirt says of the change of a group, by one of its VMs. */
 export type Verdict =
@@ -66,9 +66,9 @@ export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], pa
   return { patch, groups: asked, ...rest };
 }
 
-const nameOf = ({ metadata }: Vm): string => `${metadata.namespace}/${metadata.name}`;
+export const nameOf = ({ metadata }: Vm): string => `${metadata.namespace}/${metadata.name}`;
 
-function whyLeft(vm: Vm): string | null {
+export function whyLeft(vm: Vm): string | null {
   if (vm.metadata.deletionTimestamp !== undefined) return 'it is being deleted';
   const owner = controllerOf(vm);
   return owner === undefined ? null : whyTemplated({ ...owner, kind: kindOf(owner) });

@@ -47,17 +47,22 @@ export const planChangeCommand = (): Command =>
     );
 
 async function plan(session: Session, names: string[], flags: ChangeFlags & { output?: DataFormat }): Promise<void> {
-  const [{ patchOf }, { planAndAsk }, { printPlan, refusalsOf }, { vmsToChange }] = await Promise.all([
+  const { printPlan, refusalsOf } = await import('../../changes/view.ts');
+  const { plan } = await planned(session, names, flags);
+  if (flags.output === undefined) printPlan(plan);
+  else await (await import('../../cli/data.ts')).printData(plan, flags.output);
+  const refusals = refusalsOf(plan);
+  if (refusals.length > 0) throw new AggregateError(refusals);
+}
+
+/** Returns what the change would do, and the VMs that it was asked for. */
+export async function planned(session: Session, names: string[], flags: ChangeFlags) {
+  const [{ patchOf }, { planAndAsk }, { vmsToChange }] = await Promise.all([
     import('../../changes/patch.ts'),
     import('../../changes/plan.ts'),
-    import('../../changes/view.ts'),
     import('../../changes/choose.ts'),
   ]);
   const patch = await patchOf(flags);
   const vms = await vmsToChange(session, names, flags);
-  const planned = await planAndAsk(await session.kube(), vms, patch);
-  if (flags.output === undefined) printPlan(planned);
-  else await (await import('../../cli/data.ts')).printData(planned, flags.output);
-  const refusals = refusalsOf(planned);
-  if (refusals.length > 0) throw new AggregateError(refusals);
+  return { plan: await planAndAsk(await session.kube(), vms, patch), vms };
 }

@@ -351,4 +351,31 @@ test('a change is planned: what differs, what it needs, whom it is none of, and 
     stderr: expect.stringContaining('spec.runStrategy starts and stops VMs') as string,
   });
   expect(await versions()).toEqual(before);
+
+  // The same change, and back: the restart that it needs is asked for by its own command.
+  const change = (...words: string[]): Promise<Outcome> => run(['change', ...words, '-n', namespace], kubeOnly);
+  const set = ['--set', 'spec.template.spec.domain.cpu.model=host-model', '--set', 'metadata.labels.tier=gold'];
+  const applied = await change('apply', 'db-1', 'db-2', ...set, '--reason', 'new hosts');
+  expect(applied).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/change-\w{5}: 2 of 2 VMs changed\n$/) as string,
+  });
+  expect(applied.stderr).toContain('1 VM to be restarted: `drover vm restart --pending`');
+  const [id] = /change-\w{5}/.exec(applied.stdout)!;
+  await until(async () =>
+    expect((await run(['vm', 'pending', '-n', namespace, '-o', 'name'], kubeOnly)).stdout).toContain('/db-1'),
+  );
+  expect((await change('list')).stdout).toMatch(new RegExp(`^CHANGE .*\n${id} +2 .* ada@desk +new hosts\n$`));
+  await kube.patch(VirtualMachines, { namespace, name: 'db-2' }, 'merge', { metadata: { labels: { tier: 'lead' } } });
+  expect(await change('undo', id)).toMatchObject({
+    code: 0,
+    stdout: `${id}: 2 of 2 VMs as before\n`,
+    stderr: `${namespace}/db-2 keeps what somebody has changed since: metadata.labels.tier\n`,
+  });
+  const { items } = await kube.list<VirtualMachine & KubeObject>(VirtualMachines, { namespace });
+  expect(items.map(({ metadata, spec }) => [metadata.labels!['tier'], spec.template.spec.domain?.cpu])).toEqual([
+    ['db-1', undefined],
+    ['lead', undefined],
+    ['db-3', undefined],
+  ]);
 });

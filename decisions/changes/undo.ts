@@ -1,0 +1,67 @@
+import { field, isObject, type Json } from '../lib/json.ts';
+import { contains } from '../merge/contains.ts';
+import { byName } from '../merge/named-items.ts';
+import { withEdits, type Edit, type Step } from './edits.ts';
+
+/** An object with the values that it had before a change. `kept`: paths of values that somebody has changed since. */
+export interface Undone<T> {
+  after: T;
+  restored: Step[][];
+  kept: Step[][];
+}
+
+/** Puts the values back that these edits have set, each only if it is still as they have left it. */
+export function undone<T>(live: T, edits: readonly Edit[]): Undone<T> {
+  const [restored, kept]: [Step[][], Step[][]] = [[], []];
+  let after = live;
+  for (const edit of edits) {
+    const { path, was, is, had } = edit;
+    const now = valueAt(live, path);
+    if (now.is !== 'there' || !isSame(now.value, is, path)) {
+      kept.push(path);
+      continue;
+    }
+    restored.push(path);
+    if (was === undefined) after = unset(after, path, had ?? path.length) as T;
+    else after = withEdits(after, [{ path, is: was }]);
+  }
+  return { after, restored, kept };
+}
+
+/** `nowhere`: the list no longer has the item that the path leads through. */
+type Found = { is: 'there'; value: unknown } | { is: 'nowhere' };
+
+function valueAt(holder: unknown, path: readonly Step[]): Found {
+  let value = holder;
+  for (const step of path) {
+    if (typeof step === 'string') value = field(value, step);
+    else {
+      const items = Array.isArray(value) ? byName(value) : undefined;
+      if (items?.has(step.name) !== true) return { is: 'nowhere' };
+      value = items.get(step.name);
+    }
+  }
+  return { is: 'there', value };
+}
+
+/** KubeVirt spells quantities in its own way, and leaves out what is nothing. */
+function isSame(now: unknown, is: unknown, path: readonly Step[]): boolean {
+  const [one, other] = [now ?? undefined, is ?? undefined];
+  if (one === undefined || other === undefined) return one === other;
+  const key = path.findLast((step) => typeof step === 'string') ?? '';
+  return contains(one, other, key) && contains(other, one, key);
+}
+
+/** Takes the value away, and the objects that lead to it, from this depth on, that hold nothing else. */
+function unset(holder: unknown, [step, ...rest]: readonly Step[], had: number): unknown {
+  if (typeof step === 'object') {
+    const isIt = (item: unknown): boolean => byName([item])?.has(step.name) === true;
+    return Array.isArray(holder) ? holder.map((item) => (isIt(item) ? unset(item, rest, had - 1) : item)) : holder;
+  }
+  if (step === undefined || !isObject(holder) || !Object.hasOwn(holder, step)) return holder;
+  const { [step]: inner, ...others } = holder;
+  if (rest.length === 0) return others;
+  const left = unset(inner, rest, had - 1);
+  const isEmpty = isObject(left) && Object.keys(left).length === 0;
+  return isEmpty && had <= 0 ? others : ({ ...holder, [step]: left } satisfies Json);
+}

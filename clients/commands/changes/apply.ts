@@ -46,9 +46,8 @@ async function apply(session: Session, names: string[], flags: ApplyFlags): Prom
   const wanted = new Set(plan.groups.flatMap((group) => group.vms));
   const { reason, maxFailures } = flags;
   const id = newChangeId();
-  process.prependOnceListener('SIGINT', () =>
-    note(`\n${id} is not complete: \`drover change undo ${id}\` takes it back`),
-  );
+  const undo = undoLine(id, wanted);
+  process.prependOnceListener('SIGINT', () => note(`\n${id} is not complete: \`${undo}\` takes it back`));
   const by = await requestedBy(() => session.kube());
   const at = new Date().toISOString();
   const outcome = await applyChange(
@@ -58,9 +57,16 @@ async function apply(session: Session, names: string[], flags: ApplyFlags): Prom
     { id, at, by, maxFailures, ...(reason === undefined ? {} : { reason }) },
   );
   report(id, wanted.size, outcome, plan);
+  if (outcome.changed.length > 0) note(`\`${undo}\` takes it back`);
+  throwFailures(outcome);
 }
 
-function report(id: string, of: number, { changed, failed, left, unnoted, open }: Outcome, plan: AskedPlan): void {
+function undoLine(id: string, vms: ReadonlySet<string>): string {
+  const [namespace, ...others] = new Set([...vms].map((vm) => vm.slice(0, vm.indexOf('/'))));
+  return `drover change undo ${id} ${others.length === 0 ? `-n ${namespace}` : '-A'}`;
+}
+
+function report(id: string, of: number, { changed, left, unnoted }: Outcome, plan: AskedPlan): void {
   print(`${id}: ${changed.length} of ${formatVms(of)} changed`);
   for (const { vm, why } of left) note(plain(`${vm} is left as it is: ${why}`));
   if (unnoted.length > 0)
@@ -69,7 +75,9 @@ function report(id: string, of: number, { changed, failed, left, unnoted, open }
   const waits = plan.groups.flatMap(({ need, vms }) => (need === 'Restart' ? vms.filter((vm) => done.has(vm)) : []));
   if (waits.length > 0)
     note(`${formatVms(waits.length)} to be restarted: \`drover vm restart --pending\` does that, a few at a time`);
-  if (changed.length > 0) note(`\`drover change undo ${id}\` takes it back`);
+}
+
+function throwFailures({ failed, open }: Outcome): void {
   const failures = failed.map(({ vm, why }) => new Failure(plain(`${vm} failed: ${why}`)));
   if (open > 0) failures.push(new Failure(`${formatVms(open)} not begun with, since too many have failed`));
   if (failures.length > 0) throw new AggregateError(failures);

@@ -362,6 +362,7 @@ test('a change is planned: what differs, what it needs, whom it is none of, and 
   });
   expect(applied.stderr).toContain('1 VM to be restarted: `drover vm restart --pending`');
   const [id] = /change-\w{5}/.exec(applied.stdout)!;
+  expect(applied.stderr).toContain(`\`drover change undo ${id} -n ${namespace}\` takes it back`);
   await until(async () =>
     expect((await run(['vm', 'pending', '-n', namespace, '-o', 'name'], kubeOnly)).stdout).toContain('/db-1'),
   );

@@ -8,7 +8,7 @@ import { activeVmi } from '../../decisions/health/availability.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { field, type Json } from '../../decisions/lib/json.ts';
 import { mergeVm } from '../../decisions/merge/vm.ts';
-import { standbyNeed, standbyTarget } from '../../decisions/standby/update.ts';
+import { standbyNeed, standbyTarget } from '../../decisions/standby/standby-need.ts';
 import { requiredReferences } from '../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';

@@ -10,7 +10,7 @@ import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { powerOf } from '../../decisions/views/run-strategy.ts';
+import { powerOf } from '../../decisions/views/power.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';

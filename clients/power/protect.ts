@@ -9,8 +9,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
-import { whyExtra } from '../pool/extra.ts';
-import { isLeaving } from '../pool/leaving.ts';
+import { isLeaving, whyExtra } from '../pool/departure.ts';
 
 export interface ProtectionOptions {
   namespace: string;

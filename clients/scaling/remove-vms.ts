@@ -14,8 +14,7 @@ import { countOf, Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { Pool } from '../cli/objects.ts';
 import type { DryRun } from '../cli/values.ts';
-import { whyExtra } from '../pool/extra.ts';
-import { isLeaving } from '../pool/leaving.ts';
+import { isLeaving, whyExtra } from '../pool/departure.ts';
 import { checkCurrent, PAUSE_MS, SCALE_MANAGER } from './scale.ts';
 
 export interface RemovalOptions {

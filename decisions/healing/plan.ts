@@ -6,12 +6,11 @@ import type { RunNote } from '../owners/steps.ts';
 import { assess, endAll } from './assess.ts';
 import type { AttemptId, PlannedAttempt } from './attempt.ts';
 import { expiresAt } from './backoff.ts';
+import { breaker, roomFor } from './breaker.ts';
 import { dueAttempts } from './due-attempts.ts';
 import { holdEvent, type HealingEvent } from './events.ts';
-import { remember } from './expire.ts';
 import { findSick, type NotReplaced } from './find-sick.ts';
-import { breaker, roomFor } from './limits.ts';
-import { proofOf, startToNote } from './never-ran.ts';
+import { remember } from './remember.ts';
 import { availableAt, isAvailable } from './sickness.ts';
 import {
   carried,
@@ -23,6 +22,7 @@ import {
   type HealingMode,
 } from './state.ts';
 import type { HealingInput, HealingView } from './view.ts';
+import { proofOf, startToNote } from './vmi-history.ts';
 
 export interface HealingPlan {
   begin: PlannedAttempt[];

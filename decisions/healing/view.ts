@@ -5,8 +5,8 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { AttemptRules } from './attempt.ts';
-import { proofOf, type VmiHistory } from './never-ran.ts';
 import type { Cycle, HealingState } from './state.ts';
+import { proofOf, type VmiHistory } from './vmi-history.ts';
 
 export interface HealingInput {
   pool: StoredPool;

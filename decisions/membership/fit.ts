@@ -1,7 +1,7 @@
 import { NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import { merge, UNKNOWN } from '../merge/three-way.ts';
+import { merge, UNKNOWN } from '../merge/merge.ts';
 import { mergePatch, mergeVm } from '../merge/vm.ts';
 import { asList } from '../template/references.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';

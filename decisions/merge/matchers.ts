@@ -1,7 +1,7 @@
 import { canonical } from '../lib/canonical-json.ts';
 import { field, type Json } from '../lib/json.ts';
 import { contains } from './contains.ts';
-import { merge, UNKNOWN, type Versions } from './three-way.ts';
+import { merge, UNKNOWN, type Versions } from './merge.ts';
 
 /**
  * Fields of a VM's spec that refer to an instance type or a preference. Their `revisionName` pins one state of it by

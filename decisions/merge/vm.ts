@@ -3,9 +3,9 @@ import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { diskTemplates, isLarger, sizeOf, withSize } from '../template/disk-template.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
-import { powerOf } from '../views/run-strategy.ts';
+import { powerOf } from '../views/power.ts';
 import { mergeMatchers, withoutMatchers } from './matchers.ts';
-import { merge, UNKNOWN } from './three-way.ts';
+import { merge, UNKNOWN } from './merge.ts';
 
 /** The parts of a stored VirtualMachine that drover writes. */
 export interface WrittenVm {

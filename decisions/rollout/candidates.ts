@@ -4,7 +4,7 @@ import { deferred } from '../disruption/need.ts';
 import { isDown, isMeantToRun } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { UpdateAct } from '../owners/batch.ts';
-import { standbyNeed, standbyTarget } from '../standby/update.ts';
+import { standbyNeed, standbyTarget } from '../standby/standby-need.ts';
 import { isRegular, isStandby, type VmView } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
 import { reservedNames } from './reserved-names.ts';

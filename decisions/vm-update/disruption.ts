@@ -4,7 +4,7 @@ import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { diskDisruption } from '../template/disk-template.ts';
 import type { PoolTemplate } from '../template/template.ts';
-import { powerOf } from '../views/run-strategy.ts';
+import { powerOf } from '../views/power.ts';
 import { pluggedBetween, withoutPlugged, type Plugged } from './pluggable.ts';
 import { startAnnotations } from './pod-part.ts';
 

@@ -6,7 +6,7 @@ import type { UpdateAct } from '../owners/batch.ts';
 import { recreatedDisks } from '../template/disk-template.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { numberOf } from '../template/vm-names.ts';
-import { powerOf } from '../views/run-strategy.ts';
+import { powerOf } from '../views/power.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import {

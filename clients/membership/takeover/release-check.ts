@@ -6,7 +6,7 @@ import { vmView } from '../../../decisions/views/from-object/vm.ts';
 import { roleOf } from '../../../decisions/views/vm.ts';
 import { Failure } from '../../cli/failure.ts';
 import type { Pool } from '../../cli/objects.ts';
-import { whyExtra } from '../../pool/extra.ts';
+import { whyExtra } from '../../pool/departure.ts';
 import { unfinished } from '../change.ts';
 import type { VmWithVmi } from '../members.ts';
 import { pausedPoolOf, type KubeVirtPool } from './kubevirt-pool.ts';

@@ -2,7 +2,7 @@ import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { contains } from './contains.ts';
 import { byName } from './named-items.ts';
-import { dropsRivals } from './one-of.ts';
+import { dropsRivals } from './rivals.ts';
 
 /** Stands for a `base` that is unknown. */
 export const UNKNOWN = Symbol('unknown');

@@ -1,10 +1,15 @@
 import type { AttemptId } from '../../decisions/healing/attempt.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { Changed } from '../cache/changes.ts';
+import { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { waitFor } from '../cache/wait-for.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { serverLost } from '../lib/shutdown.ts';
 import type { PoolKey } from '../owners/types.ts';
+
+/** Changes close together count as one: for so long, in milliseconds. */
+const SETTLE_MS = 50;
+/** Without any change, the cache is looked at again after this long, in milliseconds: a watch may miss something. */
+const LOOK_AGAIN_MS = 30_000;
 
 export interface AwaitRemovalOptions {
   cache: ClusterCache;
@@ -23,20 +28,24 @@ export function createAwaitRemovalActivities({ cache, stopping }: AwaitRemovalOp
       { namespace }: PoolKey,
       { vm: name, uid }: Pick<AttemptId, 'vm' | 'uid'>,
     ): Promise<ResourceVersions> =>
-      withHeartbeat(() => {
+      withHeartbeat(async () => {
         const key = `${namespace}/${name}`;
-        const isRelevant = (changed: Changed): boolean =>
-          changed.kind === 'vm' && changed.namespace === namespace && changed.name === name;
-        return waitFor({ cache, stopping, minVersions: {}, isRelevant }, (_now, isConfirmed) => {
-          const isGone = cache.vms.get(key)?.uid !== uid;
-          return {
-            found: cache.versionsOf('vms'),
-            worth: isGone && isConfirmed ? 'enough' : 'nothing',
-            shouldReport: false,
-            late: isGone ? [key] : [],
-            times: [],
-          };
-        });
+        const isGone = (): boolean => cache.vms.get(key)?.uid !== uid;
+        const changes = new Changes(
+          cache,
+          stopping,
+          (changed) => changed.kind === 'vm' && changed.namespace === namespace && changed.name === name,
+        );
+        try {
+          for (;;) {
+            if (cache.lost.aborted) throw serverLost();
+            if (isGone()) await cache.confirm([key]);
+            if (isGone()) return cache.versionsOf('vms');
+            await changes.next(LOOK_AGAIN_MS, SETTLE_MS);
+          }
+        } finally {
+          changes.stop();
+        }
       }),
   };
 }

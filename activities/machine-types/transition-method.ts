@@ -100,7 +100,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   }
 
   /** Marks may stay while VMs are restarted, and are cleared with those that come. */
-  protected dueAt({ patch, pools, check, failures, unmark, take }: TransitionPlan, now: number): number {
+  protected override dueAt({ patch, pools, check, failures, unmark, take }: TransitionPlan, now: number): number {
     const isFirst = this.#isFirst;
     this.#isFirst = false;
     const isBusy = this.acting.size + take.length > 0 && unmark.length < MAX_TO_CHANGE;
@@ -110,10 +110,6 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     // What the first look finds is left over from the turn before: there is nothing to gather.
     const isEnough = Math.max(patch.length, unmark.length) >= MAX_TO_CHANGE || pools.length + check.length > 0;
     return isEnough || (isFirst && patch.length > 0) ? now : this.#foundAt + GATHER_MS;
-  }
-
-  protected times({ times }: TransitionPlan): readonly number[] {
-    return times;
   }
 
   protected noted(): Iterable<string> {

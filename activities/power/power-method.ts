@@ -62,14 +62,6 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     return [...this.acting].sort();
   }
 
-  protected dueAt(): number {
-    return Infinity;
-  }
-
-  protected times(): readonly number[] {
-    return [];
-  }
-
   protected *noted(): Iterable<string> {
     const ended = new Set(this.#in.request.ended);
     for (const key of this.#in.chosen.keys()) if (!ended.has(key)) yield key;

@@ -1,4 +1,4 @@
-import { RestartBudget, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import { RunBudget, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
   deadlineOf,
@@ -34,6 +34,8 @@ export interface RunPlan {
   skipped: Skipped[];
   /** What those that wait are waiting for. */
   full: string[];
+  /** When a look would find something else, in milliseconds since the epoch. */
+  times?: readonly number[];
 }
 
 export interface RunLook {
@@ -72,10 +74,9 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   protected abstract told(plan: Plan): unknown;
 
   /** When others must learn of what was found, though no VM has an outcome; milliseconds since the epoch. */
-  protected abstract dueAt(plan: Plan, now: number): number;
-
-  /** When a look would find something else, in milliseconds since the epoch. */
-  protected abstract times(plan: Plan): readonly number[];
+  protected dueAt(_plan: Plan, _now: number): number {
+    return Infinity;
+  }
 
   /** VMs on which this run may have noted that it acts, and of which nothing was told yet. */
   protected abstract noted(): Iterable<string>;
@@ -136,7 +137,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
       open: plan.open + leftOver.length,
       whyNot: full.join(', '),
       dueAt: Math.min(this.dueAt(plan, now), newsAt),
-      times: [...this.times(plan), ...this.power.times],
+      times: [...(plan.times ?? []), ...this.power.times],
     };
   }
 
@@ -185,13 +186,12 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
    * since it was cached.
    */
   protected whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
-    const { action, atOnce: maxUnavailable } = this.#in;
+    const { action, atOnce: most } = this.#in;
     if (action !== 'Restart') return null;
     const { vmOf, vmiOf } = this.snapshot;
     const snapshot: VmsSnapshot = { vmOf, vmiOf: (one) => (one === vm ? vmi : vmiOf(one)), poolOf: () => undefined };
-    const inProgress = this.acting;
-    const counted = this.counted();
-    return new RestartBudget({ counted, snapshot, inProgress, maxUnavailable, now: Date.now() }).whyNot(vm);
+    const rest = { keepsAvailable: true, snapshot, inProgress: this.acting, most, now: Date.now() };
+    return new RunBudget({ ...rest, counted: this.counted() }).whyNot(vm);
   }
 
   #heldOf(taken: TakenVm): PowerVm {

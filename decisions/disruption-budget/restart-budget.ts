@@ -25,8 +25,13 @@ export interface OwningPool {
 export const namespacedName = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): string =>
   `${namespace}/${name}`;
 
-export interface RestartBudgetInput {
-  /** VMs that `maxUnavailable` applies to, by `namespace/name`. */
+export interface RunBudgetInput {
+  /**
+   * Whether VMs are to stay available, as in a restart: then VMs that are not ready count, whatever the cause, pools
+   * have a say, and a VM that serves nobody is free. If not, each VM in progress counts, and nothing else.
+   */
+  keepsAvailable: boolean;
+  /** VMs that `most` applies to although they are not in progress, by `namespace/name`. */
   counted: Iterable<string>;
   snapshot: VmsSnapshot;
   /**
@@ -34,27 +39,33 @@ export interface RestartBudgetInput {
    * `counted` count only in their pools.
    */
   inProgress: Iterable<string>;
-  maxUnavailable: number;
+  /** How many may be unavailable, or in progress, at once. */
+  most: number;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
 /**
- * The disruption budget for more restarts: among the counted VMs, and in the pools that own them. Every VM that should
- * run and isn't ready counts, whatever the cause, and so does every VM in progress. A VM that serves nobody costs
- * nothing more. A standby VM that is not ready doesn't count: its pool may keep it paused for as long as it stands by.
+ * How many more VMs a run may take: of its own limit, and of the budgets of the pools that own them. Every VM in
+ * progress counts. In a restart, so does every counted VM that should run and isn't ready, whatever the cause; a VM
+ * that serves nobody costs nothing more. A standby VM that is not ready doesn't count: its pool may keep it paused for
+ * as long as it stands by.
  */
-export class RestartBudget {
-  readonly #in: RestartBudgetInput;
+export class RunBudget {
+  readonly #in: RunBudgetInput;
   readonly #inProgress: Set<string>;
   /** Counted VMs that are not ready or are in progress. */
-  readonly #down = new Set<string>();
+  readonly #down: Set<string> = new Set();
   /** By pool UID. */
   readonly #pools = new Map<string, DisruptionBudget>();
 
-  constructor(input: RestartBudgetInput) {
+  constructor(input: RunBudgetInput) {
     this.#in = input;
     this.#inProgress = new Set(input.inProgress);
+    if (!input.keepsAvailable) {
+      this.#down = new Set(this.#inProgress);
+      return;
+    }
     const { vmOf, vmiOf } = input.snapshot;
     for (const key of input.counted) {
       const vm = vmOf(key);
@@ -65,7 +76,7 @@ export class RestartBudget {
 
   /** Whether no VM may be taken that still serves. */
   get isFull(): boolean {
-    return this.#down.size >= this.#in.maxUnavailable;
+    return this.#down.size >= this.#in.most;
   }
 
   /** Counted VMs that aren't ready and are not in progress. */
@@ -75,15 +86,17 @@ export class RestartBudget {
 
   /** Reports whether the VM is already unavailable or in progress, so that restarting it uses no more of the budget. */
   counts(vm: VmView): boolean {
-    return this.#down.has(namespacedName(vm)) || (isStandby(vm) && isDown(vm, this.#in.snapshot.vmiOf(vm)));
+    const { keepsAvailable, snapshot } = this.#in;
+    return this.#down.has(namespacedName(vm)) || (keepsAvailable && isStandby(vm) && isDown(vm, snapshot.vmiOf(vm)));
   }
 
   /** Returns which budget is full for the VM; null if the VM may be taken. */
   whyNot(vm: VmView): string | null {
-    const { maxUnavailable, snapshot } = this.#in;
+    const { keepsAvailable, most, snapshot } = this.#in;
     const others = this.#down.size - (this.#down.has(namespacedName(vm)) ? 1 : 0);
-    if (!servesNobody(vm, snapshot.vmiOf(vm)) && others >= maxUnavailable) return `${maxUnavailable} at a time`;
-    const owner = snapshot.poolOf(vm);
+    const isFree = keepsAvailable && servesNobody(vm, snapshot.vmiOf(vm));
+    if (!isFree && others >= most) return `${most} at a time`;
+    const owner = keepsAvailable ? snapshot.poolOf(vm) : undefined;
     if (owner === undefined) return null;
     const budget = this.#poolOf(owner);
     return budget.admits(vm) ? null : budget.whyFull();
@@ -93,7 +106,8 @@ export class RestartBudget {
     const key = namespacedName(vm);
     this.#inProgress.add(key);
     this.#down.add(key);
-    const owner = this.#in.snapshot.poolOf(vm);
+    const { keepsAvailable, snapshot } = this.#in;
+    const owner = keepsAvailable ? snapshot.poolOf(vm) : undefined;
     if (owner !== undefined) this.#poolOf(owner).take(vm);
   }
 

@@ -1,4 +1,4 @@
-import { RestartBudget } from '../disruption-budget/restart-budget.ts';
+import { RunBudget } from '../disruption-budget/restart-budget.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import type { PowerOutcome, Verification } from '../power/outcome.ts';
 import { takeVms, type TakenVm } from '../power/plan.ts';
@@ -85,9 +85,10 @@ export function planTransition(needs: TransitionNeeds, turn: TransitionTurn): Tr
 
 function restartsOf(
   { fleet, tally }: TransitionNeeds,
-  { inProgress, maxRestarts: maxUnavailable, mayTake, now }: TransitionTurn,
+  { inProgress, maxRestarts: most, mayTake, now }: TransitionTurn,
 ): Pick<TransitionPlan, 'take' | 'full'> {
-  const room = new RestartBudget({ counted: tally.limited, snapshot: fleet, inProgress, maxUnavailable, now });
+  const rest = { keepsAvailable: true, counted: tally.limited, snapshot: fleet };
+  const room = new RunBudget({ ...rest, inProgress, most, now });
   const candidates = function* (): Iterable<VmView> {
     for (const key of tally.candidates(() => room.isFull)) {
       const vm = fleet.vmOf(key)!;

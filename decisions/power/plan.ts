@@ -1,4 +1,4 @@
-import { namespacedName, type Chosen, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { namespacedName, RunBudget, type Chosen, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { graceOf } from '../disruption/grace.ts';
 import { excluded } from '../disruption/need.ts';
 import { liveVmi } from '../health/availability.ts';
@@ -7,7 +7,6 @@ import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { PowerAction } from './action.ts';
-import { roomFor, type Room } from './allowance.ts';
 import { powerNeed, type PowerNeed } from './need.ts';
 import type { VmInProgress } from './outcome.ts';
 
@@ -57,7 +56,10 @@ export function planPower(input: PowerPlanInput): PowerPlan {
   const { action, chosen, snapshot, inProgress, takes, atOnce, now } = input;
   const { free, open, skipped } = openVms(input);
   if (!takes) return { take: [], full: [], open, skipped };
-  const room = roomFor({ action, counted: chosen.keys(), snapshot, inProgress, atOnce, now });
+  // A person who asks for a start or a stop asks for no availability.
+  const keepsAvailable = action === 'Restart';
+  const counted = chosen.keys();
+  const room = new RunBudget({ keepsAvailable, counted, snapshot, inProgress, most: atOnce, now });
   return { ...takeVms(input, inOrder(free, room, chosen), room), open, skipped };
 }
 
@@ -94,7 +96,7 @@ function needOf({ action, snapshot, whyExcluded }: PowerPlanInput, target: strin
 export function takeVms(
   { action, snapshot }: Pick<PowerPlanInput, 'action' | 'snapshot'>,
   ordered: Iterable<VmView>,
-  room: Room,
+  room: RunBudget,
 ): Pick<PowerPlan, 'take' | 'full'> {
   const full = new Set<string>();
   const take: PowerPlan['take'] = [];
@@ -120,7 +122,7 @@ export function takeVms(
  * Puts VMs that are already down first, which costs nothing more, and scatters the others, so that no application goes
  * down as a whole.
  */
-function inOrder(free: readonly VmView[], room: Room, chosen: Chosen): VmView[] {
+function inOrder(free: readonly VmView[], room: RunBudget, chosen: Chosen): VmView[] {
   const rank = new Map(free.map((vm) => [vm, (room.counts(vm) ? '0' : '1') + chosen.get(namespacedName(vm))!]));
   return [...free].sort((one, other) => (rank.get(one)! < rank.get(other)! ? -1 : 1));
 }

@@ -2,27 +2,30 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { waitFor, type Observation } from '../../../activities/cache/wait-for.ts';
+import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
 import type { PlanRequest } from '../../../activities/owners/types.ts';
 import { createPoolActivities, type PoolActivityOptions } from '../../../activities/pool/pool.ts';
 
 const stopping = new AbortController().signal;
 const logger = new DefaultLogger('ERROR');
-const nothing: Observation<null> = { found: null, worth: 'nothing', shouldReport: false, times: [] };
 const givenUp = { type: 'ApiServerLost' };
 
 /** Caches that never change. */
 const cachesOf = (lost: AbortSignal): ClusterCache =>
   ({ lost, catchUp: async () => ({}), subscribe: () => () => {} }) as unknown as ClusterCache;
 
-/** A wait that finds nothing, and calls `onLook` at each look. */
-const wait = (lost: AbortSignal, onLook: () => void): Promise<null> => {
-  const options = { cache: cachesOf(lost), stopping, minVersions: {}, isRelevant: () => true };
-  const look = (): Observation<null> => {
-    onLook();
-    return nothing;
+/** A wait for a VM that stays, and calls `onLook` at each look. */
+const wait = (lost: AbortSignal, onLook: () => void): Promise<unknown> => {
+  const vms = {
+    get: () => {
+      onLook();
+      return { uid: 'u' };
+    },
   };
-  return new MockActivityEnvironment(undefined, { logger }).run(() => waitFor(options, look));
+  const cache = Object.assign(cachesOf(lost), { vms });
+  const { awaitRemoval } = createAwaitRemovalActivities({ cache, stopping });
+  const pool = { namespace: 'shop', name: 'web', uid: 'p' };
+  return new MockActivityEnvironment(undefined, { logger }).run(() => awaitRemoval(pool, { vm: 'web-1', uid: 'u' }));
 };
 
 test('a wait is given up at once when its worker loses the API server', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { namespacedName, RestartBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { namespacedName, RunBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
 import type { FailedVm } from '../../../decisions/machine-types/limit.ts';
 import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
@@ -182,11 +182,12 @@ export class ModelTransition {
     needs.follow({ inProgress: this.#names, failed: this.failed });
     const counted = needs.tally.limited;
     const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
-    const budget = new RestartBudget({
+    const budget = new RunBudget({
+      keepsAvailable: true,
       counted,
       snapshot,
       inProgress,
-      maxUnavailable: this.maxRestarts,
+      most: this.maxRestarts,
       now: cluster.now,
     });
     if (need.need !== 'act' || budget.whyNot(vm) !== null) return false;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   namespacedName,
-  RestartBudget,
+  RunBudget,
   type Chosen,
   type OwningPool,
   type VmsSnapshot,
@@ -318,9 +318,14 @@ test('what counts may be more than what is to be restarted, or less', () => {
     VmView,
     VmView,
   ];
-  const rest = { snapshot: snapshotOf({ vms: [down, ...well] }), inProgress: [], maxUnavailable: 1, now: 0 };
-  const budgetOf = (counted: VmView[]): RestartBudget =>
-    new RestartBudget({ ...rest, counted: counted.map(namespacedName) });
+  const rest = {
+    snapshot: snapshotOf({ vms: [down, ...well] }),
+    inProgress: [],
+    most: 1,
+    now: 0,
+    keepsAvailable: true,
+  };
+  const budgetOf = (counted: VmView[]): RunBudget => new RunBudget({ ...rest, counted: counted.map(namespacedName) });
   expect([budgetOf(vms).whyNot(well[0]), budgetOf(vms).isFull]).toEqual(['1 at a time', true]);
   expect([budgetOf(well).whyNot(well[0]), budgetOf(well).isFull]).toEqual([null, false]);
 });
@@ -435,7 +440,7 @@ class Run {
   #act(key: string, waiting: ReadonlySet<string>): boolean {
     const model = this.#model;
     const { snapshot, vms, vmiOfVm } = model;
-    const { chosen, most: maxUnavailable } = this;
+    const { chosen, most } = this;
     const vm = vms.get(key)!;
     const need = powerNeed('Restart', {
       target: chosen.get(key)!,
@@ -447,7 +452,8 @@ class Run {
     const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
     if (
       need.need !== 'act' ||
-      new RestartBudget({ counted: chosen.keys(), snapshot, inProgress, maxUnavailable, now: 0 }).whyNot(vm) !== null
+      new RunBudget({ keepsAvailable: true, counted: chosen.keys(), snapshot, inProgress, most, now: 0 }).whyNot(vm) !==
+        null
     )
       return false;
     const costs = !model.isDown(key);

@@ -303,3 +303,28 @@ test('any VMs, any events: never more at once than allowed, none acted on twice,
     { numRuns: 400 },
   );
 });
+
+test('a stop counts VMs that are not ready as well, once they are in progress', () => {
+  const vms = ['vm-1', 'vm-2', 'vm-3'].map((name) => aVm(name, { owner: null, ready: false }));
+  const vmis = new Map(vms.map((vm) => [vm.name, aVmi(vm, { ready: false })]));
+  const snapshot: VmsSnapshot = {
+    vmOf: (key) => vms.find((vm) => namespacedName(vm) === key),
+    vmiOf: ({ name }) => vmis.get(name),
+    poolOf: () => undefined,
+  };
+  const rest = { action: 'Stop' as const, snapshot, ended: new Set<string>(), takes: true, now: NOW };
+  const chosen = new Map(vms.map((vm) => [namespacedName(vm), vm.uid]));
+  const plan = (inProgress: string[]) =>
+    planPower({
+      ...rest,
+      chosen,
+      inProgress: new Set(inProgress),
+      atOnce: 2,
+      whyNot: () => null,
+      whyExcluded: () => null,
+    });
+  expect(plan([])).toMatchObject({ take: [{}, {}], open: 3, full: ['2 at a time'] });
+  expect(plan([]).take.filter(({ wasDown }) => wasDown)).toEqual([]);
+  expect(plan(['shop/vm-1']).take).toHaveLength(1);
+  expect(plan(['shop/vm-1', 'shop/vm-2'])).toMatchObject({ take: [], open: 1, full: ['2 at a time'] });
+});

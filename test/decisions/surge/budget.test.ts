@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { grantClaims } from '../../../decisions/disruption-budget/grant-claims.ts';
-import { RestartBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { RunBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { maxUnavailableOf, maxSurgeOf } from '../../../decisions/disruption-budget/unavailability.ts';
 import { isReady, type VmiOf } from '../../../decisions/health/availability.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -74,7 +74,7 @@ test('so does a run of restarts, which takes one VM after the other', () =>
       const { vms, vmiOf, spec } = fleet;
       const owner = { pool: aPool(spec), vms: () => vms };
       const snapshot = { vmOf: () => undefined, vmiOf, poolOf: () => owner };
-      const budget = new RestartBudget({ counted: [], snapshot, inProgress: [], maxUnavailable: 99, now: NOW });
+      const budget = new RunBudget({ keepsAvailable: true, counted: [], snapshot, inProgress: [], most: 99, now: NOW });
       const taken = new Set<string>();
       for (const vm of [...new Set(chosen)].flatMap((index) => vms[index] ?? [])) {
         if (budget.whyNot(vm) !== null) continue;

@@ -26,6 +26,7 @@ export interface Reporter {
   id: string;
 }
 
+/** In bytes, as the API server counts them: it refuses an Event with a longer message. */
 const NOTE_LENGTH = 1024;
 
 /**
@@ -47,7 +48,16 @@ export function eventOf(regarding: RegardingObject, { type, reason, action, note
     type,
     reason,
     action,
-    message: note.slice(0, NOTE_LENGTH),
+    message: cut(note),
     involvedObject: regarding,
   };
+}
+
+/** As much of the text as fits, in whole characters. */
+function cut(note: string): string {
+  const bytes = new TextEncoder().encode(note);
+  // What is left of a character that is cut through is dropped, not replaced.
+  return bytes.length <= NOTE_LENGTH
+    ? note
+    : new TextDecoder().decode(bytes.subarray(0, NOTE_LENGTH), { stream: true });
 }

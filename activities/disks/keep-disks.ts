@@ -13,6 +13,7 @@ import { specRevision, type VirtualMachine } from '../../decisions/views/from-ob
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { refuseUnkept } from '../lib/refuse-unkept.ts';
 import { isMemberOf, seenMember, type IfOwnedOptions, type OwnedActResult, type OwnedVm } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
@@ -76,6 +77,8 @@ async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>):
   if (!finalizers.includes(DISKS_FINALIZER)) {
     const patch = { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } };
     const patched = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
+    // Without it, its disks would go with the VM.
+    if (patched !== undefined) refuseUnkept(patched, patch);
     held = patched?.metadata.resourceVersion;
   }
   if (held === undefined) return false;

@@ -12,7 +12,8 @@ import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ActRefused, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { notKept } from '../lib/refuse-unkept.ts';
 
 /** A VM as it is to be without its drift. */
 export interface RightVm {
@@ -57,6 +58,5 @@ export function refuseDrift(vm: Stored<VirtualMachine>, made: NewVirtualMachine)
   const drift = driftOf({ vm, transition: recordOf(vm.metadata.annotations) }, made);
   if (drift.length === 0) return;
   const [{ path, wanted, actual }] = drift as [(typeof drift)[number]];
-  const words = `${path} does not become ${JSON.stringify(wanted)}: as it is written, something in the cluster makes it ${JSON.stringify(actual)}`;
-  throw new ActRefused('Invalid', words);
+  throw notKept(path, wanted, actual);
 }

@@ -14,6 +14,7 @@ import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { refuseUnkept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
@@ -91,6 +92,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion });
       const stored = await ignoreStale(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, { signal }));
       if (stored === undefined) return 'left';
+      refuseUnkept(stored, { metadata: patch.metadata });
       done.push(name);
       return 'done';
     };

@@ -14,6 +14,7 @@ import type { MemberRole, VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { recordEvent } from '../lib/events.ts';
+import { refuseUnkept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -117,6 +118,7 @@ export class RoleRecord {
         const options = { subresource: 'status', signal } as const;
         const written = await this.#client.patch(VirtualMachinePools, this.#key, 'merge', patch, options);
         ({ resourceVersion } = written.metadata);
+        refuseUnkept(written, { status: { roles: patch.status.roles } });
       }
       this.minVersions = maxVersions(this.minVersions, { pools: resourceVersion });
     };
@@ -154,6 +156,7 @@ export async function setRoles(
       const options = { signal: cancellationSignal() };
       const written = await client.patch(VirtualMachines, at, 'merge', patch, options);
       minVersions = maxVersions(minVersions, { vms: written.metadata.resourceVersion });
+      refuseUnkept(written, patch);
       done.push(name);
     };
     const acted = await ifOwned(client, key, { name, uid }, write, { isWanted });

@@ -3,6 +3,7 @@ import { REPLICAS_MANAGER } from '../../api/names.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { refuseUnkept } from '../lib/refuse-unkept.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import type { OwnerKey } from './types.ts';
@@ -21,6 +22,7 @@ export async function keepReplicas(client: KubeClient, key: OwnerKey): Promise<R
     const patch = { metadata: { resourceVersion }, spec: { replicas: owner.spec.replicas } };
     const options = { signal, fieldManager: REPLICAS_MANAGER };
     const written = await client.patch(kindOfOwner(key).resource, key, 'merge', patch, options);
+    refuseUnkept(written, patch);
     return versionsOf(key, written.metadata.resourceVersion);
   });
 }

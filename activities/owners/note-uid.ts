@@ -3,6 +3,7 @@ import { UID_ANNOTATION } from '../../api/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { refuseUnkept } from '../lib/refuse-unkept.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import { nothingDone, type Done, type OwnerKey } from './types.ts';
@@ -21,6 +22,7 @@ export async function noteUid(client: KubeClient, key: OwnerKey): Promise<Done> 
         return { ...nothingDone, minVersions: versionsOf(key, resourceVersion) };
       const patch = { metadata: { resourceVersion, annotations: { [UID_ANNOTATION]: key.uid } } };
       const patched = await client.patch(resource, key, 'merge', patch, { signal });
+      refuseUnkept(patched, patch);
       return { ...nothingDone, count: 1, minVersions: versionsOf(key, patched.metadata.resourceVersion) };
     });
   } catch (error) {

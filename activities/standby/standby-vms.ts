@@ -14,6 +14,7 @@ import { powerOf } from '../../decisions/views/power.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { refuseUnkept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { RoleRecord } from '../membership/role-record.ts';
 import { ifOwned } from '../owners/if-owned.ts';
@@ -152,6 +153,7 @@ export class StandbyVms {
     const options = { signal: cancellationSignal() };
     const written = await this.#in.client.patch(VirtualMachines, at, 'merge', patch, options);
     this.#saw({ vms: written.metadata.resourceVersion });
+    refuseUnkept(written, patch);
   }
 
   async #goesOn(name: string): Promise<void> {

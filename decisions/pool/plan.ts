@@ -241,8 +241,10 @@ interface BesideRollout extends Record<'leaving' | 'evacuating', readonly string
 }
 
 function rolloutOf(input: PoolSnapshot, { healing, leaving, evacuating, older }: BesideRollout): RolloutPlan {
-  // Which revisions VMs without labels and their VMIs are of is not known.
-  const unlabelled = unlabelledMembers(input).map(({ name }) => name);
+  // VMs without labels whose revisions are not known: they are to get them with the labels.
+  const unlabelled = unlabelledMembers(input)
+    .filter((vm) => vm.revision === null || input.vmiOf(vm)?.revision === null)
+    .map(({ name }) => name);
   const plan = planRollout({
     ...input,
     changeFor: older.changeFor,

@@ -1,0 +1,46 @@
+import type { Stored } from '../../api/objects.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
+import { field, isObject } from '../../decisions/lib/json.ts';
+import { ActRefused } from '../../kubernetes/errors.ts';
+
+/** A merge patch (RFC 7386) of an object. */
+export interface ObjectPatch {
+  metadata?: object;
+  spec?: object;
+  status?: object;
+}
+
+/**
+ * Throws if the API server has stored something else than a merge patch has written, although the call succeeded: an
+ * admission policy has changed it back, or the definition of the object's kind does not know a field. The same would
+ * come of each further try. For patches of fields that nobody writes in another form: no quantities, no defaults.
+ */
+export function refuseUnkept(stored: Stored, { metadata = {}, spec = {}, status = {} }: ObjectPatch): void {
+  const { uid: _uid, resourceVersion: _version, ...rest } = metadata as { uid?: unknown; resourceVersion?: unknown };
+  for (const [path, wanted] of leavesOf({ metadata: rest, spec, status }, [])) {
+    const actual = field(stored, ...path);
+    if (canonical(wanted ?? null) !== canonical(actual ?? null)) throw notKept(words(path), wanted, actual);
+  }
+}
+
+/** What is said of a field that is not as it was just written. */
+export const notKept = (path: string, wanted: unknown, actual: unknown): ActRefused =>
+  new ActRefused(
+    'Invalid',
+    `${path} does not become ${text(wanted)}: as it is written, something in the cluster makes it ${text(actual)}`,
+  );
+
+const text = (value: unknown): string => JSON.stringify(value ?? null);
+
+type Leaf = [path: string[], wanted: unknown];
+
+/** The values of a merge patch; null for what it removes, and nothing for what it does not mention. */
+function leavesOf(patch: object, path: string[]): Leaf[] {
+  return Object.entries(patch).flatMap(([key, value]: [string, unknown]): Leaf[] => {
+    if (value === undefined) return [];
+    return isObject(value) ? leavesOf(value, [...path, key]) : [[[...path, key], value]];
+  });
+}
+
+const words = ([first = '', ...others]: string[]): string =>
+  others.reduce((path, key) => (/^[\w-]+$/.test(key) ? `${path}.${key}` : `${path}["${key}"]`), first);

@@ -18,7 +18,7 @@ export interface ListWatchOptions<T extends KubeObject, V> extends VersionedStor
   onGap?: (version: bigint) => void;
   /** Called when the server has begun to answer a watch. */
   onOpen?: () => void;
-  /** Called when a watch broke; it is started again. */
+  /** Called when a watch broke, which is started again, and when an object can't be read. */
   onError?: (error: Error) => void;
   /** Called when a relist found this many changes that no watch event had reported. */
   onMissed?: (count: number) => void;

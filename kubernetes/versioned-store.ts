@@ -5,6 +5,11 @@ import type { WatchEvent } from './client.ts';
 export interface VersionedStoreOptions<T extends KubeObject, V> {
   /** What to keep of an object; the rest is dropped, so that tens of thousands of objects fit in memory. */
   view: (object: Stored<T>) => V;
+  /**
+   * Called when `view` throws for an object, such as one that somebody has got past its schema. It stays as it was
+   * known, or unknown: one object does not keep the others from being followed.
+   */
+  onError?: (error: Error) => void;
   /** Called after the store has changed; `undefined` means that the object did not exist before, or is deleted now. */
   onChange?: (key: string, before: V | undefined, after: V | undefined) => void;
 }
@@ -126,8 +131,7 @@ export class VersionedStore<T extends KubeObject, V> {
         present.add(key);
         if ((this.#tombstones.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
         if (!this.#isNews(key, item, version)) continue;
-        this.#put(key, item);
-        changes++;
+        if (this.#put(key, item)) changes++;
       }
     }
     if (version === undefined) throw new TypeError('a list has no page');
@@ -178,11 +182,21 @@ export class VersionedStore<T extends KubeObject, V> {
     return version > known || (version < known && known <= list);
   }
 
-  #put(key: string, object: Stored<T>): void {
+  /** Returns whether the object is known as it is now. */
+  #put(key: string, object: Stored<T>): boolean {
     const before = this.#entries.get(key);
-    const view = this.#options.view(object);
-    this.#entries.set(key, { view, version: BigInt(object.metadata.resourceVersion) });
+    const version = BigInt(object.metadata.resourceVersion);
+    let view: V;
+    try {
+      view = this.#options.view(object);
+    } catch (error) {
+      if (before !== undefined) this.#entries.set(key, { ...before, version });
+      this.#options.onError?.(new Error(`${key} can't be read: ${(error as Error).message}`, { cause: error }));
+      return false;
+    }
+    this.#entries.set(key, { view, version });
     this.#options.onChange?.(key, before?.view, view);
+    return true;
   }
 
   #remove(key: string, version?: bigint): boolean {

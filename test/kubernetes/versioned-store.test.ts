@@ -110,3 +110,47 @@ test('after each list the store is as the API server, whatever was missed, and h
     }),
   );
 });
+
+function uidOf({ metadata, spec }: Stored): string {
+  if (spec === null) throw new TypeError('its spec is null');
+  return metadata.uid;
+}
+
+test('an object that no view can be made of stays as it was known, and keeps no other from being followed', async () => {
+  const errors: string[] = [];
+  class Picky extends VersionedStore<KubeObject, string> {
+    constructor() {
+      super({ view: uidOf, onError: ({ message }) => errors.push(message) });
+    }
+
+    list(items: Stored[], resourceVersion: string): Promise<number> {
+      async function* pages(): AsyncGenerator<KubeList> {
+        yield { metadata: { resourceVersion }, items };
+      }
+      return this.applyList(pages(), () => {});
+    }
+
+    tell(object: Stored): void {
+      this.applyEvent({ type: 'MODIFIED', object });
+    }
+  }
+  const server = new Server();
+  const store = new Picky();
+  const [web, db] = [server.write('web'), server.write('db')];
+  const cache = { ...server.write('cache'), spec: null };
+  expect(await store.list([cache, web, db], String(server.version))).toBe(0);
+  expect(store.synced).toBe(true);
+  expect([...store.values()]).toEqual([web.metadata.uid, db.metadata.uid]);
+  expect(errors).toEqual(["shop/cache can't be read: its spec is null"]);
+  const broken = { ...server.write('web'), spec: null };
+  store.tell(broken);
+  const later = server.write('db');
+  store.tell(later);
+  expect([...store.values()]).toEqual([web.metadata.uid, later.metadata.uid]);
+  expect(String(store.version)).toBe(later.metadata.resourceVersion);
+  // None of these is a change that the watch has missed.
+  expect(await store.list([cache, broken, later], String(server.version))).toBe(0);
+  const mended = server.write('web');
+  store.tell(mended);
+  expect(store.get('shop/web')).toBe(mended.metadata.uid);
+});

@@ -35,7 +35,8 @@ export interface VirtualMachine extends KubeObject {
     dataVolumeTemplates?: { metadata?: { name?: string } }[];
     preference?: { kind?: string; name?: string; revisionName?: string };
     template?: {
-      metadata?: { labels?: Record<string, string> };
+      /** Whatever it holds: the API server does not check it in a VM that is being deleted. */
+      metadata?: { labels?: Record<string, string> | null } | null;
       spec?: { architecture?: string; domain?: { machine?: { type?: string } } };
     };
   };
@@ -73,7 +74,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     leavingSince: timeOf(metadata.deletionTimestamp ?? metadata.annotations?.[REMOVING_ANNOTATION]),
     heldBy: heldBy(metadata),
     keepsDisks: metadata.finalizers?.includes(DISKS_FINALIZER) ?? false,
-    labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
+    labels: template?.metadata?.labels ? { ...template.metadata.labels, ...ownLabels } : ownLabels,
     ownLabels,
     annotated: metadata.annotations !== undefined,
     annotations: isOfPool ? annotationsView(metadata.annotations) : {},
@@ -125,9 +126,10 @@ const isJoined = (pool: string, { labels, annotations }: ObjectMeta): boolean =>
  * with the label in it, and leaves the VM's own labels.
  */
 export function specRevision({ metadata, spec }: VirtualMachine): string | null {
-  const { labels = {} } = spec?.template?.metadata ?? {};
   const own = metadata.labels?.[REVISION_LABEL];
-  return labels[REVISION_LABEL] ?? own ?? formerMemberOf(metadata.annotations)?.revision ?? null;
+  return (
+    spec?.template?.metadata?.labels?.[REVISION_LABEL] ?? own ?? formerMemberOf(metadata.annotations)?.revision ?? null
+  );
 }
 
 const standbyStateOf = (annotations: Record<string, string> = {}): VmView['standby'] => {

@@ -159,3 +159,9 @@ test.each<[string, Node['spec'], boolean]>([
   const taint = spec?.taints?.[0]?.key === 'our/drain' ? 'our/drain' : 'kubevirt.io/drain';
   expect(isDrained(nodeView({ metadata: { name: 'n' }, spec: spec! }), taint)).toBe(expected);
 });
+
+test('a template of VMIs without labels, or metadata, has none', () => {
+  const labels = { app: 'web' };
+  for (const metadata of [null, {}, { labels: null }])
+    expect(view({ labels }, { template: { metadata } })).toMatchObject({ labels, revision: null });
+});

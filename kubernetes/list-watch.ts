@@ -137,9 +137,12 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     const { relistMs = 600_000, onError } = this.#options;
     let delay = FIRST_DELAY_MS;
     while (!this.#stop.signal.aborted) {
+      let isListing = false;
       try {
         if (!this.synced || Date.now() - this.#listedAt >= relistMs) {
+          isListing = true;
           await this.relist();
+          isListing = false;
           this.#listedAt = Date.now();
         }
         const began = Date.now();
@@ -152,7 +155,8 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
           throw new Error('the watch was ended as soon as it had begun');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
-        if (isGone(error)) {
+        // A list that expires before its last page would do so again.
+        if (isGone(error) && !isListing) {
           const isBehind = this.#watchedVersion !== null && this.#watchedVersion < this.version;
           this.#watchedVersion = null;
           // A list has succeeded since: the watch can continue from there.

@@ -8,7 +8,7 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 
-type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange'>;
+type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange' | 'onError'>;
 
 /**
  * Starts a list-watch on a server that answers every list with `list`, and ends every watch right after what `onWatch`
@@ -25,8 +25,11 @@ async function onServer(
     return JSON.stringify(await list(query));
   };
   const server = createServer((request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    void answer(request.url!).then((body) => response.end(body));
+    void answer(request.url!).then((body) => {
+      const { code = 200 } = (body.startsWith('{"kind":"Status"') ? JSON.parse(body) : {}) as { code?: number };
+      response.writeHead(code, { 'content-type': 'application/json' });
+      response.end(body);
+    });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const config = new KubeConfig();
@@ -57,6 +60,22 @@ test('a server that ends every watch as soon as it begins is asked ever more sel
   await vi.waitFor(() => expect(watches.length).toBeGreaterThanOrEqual(4), { timeout: 10_000 });
   // Back-offs of 250 ms, 500 ms and 1 s, each with 25 % jitter.
   expect(watches[3]! - watches[0]!).toBeGreaterThan(1_200);
+});
+
+test('a list that always expires before its last page is asked for ever more seldom, and said to fail', async () => {
+  const lists: number[] = [];
+  const errors: string[] = [];
+  const expired = { code: 410, reason: 'Expired', message: 'The provided continue parameter is too old' };
+  const list = (query: URLSearchParams): object => {
+    if (query.has('continue')) return { kind: 'Status', ...expired };
+    lists.push(Date.now());
+    return { metadata: { resourceVersion: '1', continue: 'more' }, items: [] };
+  };
+  const listWatch = await onServer(list, undefined, { onError: ({ message }) => errors.push(message) });
+  await vi.waitFor(() => expect(lists.length).toBeGreaterThanOrEqual(4), { timeout: 10_000 });
+  expect(lists[3]! - lists[0]!).toBeGreaterThan(1_200);
+  expect(listWatch.behindMs).toBeGreaterThan(1_200);
+  expect(errors[0]).toBe(expired.message);
 });
 
 const vm = (name: string, resourceVersion: string) => ({

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeReport, type NodeReportItem } from '../../decisions/drain/node-report.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
+import { formatCounts } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { DataFormat } from '../cli/data.ts';
 import { Board, printViews } from '../cli/live.ts';
@@ -49,12 +50,11 @@ export function blockOf({ node, items }: NodeView): string[] {
   if (items.length === 0) return [plain(`no VMI is on node ${node}`)];
   const stay = items.filter(({ state }) => NEEDS_A_PERSON.has(state)).length;
   const moving = items.filter(({ state }) => state === 'Evacuating').length;
-  const counts = [
+  const numbers = formatCounts([
     [moving, 'in progress'],
     [items.length - moving - stay, 'to go'],
     [stay, 'stuck'],
-  ] as const;
-  const numbers = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  ]);
   return [
     `${paint('bold', plain(node))}  ${items.length === 1 ? '1 VMI' : `${items.length} VMIs`} left: ${numbers.join(', ')}`,
     ...table(['NAMESPACE', 'VMI', 'OWNER', 'STATE', 'WHAT HAPPENS'], items.map(cellsOf)),

@@ -3,7 +3,7 @@ import type { OperationAction, OperationStatus, VirtualMachineOperation } from '
 import { VirtualMachineOperations } from '../../api/resources.ts';
 import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
-import { because, formatVms } from '../../decisions/runs/report.ts';
+import { because, formatCounts, formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { DataFormat } from '../cli/data.ts';
 import { ageOf, note, print, serialize, table } from '../cli/output.ts';
@@ -67,16 +67,15 @@ export function outlineOf(operation: StoredOperation): RunOutline {
 }
 
 function numbersOf(action: OperationAction, vms: NonNullable<OperationStatus['vms']>): RunOutline['numbers'] {
-  const others = [
-    [vms.inProgress, 'in progress'],
-    [vms.open, 'to go'],
-    [vms.failed, 'failed'],
-  ] as const;
   return {
     done: vms.done,
     of: vms.chosen,
     doneAs: ACTION_LABELS[action].done.toLowerCase(),
-    others: others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`),
+    others: formatCounts([
+      [vms.inProgress, 'in progress'],
+      [vms.open, 'to go'],
+      [vms.failed, 'failed'],
+    ]),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import type { LabelSelector, MaintenanceWindow } from '../../api/pool/pool.ts';
 import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
-import { because, formatVms } from '../runs/report.ts';
+import { because, formatCounts, formatVms } from '../runs/report.ts';
 
 /** Which VMs a transition is about; each condition narrows it further. */
 export interface TransitionScope {
@@ -170,8 +170,8 @@ export function transitionOutline(progress: TransitionProgress): RunOutline {
   const { toPatch, toRestart, waiting, inPools, deferred, restarting, done } = counts;
   const open = toPatch + toRestart + waiting + inPools + deferred + restarting;
   const of = done + open + failures;
-  const counted = countedAs(transition.restartNow).filter(([key]) => counts[key] > 0);
-  const others = (keys: typeof counted): string[] => keys.map(([key, words]) => `${counts[key]} ${words}`);
+  const counted = countedAs(transition.restartNow);
+  const others = (keys: typeof counted): string[] => formatCounts(keys.map(([key, words]) => [counts[key], words]));
   const isKnown = phase !== 'Checking' && phase !== 'Refused';
   const acts = `${patched} changed${restarted === 0 ? '' : `, ${restarted} restarted`} by drover`;
   const rest = others(counted.filter(([key]) => key !== 'excluded')).join(', ');

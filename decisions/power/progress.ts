@@ -1,5 +1,5 @@
 import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
-import { because, formatVms } from '../runs/report.ts';
+import { because, formatCounts, formatVms } from '../runs/report.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
 import type { PowerFailure } from './size.ts';
 
@@ -31,17 +31,16 @@ export const isTripped = (failed: readonly Pick<FailedVm, 'wasDown'>[], maxFailu
 export function powerOutline(progress: PowerProgress): RunOutline {
   const { action, phase, chosen, atOnce, maxFailures, requestedBy, reason, done, failed, inProgress } = progress;
   const doneAs = ACTION_LABELS[action].done.toLowerCase();
-  const others = [
-    [inProgress.length, 'in progress'],
-    [toGo(progress), 'to go'],
-    [failed.length, 'failed'],
-  ] as const;
   return {
     numbers: {
       done: done.length,
       of: chosen,
       doneAs,
-      others: others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`),
+      others: formatCounts([
+        [inProgress.length, 'in progress'],
+        [toGo(progress), 'to go'],
+        [failed.length, 'failed'],
+      ]),
     },
     end: formatEnd(progress, doneAs),
     open: progress.open,

@@ -13,6 +13,10 @@ export const FAILURES_SHOWN = 20;
 /** `1 VM`, `12 VMs`. */
 export const formatVms = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
 
+/** Such as `1 in progress` and `6 to go`, in this order, without those of which there are none. */
+export const formatCounts = (counts: readonly (readonly [number, string])[]): string[] =>
+  counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+
 export const because = (why: string | null | undefined): string => (why == null ? '' : `: ${why}`);
 
 /** Such as `paused by ada 3m ago: lunch`; `when` has a space before it. */

@@ -1,5 +1,6 @@
 import { summary } from '../../decisions/lib/summary.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import { formatCounts } from '../../decisions/runs/report.ts';
 
 /** What activities do, for Temporal's Web UI. */
 export const PREFLIGHT = { summary: 'find the VMs in scope, and try the change in a dry run' };
@@ -9,13 +10,12 @@ export const CHECK = { summary: 'try the change of types that were not seen befo
 export function awaitWords({ restarting, toRestart, waiting, inPools, deferred }: TransitionProgress['counts']): {
   summary: string;
 } {
-  const parts = [
+  const words = formatCounts([
     [restarting, 'to come back'],
     [toRestart, 'to be restarted'],
     [waiting, 'to be restarted by their owners'],
     [inPools, 'to be updated by their pools'],
     [deferred, 'that must not be disrupted now'],
-  ] as const;
-  const words = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  ]);
   return { summary: summary(words.length === 0 ? 'look for VMs to change' : `wait for VMs: ${words.join(', ')}`) };
 }

@@ -1,5 +1,6 @@
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { Batch, BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
+import { formatCounts } from '../../decisions/runs/report.ts';
 import { SkippedVms } from '../../decisions/runs/skipped.ts';
 import { runDetails } from '../runs/details.ts';
 
@@ -38,7 +39,6 @@ export function batchDetails(batch: Batch, { requestedBy, doing, waiting, outcom
   const skipped = new SkippedVms();
   for (const { vm, end, why } of outcomes)
     if (end !== 'Updated' && end !== 'Failed') skipped.add(vm, why ?? WHY[end], end === 'Gone' || end === 'Superseded');
-  const others = [[waiting.length, 'to go'] as const, [failures, 'failed'] as const];
   const failed = outcomes.filter(({ end }) => end === 'Failed').map((outcome) => ({ why: '', ...outcome }));
   const acts = Map.groupBy(batch.vms, ({ act }) => act);
   return runDetails(
@@ -48,7 +48,10 @@ export function batchDetails(batch: Batch, { requestedBy, doing, waiting, outcom
         done,
         of: all,
         doneAs: 'updated',
-        others: others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`),
+        others: formatCounts([
+          [waiting.length, 'to go'],
+          [failures, 'failed'],
+        ]),
       },
       end: '',
       open: waiting.length,

@@ -15,6 +15,7 @@ import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actInPlace, NoPlace } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
+import { isHeld, Migrations, type Held } from '../disruption/migrations.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
@@ -23,7 +24,6 @@ import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { updatePodDisruptionBudget } from './guard-pods.ts';
-import { isHeld, Migrations, type Held } from './migrations.ts';
 
 export interface Evacuated {
   notMoved: NotMoved[];

@@ -16,7 +16,7 @@ export interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cac
   chosen: Chosen;
 }
 
-/** Starts, stops or restarts the chosen VMs of an operation. */
+/** Starts, stops, restarts or migrates the chosen VMs of an operation. */
 export class PowerMethod extends RunMethod<PowerPlan> {
   readonly #in: PowerMethodOptions;
   readonly #limits: RunLimits;

@@ -8,6 +8,7 @@ import {
   type VmInProgress,
 } from '../../decisions/power/outcome.ts';
 import type { TakenVm } from '../../decisions/power/plan.ts';
+import { isAboutVmi } from '../../decisions/power/target.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -182,12 +183,12 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   }
 
   /**
-   * Returns why a restart would go beyond the run's own limit. The VM itself counts as it is now: it may have come up
-   * since it was cached.
+   * Returns why a restart or a migration would go beyond the run's own limit. The VM itself counts as it is now: it may
+   * have come up since it was cached.
    */
   protected whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
     const { action, atOnce: most } = this.#in;
-    if (action !== 'Restart') return null;
+    if (!isAboutVmi(action)) return null;
     const { vmOf, vmiOf } = this.snapshot;
     const snapshot: VmsSnapshot = { vmOf, vmiOf: (one) => (one === vm ? vmi : vmiOf(one)), poolOf: () => undefined };
     const rest = { keepsAvailable: true, snapshot, inProgress: this.acting, most, now: Date.now() };

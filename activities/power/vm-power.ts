@@ -28,9 +28,12 @@ import { recordVmEvent } from '../lib/events.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import { askKubeVirt } from './ask-kubevirt.ts';
+import { migrateVm } from './migrate-vm.ts';
 import { restartVm } from './restart-vm.ts';
 
 const TRY_AGAIN_MS = 100;
+
+const EVENT_REASONS = { Start: 'Started', Stop: 'Stopped', Restart: 'Restarted', Migrate: 'Migrating' } as const;
 
 /** Looks up VMs of any owner in this worker's caches. */
 export const snapshotOfVms = (cache: ClusterCache): VmsSnapshot => ({
@@ -79,10 +82,10 @@ interface LiveVm {
 }
 
 /**
- * Starts, stops or restarts VMs one by one, each decided again right before acting: only the chosen one, and only if it
- * still needs that and nothing stands in its way. Notes on the VM what it acts for, before it does, so that nobody does
- * it again for the same. For a restart, a place in the budget of the VM's pool is claimed like every other disruption
- * of the pool's VMs.
+ * Starts, stops, restarts or migrates VMs one by one, each decided again right before acting: only the chosen one, and
+ * only if it still needs that and nothing stands in its way. Notes on the VM what it acts for, before it does, so that
+ * nobody does it again for the same. For a restart or a migration, a place in the budget of the VM's pool is claimed
+ * like every other disruption of the pool's VMs.
  */
 export class VmPower {
   readonly #in: VmPowerOptions;
@@ -159,13 +162,15 @@ export class VmPower {
     const done = await this.#act({ stored, vm, vmi, owner }, begun);
     if (done instanceof NoPlace) return refused(done.whyNot, vm.owner?.uid);
     this.#minVersions = maxVersions(this.#minVersions, done);
-    await recordVmEvent(client, vm, { type: 'Normal', reason: ACTION_LABELS[action].done, action, note });
+    await recordVmEvent(client, vm, { type: 'Normal', reason: EVENT_REASONS[action], action, note });
     return null;
   }
 
-  /** A restart takes a place in the budget of the VM's pool, if it has one. */
+  /** A restart or a migration takes a place in the budget of the VM's pool, if it has one. */
   async #act({ vm, vmi, owner }: LiveVm, begun: VmInProgress): Promise<ResourceVersions | NoPlace> {
     const { action, client, places } = this.#in;
+    if (action === 'Migrate')
+      return migrateVm({ client, places, owner }, await this.#note(vm, vmi, begun, NO_PLACE), vmi!, begun);
     const act = async (place: Place): Promise<ResourceVersions> => {
       const noted = await this.#note(vm, vmi, begun, place);
       if (action !== 'Restart') return orRefused(askKubeVirt(client, noted, ACTION_LABELS[action].verb));

@@ -5,7 +5,7 @@ import { recheckMigration } from '../../decisions/rollout/turns/recheck.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
-import { isHeld, Migrations } from '../drain/migrations.ts';
+import { isHeld, Migrations } from '../disruption/migrations.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import { VmTargets } from './vm-targets.ts';

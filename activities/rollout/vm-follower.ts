@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { VirtualMachineInstances } from '../../api/resources.ts';
 import { countsFrom } from '../../decisions/disruption/grace.ts';
+import { migrationCountsFrom } from '../../decisions/disruption/migration.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
@@ -63,9 +64,8 @@ export class VmFollower {
   #countsFrom({ vmi: restarted, migration }: BatchVm, begun: Begun, vm: VmView | undefined, now: number): number {
     const { cache, revision, deadlineMs } = this.#in;
     const vmi = vm && cache.vmiOf(vm);
-    // KubeVirt migrates a few VMIs at once, and has others to do first; but nothing waits for ever.
     if (migration !== undefined && vmi?.uid === migration.vmi && vmi.evacuation?.attempt === migration.attempt)
-      return Math.min(Math.max(vmi.evacuation.begunAt ?? now, begun.since), begun.since + deadlineMs);
+      return migrationCountsFrom(vmi, begun.since, deadlineMs, now);
     const isOld = (one: VmiView): boolean => one.deleting || one.revision !== revision || one.uid === restarted;
     return countsFrom(begun, vm, vmi, isOld);
   }

@@ -37,10 +37,8 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, cache))));
     }
     case 'migration':
-    case 'pod budget': {
-      const { pool, namespace } = (change.after ?? change.before)!;
-      return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${pool}`];
-    }
+    case 'pod budget':
+      return looksTheSame(change.before, change.after) ? [] : poolNamedBy((change.after ?? change.before)!);
     case 'disk': {
       const { kept, namespace } = (change.after ?? change.before)!;
       return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${kept.pool}`];
@@ -53,6 +51,10 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
       return [...cache.pools.values()].map(ownerName);
   }
 }
+
+/** Migrations of VMs that are in no pool name none. */
+const poolNamedBy = ({ namespace, pool }: { namespace: string; pool: string | null }): string[] =>
+  pool === null ? [] : [`${namespace}/${pool}`];
 
 function poolsOfVm(
   { before, after }: Extract<CacheChange, { kind: 'vm' }>,

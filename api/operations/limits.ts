@@ -7,6 +7,9 @@ export const MAX_NAMES_TOLD = 10;
 /** Most reasons to wait that the status names. */
 export const MAX_WAITS_TOLD = 100;
 
-/** How many VMs at once, if the operation does not say. */
-export const DEFAULT_AT_ONCE = { Restart: '5%', Start: 10, Stop: '100%' } as const;
+/**
+ * How many VMs at once, if the operation does not say. KubeVirt migrates five at once in a cluster, and two from a node
+ * (`parallelMigrationsPerCluster`, `parallelOutboundMigrationsPerNode`): drains need some of these.
+ */
+export const DEFAULT_AT_ONCE = { Restart: '5%', Migrate: 2, Start: 10, Stop: '100%' } as const;
 export const DEFAULT_DEADLINE = '10m';

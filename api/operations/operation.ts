@@ -6,7 +6,7 @@ import { MAX_FAILURES_TOLD, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
 import { VmSelection } from './selection.ts';
 
 /** What an operation does to VMs. */
-export const OperationAction = z.enum(['Restart', 'Start', 'Stop']);
+export const OperationAction = z.enum(['Restart', 'Start', 'Stop', 'Migrate']);
 export type OperationAction = z.infer<typeof OperationAction>;
 
 /** What stays as it is once the operation was made: anything else would be another operation. */
@@ -26,17 +26,18 @@ const ABORTED_SHAPE = 'aborted must stay true: what was aborted does not go on, 
 export const OperationSpec = z
   .strictObject({
     action: OperationAction.describe(
-      'Restart: each VMI that is no younger than the operation, within the disruption budgets. Start, Stop: each VM that is no younger.',
+      'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger.',
     ),
     vms: VmSelection.describe('Which VMs of the namespace; never one that is younger than the operation.'),
     atOnce: IntOrPercent.describe(
       'How many of them may be starting or stopping at once, or how many percent; of a restart, how many may be not ready ' +
-        'at once, whatever the cause. By default, 5% for Restart, 10 for Start and 100% for Stop.',
+        'at once, whatever the cause, and of a migration, how many may be not ready or migrate. By default, 5% for ' +
+        'Restart, 2 for Migrate, 10 for Start and 100% for Stop.',
     ).exactOptional(),
     maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
     deadline: Duration.refine((text) => /[1-9]/.test(text), DEADLINE_SHAPE)
       .describe(
-        'How long a VM may take to be ready or to stop, and how long VMs are waited for at the end that can not be touched. ' +
+        'How long a VM may take to be ready, to stop or to be migrated, and how long VMs are waited for at the end that can not be touched. ' +
           '10m by default.',
       )
       .exactOptional(),
@@ -72,8 +73,8 @@ export const OperationStatus = z.strictObject({
   vms: z
     .strictObject({
       chosen: count('VMs that it is about.'),
-      done: count('VMs that were restarted, started or stopped, and seen to be so.'),
-      failed: count('VMs that were not ready or not stopped in time, or that KubeVirt refused.'),
+      done: count('VMs that were restarted, started, stopped or migrated, and seen to be so.'),
+      failed: count('VMs that were not ready, stopped or migrated in time, or that KubeVirt refused.'),
       inProgress: count('VMs that were begun with.'),
       open: count('VMs that are still to be done.'),
       excluded: count('VMs that must not be touched.'),
@@ -112,7 +113,7 @@ export const OperationStatus = z.strictObject({
 });
 export type OperationStatus = z.infer<typeof OperationStatus>;
 
-/** Something that people want done to VMs once: restarted, started, stopped. */
+/** Something that people want done to VMs once: restarted, started, stopped, migrated. */
 export const VirtualMachineOperation = z.strictObject({
   apiVersion: z.literal(API_VERSION),
   kind: z.literal('VirtualMachineOperation'),

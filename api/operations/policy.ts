@@ -12,7 +12,7 @@ const MOST_NAMES_ASKED = 20;
 const NAMES_AN_EXPRESSION = 2;
 
 /** The right that each action takes, as `virtctl` takes it: to update this subresource of the VM. */
-const SUBRESOURCE = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop'}[object.spec.action]`;
+const SUBRESOURCE = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop', 'Migrate': 'migrate'}[object.spec.action]`;
 const ASKED = `authorizer.group('subresources.kubevirt.io').resource('virtualmachines').subresource(variables.verb).namespace(request.namespace)`;
 const isPaused = (object: string): string => `(has(${object}.spec.paused) && ${object}.spec.paused)`;
 

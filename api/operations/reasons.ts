@@ -9,6 +9,7 @@ export const OPERATION_REASONS = {
     Restarting: 'VMs are restarted',
     Starting: 'VMs are started',
     Stopping: 'VMs are stopped',
+    Migrating: 'VMs are migrated',
     Paused: 'no further VM is touched',
     Aborting: 'no further VM is touched, and it ends once those in progress are done',
     Complete: 'all of its VMs are done',
@@ -31,7 +32,10 @@ export const OPERATION_REASONS = {
 export type ProgressingReason = keyof typeof OPERATION_REASONS.Progressing;
 
 /** How an operation ends. Any but `Complete` is a failure: not all that was asked for is done. */
-export type EndReason = Exclude<ProgressingReason, 'Restarting' | 'Starting' | 'Stopping' | 'Paused' | 'Aborting'>;
+export type EndReason = Exclude<
+  ProgressingReason,
+  'Restarting' | 'Starting' | 'Stopping' | 'Migrating' | 'Paused' | 'Aborting'
+>;
 
 /** A condition of an operation, without its transition time. */
 export type OperationCondition = Omit<Condition, 'lastTransitionTime' | 'type' | 'reason'> &

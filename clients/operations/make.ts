@@ -20,6 +20,7 @@ export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'r
   selector?: string | undefined;
   owner: NamedOwner | undefined;
   pending: boolean;
+  outdated: boolean;
   /** Who asks, as the API server knows them; undefined if it does not say. */
   requestedBy: string | undefined;
 }
@@ -44,12 +45,13 @@ export async function operationFor(namespace: string, asked: Asked): Promise<Vir
   };
 }
 
-async function selectionOf({ names, selector, owner, pending }: Asked): Promise<OperationSpec['vms']> {
+async function selectionOf({ names, selector, owner, pending, outdated }: Asked): Promise<OperationSpec['vms']> {
   if (names.length > 0) return { names: [...names] };
   return {
     ...(selector === undefined ? {} : { selector: await labelSelector(selector) }),
     ...(owner === undefined ? {} : { owner: ownerReference(owner) }),
     ...(pending ? { restartRequired: true as const } : {}),
+    ...(outdated ? { launcherOutdated: true as const } : {}),
   };
 }
 

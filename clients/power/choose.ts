@@ -6,7 +6,9 @@ import { runsByItself } from '../../decisions/health/availability.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
+import { isAboutVmi } from '../../decisions/power/target.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { OUTDATED_LABEL } from '../../decisions/views/from-object/vmi.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
@@ -27,13 +29,15 @@ const MAX_VMS = 10_000;
 export interface Choice extends OwnerOptions {
   /** Only VMs that wait for a restart. */
   pending: boolean;
+  /** Only VMs that run in a pod of an earlier KubeVirt. */
+  outdated: boolean;
   allNamespaces: boolean;
   selector?: string | undefined;
 }
 
 /** The VMs of a run. */
 export interface ChosenVms {
-  /** UIDs of the VMIs to restart, or of the VMs to start or stop. */
+  /** UIDs of the VMIs to restart or to migrate, or of the VMs to start or stop. */
   targets: ChosenByNamespace;
   /** `namespace/name`, and why the VM waits for a restart; null if it was not chosen for that. */
   vms: { vm: string; why: string | null }[];
@@ -72,17 +76,27 @@ export async function choose(
 }
 
 function checkedOwner(action: PowerAction, names: string[], choice: Choice): NamedOwner | undefined {
-  const { pending, allNamespaces, selector, pool, owner } = choice;
-  const given = Object.entries({ '--pending': pending, '--pool': pool, '--owner': owner, '-l': selector });
+  const { pending, outdated, allNamespaces, selector, pool, owner } = choice;
+  const given = Object.entries({
+    '--pending': pending,
+    '--outdated': outdated,
+    '--pool': pool,
+    '--owner': owner,
+    '-l': selector,
+  });
   const [flag] = given.flatMap(([flag, value]) => (value === undefined || value === false ? [] : [flag]));
   const other = flag ?? (allNamespaces ? '-A' : undefined);
   if (names.length > 0 && other !== undefined) throw new UsageError(`give names or ${other}, not both`);
   if (names.length === 0 && flag === undefined) {
-    const all = action === 'Restart' ? ', or --pending for all that wait for a restart' : '';
-    throw new UsageError(`which VMs? Give their names, --pool, --owner or -l${all}`);
+    throw new UsageError(`which VMs? Give their names, --pool, --owner or -l${OR_ALL[action] ?? ''}`);
   }
   return ownerOf({ pool, owner, allNamespaces }, VM_OWNERS);
 }
+
+const OR_ALL: Partial<Record<PowerAction, string>> = {
+  Restart: ', or --pending for all that wait for a restart',
+  Migrate: ', or --outdated for all that run in a pod of an earlier KubeVirt',
+};
 
 /** Throws `Failure` if there are too many VMs for one run, or if their names are too long in all. */
 export function ensureNotTooMany({ vms: { length }, targets }: Pick<ChosenVms, 'vms' | 'targets'>): void {
@@ -98,13 +112,13 @@ export function ensureNotTooMany({ vms: { length }, targets }: Pick<ChosenVms, '
 async function chooseAmong(
   session: Session,
   action: PowerAction,
-  { of, pending, ...choice }: Choice & { of: NamedOwner | undefined },
+  { of, pending, outdated, ...choice }: Choice & { of: NamedOwner | undefined },
 ): Promise<ChosenVms> {
   const scope = await scopeOf(session, choice);
   const kube = await session.kube();
   const isOwn = of === undefined ? () => true : await isOwnOf(kube, scope, of);
   const all = await readVms(kube, scope);
-  const own = all.filter(({ vm }) => isOwn(vm));
+  const own = all.filter(({ vm, vmi }) => isOwn(vm) && (!outdated || (vmi !== null && isOutdated(vmi))));
   const why = new Map(pendingAmong(pending ? own : []).map(({ vmi, why }) => [vmi, why]));
   const wanted = pending ? own.filter(({ vmi }) => why.has(vmi?.metadata.uid ?? '')) : own;
   const { apart = [], replicas = [] } = Object.groupBy(wanted, ({ vm }) => (isApart(vm) ? 'apart' : 'replicas'));
@@ -114,6 +128,9 @@ async function chooseAmong(
     apart: apart.filter((one) => targetOf(action, one) !== null).map(({ vm }) => vm.metadata.name),
   };
 }
+
+/** As KubeVirt labels it. */
+const isOutdated = ({ metadata }: Stored): boolean => metadata.labels?.[OUTDATED_LABEL] !== undefined;
 
 /** Reports whether the VM is a standby VM of a pool, or an extra one. */
 const isApart = (vm: Stored<VirtualMachine>): boolean =>
@@ -158,7 +175,7 @@ function chosenOf(action: PowerAction, read: VmWithVmi[], whyOf: (one: VmWithVmi
 
 /** Returns the UID of what is acted on; null if there is nothing to do. */
 function targetOf(action: PowerAction, { vm, vmi }: VmWithVmi): string | null {
-  if (action === 'Restart') return vmi === null ? null : vmi.metadata.uid;
+  if (isAboutVmi(action)) return vmi === null ? null : vmi.metadata.uid;
   // A VM whose VMI fails again and again may have none in this moment: it is stopped all the same.
   const isUp = vmi !== null || (action === 'Stop' && runsByItself({ spec: vm.spec ?? {} }));
   return isUp === (action === 'Stop') ? vm.metadata.uid : null;

@@ -2,8 +2,8 @@ import { POWER_ANNOTATION } from '../../api/names.ts';
 import { parsedObject, pick } from '../lib/json.ts';
 
 /**
- * Noted on a VM before it is started, stopped or restarted: whoever goes on with that knows from it that this was done,
- * though somebody may have undone it since.
+ * Noted on a VM before it is started, stopped, restarted or migrated: whoever goes on with that knows from it that this
+ * was done, though somebody may have undone it since.
  */
 export interface PowerNote {
   /** What it is done for: the UID of an operation, or the ID of a machine type transition. */
@@ -18,6 +18,9 @@ export interface PowerNote {
   wasDown?: true;
   /** UID of the VMI that the VM had; absent if it had none. */
   vmi?: string;
+  /** Which pod the VMI had, and which migration of it by drover is begun: if it is migrated. */
+  pod?: string;
+  migration?: number;
   /** Of the VM, like `notReadySince`. */
   generation: number;
   notReadySince: number | null;
@@ -28,13 +31,15 @@ export function powerNoteOf(annotations: Readonly<Record<string, string>> | unde
   const note = parsedObject(annotations?.[POWER_ANNOTATION]);
   if (note === null || typeof note['by'] !== 'string') return null;
   if (typeof note['since'] !== 'number' || typeof note['generation'] !== 'number') return null;
-  const { turn, graceMs, wasDown, vmi, notReadySince } = note;
+  const { turn, graceMs, wasDown, vmi, pod, migration, notReadySince } = note;
   return {
     ...(pick(note, ['by', 'since', 'generation']) as Pick<PowerNote, 'by' | 'since' | 'generation'>),
     ...(typeof turn === 'number' && { turn }),
     ...(typeof graceMs === 'number' && { graceMs }),
     ...(wasDown === true && { wasDown }),
     ...(typeof vmi === 'string' && { vmi }),
+    ...(typeof pod === 'string' && { pod }),
+    ...(typeof migration === 'number' && { migration }),
     notReadySince: typeof notReadySince === 'number' ? notReadySince : null,
   };
 }

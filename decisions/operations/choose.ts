@@ -5,6 +5,7 @@ import { liveVmi, runsByItself } from '../health/availability.ts';
 import { globMatcher } from '../lib/glob.ts';
 import { formatNames } from '../lib/names.ts';
 import { isRunning } from '../machine-types/scope.ts';
+import { isAboutVmi, targetOfVmi } from '../power/target.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -23,10 +24,10 @@ export interface ChoiceInput {
 }
 
 /**
- * Returns the UIDs of what the operation is about by the names of the VMs: of their VMIs for a restart, else of the VMs
- * themselves. Nothing that is younger than the operation: VMs that have come since are not what was asked for. Both
- * times are the API server's, and whole seconds, so that what is of the same second counts: somebody who has just
- * started a VM means it, too.
+ * Returns what the operation is about by the names of the VMs: their VMIs, as `targetOfVmi` names them, for a restart
+ * or a migration, else the UIDs of the VMs themselves. Nothing that is younger than the operation: VMs that have come
+ * since are not what was asked for. Both times are the API server's, and whole seconds, so that what is of the same
+ * second counts: somebody who has just started a VM means it, too.
  *
  * What the operation was noted on stays its own: a run that begins anew, since Temporal has lost the last one, goes on
  * with that, and touches no VM again, not even if its next VMI is of that second.
@@ -49,7 +50,8 @@ export function chooseVms({ operation, vms, vmiOf, ownerUid }: ChoiceInput): Rec
 /** Returns by which UID the VM was chosen by an earlier run of the operation; null if none has noted it. */
 function notedTarget({ metadata, spec }: Operation, { uid, power }: VmView): string | null {
   if (power?.by !== metadata.uid) return null;
-  return spec.action === 'Restart' ? (power.vmi ?? null) : uid;
+  if (!isAboutVmi(spec.action)) return uid;
+  return power.vmi === undefined ? null : targetOfVmi(spec.action, { uid: power.vmi, pod: power.pod ?? null });
 }
 
 /**
@@ -60,7 +62,7 @@ export function meantVms({ metadata, spec }: Operation, ownerUid: string | undef
   const createdAt = Date.parse(metadata.creationTimestamp);
   const matches = lastingMatcher(spec.vms, ownerUid);
   return (vm, vmi) => {
-    const target = spec.action === 'Restart' ? vmi : vm;
+    const target = isAboutVmi(spec.action) ? vmi : vm;
     return vm.namespace === metadata.namespace && target !== undefined && target.createdAt <= createdAt && matches(vm);
   };
 }
@@ -85,7 +87,7 @@ export function missingOf(
 /** Returns what is to be acted on; null if there is nothing to do. */
 function targetOf(action: OperationAction, vm: VmView, vmi: VmiView | undefined): Target | null {
   const live = liveVmi(vmi);
-  if (action === 'Restart') return live ?? null;
+  if (isAboutVmi(action)) return live === undefined ? null : { ...live, uid: targetOfVmi(action, live) };
   // A VM whose VMI fails again and again may have none in this moment: it is stopped all the same.
   const isUp = live !== undefined || (action === 'Stop' && runsByItself({ spec: { runStrategy: vm.runStrategy } }));
   return isUp === (action === 'Stop') ? vm : null;

@@ -5,15 +5,16 @@ import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { isFinal, type VmiView } from '../views/vmi.ts';
+import { canBeMigrated, isFinal, type VmiView } from '../views/vmi.ts';
 import type { PowerAction } from './action.ts';
+import { targetOfVmi } from './target.ts';
 
 /** What one chosen VM needs. */
 export type PowerNeed = Need;
 
 /** A chosen VM as it stands. */
 export interface PowerContext {
-  /** The UID that it was chosen by: of its VMI for a restart, else of the VM. */
+  /** What it was chosen by: its VMI, as `targetOfVmi` names it, for a restart or a migration, else the VM's UID. */
   target: string;
   vm: VmView | undefined;
   vmi: VmiView | undefined;
@@ -30,6 +31,7 @@ export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed
   const { vm } = context;
   if (vm === undefined || !isActive(vm)) return NOTHING;
   if (action === 'Restart') return restartNeed(vm, context);
+  if (action === 'Migrate') return migrateNeed(vm, context);
   if (vm.uid !== context.target) return NOTHING;
   return action === 'Start' ? startNeed(vm, context) : stopNeed(vm, context);
 }
@@ -40,12 +42,25 @@ function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNee
   if (live?.uid !== target || !isMeantToRun(vm, live)) return NOTHING;
   const held = heldBack(vm, live);
   if (held !== null) return held;
-  if (owner !== undefined && isRollingOut(owner))
-    return deferred(`its pool ${namespacedName(owner.pool.metadata)} is rolling out`);
+  if (owner !== undefined && isRollingOut(owner)) return deferred(rollsOut(owner));
   // The next VMI would start from the spec that KubeVirt has observed.
   if (!vm.generationObserved) return deferred('KubeVirt has not observed its spec');
   return { need: 'act' };
 }
+
+/** A VMI is migrated once: if it has left its pod, nothing is left to do, whoever has moved it. */
+function migrateNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNeed {
+  const live = liveVmi(vmi);
+  if (live === undefined || targetOfVmi('Migrate', live) !== target || !isMeantToRun(vm, live)) return NOTHING;
+  const held = heldBack(vm, live);
+  if (held !== null) return held;
+  if (owner !== undefined && isRollingOut(owner)) return deferred(rollsOut(owner));
+  if (live.phase !== 'Running') return deferred(`its VMI is ${live.phase || 'about to start'}`);
+  if (canBeMigrated(live)) return { need: 'act' };
+  return excluded(`KubeVirt can't migrate it${live.whyNotMigratable === null ? '' : `: ${live.whyNotMigratable}`}`);
+}
+
+const rollsOut = ({ pool }: OwningPool): string => `its pool ${namespacedName(pool.metadata)} is rolling out`;
 
 /** Starting a VM disrupts nothing, so neither the do-not-disrupt annotation nor a rollout of its pool prevents it. */
 function startNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {

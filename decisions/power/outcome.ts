@@ -1,5 +1,6 @@
 import type { VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { countsFrom } from '../disruption/grace.ts';
+import { migrationCountsFrom, progressOfAttempt } from '../disruption/migration.ts';
 import { isAtRest, isMeantToRun, liveVmi } from '../health/availability.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
@@ -18,6 +19,9 @@ export interface VmInProgress {
   vmi?: string;
   /** How long the guest of that may take to shut down, in milliseconds; absent if no VMI is to end. */
   graceMs?: number;
+  /** Which pod its VMI is to leave, and by which migration by drover, counted from 1: if it is migrated. */
+  pod?: string;
+  migration?: number;
   /** The VM should have run but was not ready beforehand: its outcome says nothing about the restart. */
   wasDown?: true;
 }
@@ -29,7 +33,7 @@ export interface PowerOutcome {
   uid?: string;
   end:
     | PowerDone
-    /** Not ready, or not stopped, in time; or KubeVirt refused. */
+    /** Not ready, stopped or migrated in time; or KubeVirt refused, or its migration failed. */
     | 'Failed'
     /** Deleted, stopped or started by somebody meanwhile. */
     | 'Gone';
@@ -60,22 +64,40 @@ export function outcomeOf(held: VmInProgress, input: OutcomeInput): PowerOutcome
   const told = { vm: key, since, ...(wasDown === true && { wasDown }) };
   const vm = snapshot.vmOf(key);
   if (vm === undefined || vm.uid !== uid || vm.deleting) return { ...told, end: 'Gone', why: 'it was deleted' };
-  const progress = action === 'Stop' ? progressOfStop(vm, snapshot.vmiOf(vm)) : progressOfStart(held, vm, input);
+  const progress = PROGRESS[action](held, vm, input);
   if ('end' in progress) return { ...told, ...progress };
-  const late = action === 'Stop' ? 'not stopped in time' : 'not ready in time';
   return now < deadlineOf(held, input)
     ? null
-    : { ...told, end: 'Failed', why: `${late}: it waited for ${progress.waitsFor}` };
+    : { ...told, end: 'Failed', why: `${LATE[action]}: it waited for ${progress.waitsFor}` };
 }
 
 /** When the VM is late, in milliseconds since the epoch. */
-export function deadlineOf(held: VmInProgress, { action, snapshot, deadlineMs }: OutcomeInput): number {
+export function deadlineOf(held: VmInProgress, { action, snapshot, deadlineMs, now }: OutcomeInput): number {
   const vm = snapshot.vmOf(held.vm);
+  const own = vm && snapshot.vmiOf(vm);
+  if (action === 'Migrate') {
+    const isBegun = own?.evacuation?.attempt === held.migration;
+    return (own && isBegun ? migrationCountsFrom(own, held.since, deadlineMs, now) : held.since) + deadlineMs;
+  }
   const isOld = (vmi: VmiView): boolean => action === 'Stop' || vmi.deleting || vmi.uid === held.vmi;
-  return countsFrom(held, vm, vm && snapshot.vmiOf(vm), isOld) + deadlineMs;
+  return countsFrom(held, vm, own, isOld) + deadlineMs;
 }
 
 type Progress = Pick<PowerOutcome, 'end' | 'why'> | { waitsFor: string };
+
+const LATE: Record<PowerAction, string> = {
+  Start: 'not ready in time',
+  Restart: 'not ready in time',
+  Stop: 'not stopped in time',
+  Migrate: 'not migrated in time',
+};
+
+const PROGRESS: Record<PowerAction, (held: VmInProgress, vm: VmView, input: OutcomeInput) => Progress> = {
+  Start: progressOfStart,
+  Restart: progressOfStart,
+  Stop: (_held, vm, { snapshot }) => progressOfStop(vm, snapshot.vmiOf(vm)),
+  Migrate: progressOfMigration,
+};
 
 const STOPPING = { waitsFor: 'its VMI to stop' };
 
@@ -92,6 +114,20 @@ function progressOfStart(held: VmInProgress, vm: VmView, { action, snapshot, ver
   const verified: Verification = (live && verify?.(vm, live)) ?? { is: 'well' };
   if (verified.is === 'unknown') return verified;
   return verified.is === 'well' ? { end: ACTION_LABELS[action].done } : { end: 'Failed', why: verified.why };
+}
+
+function progressOfMigration(held: VmInProgress, vm: VmView, { snapshot, now }: OutcomeInput): Progress {
+  const live = liveVmi(snapshot.vmiOf(vm));
+  if (live === undefined || live.uid !== held.vmi) return { end: 'Gone', why: 'it was stopped or restarted' };
+  const { evacuation, pod, ready, whyNotReady } = live;
+  const moved = pod !== (held.pod ?? null);
+  const isUnderWay = evacuation?.attempt === held.migration && evacuation?.state === 'Unfinished';
+  if (moved && !isUnderWay)
+    return ready || held.wasDown === true
+      ? { end: ACTION_LABELS.Migrate.done }
+      : { waitsFor: `its VMI to be ready${whyNotReady === null ? '' : ` (${whyNotReady})`}` };
+  const progress = progressOfAttempt(live, held.migration ?? 1, now);
+  return progress.state === 'failed' ? { end: 'Failed', why: progress.why } : { waitsFor: progress.for };
 }
 
 function progressOfStop(vm: VmView, vmi: VmiView | undefined): Progress {

@@ -9,13 +9,14 @@ import type { VmiView } from '../views/vmi.ts';
 import type { PowerAction } from './action.ts';
 import { powerNeed, type PowerNeed } from './need.ts';
 import type { VmInProgress } from './outcome.ts';
+import { isAboutVmi } from './target.ts';
 
 /** How many full budgets are reported: each of thousands of VMs may belong to a pool of its own. */
 const MAX_FULL_BUDGETS = 40;
 
 export interface PowerPlanInput {
   action: PowerAction;
-  /** UIDs of the VMIs to restart, or of the VMs to start or stop. */
+  /** What is to be acted on: see `PowerContext`. */
   chosen: Chosen;
   snapshot: VmsSnapshot;
   /** VMs that are acted on, or on their way, by `namespace/name`. */
@@ -57,7 +58,7 @@ export function planPower(input: PowerPlanInput): PowerPlan {
   const { free, open, skipped } = openVms(input);
   if (!takes) return { take: [], full: [], open, skipped };
   // A person who asks for a start or a stop asks for no availability.
-  const keepsAvailable = action === 'Restart';
+  const keepsAvailable = isAboutVmi(action);
   const counted = chosen.keys();
   const room = new RunBudget({ keepsAvailable, counted, snapshot, inProgress, most: atOnce, now });
   return { ...takeVms(input, inOrder(free, room, chosen), room), open, skipped };
@@ -108,7 +109,8 @@ export function takeVms(
         vm: namespacedName(vm),
         uid: vm.uid,
         ...(live !== undefined && { vmi: live.uid }),
-        ...(action === 'Start' ? {} : graceOf(live)),
+        ...(action === 'Start' || action === 'Migrate' ? {} : graceOf(live)),
+        ...(action === 'Migrate' && live !== undefined ? migrationOf(live) : {}),
         ...(room.counts(vm) && { wasDown: true }),
       });
       room.take(vm);
@@ -117,6 +119,11 @@ export function takeVms(
   if (full.size > 0 && room.downByThemselves.length > 0) full.add(`${formatNames(room.downByThemselves)} not ready`);
   return { take, full: [...full] };
 }
+
+const migrationOf = ({ pod, evacuation }: VmiView): Pick<TakenVm, 'pod' | 'migration'> => ({
+  ...(pod === null ? {} : { pod }),
+  migration: (evacuation?.attempt ?? 0) + 1,
+});
 
 /**
  * Puts VMs that are already down first, which costs nothing more, and scatters the others, so that no application goes

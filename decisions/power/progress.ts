@@ -66,6 +66,7 @@ const NOTHING_TO_DO: Record<PowerAction, string> = {
   Start: 'they were already running, are deleted, or were stopped meanwhile',
   Stop: 'they were already stopped, are deleted, or were started meanwhile',
   Restart: 'stopped, deleted, or restarted meanwhile',
+  Migrate: 'stopped, deleted, restarted, or migrated meanwhile',
 };
 
 function formatEnd({ action, done, chosen, failed, open, skipped }: PowerProgress, doneAs: string): string {

@@ -3,7 +3,7 @@
  * `progress` is one payload too; Temporal limits a payload to 2 MiB. Most of it is names, which are known at the start.
  */
 
-/** A VM that could not be started, stopped or restarted. */
+/** A VM that could not be started, stopped, restarted or migrated. */
 export interface PowerFailure {
   vm: string;
   /** Empty except for the last hundred: thousands may fail. */

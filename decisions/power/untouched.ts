@@ -6,7 +6,7 @@ import type { VmInProgress } from './outcome.ts';
 /** Returns what is to be noted on the VM, as it is now. */
 export const noteOf = (
   act: Pick<PowerNote, 'by' | 'turn'>,
-  { since, graceMs, wasDown }: VmInProgress,
+  { since, graceMs, wasDown, pod, migration }: VmInProgress,
   { generation, notReadySince }: VmView,
   vmi: VmiView | undefined,
 ): PowerNote => ({
@@ -15,6 +15,8 @@ export const noteOf = (
   ...(graceMs !== undefined && { graceMs }),
   ...(wasDown === true && { wasDown }),
   ...(vmi !== undefined && { vmi: vmi.uid }),
+  ...(pod !== undefined && { pod }),
+  ...(migration !== undefined && { migration }),
   generation,
   notReadySince,
 });
@@ -25,8 +27,15 @@ export const noteOf = (
  * VMI, or has become ready or not at another time.
  */
 export const isUntouched = (note: PowerNote, vm: VmView, vmi: VmiView | undefined): boolean =>
+  note.migration === undefined ? isAsNoted(note, vm, vmi) : isInItsPod(note, vmi);
+
+const isAsNoted = (note: PowerNote, vm: VmView, vmi: VmiView | undefined): boolean =>
   note.generation === vm.generation &&
   !vm.changingState &&
   note.vmi === vmi?.uid &&
   vmi?.deleting !== true &&
   (vmi !== undefined || note.notReadySince === vm.notReadySince);
+
+/** A VMI that is in its pod still, and of which no such migration was made, has not been migrated. */
+const isInItsPod = ({ vmi: uid, pod, migration = 0 }: PowerNote, vmi: VmiView | undefined): boolean =>
+  vmi !== undefined && vmi.uid === uid && vmi.pod === pod && (vmi.evacuation?.attempt ?? 0) < migration;

@@ -13,8 +13,10 @@ export interface Evacuation extends EarlierMigrations {
   whyFailed: string | null;
 }
 
-/** Why drover migrates a VMI: its node is drained, or its pod lacks something of the template. */
-export type MigrationPurpose = 'drain' | 'update';
+/**
+ * Why drover migrates a VMI: its node is drained, its pod lacks something of the template, or an operation asks for it.
+ */
+export type MigrationPurpose = 'drain' | 'update' | 'operation';
 
 /**
  * Derives the name of a migration from the VMI and the attempt, so that retries and concurrent workers create it only
@@ -25,7 +27,7 @@ export const migrationName = (purpose: MigrationPurpose, vmiUid: string, attempt
 
 /** Returns the attempt number in a migration's name; null if the migration is not drover's, of this VMI. */
 export function attemptOf(vmiUid: string, name: string): number | null {
-  const [, uid, number] = /^(?:drain|update)-(.+)-(\d+)$/.exec(name) ?? [];
+  const [, uid, number] = /^(?:drain|update|operation)-(.+)-(\d+)$/.exec(name) ?? [];
   const attempt = uid === vmiUid ? Number(number) : NaN;
   return Number.isSafeInteger(attempt) && attempt > 0 ? attempt : null;
 }

@@ -1,10 +1,10 @@
-/** What drover keeps of a migration by which it moves a VM, off its node or into a new pod. */
+/** What drover keeps of a migration by which it moves a VM: off its node, into a new pod, or for an operation. */
 export interface MigrationView {
   namespace: string;
   name: string;
   resourceVersion: string;
-  /** Name of the pool whose VM it moves. */
-  pool: string;
+  /** Name of the pool whose VM it moves; null for a VM that is in no pool. */
+  pool: string | null;
   /** UID of the VMI that it moves. */
   vmiUid: string;
   /** Which migration of this VMI by drover it is, counted from 1. */

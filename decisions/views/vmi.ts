@@ -56,6 +56,8 @@ export interface VmiView {
    */
   migration: Pick<MigrationInFlight, 'name' | 'phase' | 'overQuota'> | null;
   migratable: boolean;
+  /** KubeVirt's own words for why it can't be migrated; null if it can be, or KubeVirt gives none. */
+  whyNotMigratable: string | null;
   /** Its spec's own eviction strategy; null if it has the cluster's. */
   evictionStrategy: string | null;
   /** The node that its pod was to be evicted from; it has left that once it runs on another. */

@@ -1,3 +1,4 @@
+import { progressOfAttempt } from '../disruption/migration.ts';
 import { activeVmi, isActive, isMeantToRun, isReady, liveVmi, type VmiOf } from '../health/availability.ts';
 import type { BatchVm } from '../owners/batch.ts';
 import type { VmView } from '../views/vm.ts';
@@ -51,24 +52,8 @@ export function progressOf(input: ProgressInput): UpdateProgress {
 function progressOfMigration({ held: { migration }, vmiOf, now }: ProgressInput, vm: VmView): UpdateProgress | null {
   const live = activeVmi(vm, vmiOf(vm));
   if (migration === undefined || live?.uid !== migration.vmi || live.podRevision === null) return null;
-  const { evacuation } = live;
-  if (evacuation === null || evacuation.attempt < migration.attempt || evacuation.state !== 'Failed')
-    return { state: 'waiting', for: `its migration${stateOf(live.migration)}` };
-  const { whyFailed, endedAt } = evacuation;
-  if (whyFailed !== null) return { state: 'failed', why: `its migration has failed: ${whyFailed}` };
-  const until = (endedAt ?? 0) + WHY_FAILED_MS;
-  return until > now
-    ? { state: 'waiting', for: 'KubeVirt to say why its migration has failed', until }
-    : { state: 'failed', why: 'its migration has failed' };
+  return progressOfAttempt(live, migration.attempt, now);
 }
-
-const stateOf = (migration: VmiView['migration']): string =>
-  migration === null
-    ? ''
-    : ` (${migration.phase}${migration.overQuota === true ? '; a ResourceQuota rejects its pod' : ''})`;
-
-/** KubeVirt writes why a migration has failed a moment after the fact. */
-const WHY_FAILED_MS = 5_000;
 
 /** How far the VMI of a VM has come that has its new spec. */
 function progressOfVmi(

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { countOf, type IntOrPercent } from '../../../api/lib/int-or-percent.ts';
 import type { VirtualMachineOperation } from '../../../api/operations/operation.ts';
 import { ACTION_LABELS, type PowerAction } from '../../../decisions/power/action.ts';
+import { isAboutVmi } from '../../../decisions/power/target.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
 import type { DataFormat } from '../../cli/data.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
@@ -12,6 +13,7 @@ import { inSession, type Session } from '../../session/session.ts';
 
 interface PowerOptions {
   pending?: boolean;
+  outdated?: boolean;
   allNamespaces?: boolean;
   selector?: string;
   pool?: string;
@@ -74,6 +76,25 @@ export const restartVmsCommand = (): Command =>
     ],
   }).option('--pending', 'only VMs that wait for a restart, as `drover vm pending` lists them');
 
+export const migrateVmsCommand = (): Command =>
+  powerCommand('Migrate', {
+    description:
+      'live-migrate VMs of any owner within a budget, such as off pods of an earlier KubeVirt; the next only when the last is ready',
+    limit: new Option(
+      '--max-unavailable <n>',
+      'how many of them, or how many percent, may migrate or be not ready at once; at least 1',
+    )
+      .argParser(atLeastOne)
+      .default(2),
+    deadline:
+      'how long a VM may take to be migrated, and how long one that is paused or migrates already is waited for',
+    examples: [
+      ['All that run in a pod of an earlier KubeVirt', 'drover vm migrate --outdated -A --reason "KubeVirt 1.8"'],
+      ['What would that be?', 'drover vm migrate --outdated -A --dry-run'],
+      ['The VMs of a pool, one after the other', 'drover vm migrate --pool web --max-unavailable 1'],
+    ],
+  }).option('--outdated', 'only VMs that run in a pod of an earlier KubeVirt, as KubeVirt labels their VMIs');
+
 const atOnceOption = (doing: string, most: IntOrPercent): Option =>
   new Option('--at-once <n>', `how many of them, or how many percent, may be ${doing} at once; at least 1`)
     .argParser(atLeastOne)
@@ -115,16 +136,16 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
 }
 
 async function begin(session: Session, action: PowerAction, names: string[], options: PowerOptions): Promise<void> {
-  const { pending = false, allNamespaces = false, selector, pool, owner, dryRun } = options;
+  const { pending = false, outdated = false, allNamespaces = false, selector, pool, owner, dryRun } = options;
   const { choose, formatApart } = await import('../../power/choose.ts');
-  const chosen = await choose(session, action, names, { pending, allNamespaces, selector, pool, owner });
+  const chosen = await choose(session, action, names, { pending, outdated, allNamespaces, selector, pool, owner });
   const { verb, done } = ACTION_LABELS[action];
   for (const name of chosen.idle)
     note(`vm ${name} ${action === 'Start' ? 'runs already' : 'does not run'}: nothing to ${verb}`);
   if (chosen.apart.length > 0) note(formatApart(chosen.apart, verb));
   if (chosen.vms.length === 0) return note(`nothing to ${verb}`);
   const count = chosen.vms.length;
-  const limit = action === 'Restart' ? options.maxUnavailable : options.atOnce;
+  const limit = limitOf(action, options);
   const atOnce = Math.min(countOf(limit, count, 1), count);
   const what = `${formatVms(count)}, ${atOnce} at a time`;
   const tellDryRun = (): void => {
@@ -144,6 +165,9 @@ async function begin(session: Session, action: PowerAction, names: string[], opt
   if (options.wait) await (await import('../../operations/follow.ts')).followOperations(kube, made);
 }
 
+const limitOf = (action: PowerAction, { maxUnavailable, atOnce }: PowerOptions): IntOrPercent =>
+  isAboutVmi(action) ? maxUnavailable : atOnce;
+
 /** One operation for each namespace that has VMs to act on. */
 async function operationsOf(
   session: Session,
@@ -151,8 +175,8 @@ async function operationsOf(
   { targets, names, owner }: ChosenVms,
   options: PowerOptions,
 ): Promise<VirtualMachineOperation[]> {
-  const { maxFailures, deadline: deadlineMs, reason, pending = false, selector } = options;
-  const atOnce = action === 'Restart' ? options.maxUnavailable : options.atOnce;
+  const { maxFailures, deadline: deadlineMs, reason, pending = false, outdated = false, selector } = options;
+  const atOnce = limitOf(action, options);
   const [{ operationFor }, { usernameIn }] = await Promise.all([
     import('../../operations/make.ts'),
     import('../../session/requester.ts'),
@@ -164,6 +188,7 @@ async function operationsOf(
     atOnce,
     deadlineMs,
     pending,
+    outdated,
     selector,
     owner,
     requestedBy,

@@ -7,7 +7,7 @@ import {
   type MigrationInFlight,
   type MigrationView,
 } from '../migration.ts';
-import { intern } from './intern.ts';
+import { internOrNull } from './intern.ts';
 
 /** The fields of KubeVirt's VirtualMachineInstanceMigration that drover reads and writes. */
 export interface VirtualMachineInstanceMigration extends KubeObject {
@@ -30,7 +30,7 @@ export function migrationView(object: Stored<VirtualMachineInstanceMigration>): 
   const vmiUid = labels[EVACUATION_LABEL];
   const pool = labels[POOL_LABEL];
   const attempt = vmiUid === undefined ? null : attemptOf(vmiUid, name);
-  if (vmiUid === undefined || pool === undefined || attempt === null) return null;
+  if (vmiUid === undefined || attempt === null) return null;
   const hasFailed = status?.phase === 'Failed';
   const state = status?.phase === 'Succeeded' || hasFailed ? status.phase : 'Unfinished';
   const wasAtWork = status?.phaseTransitionTimestamps?.some(({ phase }) => AT_WORK.includes(phase)) ?? false;
@@ -38,7 +38,7 @@ export function migrationView(object: Stored<VirtualMachineInstanceMigration>): 
     namespace: metadata.namespace!,
     name,
     resourceVersion,
-    pool: intern(pool),
+    pool: internOrNull(pool),
     vmiUid,
     attempt,
     state: state as MigrationView['state'],

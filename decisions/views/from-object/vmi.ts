@@ -103,6 +103,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     // Known from migrations, not the VMI: `ClusterCache.withSurroundings` fills it in.
     migration: null,
     migratable: find(conditions, 'LiveMigratable')?.status === 'True',
+    whyNotMigratable: whyNotMigratable(conditions),
     evictionStrategy: internOrNull(spec?.evictionStrategy),
     evacuationNode: internOrNull(status?.evacuationNodeName),
     // Known from migrations, not the VMI: `ClusterCache.withSurroundings` fills it in.
@@ -141,7 +142,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
 }
 
 /** KubeVirt's label of a VMI that runs in a pod of an earlier KubeVirt: its update evicts those that it may. */
-const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
+export const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
 
 function wishedBy({ annotations, labels }: ObjectMeta): VmiView['wishedBy'] {
   if (annotations?.[EVICTION_SOURCE_ANNOTATION] === 'descheduler') return 'Descheduler';
@@ -186,6 +187,11 @@ function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenes
 function pauseOf(conditions: Condition[]): Pause | null {
   const { status, reason = '', message = '' } = find(conditions, 'Paused') ?? {};
   return status === 'True' ? { reason: intern(reason), message: intern(message) } : null;
+}
+
+function whyNotMigratable(conditions: Condition[]): string | null {
+  const { status, reason, message } = find(conditions, 'LiveMigratable') ?? {};
+  return status === 'False' ? internOrNull(message || reason) : null;
 }
 
 /** Conditions that name a cause come first: a false Ready says little more than that. */

@@ -48,6 +48,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   graceMs: 30_000,
   migration: null,
   migratable: true,
+  whyNotMigratable: null,
   node: 'node-1',
   podNode: null,
   podNodeCordoned: false,

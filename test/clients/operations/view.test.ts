@@ -31,6 +31,7 @@ test('an empty reason is none', async () => {
     names: ['db-1'],
     owner: undefined,
     pending: false,
+    outdated: false,
     requestedBy: 'ada',
   } as const;
   expect((await operationFor('shop', { ...asked, reason: '' })).spec).not.toHaveProperty('reason');

@@ -78,7 +78,7 @@ const session = {
 } as unknown as Session;
 
 const chosen = (action: PowerAction, names: string[], choice: Partial<Choice> = {}) =>
-  choose(session, action, names, { pending: false, allNamespaces: false, ...choice });
+  choose(session, action, names, { pending: false, outdated: false, allNamespaces: false, ...choice });
 
 describe('which VMs', () => {
   const byLabel = { selector: 'tier=spare' };

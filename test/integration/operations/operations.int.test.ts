@@ -1,8 +1,13 @@
 import { beforeAll, expect, test } from 'vitest';
 import { UID_ANNOTATION } from '../../../api/names.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
-import { VirtualMachineOperations } from '../../../api/resources.ts';
+import {
+  VirtualMachineInstanceMigrations,
+  VirtualMachineInstances,
+  VirtualMachineOperations,
+} from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
+import type { Migration } from '../../../simulator/types.ts';
 import { operationRunIdOf, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from '../power/vms.ts';
@@ -147,6 +152,48 @@ test('an operation is deleted its time after its end, and one that a backup brin
   expect(await vms.vmis()).toEqual(running);
 });
 
+test('VMs in pods of an earlier KubeVirt are migrated once, though their worker dies; others stay', async () => {
+  const slow = { 'sim.drover.dev/migration-time': '2s' };
+  const vms = await aVmsOld({
+    ...each(namesUpTo('vm', 3), { vmi: slow }),
+    fixed: { vmi: { 'sim.drover.dev/not-migratable': 'true' } },
+    newer: {},
+  });
+  const { namespace } = vms;
+  const { kube } = fleet();
+  const outdated = [...namesUpTo('vm', 3), 'fixed'];
+  const labels = { 'kubevirt.io/outdatedLauncherImage': '' };
+  for (const name of outdated)
+    await kube.patch(VirtualMachineInstances, { namespace, name }, 'merge', { metadata: { labels } });
+  const before = await vms.vmis();
+  const moved = async (): Promise<string[]> => {
+    const { items } = await kube.list<Migration>(VirtualMachineInstanceMigrations, { namespace });
+    return items.map(({ spec }) => spec.vmiName!).sort();
+  };
+  const operation = await make(vms, { action: 'Migrate', atOnce: 1, vms: { launcherOutdated: true } });
+  await until(async () => expect(await moved()).not.toEqual([]));
+  await worker.kill();
+  worker = await fleet().startWorker();
+  await operation.stands('Complete');
+  const { status } = (await operation.read())!;
+  expect(status).toMatchObject({
+    vms: { chosen: 4, done: 3, failed: 0, open: 0, excluded: 1 },
+    waits: [{ why: expect.stringMatching(/^KubeVirt can't migrate it: /) as string, names: ['fixed'], excluded: true }],
+  });
+  expect(await moved()).toEqual(namesUpTo('vm', 3));
+  expect(await vms.vmis()).toEqual(before);
+
+  // A migration that fails ends in KubeVirt's own words, and is not tried again.
+  const fails = { annotations: { 'sim.drover.dev/migration-fails': 'true' } };
+  await kube.patch(VirtualMachineInstances, { namespace, name: 'newer' }, 'merge', { metadata: fails });
+  const second = await make(vms, { action: 'Migrate', vms: { names: ['newer'] } }, { name: 'second' });
+  await second.stands('VmsFailed');
+  expect((await second.read())!.status!.failures).toEqual([
+    { vm: 'newer', why: 'its migration has failed: the migration was ended' },
+  ]);
+  expect(await moved()).toEqual(['newer', ...namesUpTo('vm', 3)]);
+});
+
 test('a workflow that somebody starts without an object ends with the reason, and touches nothing', async () => {
   const vms = await aVmsOld({ db: {} });
   const before = await vms.vmis();
@@ -211,7 +258,7 @@ test('nobody has drover do what he may not do himself', async () => {
   const user = (name: string, ...rights: ReturnType<typeof power>[]) =>
     userWith(fleet(), namespace, name, [OPERATIONS, ...rights]);
   const [ada, bob, carl, eve] = await Promise.all([
-    user('ada', power('restart'), power('stop')),
+    user('ada', power('restart'), power('stop'), power('migrate')),
     user('bob', power('restart', ['db-1', 'db-2'])),
     user('carl', power('restart', namesUpTo('db', 20))),
     user('eve'),
@@ -234,10 +281,20 @@ test('nobody has drover do what he may not do himself', async () => {
     restartOthers: (await asks(kube, { vms: { names: ['db-2', 'db-3'] } })) === 'made',
     stopSome: (await asks(kube, { vms: some, action: 'Stop' })) === 'made',
     startSome: (await asks(kube, { vms: some, action: 'Start' })) === 'made',
+    migrateSome: (await asks(kube, { vms: some, action: 'Migrate' })) === 'made',
   });
   const [none, everything] = [false, true].map((value) =>
     each(
-      ['restartAll', 'restartMany', 'restartTwenty', 'restartSome', 'restartOthers', 'stopSome', 'startSome'],
+      [
+        'restartAll',
+        'restartMany',
+        'restartTwenty',
+        'restartSome',
+        'restartOthers',
+        'stopSome',
+        'startSome',
+        'migrateSome',
+      ],
       value,
     ),
   );

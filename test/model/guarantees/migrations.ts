@@ -3,13 +3,17 @@ import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
-import { activityNow, isByWorker, isDeletion } from '../facts.ts';
+import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { activityNow, isByWorker, isDeletion, runNow } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { Check } from './check.ts';
 
 /** Checks that a VM is moved once at a time, only if it is to leave its node, and restarted only for a drain (G22). */
 export class MigrationGuarantees extends Check {
+  /** By run and UID of the VMI: what operations have migrated. */
+  readonly #made = new Set<string>();
+
   onWrite({ resource, before, after }: Write, call: Call | null): void {
     if (!isByWorker(call)) return;
     if (resource === VirtualMachineInstances && before !== undefined && activityNow() === 'evacuateVms')
@@ -29,6 +33,7 @@ export class MigrationGuarantees extends Check {
         this.broken('G22', `${metadata.name} is made for ${spec.vmiName}, whose pod lacks nothing`);
       return;
     }
+    if (metadata.name.startsWith('operation-')) return this.#checkOperation(metadata.name, vmi, isAlone);
     const isAsked =
       this.world.kubevirt.isDrained(nodeName) ||
       vmi.metadata.annotations?.['kubevirt.io/eviction-source'] !== undefined;
@@ -37,6 +42,20 @@ export class MigrationGuarantees extends Check {
         'G22',
         `${metadata.name} is made for ${spec.vmiName}, on ${nodeName}, to leave ${evacuationNodeName}`,
       );
+  }
+
+  /** A run of an operation migrates each VMI once, and as many at once as it may. */
+  #checkOperation(name: string, { metadata }: Stored<VirtualMachineInstance>, isAlone: boolean): void {
+    const run = runNow() ?? '';
+    const act = `${run} ${metadata.uid}`;
+    if (this.#made.has(act)) this.broken('G10', `${run} migrates ${metadata.name} twice, by ${name}`);
+    this.#made.add(act);
+    const { action, atOnce } = this.world.temporal.runs.get(run)!.args[0] as PowerVmsInput;
+    const going = this.world.server
+      .all<Migration>(VirtualMachineInstanceMigrations)
+      .filter((one) => one.metadata.name.startsWith('operation-') && !isOver(one));
+    if (!isAlone || action !== 'Migrate' || going.length > atOnce)
+      this.broken('G22', `${name} is made for ${metadata.name}, by ${run}: ${going.length} at once`);
   }
 
   /** Its pod was made from another template than it has by now, and its pool has that set right. */

@@ -1,5 +1,8 @@
+import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
+import { isAboutVmi, targetOfVmi } from '../../../decisions/power/target.ts';
+import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { isReady } from '../facts.ts';
 import { operate } from '../play/operate.ts';
@@ -15,7 +18,7 @@ export interface Stage {
   log: PowerLog;
 }
 
-/** A run of `drover vm start|stop|restart` that is played and written down. */
+/** A run of `drover vm start|stop|restart|migrate` that is played and written down. */
 export interface Story {
   /** The VMs, in words. */
   about: string;
@@ -32,6 +35,12 @@ export type Stories = Record<string, Story>;
 
 const nameOf = ({ metadata }: { metadata: { name: string } }): string => metadata.name;
 
+/** What the VM is chosen by. */
+export function targetIn(world: World, action: PowerVmsInput['action'], vm: Stored): string {
+  if (!isAboutVmi(action)) return vm.metadata.uid;
+  return targetOfVmi(action, vmiView(world.vmi(nameOf(vm)) as unknown as Stored<VirtualMachineInstance>));
+}
+
 /** Begins with all VMs that there are. Returns the workflow's id. */
 export function begin(
   { world, log }: Stage,
@@ -40,8 +49,7 @@ export function begin(
 ): string {
   log.person(`drover vm ${action.toLowerCase()} ${JSON.stringify(how)}`);
   const chosen = world.vms.map((vm) => {
-    const { uid } = (action === 'Restart' ? world.vmi(nameOf(vm))! : vm).metadata;
-    return [nameOf(vm), uid] as const;
+    return [nameOf(vm), targetIn(world, action, vm)] as const;
   });
   const input = {
     action,

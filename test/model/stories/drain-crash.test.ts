@@ -1,5 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
+import { POWER_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { DrainMethod } from '../../../api/pool/drain.ts';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
@@ -7,11 +8,14 @@ import {
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachinePools,
+  VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/types.ts';
+import { isReady } from '../facts.ts';
 import { operate } from '../play/operate.ts';
+import { targetIn } from '../powers/story.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { NAMESPACE } from '../world/names.ts';
@@ -21,7 +25,8 @@ import { begun, play, statusOf } from './story.ts';
 const EVICTED = ['web-1', 'web-2', 'web-3', 'web-4'];
 const RESTARTED = ['web-5', 'web-6', 'web-7', 'web-8'];
 const MAX_KILLS = 3;
-const TEN_MINUTES = 600_000;
+const MINUTE = 60_000;
+const TEN_MINUTES = 10 * MINUTE;
 const lost = new KubeError(500, 'InternalError', 'the worker is gone');
 
 /**
@@ -74,6 +79,10 @@ const claimsOf = (pool: Stored | undefined): number =>
 const CALLS = {
   'claims a place': ({ resource }: Call, write?: Write) =>
     resource?.plural === VirtualMachinePools.plural && claimsOf(write?.after) > claimsOf(write?.before),
+  'notes on a VM what it begins': ({ resource, verb }: Call, write?: Write) =>
+    resource?.plural === VirtualMachines.plural &&
+    verb === 'patch' &&
+    write?.after?.metadata.annotations?.[POWER_ANNOTATION] !== write?.before?.metadata.annotations?.[POWER_ANNOTATION],
   'creates a migration': ({ resource, verb }: Call) =>
     resource?.plural === VirtualMachineInstanceMigrations.plural && verb === 'create',
   'restarts a VM': ({ resource, verb }: Call) =>
@@ -110,6 +119,43 @@ test.each<['before' | 'after', keyof typeof CALLS, DrainMethod]>([
           ? { migrations: {}, vmis: onceEach([...EVICTED, ...RESTARTED]) }
           : { migrations: onceEach(EVICTED), vmis: onceEach(RESTARTED) },
       );
+    },
+    { lag: 500 },
+    4,
+  ),
+);
+
+test.each<['before' | 'after', keyof typeof CALLS]>([
+  ['after', 'notes on a VM what it begins'],
+  ['before', 'creates a migration'],
+  ['after', 'creates a migration'],
+])('an operation migrates each VM once, of a pool or of none, though workers are killed %s one %s', (when, what) =>
+  play(
+    async (world) => {
+      await begun(world, { replicas: 4, maxUnavailable: 2 });
+      for (const name of ['lone-1', 'lone-2']) await world.people.createVm(name, {});
+      expect(await world.until(() => world.vms.every((vm) => isReady(world.vmi(vm.metadata.name))), MINUTE)).toBe(true);
+      const names = world.vms.map(({ metadata }) => metadata.name);
+      const migrations = countOf(world, VirtualMachineInstanceMigrations, (made) => (made as Migration).spec.vmiName!);
+      const kills = killAt(world, when, CALLS[what]);
+      const chosen = Object.fromEntries(world.vms.map((vm) => [vm.metadata.name, targetIn(world, 'Migrate', vm)]));
+      const id = operate(world, {
+        action: 'Migrate',
+        chosen: { [NAMESPACE]: chosen },
+        atOnce: 2,
+        maxFailures: 0,
+        deadlineMs: TEN_MINUTES,
+        requestedBy: 'ann',
+        reason: null,
+      });
+      const isDone = (): boolean => !world.temporal.runs.get(id)!.isOpen;
+      for (let added = 0; !isDone(); added++) {
+        expect(await world.until(() => isDone() || kills() > added, TEN_MINUTES)).toBe(true);
+        if (kills() > added) await world.addWorker();
+      }
+      expect(kills()).toBeGreaterThan(1);
+      expect(await world.temporal.runs.get(id)!.result.promise).toMatchObject({ phase: 'Complete', failed: [] });
+      expect(migrations).toEqual(onceEach(names));
     },
     { lag: 500 },
     4,

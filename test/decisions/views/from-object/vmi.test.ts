@@ -40,6 +40,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     operations: [],
     migration: null,
     migratable: false,
+    whyNotMigratable: null,
     node: null,
     podNode: null,
     podNodeCordoned: false,

@@ -15,7 +15,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { actInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
+import { actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /** Why a VM is not begun with now. */
@@ -24,7 +24,8 @@ export type Held = Pick<NotMoved, 'reason' | 'why'>;
 export interface MigrationsOptions {
   client: KubeClient;
   places: DisruptionClaims;
-  key: PoolKey;
+  /** Of the pool; null for VMs that are in none, which have no budget. */
+  key: PoolKey | null;
 }
 
 /** What is to be migrated, as the caller has just read it. */
@@ -36,7 +37,7 @@ export interface MigrationTarget {
   attempt: number;
 }
 
-/** Migrates VMs of one pool within its budget. */
+/** Migrates VMs of one pool within its budget, or VMs that are in none. */
 export class Migrations {
   readonly #in: MigrationsOptions;
 
@@ -53,10 +54,15 @@ export class Migrations {
     const migration = migrationOf(purpose, vmi, attempt, key);
     const other = await this.#otherInFlight(migration);
     if (other !== undefined) return other;
-    const begun = await actInPlace(places, key, { vm, vmi, migration: attempt }, async (place) => ({
-      isDone: true,
-      value: await this.#create(migration, place),
-    })).catch(async (error: unknown) => {
+    const create = (place: Place) => this.#create(migration, place);
+    const begun = await (
+      key === null
+        ? create(NO_PLACE)
+        : actInPlace(places, key, { vm, vmi, migration: attempt }, async (place) => ({
+            isDone: true,
+            value: await create(place),
+          }))
+    ).catch(async (error: unknown) => {
       const sooner = isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
       if (sooner === undefined) throw error;
       return sooner;
@@ -104,7 +110,7 @@ function migrationOf(
   purpose: MigrationPurpose,
   vmi: VmiView,
   attempt: number,
-  { name: pool }: PoolKey,
+  key: PoolKey | null,
 ): VirtualMachineInstanceMigration {
   const { namespace, name, uid } = vmi;
   const tried = triesInARow(vmi, Date.now());
@@ -112,7 +118,7 @@ function migrationOf(
     metadata: {
       namespace,
       name: migrationName(purpose, uid, attempt),
-      labels: { [POOL_LABEL]: pool, [EVACUATION_LABEL]: uid },
+      labels: { ...(key === null ? {} : { [POOL_LABEL]: key.name }), [EVACUATION_LABEL]: uid },
       ...(tried === null ? {} : { annotations: { [EARLIER_MIGRATIONS_ANNOTATION]: earlierMigrationsText(tried) } }),
       ownerReferences: [
         { apiVersion: apiVersionOf(VirtualMachineInstances), kind: VirtualMachineInstances.kind, name, uid },

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
+import { VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
   changeAnnotation,
@@ -22,7 +22,7 @@ import {
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
 import { moveVm, type VmPatches, type VmWithVmi } from '../../kubernetes/move-vm.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { sharedCall } from '../lib/shared-call.ts';
@@ -207,14 +207,23 @@ class MembersRun {
     this.#saw({ pools: written.metadata.resourceVersion });
   }
 
+  /** A plan that has not seen the revision of the VMI would restart it. */
+  async #sawVmi(name: string): Promise<void> {
+    const at = { namespace: this.#key.namespace, name };
+    const vmi = await ignoreNotFound(this.#client.get(VirtualMachineInstances, at, { signal: this.#signal }));
+    this.#saw({ vmis: vmi?.metadata.resourceVersion });
+  }
+
   async #report({ asked, digest }: Request): Promise<MembersReport | null> {
     const pool = await this.#pool();
     if (pool === undefined) return null;
     const looked = await this.#look(pool, asked);
     const others = looked.filter(({ why }) => why !== 'moved');
+    const moved = looked.flatMap(({ name, why }) => (why === 'moved' ? [name] : []));
+    await this.#onEach(moved, (name) => this.#sawVmi(name));
     return {
       digest,
-      moved: looked.flatMap(({ name, why }) => (why === 'moved' ? [name] : [])),
+      moved,
       faults: others.map(({ name, why }) => ({
         vm: name,
         why: this.#refused.get(name) ?? `it ${why ?? 'has changed meanwhile: ask again'}`,

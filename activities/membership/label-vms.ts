@@ -5,6 +5,7 @@ import { isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { memberOfAnnotation } from '../../decisions/annotations/member-of.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisions/membership/label-patch.ts';
 import { isUnlabelled } from '../../decisions/membership/labels.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
@@ -29,11 +30,17 @@ export interface LabelOptions {
   concurrency: number;
 }
 
+/** `minVersions`: what a later plan must have seen: by the labels of their VMIs, it knows what these run. */
+interface Labelled {
+  names: string[];
+  minVersions: ResourceVersions;
+}
+
 /** Creates the activities by which labels follow ownership that somebody else has changed. */
 export function createLabelActivities({ client, cache, concurrency }: LabelOptions) {
   return {
     /** Gives VMs, and their VMIs, the labels of the pool that owns them. */
-    labelVms: (key: PoolKey, vms: Target[]): Promise<Acted> =>
+    labelVms: (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> =>
       withHeartbeat(async () => {
         const done = await onEach(key, vms, {
           isMeant: (vm) => isControlledBy(vm, VirtualMachinePools, key) && isUnlabelled(key, vmView(vm)),
@@ -47,7 +54,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       }),
 
     /** Takes the pool's labels and marks off VMs, and their VMIs, that nobody controls any more. */
-    unlabelVms: (key: PoolKey, vms: Target[]): Promise<Acted> =>
+    unlabelVms: (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> =>
       withHeartbeat(async () => {
         const done = await onEach(key, vms, {
           isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
@@ -70,9 +77,9 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       /** What is done before anything is written. */
       before?: (vm: Stored<VirtualMachine>, vmi: Stored) => Promise<void>;
     },
-  ): Promise<string[]> {
+  ): Promise<Labelled> {
     const { namespace } = key;
-    const done: string[] = [];
+    const done: Labelled = { names: [], minVersions: {} };
     const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
     const act = async ({ name, uid }: Target): Promise<Acted> => {
       const signal = cancellationSignal();
@@ -84,7 +91,9 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
         await how.before?.(vm, vmi);
         // KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough.
         const patch = { metadata: { uid: vmi.metadata.uid, ...how.patchOf(vmi, vmView(vm).revision) } };
-        await ignoreStale(client.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch, { signal }));
+        const labelled = client.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch, { signal });
+        const vmis = (await ignoreStale(labelled))?.metadata.resourceVersion;
+        done.minVersions = maxVersions(done.minVersions, { vmis });
       }
       const { resourceVersion } = vm.metadata;
       const own = how.patchOf(vm, null);
@@ -93,7 +102,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       const stored = await ignoreStale(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, { signal }));
       if (stored === undefined) return 'left';
       refuseUnkept(stored, { metadata: patch.metadata });
-      done.push(name);
+      done.names.push(name);
       return 'done';
     };
     outcomeOf(await tryEach(vms, act, { most: concurrency }));
@@ -102,15 +111,15 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
 
   async function report(
     key: PoolKey,
-    done: readonly string[],
+    { names, minVersions }: Labelled,
     reason: 'SuccessfulAttach' | 'SuccessfulDetach',
     verb: string,
-  ): Promise<Acted> {
-    if (done.length === 0) return 'left';
+  ): Promise<ResourceVersions | Acted> {
+    if (names.length === 0) return 'left';
     const pool = await knownPool(client, cache, key);
-    if (pool === undefined) return 'done';
-    const note = `${verb} by hand: ${formatNames(done)}`;
+    if (pool === undefined) return minVersions;
+    const note = `${verb} by hand: ${formatNames(names)}`;
     await recordEvent(client, pool, { type: 'Normal', reason, action: 'ChangeMembers', note });
-    return 'done';
+    return minVersions;
   }
 }

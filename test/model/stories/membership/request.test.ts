@@ -97,6 +97,25 @@ test('a pool goes on at once when a VM has been detached: it makes another in it
     expect(world.vm('web-2')?.metadata.ownerReferences ?? []).toEqual([]);
   }));
 
+test('an adopted VM that is as the template makes it is not restarted by a worker that has yet to see what its VMI runs', () =>
+  play(
+    async (world) => {
+      await begun(world, { replicas: 1 });
+      for (const name of OLD) await world.people.createVm(name, {});
+      await world.wait(15_000);
+      const uids = (): unknown[] => OLD.map((name) => world.vmi(name)?.metadata.uid);
+      const before = uids();
+      for (const worker of world.workers) world.kill(worker);
+      await world.addWorker();
+      await world.people.move('web', adoption);
+      expect(await world.until(isAnswered(world), MINUTE_MS)).toBe(true);
+      await world.wait(MINUTE_MS);
+      expect(uids()).toEqual(before);
+    },
+    { lag: 3_000 },
+    20,
+  ));
+
 test('a worker that was frozen while it adopted VMs moves none when it goes on, and counts none twice', async () => {
   for (let count = 1, isOver = false; !isOver; count++)
     await play(

@@ -1,6 +1,7 @@
 import type { MemberKind } from '../../api/owner-kinds.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
+import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import { table, type Cell, type Style } from '../cli/output.ts';
 
 /** Merges actions that differ only in their VMs. */
@@ -13,7 +14,8 @@ export function grouped(actions: Act[]): Act[] {
 export const aboutVm = (actions: Act[], vm: string): Act[] =>
   actions.filter(({ vms }) => vms.includes(vm)).map((action) => ({ ...action, vms: [vm] }));
 
-const WELL = new Set(['Done', 'Updated', 'Restarted', 'Healed', 'Asked']);
+const ACTED = Object.values(ACTION_LABELS).map(({ done }) => done);
+const WELL = new Set<string>(['Done', 'Updated', 'Healed', 'Asked', ...ACTED]);
 const BAD = new Set(['Failed', 'Refused', 'TimedOut', 'Unknown', 'SickAgain', 'GivenUp']);
 
 function styleOf(end: string): Style {

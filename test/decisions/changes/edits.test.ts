@@ -3,21 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { editsOf, formatPath, withEdits, type Edit } from '../../../decisions/changes/edits.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import { isObject, type Json } from '../../../decisions/lib/json.ts';
-
-const KEYS = fc.constantFrom('a', 'b', 'name', 'list', '__proto__', 'constructor');
-const LEAF = fc.oneof(fc.integer(), fc.string(), fc.boolean());
-
-/** Objects of any shape; `hasNulls`: as patches have them. */
-const json = (hasNulls: boolean): fc.Arbitrary<Json> =>
-  fc.letrec<{ value: unknown; object: Json }>((tie) => ({
-    object: fc.dictionary(KEYS, tie('value'), { maxKeys: 4 }),
-    value: fc.oneof(
-      { maxDepth: 4 },
-      hasNulls ? fc.oneof(LEAF, fc.constant(null)) : LEAF,
-      fc.array(LEAF, { maxLength: 3 }),
-      tie('object'),
-    ),
-  })).object;
+import { anyJson } from './any-json.ts';
 
 /** As RFC 7386 has it. */
 function merged(target: unknown, patch: unknown): unknown {
@@ -55,7 +41,7 @@ const disks = (...items: Json[]): Json => ({ devices: { disks: items } });
 describe('a change of an object', () => {
   test('does what a JSON merge patch does', () => {
     fc.assert(
-      fc.property(json(false), json(true), (live, patch) => {
+      fc.property(anyJson(false), anyJson(true), (live, patch) => {
         expect(canonical(withoutEmpty(done(live, patch).after))).toBe(canonical(withoutEmpty(merged(live, patch))));
       }),
     );
@@ -63,7 +49,7 @@ describe('a change of an object', () => {
 
   test('changes nothing the second time', () => {
     fc.assert(
-      fc.property(json(false), json(true), (live, patch) => {
+      fc.property(anyJson(false), anyJson(true), (live, patch) => {
         expect(done(done(live, patch).after, patch).edits).toEqual([]);
       }),
     );
@@ -71,7 +57,7 @@ describe('a change of an object', () => {
 
   test('leaves the object that it is given as it is', () => {
     fc.assert(
-      fc.property(json(false), json(true), (live, patch) => {
+      fc.property(anyJson(false), anyJson(true), (live, patch) => {
         const before = canonical(live);
         done(live, patch);
         expect(canonical(live)).toBe(before);

@@ -5,19 +5,7 @@ import { changesOf, withChange, withoutChange } from '../../../decisions/changes
 import { undone } from '../../../decisions/changes/undo.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import type { Json } from '../../../decisions/lib/json.ts';
-
-const KEYS = fc.constantFrom('a', 'b', 'name', 'list', '__proto__', 'constructor');
-const LEAF = fc.oneof(fc.integer(), fc.string(), fc.boolean());
-const json = (hasNulls: boolean): fc.Arbitrary<Json> =>
-  fc.letrec<{ value: unknown; object: Json }>((tie) => ({
-    object: fc.dictionary(KEYS, tie('value'), { maxKeys: 4 }),
-    value: fc.oneof(
-      { maxDepth: 4 },
-      hasNulls ? fc.oneof(LEAF, fc.constant(null)) : LEAF,
-      fc.array(LEAF, { maxLength: 3 }),
-      tie('object'),
-    ),
-  })).object;
+import { anyJson } from './any-json.ts';
 
 function edited(live: Json, patch: Json): { edits: Edit[]; after: Json } {
   const found = editsOf(live, patch);
@@ -28,7 +16,7 @@ function edited(live: Json, patch: Json): { edits: Edit[]; after: Json } {
 describe('a change that is undone', () => {
   test('leaves the object as it was before', () => {
     fc.assert(
-      fc.property(json(false), json(true), (live, patch) => {
+      fc.property(anyJson(false), anyJson(true), (live, patch) => {
         const { edits, after } = edited(live, patch);
         const stored = JSON.parse(JSON.stringify(edits)) as Edit[];
         expect(undone(after, stored)).toEqual({ after: live, restored: edits.map(({ path }) => path), kept: [] });
@@ -38,7 +26,7 @@ describe('a change that is undone', () => {
 
   test('leaves what somebody has changed since, and restores all else', () => {
     fc.assert(
-      fc.property(json(false), json(true), fc.nat(), (live, patch, which) => {
+      fc.property(anyJson(false), anyJson(true), fc.nat(), (live, patch, which) => {
         const { edits, after } = edited(live, patch);
         fc.pre(edits.length > 0);
         const { path } = edits[which % edits.length]!;

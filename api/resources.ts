@@ -27,6 +27,12 @@ export const VirtualMachineOperations = namespaced(
   'virtualmachineoperations',
   'VirtualMachineOperation',
 );
+export const ClusterVirtualMachineOperations = clusterWide(
+  GROUP,
+  VERSION,
+  'clustervirtualmachineoperations',
+  'ClusterVirtualMachineOperation',
+);
 /** KubeVirt has a kind of the same name in its own group. */
 export const VirtualMachineInstanceReplicaSets = namespaced(
   GROUP,

@@ -6,13 +6,14 @@ import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import {
   ControllerRevisions,
   KubeVirts,
+  Namespaces,
   Nodes,
   PersistentVolumeClaims,
   PodDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
-  VirtualMachineOperations,
   VirtualMachines,
+  type Resource,
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import {
@@ -46,13 +47,15 @@ import { memberCaches, type MemberCaches } from './objects/member-caches.ts';
 import { MigrationCache } from './objects/migration-cache.ts';
 import type { NamedOperations } from './objects/named-operations.ts';
 import { NodeCache } from './objects/node-cache.ts';
-import { operationCache, type OperationCache } from './objects/operation-cache.ts';
+import { namespaceCache, OperationCache, type NamespaceCache } from './objects/operation-cache.ts';
 import { commonTo, ownerCaches, type AllOptions, type OwnerCaches } from './objects/owner-caches.ts';
 
 /** How long a decision waits for the watch to catch up before it relists. */
 const CATCH_UP_MS = 2_000;
 
 export interface ClusterCacheOptions extends AllOptions {
+  /** Which kinds of objects are followed: all by default. Of another kind, nothing is known. */
+  follows?: (resource: Resource) => boolean;
   /** Called when the API server stops answering, and when it answers again. */
   onContact?: (isLost: boolean) => void;
   /** Called when the API server turns out to have been restored from a backup: all is listed anew. */
@@ -68,7 +71,8 @@ const CONTACT_DEADLINE_MS = 5_000;
 
 /**
  * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, operations,
- * VMs, VMIs and nodes, the revisions, kept disks and migrations of pools, and KubeVirt's VM rollout strategy.
+ * VMs, VMIs, namespaces and nodes, the revisions, kept disks and migrations of pools, and KubeVirt's VM rollout
+ * strategy.
  */
 export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations'> {
   readonly pools: OwnerCaches['pools'];
@@ -87,20 +91,24 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
   readonly nodes: NodeCache;
+  /** Labels of namespaces. */
+  readonly namespaces: NamespaceCache;
   readonly keptClaims: LabelledObjects<KubeObject, KeptClaim & { poolUid: string }>;
   /** Secrets and ConfigMaps of pools whose VMs restart when they change. */
   readonly contents: ConfigurationContents;
   readonly expansions: Expansions;
   readonly #strategy: KubeVirtStrategy;
   readonly #client: KubeClient;
+  readonly #follows: (resource: Resource) => boolean;
   readonly #contact: Contact;
   readonly #listeners = new Set<(change: CacheChange) => void>();
   readonly #onListenerFailed: (error: Error) => void;
 
   constructor(options: ClusterCacheOptions) {
-    const { client, onError, onContact, onVmiFailed } = options;
+    const { client, onError, onContact, onVmiFailed, follows = () => true } = options;
     this.#onListenerFailed = (error) => onError?.('listener', error);
     this.#client = client;
+    this.#follows = follows;
     this.expansions = new Expansions(client);
     this.#contact = new Contact({
       ask: () => this.#ask(options),
@@ -130,7 +138,8 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
     this.vmiHistories = members.vmiHistories;
     this.diskUsers = members.diskUsers;
     this.#namedOperations = members.operations;
-    this.operations = operationCache(common, (change) => this.#notify(change));
+    this.operations = new OperationCache(common, (change) => this.#notify(change));
+    this.namespaces = namespaceCache(common);
     this.migrations = new MigrationCache({
       ...common(VirtualMachineInstanceMigrations),
       onOwnChange: (before, after) => this.#notify({ kind: 'migration', before, after }),
@@ -189,16 +198,21 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   }
 
   get #lists() {
-    const { operations, vms, vmis, migrations, podBudgets, revisions, keptClaims, nodes } = this;
+    return this.#all.filter(([resource]) => this.#follows(resource));
+  }
+
+  get #all() {
+    const { operations, vms, vmis, migrations, podBudgets, revisions, keptClaims, namespaces, nodes } = this;
     return [
       ...Object.values(OWNER_KINDS).map(({ resource, cache }) => [resource, this[cache]] as const),
-      [VirtualMachineOperations, operations],
+      ...operations.lists,
       [VirtualMachines, vms],
       [VirtualMachineInstances, vmis],
       [VirtualMachineInstanceMigrations, migrations],
       [PodDisruptionBudgets, podBudgets],
       [ControllerRevisions, revisions],
       [PersistentVolumeClaims, keptClaims],
+      [Namespaces, namespaces],
       [Nodes, nodes],
     ] as const;
   }

@@ -1,21 +1,19 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/names.ts';
-import { OWNER_KINDS } from '../../api/owner-kinds.ts';
-import { VirtualMachineOperations } from '../../api/resources.ts';
 import { chooseVms, missingOf } from '../../decisions/operations/choose.ts';
 import { deleteAt, isRestored } from '../../decisions/operations/lifetime.ts';
 import { limitsOf } from '../../decisions/operations/limits.ts';
-import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import type { RunInput } from '../../decisions/operations/run-input.ts';
 import type { Standing } from '../../decisions/operations/status.ts';
 import { whyAborted } from '../../decisions/operations/steer.ts';
 import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveOperation } from './live-operation.ts';
 import type { RunControl } from './run-control.ts';
+import { scopeOf } from './scope.ts';
 import { writeOperationStatus } from './write-status.ts';
 
 /** What is to be done for an operation now. */
@@ -70,6 +68,7 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
     vmis: resourceVersion,
     pools: resourceVersion,
     replicaSets: resourceVersion,
+    namespaces: resourceVersion,
   });
   const chosen = choose(cache, operation);
   if ('reason' in chosen) return finish(noted, chosen);
@@ -94,24 +93,22 @@ async function noteUid(client: KubeClient, operation: StoredOperation, signal: A
   const { uid, resourceVersion, annotations } = operation.metadata;
   if (annotations?.[UID_ANNOTATION] === uid) return operation;
   const patch = { metadata: { resourceVersion, uid, annotations: { [UID_ANNOTATION]: uid } } };
-  return client.patch<StoredOperation>(VirtualMachineOperations, operation.metadata, 'merge', patch, { signal });
+  return client.patch<StoredOperation>(operationResource(operation.metadata), operation.metadata, 'merge', patch, {
+    signal,
+  });
 }
 
-type Choice = { vms: Record<string, string> } | NonNullable<Standing['end']>;
+type Choice = { vms: RunInput['chosen'] } | NonNullable<Standing['end']>;
 
 function choose(cache: ClusterCache, operation: StoredOperation): Choice {
-  const { namespace } = operation.metadata;
-  const { owner } = operation.spec.vms;
-  const ownerUid =
-    owner === undefined
-      ? undefined
-      : cache[OWNER_KINDS[owner.kind].cache].get(`${namespace}/${owner.name}`)?.metadata.uid;
-  const missing = missingOf(operation, (name) => cache.vms.get(`${namespace}/${name}`) !== undefined, ownerUid);
+  const scope = scopeOf(cache, operation);
+  const labelsOf = (namespace: string) => cache.namespaces.get(namespace);
+  const missing = missingOf({ operation, scope, vms: cache.vms.values(), labelsOf });
   if (missing !== null) return { reason: 'NotFound', message: missing };
   try {
-    const vms = chooseVms({ operation, vms: vmsIn(cache, namespace), vmiOf: (vm) => cache.vmiOf(vm), ownerUid });
-    const count = Object.keys(vms).length;
-    if (count <= MAX_VMS && bytesOfNames({ [namespace]: vms }) <= MAX_BYTES) return { vms };
+    const vms = chooseVms({ operation, scope, vms: cache.vms.values(), vmiOf: (vm) => cache.vmiOf(vm) });
+    const count = countOf(vms);
+    if (count <= MAX_VMS && bytesOfNames(vms) <= MAX_BYTES) return { vms };
     return {
       reason: 'TooManyVms',
       message: `${count} VMs are more than one operation may have: choose fewer by labels`,
@@ -122,18 +119,17 @@ function choose(cache: ClusterCache, operation: StoredOperation): Choice {
   }
 }
 
-function* vmsIn(cache: ClusterCache, namespace: string): Generator<VmView> {
-  for (const vm of cache.vms.values()) if (vm.namespace === namespace) yield vm;
-}
+const countOf = (chosen: RunInput['chosen']): number =>
+  Object.values(chosen).reduce((sum, byName) => sum + Object.keys(byName).length, 0);
 
-function inputOf({ metadata, spec }: StoredOperation, vms: Record<string, string>): RunInput {
+function inputOf({ metadata, spec }: StoredOperation, chosen: RunInput['chosen']): RunInput {
   const { action, reason = null, requestedBy = 'unknown' } = spec;
   const { namespace, name, uid } = metadata;
   return {
     operation: { namespace, name, uid },
     action,
-    chosen: { [namespace]: vms },
-    ...limitsOf({ spec }, Object.keys(vms).length),
+    chosen,
+    ...limitsOf({ spec }, countOf(chosen)),
     requestedBy,
     reason,
   };

@@ -1,6 +1,5 @@
 import type { KubeObject } from '../../api/objects.ts';
-import { VirtualMachineOperations } from '../../api/resources.ts';
-import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -10,12 +9,12 @@ import type { CacheChange } from '../cache/objects/cache-change.ts';
 /** Returns the operation as the API server has it; undefined if it is deleted, or another has taken its name. */
 export async function liveOperation(
   client: KubeClient,
-  { namespace, name, uid }: OperationRef,
+  ref: OperationRef,
   signal?: AbortSignal,
 ): Promise<StoredOperation | undefined> {
-  const read = client.get<KubeObject>(VirtualMachineOperations, { namespace, name }, { signal });
+  const read = client.get<KubeObject>(operationResource(ref), ref, { signal });
   const found = (await ignoreNotFound(read)) as StoredOperation | undefined;
-  return found?.metadata.uid === uid ? found : undefined;
+  return found?.metadata.uid === ref.uid ? found : undefined;
 }
 
 /** Reports whether people have changed what this operation asks for, or have deleted it: its status does not count. */
@@ -34,6 +33,5 @@ export async function knownOperation(
   ref: OperationRef,
   signal?: AbortSignal,
 ): Promise<StoredOperation | undefined> {
-  const cached = cache.operations.get(`${ref.namespace}/${ref.name}`);
-  return cached?.metadata.uid === ref.uid ? cached : liveOperation(client, ref, signal);
+  return cache.operations.get(ref) ?? liveOperation(client, ref, signal);
 }

@@ -1,7 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { VirtualMachineOperations } from '../../api/resources.ts';
 import { deleteAt } from '../../decisions/operations/lifetime.ts';
-import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { begin, type Beginning, type OperationActivityOptions } from './begin.ts';
@@ -26,7 +25,7 @@ export function createOperationActivities(options: OperationActivityOptions) {
       const due = operation === undefined ? null : deleteAt(operation);
       if (due === null || due > Date.now()) return;
       const { uid, resourceVersion } = operation!.metadata;
-      await ignoreStale(client.delete(VirtualMachineOperations, ref, { uid, resourceVersion, signal }));
+      await ignoreStale(client.delete(operationResource(ref), ref, { uid, resourceVersion, signal }));
     },
   };
 }

@@ -1,6 +1,5 @@
-import { VirtualMachineOperations } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
-import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import { operationStatus, type Standing } from '../../decisions/operations/status.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -36,7 +35,7 @@ export async function writeOperationStatus(
       ];
       try {
         const options = { subresource: 'status', signal };
-        return await client.patch<StoredOperation>(VirtualMachineOperations, ref, 'json', patch, options);
+        return await client.patch<StoredOperation>(operationResource(ref), ref, 'json', patch, options);
       } catch (error) {
         if (isNotFound(error)) return undefined;
         throw error;

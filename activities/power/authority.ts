@@ -1,11 +1,10 @@
 import { ApplicationFailure, cancellationSignal, Context } from '@temporalio/activity';
-import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
-import { isVersion } from '../../decisions/lib/resource-versions.ts';
 import { whyHeld, whyRefused } from '../../decisions/operations/authority.ts';
 import { meantVms } from '../../decisions/operations/choose.ts';
 import { limitsOf, type RunLimits } from '../../decisions/operations/limits.ts';
-import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { operationName, operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
+import type { OperationScope } from '../../decisions/operations/scope.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -13,6 +12,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { isChangeByPeople, liveOperation } from '../operations/live-operation.ts';
 import type { RunControl } from '../operations/run-control.ts';
+import { scopeOf, type ScopeCaches } from '../operations/scope.ts';
 import type { ChangePowerRequest } from './request.ts';
 
 /** Completes "it is left as it is:". */
@@ -20,7 +20,7 @@ const NOT_MEANT = 'the operation is not about it';
 
 export interface AuthorityOptions {
   client: KubeClient;
-  cache: Pick<ClusterCache, 'operations' | 'subscribe' | 'vms' | 'pools' | 'replicaSets'>;
+  cache: ScopeCaches & Pick<ClusterCache, 'operations' | 'subscribe' | 'vms'>;
   runs: Pick<RunControl, 'runId'>;
   request: Pick<ChangePowerRequest, 'operation' | 'action' | 'takes' | 'inProgress' | 'ended' | 'deadlineMs'>;
 }
@@ -31,13 +31,15 @@ export interface AuthorityOptions {
  */
 export class Authority {
   readonly #in: AuthorityOptions;
-  #known: StoredOperation | undefined;
+  readonly #known: StoredOperation | undefined;
+  readonly #scope: OperationScope;
   readonly #isMeant: (vm: VmView, vmi: VmiView | undefined) => boolean;
 
   private constructor(options: AuthorityOptions, operation: StoredOperation | undefined) {
     this.#in = options;
     this.#known = operation;
-    this.#isMeant = operation === undefined ? () => false : meantVms(operation, ownerUid(options.cache, operation));
+    this.#scope = operation === undefined ? NOWHERE : scopeOf(options.cache, operation);
+    this.#isMeant = operation === undefined ? () => false : meantVms(operation, this.#scope);
   }
 
   /**
@@ -65,12 +67,11 @@ export class Authority {
     if (this.#known === undefined) return { atOnce: 0, maxFailures: 0, deadlineMs };
     const { vms } = this.#known.spec;
     const names = vms.names === undefined ? null : new Set(vms.names);
-    const { namespace } = this.#known.metadata;
     let count = 0;
     // Names that are made up must not raise a limit in percent.
     for (const key of chosen.keys()) {
       const vm = cache.vms.get(key);
-      if (vm?.namespace === namespace && (names === null || names.has(vm.name))) count++;
+      if (vm !== undefined && this.#scope.includes(vm.namespace) && (names === null || names.has(vm.name))) count++;
     }
     return limitsOf(this.#known, count);
   }
@@ -98,26 +99,19 @@ export class Authority {
     const known = this.#known;
     if (known === undefined) return undefined;
     const { operations } = this.#in.cache;
-    const { namespace, name, uid, resourceVersion } = known.metadata;
-    // A cache that is not as far as what was read knows less.
-    if (isVersion(resourceVersion) && operations.version < BigInt(resourceVersion)) return known;
-    const cached = operations.get(`${namespace}/${name}`);
-    return cached?.metadata.uid === uid ? cached : undefined;
+    return operations.hasReached(known) ? operations.get(known.metadata) : known;
   }
 }
 
-const ownerUid = (cache: AuthorityOptions['cache'], { metadata, spec }: StoredOperation): string | undefined =>
-  spec.vms.owner === undefined
-    ? undefined
-    : cache[OWNER_KINDS[spec.vms.owner.kind].cache].get(`${metadata.namespace}/${spec.vms.owner.name}`)?.metadata.uid;
+const NOWHERE: OperationScope = { includes: () => false, owners: new Set() };
 
 /** Whoever starts a run may have left it out. */
 const isRef = (ref: Partial<OperationRef> | null | undefined): ref is OperationRef =>
-  [ref?.namespace, ref?.name, ref?.uid].every((part) => typeof part === 'string' && part !== '');
+  [ref?.namespace ?? '-', ref?.name, ref?.uid].every((part) => typeof part === 'string' && part !== '');
 
 const inWords = (ref: OperationRef): string =>
   isRef(ref)
-    ? `VirtualMachineOperation ${ref.namespace}/${ref.name} with the UID ${ref.uid}`
+    ? `${operationResource(ref).kind} ${operationName(ref)} with the UID ${ref.uid}`
     : 'VirtualMachineOperation that the run names';
 
 const refused = (why: string): ApplicationFailure =>

@@ -203,9 +203,8 @@ function follow(
   const failed = new Set<string>();
   const ended = new AbortController();
   const notify = (key: string): Promise<void> => {
-    const [namespace = '', name = '', uid] = key.split('/');
     const send = exists(key) ? signals.notify : signals.signalDeleted;
-    return send(client, { cluster, namespace, name, ...(uid === undefined ? {} : { uid }) }, versions()).then(
+    return send(client, { cluster, key }, versions()).then(
       () => void failed.delete(key),
       (error: unknown) => {
         failed.add(key);

@@ -1,4 +1,5 @@
 import { needsWorkflow } from '../../decisions/operations/lifetime.ts';
+import { operationKey, operationOfKey } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
@@ -6,12 +7,8 @@ import type { Signals, Watched } from './watched.ts';
 
 /** Operations that have not ended, or are to be deleted after that: each has a workflow of its own. */
 export const watchedOperations = ({ operations }: Pick<ClusterCache, 'operations'>, signals: Signals): Watched => {
-  const current = (key: string): StoredOperation | undefined => {
-    const operation = operations.get(key.slice(0, key.lastIndexOf('/')));
-    return operation !== undefined && keyOf(operation) === key ? operation : undefined;
-  };
   const isUnsettled = (key: string): boolean => {
-    const operation = current(key);
+    const operation = operations.get(operationOfKey(key));
     return operation !== undefined && needsWorkflow(operation);
   };
   return {
@@ -26,7 +23,7 @@ export const watchedOperations = ({ operations }: Pick<ClusterCache, 'operations
   };
 };
 
-const keyOf = ({ metadata: { namespace, name, uid } }: StoredOperation): string => `${namespace}/${name}/${uid}`;
+const keyOf = ({ metadata }: StoredOperation): string => operationKey(metadata);
 
 /** What workflows write themselves, into the status, tells them nothing. */
 function affected(change: CacheChange): string[] {

@@ -3,10 +3,10 @@ import type { OwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 
-/** Tells the workflow of a pool, a replica set or an operation, of which `uid` is the UID. */
+/** Tells the workflow of a pool, a replica set or an operation, by its key as `Watched` has it. */
 type Notify = (
   client: Client,
-  object: { cluster: string; namespace: string; name: string; uid?: string },
+  object: { cluster: string; key: string },
   minVersions: ResourceVersions,
 ) => Promise<void>;
 
@@ -20,7 +20,7 @@ export interface Signals {
   managed: (client: Client, cluster: string) => Promise<ReadonlySet<string>>;
 }
 
-/** Objects of one kind, by `namespace/name`, or `namespace/name/uid` if each has a workflow of its own. */
+/** Objects of one kind, by `namespace/name`, or by `operationKey`. */
 export interface Watched {
   what: OwnerKind['noun'] | 'operation';
   signals: Signals;

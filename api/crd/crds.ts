@@ -1,10 +1,11 @@
 import type * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import { RELEASE_ANNOTATION } from '../names.ts';
-import { VirtualMachineOperation } from '../operations/operation.ts';
+import { ClusterVirtualMachineOperation, VirtualMachineOperation } from '../operations/operation.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
 import {
+  ClusterVirtualMachineOperations,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineOperations,
   VirtualMachinePools,
@@ -55,7 +56,24 @@ interface PrinterColumn {
 }
 
 /** The CRDs that `drover setup` installs. */
-export const droverCrds = (): CustomResourceDefinition[] => [poolCrd(), replicaSetCrd(), vmiSetCrd(), operationCrd()];
+export const droverCrds = (): CustomResourceDefinition[] => [
+  poolCrd(),
+  replicaSetCrd(),
+  vmiSetCrd(),
+  operationCrd({
+    resource: VirtualMachineOperations,
+    shortNames: ['vmop', 'vmops'],
+    description: 'Something that is done once to VMs of any owner, a few at a time: a restart, a start, a stop.',
+    schema: VirtualMachineOperation,
+  }),
+  operationCrd({
+    resource: ClusterVirtualMachineOperations,
+    shortNames: ['cvmop', 'cvmops'],
+    description:
+      'Something that is done once to VMs of several namespaces, or of all, with one limit over all of them.',
+    schema: ClusterVirtualMachineOperation,
+  }),
+];
 
 /** Has Argo CD, Flux and Helm leave the definitions, and so all pools, when drover is taken out of what they apply. */
 const KEPT = {
@@ -167,13 +185,10 @@ const OPERATION_COLUMNS: PrinterColumn[] = [
   { name: 'Reason', type: 'string', jsonPath: '.spec.reason', description: 'Why.', priority: 1 },
 ];
 
-const operationCrd = (): CustomResourceDefinition =>
+const operationCrd = (crd: Omit<Replicated, 'what' | 'columns'>): CustomResourceDefinition =>
   defined({
-    resource: VirtualMachineOperations,
+    ...crd,
     what: 'operation',
-    shortNames: ['vmop', 'vmops'],
-    description: 'Something that is done once to VMs of any owner, a few at a time: a restart, a start, a stop.',
-    schema: VirtualMachineOperation,
     columns: OPERATION_COLUMNS,
     subresources: { status: {} },
     unobserved: { observedGeneration: 0 },
@@ -208,9 +223,8 @@ interface Replicated {
   columns: PrinterColumn[];
 }
 
-/** A namespaced kind. */
 const defined = ({
-  resource: { group, version, kind, plural },
+  resource: { group, version, kind, plural, namespaced },
   what,
   shortNames,
   description,
@@ -224,7 +238,7 @@ const defined = ({
   metadata: { name: `${plural}.${group}`, annotations: { [RELEASE_ANNOTATION]: packageJson.version, ...KEPT } },
   spec: {
     group,
-    scope: 'Namespaced',
+    scope: namespaced ? 'Namespaced' : 'Cluster',
     names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames, categories: ['drover'] },
     versions: [
       {

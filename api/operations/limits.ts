@@ -1,4 +1,4 @@
-/** Most VMs that an operation may name. */
+/** Most VMs, and most namespaces, that an operation may name. */
 export const MAX_NAMES = 1_000;
 /** Most VMs that the status of an operation names as failed. */
 export const MAX_FAILURES_TOLD = 100;

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { API_VERSION } from '../names.ts';
+import { LabelSelector } from '../pool/selection.ts';
 import { count, WritesAndConditions as Common } from '../pool/status.ts';
 import { Duration, IntOrPercent, rules, WholeNumber } from '../pool/text.ts';
-import { MAX_FAILURES_TOLD, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
+import { MAX_FAILURES_TOLD, MAX_NAMES, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
 import { VmSelection } from './selection.ts';
 
 /** What an operation does to VMs. */
@@ -11,11 +12,12 @@ export type OperationAction = z.infer<typeof OperationAction>;
 
 /** What stays as it is once the operation was made: anything else would be another operation. */
 const FIXED = ['atOnce', 'maxFailures', 'deadline', 'reason', 'requestedBy'] as const;
-const FIXED_RULE = [
-  'self.action == oldSelf.action && self.vms == oldSelf.vms',
-  ...FIXED.map((name) => `has(self.${name}) == has(oldSelf.${name})`),
-  ...FIXED.map((name) => `(!has(self.${name}) || !has(oldSelf.${name}) || self.${name} == oldSelf.${name})`),
-].join(' && ');
+const fixedRule = (fixed: readonly string[]): string =>
+  [
+    'self.action == oldSelf.action && self.vms == oldSelf.vms',
+    ...fixed.map((name) => `has(self.${name}) == has(oldSelf.${name})`),
+    ...fixed.map((name) => `(!has(self.${name}) || !has(oldSelf.${name}) || self.${name} == oldSelf.${name})`),
+  ].join(' && ');
 const FIXED_SHAPE =
   'may change only paused, aborted and ttlSecondsAfterFinished: make another operation for anything else';
 const ABORTED_RULE = '!has(oldSelf.aborted) || !oldSelf.aborted || (has(self.aborted) && self.aborted)';
@@ -23,44 +25,71 @@ const DEADLINE_RULE = "!has(self.deadline) || self.deadline.matches('[1-9]')";
 const DEADLINE_SHAPE = 'deadline must be longer than 0s';
 const ABORTED_SHAPE = 'aborted must stay true: what was aborted does not go on, make another operation';
 
-export const OperationSpec = z
-  .strictObject({
-    action: OperationAction.describe(
-      'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger.',
-    ),
-    vms: VmSelection.describe('Which VMs of the namespace; never one that is younger than the operation.'),
-    atOnce: IntOrPercent.describe(
-      'How many of them may be starting or stopping at once, or how many percent; of a restart, how many may be not ready ' +
-        'at once, whatever the cause, and of a migration, how many may be not ready or migrate. By default, 5% for ' +
-        'Restart, 2 for Migrate, 10 for Start and 100% for Stop.',
-    ).exactOptional(),
-    maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
-    deadline: Duration.refine((text) => /[1-9]/.test(text), DEADLINE_SHAPE)
-      .describe(
-        'How long a VM may take to be ready, to stop or to be migrated, and how long VMs are waited for at the end that can not be touched. ' +
-          '10m by default.',
-      )
-      .exactOptional(),
-    reason: z.string().max(1024).describe('Why, for people.').exactOptional(),
-    requestedBy: z
-      .string()
-      .max(256)
-      .describe('Who asks. The API server takes only the name of the user who makes the operation.')
-      .exactOptional(),
-    paused: z
-      .boolean()
-      .describe('No further VM is touched while this is true; those in progress are followed to their end.')
-      .exactOptional(),
-    aborted: z
-      .boolean()
-      .describe('No further VM is touched, and the operation ends once those in progress are done. It stays true.')
-      .exactOptional(),
-    ttlSecondsAfterFinished: WholeNumber.min(0)
-      .describe('It is deleted so long after its end; never, if absent.')
-      .exactOptional(),
-  })
-  .meta(rules([FIXED_RULE, FIXED_SHAPE], [ABORTED_RULE, ABORTED_SHAPE], [DEADLINE_RULE, DEADLINE_SHAPE]));
-export type OperationSpec = z.infer<typeof OperationSpec>;
+const FIELDS = {
+  action: OperationAction.describe(
+    'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger.',
+  ),
+  vms: VmSelection.describe('Which VMs; never one that is younger than the operation.'),
+  atOnce: IntOrPercent.describe(
+    'How many of them may be starting or stopping at once, or how many percent; of a restart, how many may be not ready ' +
+      'at once, whatever the cause, and of a migration, how many may be not ready or migrate. By default, 5% for ' +
+      'Restart, 2 for Migrate, 10 for Start and 100% for Stop.',
+  ).exactOptional(),
+  maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
+  deadline: Duration.refine((text) => /[1-9]/.test(text), DEADLINE_SHAPE)
+    .describe(
+      'How long a VM may take to be ready, to stop or to be migrated, and how long VMs are waited for at the end that can not be touched. ' +
+        '10m by default.',
+    )
+    .exactOptional(),
+  reason: z.string().max(1024).describe('Why, for people.').exactOptional(),
+  requestedBy: z
+    .string()
+    .max(256)
+    .describe('Who asks. The API server takes only the name of the user who makes the operation.')
+    .exactOptional(),
+  paused: z
+    .boolean()
+    .describe('No further VM is touched while this is true; those in progress are followed to their end.')
+    .exactOptional(),
+  aborted: z
+    .boolean()
+    .describe('No further VM is touched, and the operation ends once those in progress are done. It stays true.')
+    .exactOptional(),
+  ttlSecondsAfterFinished: WholeNumber.min(0)
+    .describe('It is deleted so long after its end; never, if absent.')
+    .exactOptional(),
+};
+
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
+/** Which namespaces the VMs of a cluster-wide operation may be in. */
+const NAMESPACES = {
+  namespaces: z
+    .array(z.string().max(63).regex(NAMESPACE, 'must be the name of a namespace'))
+    .min(1)
+    .max(MAX_NAMES)
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .describe(
+      'VMs of these namespaces, beside those that namespaceSelector matches. VMs of ALL namespaces if both are absent.',
+    )
+    .exactOptional(),
+  namespaceSelector: LabelSelector.describe(
+    'VMs of namespaces with these labels, beside those of namespaces. VMs of ALL namespaces if both are absent.',
+  ).exactOptional(),
+};
+
+const rulesOf = (...scope: string[]) =>
+  rules([fixedRule([...FIXED, ...scope]), FIXED_SHAPE], [ABORTED_RULE, ABORTED_SHAPE], [DEADLINE_RULE, DEADLINE_SHAPE]);
+
+const NamespacedSpec = z.strictObject(FIELDS).meta(rulesOf());
+const ClusterWideSpec = z.strictObject({ ...FIELDS, ...NAMESPACES }).meta(rulesOf(...Object.keys(NAMESPACES)));
+
+/** What an operation of either kind asks for: only a cluster-wide one says which namespaces. */
+export type OperationSpec = z.infer<typeof ClusterWideSpec>;
+
+/** Of a VM, in a status. */
+const VmName = z.string().max(317);
 
 const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);
 
@@ -82,14 +111,14 @@ export const OperationStatus = z.strictObject({
     .describe('Its VMs by outcome. Those of none had nothing done to them: they were as wanted, or are gone.')
     .exactOptional(),
   inProgress: z
-    .array(z.string().max(253))
+    .array(VmName)
     .max(MAX_NAMES_TOLD)
     .describe('VMs that were begun with: the first of them.')
     .exactOptional(),
   failures: z
     .array(
       z.strictObject({
-        vm: z.string().max(253).describe('Its name.'),
+        vm: VmName.describe('Its name; of a cluster-wide operation, with its namespace: namespace/name.'),
         why: z.string().max(1024),
         wasDown: z.literal(true).describe('It was not ready before either, and does not count.').exactOptional(),
       }),
@@ -102,7 +131,7 @@ export const OperationStatus = z.strictObject({
       z.strictObject({
         why: z.string().max(1024),
         vms: count('How many VMs wait for that; absent if it is a limit that is reached.').exactOptional(),
-        names: z.array(z.string().max(253)).max(MAX_NAMES_TOLD).describe('The first of them.').exactOptional(),
+        names: z.array(VmName).max(MAX_NAMES_TOLD).describe('The first of them.').exactOptional(),
         excluded: z.literal(true).describe('They are left as they are, and not waited for.').exactOptional(),
       }),
     )
@@ -113,16 +142,23 @@ export const OperationStatus = z.strictObject({
 });
 export type OperationStatus = z.infer<typeof OperationStatus>;
 
-/** Something that people want done to VMs once: restarted, started, stopped, migrated. */
-export const VirtualMachineOperation = z.strictObject({
-  apiVersion: z.literal(API_VERSION),
-  kind: z.literal('VirtualMachineOperation'),
-  metadata: z.looseObject({
-    name: z.string().exactOptional(),
-    generateName: z.string().exactOptional(),
-    namespace: z.string().exactOptional(),
-  }),
-  spec: OperationSpec,
-  status: OperationStatus.exactOptional(),
-});
-export type VirtualMachineOperation = z.infer<typeof VirtualMachineOperation>;
+const operationKind = <Kind extends string, Spec extends z.ZodType>(kind: Kind, spec: Spec) =>
+  z.strictObject({
+    apiVersion: z.literal(API_VERSION),
+    kind: z.literal(kind),
+    metadata: z.looseObject({
+      name: z.string().exactOptional(),
+      generateName: z.string().exactOptional(),
+      namespace: z.string().exactOptional(),
+    }),
+    spec,
+    status: OperationStatus.exactOptional(),
+  });
+
+/** Something that people want done to VMs of a namespace once: restarted, started, stopped, migrated. */
+export const VirtualMachineOperation = operationKind('VirtualMachineOperation', NamespacedSpec);
+/** The same for VMs of several namespaces, or of all: one operation, with one limit over all of them. */
+export const ClusterVirtualMachineOperation = operationKind('ClusterVirtualMachineOperation', ClusterWideSpec);
+
+/** An operation of either kind, as people make one. */
+export type AnyOperation = z.infer<typeof VirtualMachineOperation> | z.infer<typeof ClusterVirtualMachineOperation>;

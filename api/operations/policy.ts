@@ -1,6 +1,6 @@
 import { GROUP } from '../names.ts';
 import type { KubeObject } from '../objects.ts';
-import { VirtualMachineOperations } from '../resources.ts';
+import { ClusterVirtualMachineOperations, VirtualMachineOperations } from '../resources.ts';
 
 const OPERATIONS_POLICY = `operations.${GROUP}`;
 
@@ -13,7 +13,7 @@ const NAMES_AN_EXPRESSION = 2;
 
 /** The right that each action takes, as `virtctl` takes it: to update this subresource of the VM. */
 const SUBRESOURCE = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop', 'Migrate': 'migrate'}[object.spec.action]`;
-const ASKED = `authorizer.group('subresources.kubevirt.io').resource('virtualmachines').subresource(variables.verb).namespace(request.namespace)`;
+const ASKED = `authorizer.group('subresources.kubevirt.io').resource('virtualmachines').subresource(variables.verb).namespace(variables.within)`;
 const isPaused = (object: string): string => `(has(${object}.spec.paused) && ${object}.spec.paused)`;
 
 /** Whether the requester may do it to the next names from this one on; true beyond their end. */
@@ -33,7 +33,8 @@ const refusal = (which: string) => ({
 
 /**
  * The policy by which the API server lets nobody have drover do what he may not do himself: whoever makes an operation,
- * or lets one go on that was paused, must be allowed the same on the VMs that it names, or on all of the namespace.
+ * or lets one go on that was paused, must be allowed the same on the VMs that it names, or on all of the namespace. For
+ * a cluster-wide operation, in all namespaces, whichever it selects: labels of namespaces change.
  */
 export const operationsPolicy = (): KubeObject => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
@@ -47,13 +48,19 @@ export const operationsPolicy = (): KubeObject => ({
           apiGroups: [GROUP],
           apiVersions: ['*'],
           operations: ['CREATE', 'UPDATE'],
-          resources: [VirtualMachineOperations.plural],
+          resources: [VirtualMachineOperations.plural, ClusterVirtualMachineOperations.plural],
         },
       ],
     },
     variables: [
       { name: 'begins', expression: `oldObject == null || (${isPaused('oldObject')} && !${isPaused('object')})` },
       { name: 'verb', expression: SUBRESOURCE },
+      // The authorizer takes an empty namespace for all of them. A cluster-wide object is requested without one.
+      { name: 'within', expression: "has(request.namespace) ? request.namespace : ''" },
+      {
+        name: 'scope',
+        expression: "variables.within == '' ? 'all namespaces' : 'namespace ' + variables.within",
+      },
       {
         name: 'named',
         expression: `has(object.spec.vms.names) && size(object.spec.vms.names) <= ${MOST_NAMES_ASKED}`,
@@ -62,11 +69,11 @@ export const operationsPolicy = (): KubeObject => ({
     validations: [
       {
         expression: `!variables.begins || variables.named || ${ASKED}.check('update').allowed()`,
-        ...refusal("' all VMs of namespace ' + request.namespace"),
+        ...refusal("' all VMs of ' + variables.scope"),
       },
       ...Array.from({ length: MOST_NAMES_ASKED / NAMES_AN_EXPRESSION }, (_, index) => ({
         expression: `!variables.begins || !variables.named || (${mayEach(index * NAMES_AN_EXPRESSION)})`,
-        ...refusal("' each of these VMs'"),
+        ...refusal("' each of these VMs in ' + variables.scope"),
       })),
       {
         expression:

@@ -10,7 +10,7 @@ const ONE_WAY = 'must hold names or the other fields, not both';
 const OTHERS = ['selector', 'owner', 'runState', 'machineType', 'restartRequired', 'launcherOutdated'] as const;
 const HAS_OTHERS = OTHERS.map((name) => `has(self.${name})`).join(' || ');
 
-/** Which VMs of the namespace an operation is about: those that all its fields match. */
+/** Which VMs of its namespaces an operation is about: those that all its fields match. */
 export const VmSelection = z
   .strictObject({
     names: z

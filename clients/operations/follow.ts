@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { VirtualMachineOperations } from '../../api/resources.ts';
+import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isTransient } from '../../kubernetes/errors.ts';
@@ -11,42 +11,42 @@ import { isOver, linesOf, nameOf, outlineOf, progressOf } from './view.ts';
 
 const LOOK_MS = 500;
 
-/** Shows operations until all are over. Throws what was asked for and not done. Ctrl-C leaves them running. */
-export async function followOperations(kube: KubeClient, operations: StoredOperation[]): Promise<void> {
-  process.prependOnceListener('SIGINT', () => {
-    for (const { metadata } of operations) note(`\n${formatGoesOn(metadata)}`);
-  });
-  const current = await untilOver(kube, operations);
-  const missing = current.flatMap((operation) => {
-    const outline = outlineOf(operation);
-    print(outline.end);
-    const progress = progressOf(operation);
-    for (const line of exclusions(progress)) note(line);
-    return shortfalls(progress, outline);
-  });
+/** Shows an operation until it is over. Throws what was asked for and not done. Ctrl-C leaves it running. */
+export async function followOperation(kube: KubeClient, operation: StoredOperation): Promise<void> {
+  process.prependOnceListener('SIGINT', () => note(`\n${formatGoesOn(operation.metadata)}`));
+  const current = await untilOver(kube, operation);
+  const outline = outlineOf(current);
+  print(outline.end);
+  const progress = progressOf(current);
+  for (const line of exclusions(progress)) note(line);
+  const missing = shortfalls(progress, outline);
   if (missing.length > 0) throw new AggregateError(missing);
-  const failed = current.filter(({ status }) => status?.conditions?.some(({ type }) => type === 'Failed') === true);
-  if (failed.length > 0)
-    throw new AggregateError(failed.map((one) => new Failure(`${nameOf(one)}: ${outlineOf(one).end}`)));
+  if (current.status?.conditions?.some(({ type }) => type === 'Failed') === true)
+    throw new Failure(`${nameOf(current)}: ${outline.end}`);
 }
 
-async function untilOver(kube: KubeClient, operations: StoredOperation[]): Promise<StoredOperation[]> {
+async function untilOver(kube: KubeClient, operation: StoredOperation): Promise<StoredOperation> {
   await using board = new Board<StoredOperation>('operation', { blockOf: linesOf });
-  for (let current = operations; ; await sleep(LOOK_MS)) {
-    current = await Promise.all(current.map((operation) => readAgain(kube, operation)));
-    board.show(current);
-    if (current.every(isOver)) return current;
+  for (let current = operation; ; await sleep(LOOK_MS)) {
+    current = await readAgain(kube, current);
+    board.show([current]);
+    if (isOver(current)) return current;
   }
 }
 
-const formatGoesOn = ({ namespace, name }: StoredOperation['metadata']): string =>
-  `${namespace}/${name} goes on: \`drover operations describe ${name} -n ${namespace} --watch\` shows it, ` +
-  `\`drover operations abort ${name} -n ${namespace}\` ends it`;
+function formatGoesOn({ namespace, name }: StoredOperation['metadata']): string {
+  const words = namespace === undefined ? name : `${name} -n ${namespace}`;
+  return (
+    `${operationName({ namespace, name })} goes on: \`drover operations describe ${words} --watch\` shows it, ` +
+    `\`drover operations abort ${words}\` ends it`
+  );
+}
 
 async function readAgain(kube: KubeClient, operation: StoredOperation): Promise<StoredOperation> {
   if (isOver(operation)) return operation;
   try {
-    const read = await ignoreNotFound(kube.get<StoredOperation>(VirtualMachineOperations, operation.metadata));
+    const { metadata } = operation;
+    const read = await ignoreNotFound(kube.get<StoredOperation>(operationResource(metadata), metadata));
     if (read?.metadata.uid === operation.metadata.uid) return read;
   } catch (error) {
     if (isTransient(error)) return operation;

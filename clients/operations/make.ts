@@ -1,6 +1,6 @@
 import { API_VERSION } from '../../api/names.ts';
-import type { OperationSpec, VirtualMachineOperation } from '../../api/operations/operation.ts';
-import { VirtualMachineOperations } from '../../api/resources.ts';
+import type { AnyOperation, OperationSpec } from '../../api/operations/operation.ts';
+import { operationResource } from '../../decisions/operations/ref.ts';
 import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -25,24 +25,27 @@ export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'r
   requestedBy: string | undefined;
 }
 
-/** Returns the operation for the VMs of one namespace. Throws `UsageError` for a selector that objects can't hold. */
-export async function operationFor(namespace: string, asked: Asked): Promise<VirtualMachineOperation> {
+/**
+ * Returns the operation for VMs of one namespace, or of all if that is undefined. Throws `UsageError` for a selector
+ * that objects can't hold.
+ */
+export async function operationFor(namespace: string | undefined, asked: Asked): Promise<AnyOperation> {
   const { action, maxFailures, reason, atOnce, deadlineMs, requestedBy } = asked;
-  return {
-    apiVersion: API_VERSION,
-    kind: 'VirtualMachineOperation',
-    metadata: { namespace, generateName: `${ACTION_LABELS[action].verb}-` },
-    spec: {
-      action,
-      vms: await selectionOf(asked),
-      atOnce,
-      maxFailures: maxFailures ?? 0,
-      deadline: durationText(deadlineMs),
-      ...(reason === undefined || reason === '' ? {} : { reason }),
-      ...(requestedBy === undefined ? {} : { requestedBy }),
-      ttlSecondsAfterFinished: KEPT_SECONDS,
-    },
+  const generateName = `${ACTION_LABELS[action].verb}-`;
+  const spec = {
+    action,
+    vms: await selectionOf(asked),
+    atOnce,
+    maxFailures: maxFailures ?? 0,
+    deadline: durationText(deadlineMs),
+    ...(reason === undefined || reason === '' ? {} : { reason }),
+    ...(requestedBy === undefined ? {} : { requestedBy }),
+    ttlSecondsAfterFinished: KEPT_SECONDS,
   };
+  const apiVersion = API_VERSION;
+  return namespace === undefined
+    ? { apiVersion, kind: 'ClusterVirtualMachineOperation', metadata: { generateName }, spec }
+    : { apiVersion, kind: 'VirtualMachineOperation', metadata: { namespace, generateName }, spec };
 }
 
 async function selectionOf({ names, selector, owner, pending, outdated }: Asked): Promise<OperationSpec['vms']> {
@@ -81,12 +84,10 @@ const durationText = (ms: number): string => {
 /** Makes the operation. With `dryRun`, only asks whether the API server would take it. */
 export async function makeOperation(
   kube: KubeClient,
-  operation: VirtualMachineOperation,
+  operation: AnyOperation,
   dryRun: boolean,
 ): Promise<StoredOperation> {
   const object = operation as unknown as StoredOperation;
-  return ofKnownKind(
-    VirtualMachineOperations,
-    kube.create<StoredOperation>(VirtualMachineOperations, object, { strict: true, dryRun }),
-  );
+  const resource = operationResource(object.metadata);
+  return ofKnownKind(resource, kube.create<StoredOperation>(resource, object, { strict: true, dryRun }));
 }

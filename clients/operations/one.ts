@@ -1,26 +1,57 @@
 import { CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
 import type { OperationSpec } from '../../api/operations/operation.ts';
-import { VirtualMachineOperations } from '../../api/resources.ts';
+import { ClusterVirtualMachineOperations, VirtualMachineOperations } from '../../api/resources.ts';
+import { operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
+import type { Kind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { isOver } from './view.ts';
+import { namedTargetsOf } from '../cli/targets.ts';
+import { isOver, nameOf } from './view.ts';
 
+const words = (...short: string[]) => [...short, ...short.map((word) => `${word}s`)];
+/** The kinds of operations, as people name them beside kubectl's own words. */
+const KINDS: readonly Kind[] = [
+  { resource: VirtualMachineOperations, noun: 'operation', words: words('vmop', 'virtualmachineoperation') },
+  {
+    resource: ClusterVirtualMachineOperations,
+    noun: 'cluster-wide operation',
+    words: words('cvmop', 'clustervirtualmachineoperation'),
+  },
+];
+
+/** Returns the operations of the namespace, or of all, and those that are cluster-wide, if the user may see these. */
 export async function listOperations(kube: KubeClient, namespace: string | undefined): Promise<StoredOperation[]> {
-  const listed = kube.list<StoredOperation>(VirtualMachineOperations, { namespace });
-  return (await ofKnownKind(VirtualMachineOperations, listed)).items;
+  const [own, clusterWide] = await Promise.all([
+    ofKnownKind(VirtualMachineOperations, kube.list<StoredOperation>(VirtualMachineOperations, { namespace })),
+    ifAllowed(
+      ofKnownKind(ClusterVirtualMachineOperations, kube.list<StoredOperation>(ClusterVirtualMachineOperations)),
+    ),
+  ]);
+  return [...own.items, ...(clusterWide?.items ?? [])];
 }
+
+/** Whoever has rights in namespaces alone sees what is in them. */
+const ifAllowed = <T>(read: Promise<T>): Promise<T | undefined> =>
+  read.catch((error: unknown) => {
+    if (error instanceof KubeError && error.status === 403) return undefined;
+    throw error;
+  });
 
 /** Throws `UsageError` for what can't be the name of an operation. */
 export function checkName(name: string | undefined): void {
-  if (name === '' || name?.includes('/') === true)
+  if (name === undefined) return;
+  if (name === '' || name.endsWith('/'))
     throw new UsageError(`which operation? ${JSON.stringify(name)} is not the name of one`);
+  if (name.includes('/')) namedTargetsOf([name], KINDS);
 }
 
 /**
- * Returns the operation of this name. Without a name, returns the one that goes on or, with `orNewest` and if none
- * does, the newest. Throws `Failure` if there is none, or if several go on.
+ * Returns the operation of this name: of the namespace, or cluster-wide; `cvmop/NAME` is only the latter. Without a
+ * name, returns the one that goes on or, with `orNewest` and if none does, the newest. Throws `Failure` if there is
+ * none, or if several are meant.
  */
 export async function operationMeant(
   kube: KubeClient,
@@ -28,23 +59,43 @@ export async function operationMeant(
   name: string | undefined,
   { orNewest }: { orNewest: boolean },
 ): Promise<StoredOperation> {
-  if (name !== undefined) {
-    const read = kube.get<StoredOperation>(VirtualMachineOperations, { namespace, name });
-    return ofKnownKind(VirtualMachineOperations, read);
-  }
+  if (name !== undefined) return operationNamed(kube, namespace, name);
   const all = (await listOperations(kube, namespace)).toSorted((one, other) =>
     other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp),
   );
   const going = all.filter((operation) => !isOver(operation));
   if (going.length > 1)
-    throw new Failure(
-      `${going.length} operations go on, say which: ${going.map(({ metadata }) => metadata.name).join(', ')}`,
-    );
+    throw new Failure(`${going.length} operations go on, say which: ${going.map(wordOf).join(', ')}`);
   const meant = going[0] ?? (orNewest ? all[0] : undefined);
   if (meant !== undefined) return meant;
   throw new Failure(
     `no operation in namespace ${namespace}${orNewest ? '' : ' goes on'}: \`drover operations get -A\` lists all`,
   );
+}
+
+/** What a command takes for this operation. */
+const wordOf = ({ metadata: { namespace, name } }: StoredOperation): string =>
+  namespace === undefined ? `cvmop/${name}` : name;
+
+async function operationNamed(kube: KubeClient, namespace: string, word: string): Promise<StoredOperation> {
+  const [of, name = word] = word.includes('/') ? givenKind(word) : [];
+  const read = (resource: Kind['resource']): Promise<StoredOperation> =>
+    ofKnownKind(resource, kube.get<StoredOperation>(resource, { namespace, name }));
+  if (of !== undefined) return read(of);
+  const [own, clusterWide] = await Promise.allSettled([
+    read(VirtualMachineOperations),
+    read(ClusterVirtualMachineOperations),
+  ]);
+  if (own.status === 'fulfilled' && clusterWide.status === 'fulfilled')
+    throw new Failure(`there are two operations ${name}: say vmop/${name} or cvmop/${name}`);
+  if (own.status === 'fulfilled') return own.value;
+  if (clusterWide.status === 'fulfilled' && isNotFound(own.reason)) return clusterWide.value;
+  throw own.reason;
+}
+
+function givenKind(word: string): [Kind['resource'], string] {
+  const { kind, names } = namedTargetsOf([word], KINDS);
+  return [kind.resource, names[0]!];
 }
 
 /** Changes what may be changed of an operation. Throws `Failure` if it is over. */
@@ -54,8 +105,9 @@ export async function steer(
   spec: Pick<OperationSpec, 'paused' | 'aborted'>,
   reason: string | undefined,
 ): Promise<void> {
-  const { namespace, name, uid } = operation.metadata;
-  if (isOver(operation)) throw new Failure(`operation ${namespace}/${name} is over: nothing of it goes on`);
+  const { metadata } = operation;
+  if (isOver(operation)) throw new Failure(`operation ${nameOf(operation)} is over: nothing of it goes on`);
   const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason === '' ? null : (reason ?? null) };
-  await kube.patch(VirtualMachineOperations, { namespace, name }, 'merge', { metadata: { uid, annotations }, spec });
+  const patch = { metadata: { uid: metadata.uid, annotations }, spec };
+  await kube.patch(operationResource(metadata), metadata, 'merge', patch);
 }

@@ -1,6 +1,6 @@
 import { withoutManagedFields, type Stored } from '../../api/objects.ts';
-import type { OperationAction, OperationStatus, VirtualMachineOperation } from '../../api/operations/operation.ts';
-import { VirtualMachineOperations } from '../../api/resources.ts';
+import type { AnyOperation, OperationAction, OperationStatus } from '../../api/operations/operation.ts';
+import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
 import { because, formatCounts, formatVms } from '../../decisions/runs/report.ts';
@@ -10,7 +10,7 @@ import { ageOf, note, print, serialize, table } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import { runLines } from '../runs/report.ts';
 
-export const nameOf = ({ metadata: { namespace, name } }: StoredOperation): string => `${namespace}/${name}`;
+export const nameOf = ({ metadata }: StoredOperation): string => operationName(metadata);
 
 const conditionOf = ({ status }: StoredOperation, type: string) =>
   status?.conditions?.find((condition) => condition.type === type);
@@ -23,7 +23,7 @@ export const isOver = ({ status }: StoredOperation): boolean => status?.completi
 /** What the status of an operation tells, as all runs report it. */
 export function progressOf(operation: StoredOperation): RunProgress {
   const { metadata, status = {} } = operation;
-  const key = (name: string): string => `${metadata.namespace}/${name}`;
+  const key = (name: string): string => operationName({ namespace: metadata.namespace, name });
   const { failures = [], waits = [], inProgress = [] } = status;
   const paused = conditionOf(operation, 'Paused');
   return {
@@ -92,7 +92,7 @@ export type OperationsFormat = DataFormat | 'name';
 
 /** Prints operations as kubectl does: one that was asked for as it is, and others as a list that kubectl takes. */
 export async function printObjects(
-  operations: readonly (StoredOperation | VirtualMachineOperation)[],
+  operations: readonly (StoredOperation | AnyOperation)[],
   format: DataFormat,
   { isOne }: { isOne: boolean },
 ): Promise<void> {
@@ -108,13 +108,13 @@ export async function printOperations(operations: StoredOperation[], output?: Op
   if (output === 'json' || output === 'yaml') return printObjects(sorted, output, { isOne: false });
   if (output === 'name' && sorted.length === 0) return;
   if (output === 'name')
-    return print(sorted.map(({ metadata }) => labelOf(VirtualMachineOperations, metadata.name)).join('\n'));
+    return print(sorted.map(({ metadata }) => labelOf(operationResource(metadata), metadata.name)).join('\n'));
   if (sorted.length === 0) return note('there is no operation');
   const rows = sorted.map((operation) => {
     const { metadata, spec, status } = operation;
     const { chosen = 0, done = 0, failed = 0 } = status?.vms ?? {};
     return [
-      metadata.namespace,
+      metadata.namespace ?? '<cluster>',
       metadata.name,
       ACTION_LABELS[spec.action].verb,
       stateOf(operation),

@@ -8,14 +8,15 @@ export const VERSIONED = [
   'vms',
   'vmis',
   'migrations',
+  'namespaces',
 ] as const satisfies readonly Versioned[];
 
-type Versioned = OwnerKind['cache'] | MemberKind['cache'] | 'migrations';
+type Versioned = OwnerKind['cache'] | MemberKind['cache'] | 'migrations' | 'namespaces';
 
 /**
  * The newest state known to have been seen or written, as resource versions of pools, replica sets of both kinds, VMs,
- * VirtualMachineInstances and drover's migrations of these. Plans are made only from caches that have reached it, so
- * that no decision is older than the last write.
+ * VirtualMachineInstances, drover's migrations of these, and namespaces. Plans are made only from caches that have
+ * reached it, so that no decision is older than the last write.
  */
 export type ResourceVersions = { [kind in Versioned]?: string | undefined };
 

@@ -10,39 +10,40 @@ import type { StoredOperation } from '../views/stored-operation.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isRestartRequired } from './restart-required.ts';
+import type { LabelsOfNamespace, OperationScope } from './scope.ts';
 
 type Operation = Pick<StoredOperation, 'metadata' | 'spec'>;
 type Matcher = (vm: VmView, vmi: VmiView | undefined) => boolean;
 
 export interface ChoiceInput {
   operation: Operation;
-  /** The VMs of its namespace. */
+  scope: OperationScope;
+  /** All VMs that there are. */
   vms: Iterable<VmView>;
   vmiOf: (vm: VmView) => VmiView | undefined;
-  /** UID of its owner; undefined if there is none of that kind and name. */
-  ownerUid: string | undefined;
 }
 
 /**
- * Returns what the operation is about by the names of the VMs: their VMIs, as `targetOfVmi` names them, for a restart
- * or a migration, else the UIDs of the VMs themselves. Nothing that is younger than the operation: VMs that have come
- * since are not what was asked for. Both times are the API server's, and whole seconds, so that what is of the same
- * second counts: somebody who has just started a VM means it, too.
+ * Returns what the operation is about by the namespaces and names of the VMs: their VMIs, as `targetOfVmi` names them,
+ * for a restart or a migration, else the UIDs of the VMs themselves. Nothing that is younger than the operation: VMs
+ * that have come since are not what was asked for. Both times are the API server's, and whole seconds, so that what is
+ * of the same second counts: somebody who has just started a VM means it, too.
  *
  * What the operation was noted on stays its own: a run that begins anew, since Temporal has lost the last one, goes on
  * with that, and touches no VM again, not even if its next VMI is of that second.
  */
-export function chooseVms({ operation, vms, vmiOf, ownerUid }: ChoiceInput): Record<string, string> {
+export function chooseVms({ operation, scope, vms, vmiOf }: ChoiceInput): Record<string, Record<string, string>> {
   const { action, vms: selection } = operation.spec;
   const createdAt = Date.parse(operation.metadata.creationTimestamp);
-  const matches = selectionMatcher(selection, ownerUid);
-  const chosen: Record<string, string> = {};
+  const matches = selectionMatcher(selection, scope);
+  const chosen: Record<string, Record<string, string>> = {};
   for (const vm of vms) {
+    if (!scope.includes(vm.namespace)) continue;
     const vmi = vmiOf(vm);
     const noted = vm.deleting ? null : notedTarget(operation, vm);
     const target = vm.deleting || !matches(vm, vmi) ? null : targetOf(action, vm, vmi);
-    if (noted !== null) chosen[vm.name] = noted;
-    else if (target !== null && target.createdAt <= createdAt) chosen[vm.name] = target.uid;
+    const uid = noted ?? (target !== null && target.createdAt <= createdAt ? target.uid : null);
+    if (uid !== null) (chosen[vm.namespace] ??= {})[vm.name] = uid;
   }
   return chosen;
 }
@@ -58,30 +59,37 @@ function notedTarget({ metadata, spec }: Operation, { uid, power }: VmView): str
  * Returns whether the operation is about a VM that a run was given: by what does not change while VMs are started and
  * stopped. That it ran, or waited for a restart, was true when it was chosen.
  */
-export function meantVms({ metadata, spec }: Operation, ownerUid: string | undefined): Matcher {
+export function meantVms({ metadata, spec }: Operation, scope: OperationScope): Matcher {
   const createdAt = Date.parse(metadata.creationTimestamp);
-  const matches = lastingMatcher(spec.vms, ownerUid);
+  const matches = lastingMatcher(spec.vms, scope);
   return (vm, vmi) => {
     const target = isAboutVmi(spec.action) ? vmi : vm;
-    return vm.namespace === metadata.namespace && target !== undefined && target.createdAt <= createdAt && matches(vm);
+    return target !== undefined && target.createdAt <= createdAt && matches(vm);
   };
 }
+
+export interface MissingInput {
+  operation: Pick<StoredOperation, 'spec' | 'status'>;
+  scope: OperationScope;
+  vms: Iterable<Pick<VmView, 'namespace' | 'name'>>;
+  labelsOf: LabelsOfNamespace;
+}
+
+const no = (what: string): string => `no VM was touched: there is no ${what}`;
 
 /**
  * Says what an operation names that does not exist, such as a name that was mistyped; null if there is all of it. Of an
  * operation that has begun before, a VM may be gone since: nothing is missing then.
  */
-export function missingOf(
-  { spec, status }: Pick<StoredOperation, 'spec' | 'status'>,
-  hasVm: (name: string) => boolean,
-  ownerUid: string | undefined,
-): string | null {
+export function missingOf({ operation: { spec, status }, scope, vms, labelsOf }: MissingInput): string | null {
   const { names = [], owner } = spec.vms;
   if (status?.startTime !== undefined) return null;
-  const missing = names.filter((name) => !hasVm(name));
-  if (missing.length > 0) return `no VM was touched: there is no VM ${formatNames(missing)}`;
-  if (owner === undefined || ownerUid !== undefined) return null;
-  return `no VM was touched: there is no ${owner.kind} ${owner.name}`;
+  const unknown = (spec.namespaces ?? []).filter((namespace) => labelsOf(namespace) === undefined);
+  if (unknown.length > 0) return no(`namespace ${formatNames(unknown)}`);
+  const missing = new Set(names);
+  for (const { namespace, name } of missing.size === 0 ? [] : vms) if (scope.includes(namespace)) missing.delete(name);
+  if (missing.size > 0) return no(`VM ${formatNames([...missing])}`);
+  return owner === undefined || scope.owners.size > 0 ? null : no(`${owner.kind} ${owner.name}`);
 }
 
 /** Returns what is to be acted on; null if there is nothing to do. */
@@ -98,21 +106,22 @@ type Target = Pick<VmView | VmiView, 'uid' | 'createdAt'>;
 /** VMs that their pool has beside its replicas are started and stopped by it: people mean them only by name. */
 function lastingMatcher(
   { names, selector, owner }: VmSelection,
-  ownerUid: string | undefined,
+  { includes, owners }: OperationScope,
 ): (vm: VmView) => boolean {
   if (names !== undefined) {
     const named = new Set(names);
-    return ({ name }) => named.has(name);
+    return ({ namespace, name }) => includes(namespace) && named.has(name);
   }
   return (vm) =>
+    includes(vm.namespace) &&
     vm.role === null &&
     (selector === undefined || matchesLabels(selector, vm.ownLabels)) &&
-    (owner === undefined || (vm.owner?.kind === owner.kind && vm.owner.uid === ownerUid));
+    (owner === undefined || (vm.owner?.kind === owner.kind && owners.has(vm.owner.uid)));
 }
 
-function selectionMatcher(selection: VmSelection, ownerUid: string | undefined): Matcher {
+function selectionMatcher(selection: VmSelection, scope: OperationScope): Matcher {
   const { runState, machineType, restartRequired, launcherOutdated } = selection;
-  const matches = lastingMatcher(selection, ownerUid);
+  const matches = lastingMatcher(selection, scope);
   const isOfType = machineType === undefined ? null : globMatcher(machineType);
   return (vm, vmi) =>
     matches(vm) &&

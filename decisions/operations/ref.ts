@@ -1,9 +1,34 @@
+import { ClusterVirtualMachineOperations, VirtualMachineOperations, type Resource } from '../../api/resources.ts';
+
 /**
  * An operation in Kubernetes: another one of its name is another operation. Everything that acts for it reads it from
  * the API server, by this.
  */
 export interface OperationRef {
-  namespace: string;
+  /** Absent: the operation is cluster-wide. */
+  namespace?: string | undefined;
   name: string;
   uid: string;
+}
+
+type Named = Pick<OperationRef, 'namespace' | 'name'>;
+
+/** Stands in keys for the namespace of a cluster-wide operation: no namespace has such a name. */
+const CLUSTER_WIDE = '-';
+
+/** Returns the kind of the operation. */
+export const operationResource = ({ namespace }: Pick<OperationRef, 'namespace'>): Resource =>
+  namespace === undefined ? ClusterVirtualMachineOperations : VirtualMachineOperations;
+
+/** Returns its name for people: `namespace/name`, or the name alone of one that is cluster-wide. */
+export const operationName = ({ namespace, name }: Named): string =>
+  namespace === undefined ? name : `${namespace}/${name}`;
+
+export const operationKey = ({ namespace = CLUSTER_WIDE, name, uid }: OperationRef): string =>
+  `${namespace}/${name}/${uid}`;
+
+/** Returns what `operationKey` was made from. */
+export function operationOfKey(key: string): OperationRef {
+  const [namespace = '', name = '', uid = ''] = key.split('/');
+  return { ...(namespace === CLUSTER_WIDE ? {} : { namespace }), name, uid };
 }

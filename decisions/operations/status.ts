@@ -31,7 +31,7 @@ export function operationStatus(operation: StoredOperation, standing: Standing, 
     workflowId,
     ...(startTime === undefined ? {} : { startTime }),
     ...(end === null ? {} : { completionTime: status?.completionTime ?? now }),
-    ...(progress === null ? told(status) : tell(progress)),
+    ...(progress === null ? told(status) : tell(progress, nameIn(operation))),
     conditions: conditionsOf(operation, standing).map((condition) => ({
       ...withTime(operation, condition, now),
       observedGeneration: metadata.generation ?? 0,
@@ -46,7 +46,10 @@ const told = ({ vms, failures, waits }: OperationStatus = {}): Partial<Operation
   ...(waits === undefined ? {} : { waits }),
 });
 
-function tell(progress: PowerProgress): Pick<OperationStatus, 'vms' | 'inProgress' | 'failures' | 'waits'> {
+function tell(
+  progress: PowerProgress,
+  nameOf: (key: string) => string,
+): Pick<OperationStatus, 'vms' | 'inProgress' | 'failures' | 'waits'> {
   const { chosen, done, failed, inProgress, open, skipped, full } = progress;
   const failures = failed.slice(-MAX_FAILURES_TOLD).map(({ vm, why, wasDown }) => ({
     vm: nameOf(vm),
@@ -77,7 +80,9 @@ function tell(progress: PowerProgress): Pick<OperationStatus, 'vms' | 'inProgres
   };
 }
 
-const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);
+/** Returns what the status calls a VM, of which `key` is `namespace/name`. */
+const nameIn = ({ metadata: { namespace } }: StoredOperation): ((key: string) => string) =>
+  namespace === undefined ? (key) => key : (key) => key.slice(namespace.length + 1);
 
 /** Returns how the operation ended, by what its run has come to. */
 export function endOf(progress: PowerProgress): NonNullable<Standing['end']> {

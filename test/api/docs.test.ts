@@ -5,7 +5,7 @@ import { droverCrds } from '../../api/crd/crds.ts';
 import type { StructuralSchema } from '../../api/crd/structural-schema.ts';
 import { structuralSchema } from '../../api/crd/structural-schema.ts';
 import { parseManifests } from '../../api/manifest/manifest.ts';
-import { VirtualMachineOperation } from '../../api/operations/operation.ts';
+import { ClusterVirtualMachineOperation, VirtualMachineOperation } from '../../api/operations/operation.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
 import { barePool } from './pools.ts';
 
@@ -48,6 +48,7 @@ describe('docs/pools.md', () => {
 function setIn(manifest: string) {
   const object = parse(manifest) as { kind: string };
   if (object.kind === 'VirtualMachineOperation') return VirtualMachineOperation.safeParse(object);
+  if (object.kind === 'ClusterVirtualMachineOperation') return ClusterVirtualMachineOperation.safeParse(object);
   if (object.kind === 'VirtualMachineReplicaSet') return VirtualMachineReplicaSet.safeParse(object);
   return object.kind === 'VirtualMachineInstanceReplicaSet'
     ? VirtualMachineInstanceReplicaSet.safeParse(object)
@@ -105,7 +106,7 @@ describe('docs/operations.md', () => {
   const words = readFileSync(new URL('docs/operations.md', ROOT), 'utf8');
 
   it('names every field', () => {
-    const { spec, status } = VirtualMachineOperation.shape;
+    const { spec, status } = ClusterVirtualMachineOperation.shape;
     const named = new Set([...words.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code!.split(/[^A-Za-z]+/)));
     const fields = [spec, status].flatMap((schema) => fieldsOf(structuralSchema(schema)));
     expect(fields).toContain('ttlSecondsAfterFinished');
@@ -114,7 +115,7 @@ describe('docs/operations.md', () => {
 
   it('shows operations that drover takes', () => {
     const shown = [...words.matchAll(/^```yaml\n(.*?)^```$/gms)].flatMap(([, yaml]) => setIn(yaml!) ?? []);
-    expect(shown).toHaveLength(1);
+    expect(shown).toHaveLength(2);
     for (const operation of shown) expect(operation.error).toBeUndefined();
   });
 });

@@ -95,9 +95,15 @@ test('a worker does all of its work with the rights of its service account, and 
   const { metadata } = await fleet().kube.get(VirtualMachines, { namespace, name: 'hand-1' });
   // Operations are about VMs that are older, by whole seconds.
   await until(async () => expect(Date.now()).toBeGreaterThan(Date.parse(metadata.creationTimestamp) + 1_000));
-  for (const action of ['Start', 'Stop', 'Start'] as const) {
+  for (const [action, isClusterWide] of [
+    ['Start', false],
+    ['Stop', true],
+    ['Start', false],
+  ] as const) {
     const spec = { action, vms: { names: ['hand-1'] }, ttlSecondsAfterFinished: 1 };
-    const operation = await TestOperation.make(fleet().kube, namespace, spec);
+    const operation = await (isClusterWide
+      ? TestOperation.make(fleet().kube, undefined, { ...spec, namespaces: [namespace] })
+      : TestOperation.make(fleet().kube, namespace, spec));
     await operation.stands('Complete');
     await until(async () => expect(await operation.read()).toBeUndefined());
   }

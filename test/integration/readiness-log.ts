@@ -91,6 +91,16 @@ export class ReadinessLog {
   #inOrder = true;
   #from = 0n;
 
+  /** Returns what logs of several namespaces say together: a VM is named `<place of its log>/<name>`. */
+  static together(logs: readonly ReadinessLog[]): ReadinessLog {
+    const all = new ReadinessLog();
+    for (const [place, log] of logs.entries()) {
+      if (log.#from > all.#from) all.#from = log.#from;
+      for (const change of log.#changes) all.add({ ...change, name: `${place}/${change.name}` });
+    }
+    return all;
+  }
+
   /** Ignores a change that is already recorded. */
   add(change: Change): void {
     const key = `${change.kind} ${change.name}`;

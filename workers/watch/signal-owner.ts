@@ -42,10 +42,15 @@ const WORDS: Record<VmOwnerKind, Words> = {
 
 /** Returns how the workflows of this kind of owner hear of changes. */
 export const signalsOf = (kind: VmOwnerKind): Signals => ({
-  notify: (client, ref, seen) => signalOwner(client, kind, ref, { signal: changed, payload: seen }),
-  signalDeleted: (client, ref, seen) => signalDeleted(client, kind, ref, seen),
+  notify: (client, owner, seen) => signalOwner(client, kind, refOf(owner), { signal: changed, payload: seen }),
+  signalDeleted: (client, owner, seen) => signalDeleted(client, kind, refOf(owner), seen),
   managed: (client, cluster) => managed(client, kind, cluster),
 });
+
+function refOf({ cluster, key }: { cluster: string; key: string }): PoolRef {
+  const [namespace = '', name = ''] = key.split('/');
+  return { cluster, namespace, name };
+}
 
 /** Signals the owner's workflow, and starts the workflow if it isn't running. */
 async function signalOwner<Payload>(

@@ -1,5 +1,5 @@
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
-import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { operationKey, type OperationRef } from '../../decisions/operations/ref.ts';
 
 /** A pool or a replica set in a cluster. */
 export interface PoolRef {
@@ -49,8 +49,7 @@ export interface OperationKey extends OperationRef {
   cluster: string;
 }
 
-export const operationIdOf = ({ cluster, namespace, name, uid }: OperationKey): string =>
-  `operation/${cluster}/${namespace}/${name}/${uid}`;
+export const operationIdOf = ({ cluster, ...ref }: OperationKey): string => `operation/${cluster}/${operationKey(ref)}`;
 /** Of the workflow that acts on the VMs of the operation. */
 export const operationRunIdOf = (key: OperationKey): string => `${operationIdOf(key)}/run`;
 /** `id` is a few letters and digits, which people type. */

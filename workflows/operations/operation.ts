@@ -14,6 +14,7 @@ import {
 import type { Beginning, OperationActivities } from '../../activities/operations/operations.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { RunInput } from '../../decisions/operations/run-input.ts';
 import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
@@ -33,9 +34,9 @@ const { beginOperation, deleteOperation } = proxyActivities<OperationActivities>
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
 /**
- * Carries out a VirtualMachineOperation: starts its run, has that do as the object says, and deletes the object when
- * its time after the end is over. All that it knows is the object's identity: what is to be done is read from the API
- * server, so that whoever starts it without an object starts nothing.
+ * Carries out an operation, of a namespace or cluster-wide: starts its run, has that do as the object says, and deletes
+ * the object when its time after the end is over. All that it knows is the object's identity: what is to be done is
+ * read from the API server, so that whoever starts it without an object starts nothing.
  */
 export const operation = (key: OperationKey): Promise<void> =>
   // Whoever wants it to end aborts or deletes the object.
@@ -43,7 +44,7 @@ export const operation = (key: OperationKey): Promise<void> =>
 
 async function carryOut(key: OperationKey): Promise<void> {
   const { cluster: _, ...ref } = key;
-  const name = escapeMarkdown(`${ref.namespace}/${ref.name}`);
+  const name = escapeMarkdown(operationName(ref));
   let isAsked = false;
   onSignal(changed, 'The operation has changed: look again.', () => (isAsked = true));
   const wait = (ms: number): Promise<unknown> => condition(() => isAsked, Math.min(ms, LONGEST_WAIT_MS));
@@ -64,9 +65,9 @@ async function carryOut(key: OperationKey): Promise<void> {
   }
 }
 
-const unknownOperation = ({ namespace, name, uid }: OperationKey): ApplicationFailure =>
+const unknownOperation = (key: OperationKey): ApplicationFailure =>
   ApplicationFailure.nonRetryable(
-    `there is no VirtualMachineOperation ${namespace}/${name} with the UID ${uid}: make one, and drover carries it out`,
+    `there is no ${operationResource(key).kind} ${operationName(key)} with the UID ${key.uid}: make one, and drover carries it out`,
     'Refused',
   );
 

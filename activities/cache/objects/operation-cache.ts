@@ -1,20 +1,72 @@
 import { withoutManagedFields, type KubeObject } from '../../../api/objects.ts';
-import { VirtualMachineOperations, type Resource } from '../../../api/resources.ts';
+import {
+  ClusterVirtualMachineOperations,
+  Namespaces,
+  VirtualMachineOperations,
+  type Resource,
+} from '../../../api/resources.ts';
+import { isVersion } from '../../../decisions/lib/resource-versions.ts';
+import { operationName, type OperationRef } from '../../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { CacheChange } from './cache-change.ts';
-import { type CommonOptions } from './owner-caches.ts';
+import type { CommonOptions } from './owner-caches.ts';
 
-/** What people have asked to be done to VMs, by `namespace/name`. */
-export type OperationCache = ListWatch<KubeObject, StoredOperation>;
+/** What people have asked to be done to VMs, in namespaces and cluster-wide: whole but for managed fields. */
+export class OperationCache {
+  readonly #namespaced: ListWatch<KubeObject, StoredOperation>;
+  readonly #clusterWide: ListWatch<KubeObject, StoredOperation>;
 
-/** Creates the cache of all operations, whole but for what the API server notes about fields. */
-export const operationCache = (
-  common: (resource: Resource) => CommonOptions,
-  onChange: (change: Extract<CacheChange, { kind: 'operation' }>) => void,
-): OperationCache =>
-  new ListWatch<KubeObject, StoredOperation>({
-    ...common(VirtualMachineOperations),
-    view: (object) => withoutManagedFields(object) as StoredOperation,
-    onChange: (_key, before, after) => onChange({ kind: 'operation', before, after }),
+  constructor(
+    common: (resource: Resource) => CommonOptions,
+    onChange: (change: Extract<CacheChange, { kind: 'operation' }>) => void,
+  ) {
+    const list = (resource: Resource) =>
+      new ListWatch<KubeObject, StoredOperation>({
+        ...common(resource),
+        view: (object) => withoutManagedFields(object) as StoredOperation,
+        onChange: (_key, before, after) => onChange({ kind: 'operation', before, after }),
+      });
+    this.#namespaced = list(VirtualMachineOperations);
+    this.#clusterWide = list(ClusterVirtualMachineOperations);
+  }
+
+  /** The lists that it is made from, by their kinds. */
+  get lists() {
+    return [
+      [VirtualMachineOperations, this.#namespaced],
+      [ClusterVirtualMachineOperations, this.#clusterWide],
+    ] as const;
+  }
+
+  /** Returns the operation; undefined if this worker knows none of that UID. */
+  get(ref: OperationRef): StoredOperation | undefined {
+    const found = this.#listOf(ref).get(operationName(ref));
+    return found?.metadata.uid === ref.uid ? found : undefined;
+  }
+
+  *values(): Generator<StoredOperation> {
+    yield* this.#namespaced.values();
+    yield* this.#clusterWide.values();
+  }
+
+  /** Reports whether it is as far as what was read: before that, it knows less. */
+  hasReached({ metadata }: StoredOperation): boolean {
+    const { resourceVersion } = metadata;
+    return !isVersion(resourceVersion) || this.#listOf(metadata).version >= BigInt(resourceVersion);
+  }
+
+  #listOf({ namespace }: Pick<OperationRef, 'namespace'>): ListWatch<KubeObject, StoredOperation> {
+    return namespace === undefined ? this.#clusterWide : this.#namespaced;
+  }
+}
+
+/** The labels of all namespaces, by their names: cluster-wide operations select by them. */
+export type NamespaceCache = ListWatch<KubeObject, Readonly<Record<string, string>>>;
+
+export const namespaceCache = (common: (resource: Resource) => CommonOptions): NamespaceCache =>
+  new ListWatch<KubeObject, Readonly<Record<string, string>>>({
+    ...common(Namespaces),
+    metadataOnly: true,
+    view: ({ metadata }) => metadata.labels ?? {},
   });

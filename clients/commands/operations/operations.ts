@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { VirtualMachineOperations } from '../../../api/resources.ts';
+import { operationName, operationResource } from '../../../decisions/operations/ref.ts';
 import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption, reasonOption } from '../../cli/options.ts';
 import { print } from '../../cli/output.ts';
@@ -20,7 +20,7 @@ const CONTROLS = {
   },
 } as const;
 
-const WITHOUT = 'without a name, the one that goes on';
+const WITHOUT = 'NAME, or cvmop/NAME of one that is cluster-wide; without a name, the one that goes on';
 
 interface ShowOptions {
   watch?: boolean;
@@ -61,7 +61,7 @@ function commandsFor(list: string, show: string): Command[] {
         const kube = await session.kube();
         const meant = await operationMeant(kube, await session.namespace(), name, { orNewest: false });
         await steer(kube, meant, spec, reason);
-        print(`operation ${meant.metadata.namespace}/${meant.metadata.name} ${done}`);
+        print(`operation ${operationName(meant.metadata)} ${done}`);
       }),
     );
   });
@@ -71,7 +71,7 @@ function commandsFor(list: string, show: string): Command[] {
 const load = () => import('../../operations/one.ts');
 
 async function showOne(session: Session, name: string | undefined, { watch, output }: ShowOptions): Promise<void> {
-  const [{ checkName, operationMeant }, { linesOf, printObjects }, { followOperations }] = await Promise.all([
+  const [{ checkName, operationMeant }, { linesOf, printObjects }, { followOperation }] = await Promise.all([
     load(),
     import('../../operations/view.ts'),
     import('../../operations/follow.ts'),
@@ -79,7 +79,7 @@ async function showOne(session: Session, name: string | undefined, { watch, outp
   checkName(name);
   const kube = await session.kube();
   const meant = await operationMeant(kube, await session.namespace(), name, { orNewest: true });
-  if (watch === true) return followOperations(kube, [meant]);
+  if (watch === true) return followOperation(kube, meant);
   if (output !== undefined) return printObjects([meant], output, { isOne: true });
   return print(linesOf(meant).join('\n'));
 }
@@ -112,11 +112,10 @@ const deleteCommand = (): Command =>
       inSession(command, async (session) => {
         const { checkName, operationMeant } = await load();
         checkName(name);
-        const namespace = await session.namespace();
         const kube = await session.kube();
-        const { uid } = (await operationMeant(kube, namespace, name, { orNewest: false })).metadata;
-        await kube.delete(VirtualMachineOperations, { namespace, name }, { uid });
-        print(`operation ${namespace}/${name} deleted`);
+        const { metadata } = await operationMeant(kube, await session.namespace(), name, { orNewest: false });
+        await kube.delete(operationResource(metadata), metadata, { uid: metadata.uid });
+        print(`operation ${operationName(metadata)} deleted`);
       }),
     );
 

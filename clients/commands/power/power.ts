@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { countOf, type IntOrPercent } from '../../../api/lib/int-or-percent.ts';
-import type { VirtualMachineOperation } from '../../../api/operations/operation.ts';
+import type { AnyOperation } from '../../../api/operations/operation.ts';
 import { ACTION_LABELS, type PowerAction } from '../../../decisions/power/action.ts';
 import { isAboutVmi } from '../../../decisions/power/target.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
@@ -116,7 +116,7 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
     .option('-l, --selector <selector>', 'VMs with these labels, such as app=web,tier!=db')
     .option('--pool <name>', 'VMs that this pool owns')
     .option('--owner <kind/name>', 'VMs that this pool or replica set owns, such as vmrs/runners')
-    .option('-A, --all-namespaces', 'in all namespaces')
+    .option('-A, --all-namespaces', 'in all namespaces: one operation, with one limit over all of them')
     .addOption(limit)
     .addOption(new Option('--max-failures <n>', 'more than so many failures stop it').argParser(count).default(0))
     .addOption(new Option('--deadline <duration>', deadline).argParser(someTime).default(600_000, '10m'))
@@ -154,28 +154,35 @@ async function begin(session: Session, action: PowerAction, names: string[], opt
     print(`${what}${dryRunRemark(dryRun)}`);
   };
   if (dryRun === 'client') return tellDryRun();
-  const operations = await operationsOf(session, action, chosen, options);
-  if (options.output !== undefined) return printOperationsToMake(operations, options.output);
+  const operation = await operationOf(session, action, chosen, options);
+  if (options.output !== undefined) return printOperationToMake(operation, options.output);
   const kube = await session.kube();
   const { makeOperation } = await import('../../operations/make.ts');
-  const made = await Promise.all(operations.map((operation) => makeOperation(kube, operation, dryRun === 'server')));
+  const made = await makeOperation(kube, operation, dryRun === 'server');
   if (dryRun !== 'none') return tellDryRun();
   const { nameOf } = await import('../../operations/view.ts');
-  for (const operation of made) print(`operation ${nameOf(operation)} begun: ${what}`);
-  if (options.wait) await (await import('../../operations/follow.ts')).followOperations(kube, made);
+  print(`operation ${nameOf(made)} begun: ${what}`);
+  if (options.wait) await (await import('../../operations/follow.ts')).followOperation(kube, made);
 }
 
 const limitOf = (action: PowerAction, { maxUnavailable, atOnce }: PowerOptions): IntOrPercent =>
   isAboutVmi(action) ? maxUnavailable : atOnce;
 
-/** One operation for each namespace that has VMs to act on. */
-async function operationsOf(
+async function operationOf(
   session: Session,
   action: PowerAction,
-  { targets, names, owner }: ChosenVms,
+  { names, owner }: ChosenVms,
   options: PowerOptions,
-): Promise<VirtualMachineOperation[]> {
-  const { maxFailures, deadline: deadlineMs, reason, pending = false, outdated = false, selector } = options;
+): Promise<AnyOperation> {
+  const {
+    allNamespaces = false,
+    maxFailures,
+    deadline: deadlineMs,
+    reason,
+    pending = false,
+    outdated = false,
+    selector,
+  } = options;
   const atOnce = limitOf(action, options);
   const [{ operationFor }, { usernameIn }] = await Promise.all([
     import('../../operations/make.ts'),
@@ -195,10 +202,10 @@ async function operationsOf(
     names,
     ...(reason === undefined ? {} : { reason }),
   };
-  return Promise.all(Object.keys(targets).map((namespace) => operationFor(namespace, asked)));
+  return operationFor(allNamespaces ? undefined : await session.namespace(), asked);
 }
 
-async function printOperationsToMake(operations: VirtualMachineOperation[], format: DataFormat): Promise<void> {
+async function printOperationToMake(operation: AnyOperation, format: DataFormat): Promise<void> {
   const { printObjects } = await import('../../operations/view.ts');
-  await printObjects(operations, format, { isOne: operations.length === 1 });
+  await printObjects([operation], format, { isOne: true });
 }

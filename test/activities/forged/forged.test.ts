@@ -46,9 +46,18 @@ async function given(): Promise<Given> {
     "of KubeVirt's pool, with the UID of drover's": world.other(SHOP, 'web-7', kubevirt),
   };
   const operation = keyOf(world.operation(['db-0']));
+  const clusterOperation = keyOf(world.clusterOperation(['empty']));
   await world.start();
   const vmi = world.server.get(VirtualMachineInstances, own[0]!.metadata).metadata.uid;
-  const forgery: Forgery = { web: keyOf(web), api: keyOf(api), own: own[0]!, vmi, strangers, operation };
+  const forgery: Forgery = {
+    web: keyOf(web),
+    api: keyOf(api),
+    own: own[0]!,
+    vmi,
+    strangers,
+    operation,
+    clusterOperation,
+  };
   return { world, web, forgery };
 }
 

@@ -33,6 +33,8 @@ export interface Forgery {
   api: ReturnType<typeof keyOf>;
   /** An operation that restarts a VM of the shop that is not there. */
   operation: ReturnType<typeof keyOf>;
+  /** A cluster-wide one that restarts all VMs of a namespace without any. */
+  clusterOperation: ReturnType<typeof keyOf>;
   /** A VM of pool `web` to which nothing is to be done, and the UID of its VMI. */
   own: Stored;
   vmi: string;
@@ -242,12 +244,15 @@ export const TABLE: Record<ActivityName, Row> = {
   },
   changePower: {
     // Each call is of a run that was started with all VMs that there are.
-    forged: ({ operation }) =>
+    forged: ({ operation, clusterOperation }) =>
       Object.entries<object>({
         'without an operation': { operation: undefined },
         'for one that is not there': { operation: { ...operation, name: 'none' } },
         'for one of another UID': { operation: { ...operation, uid: 'another' } },
         'for one of another namespace': { operation: { ...operation, namespace: BANK } },
+        'for one of a namespace, as if it were cluster-wide': { operation: { ...operation, namespace: undefined } },
+        'for a cluster-wide one, as if it were of a namespace': { operation: { ...clusterOperation, namespace: SHOP } },
+        'for a cluster-wide one that does not select their namespaces': { operation: clusterOperation },
         'for another action': { operation, action: 'Stop' },
         'for another action, in the middle of a run': { operation, action: 'Stop', ended: ['shop/none'] },
         'for VMs that the operation does not name': { operation },
@@ -256,6 +261,11 @@ export const TABLE: Record<ActivityName, Row> = {
       'a VM that its operation names': (world) => {
         const { metadata } = world.other(SHOP, 'db');
         const operation = world.operation([metadata.name]);
+        return () => [{ ...POWER, operation: keyOf(operation) }];
+      },
+      'a VM of a namespace that a cluster-wide operation names': (world) => {
+        world.other(SHOP, 'db');
+        const operation = world.clusterOperation([SHOP]);
         return () => [{ ...POWER, operation: keyOf(operation) }];
       },
     },

@@ -18,6 +18,7 @@ import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts
 import type { SetKind } from '../../../api/owner-kinds.ts';
 import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
 import {
+  ClusterVirtualMachineOperations,
   ControllerRevisions,
   DataVolumes,
   Nodes,
@@ -109,8 +110,8 @@ export class World {
 
   /** The workflow that calls if nobody says otherwise: the run of the operation that the input names. */
   #workflowOf([input]: readonly unknown[]): string {
-    const { namespace = SHOP, name = '', uid = '' } = (field(input, 'operation') ?? {}) as Partial<OperationRef>;
-    return operationRunIdOf({ cluster: CLUSTER, namespace, name, uid });
+    const operation = (field(input, 'operation') ?? { namespace: SHOP, name: '', uid: '' }) as OperationRef;
+    return operationRunIdOf({ cluster: CLUSTER, ...operation });
   }
 
   /** As it answers when an activity asks for what its run was started with: all VMs that there are. */
@@ -138,6 +139,15 @@ export class World {
     return this.server.create(VirtualMachineOperations, {
       metadata: { namespace: SHOP, name: 'restart' },
       spec: { action: 'Restart', vms: { names } },
+    });
+  }
+
+  /** The same for VMs of these namespaces. */
+  clusterOperation(namespaces: string[]): Stored {
+    this.#ahead += 2_000;
+    return this.server.create(ClusterVirtualMachineOperations, {
+      metadata: { name: 'restart' },
+      spec: { action: 'Restart', vms: { selector: {} }, namespaces },
     });
   }
 

@@ -13,7 +13,7 @@ test('an observation stays small, however many VMs there are and however long th
   const byKey = new Map(vms.map((vm) => [namespacedName(vm), vm]));
   const cache = {
     vms: { get: (key: string) => byKey.get(key) },
-    operations: { version: 0n },
+    operations: { hasReached: () => false },
     vmiOf: aVmi,
     lost: new AbortController().signal,
     catchUp: () => Promise.resolve(),

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { RESTARTED_AT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject } from '../../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { ClusterVirtualMachineOperations, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PendingVm } from '../../../clients/power/pending.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
@@ -307,6 +307,24 @@ test('the object that would be made is printed, and asked for in a dry run, with
     stdout: `${namespace}/db-1 would be restarted\n1 VM, 1 at a time (server dry run)\n`,
   });
   expect((await run(['operations', '-n', namespace], kubeOnly)).stderr).toBe('there is no operation\n');
+
+  // In all namespaces, it is one cluster-wide operation, which the same commands steer.
+  const everywhere = ['vm', 'stop', '-l', `in=${namespace}`, '-A', '-o', 'json'];
+  await fleet().kube.patch(VirtualMachines, { namespace, name: 'db-1' }, 'merge', {
+    metadata: { labels: { in: namespace } },
+  });
+  const made = JSON.parse((await run(everywhere, kubeOnly)).stdout) as StoredOperation;
+  expect(made).toMatchObject({ kind: 'ClusterVirtualMachineOperation', metadata: { generateName: 'stop-' } });
+  expect(made.metadata).not.toHaveProperty('namespace');
+  const paused = { ...made, metadata: { name: namespace }, spec: { ...made.spec, paused: true } };
+  await fleet().kube.create(ClusterVirtualMachineOperations, paused);
+  const operations = async (...words: string[]): Promise<string> =>
+    (await run(['operations', ...words, '-n', namespace], kubeOnly)).stdout;
+  expect(await operations()).toMatch(new RegExp(`^NAMESPACE .*\n<cluster> +${namespace} +stop `));
+  expect(await operations('-o', 'name')).toBe(`clustervirtualmachineoperation.drover.dev/${namespace}\n`);
+  expect(await operations('describe', `cvmop/${namespace}`)).toContain(`${namespace} `);
+  expect(await operations('abort', namespace)).toBe(`operation ${namespace} aborted\n`);
+  expect(await operations('delete', namespace)).toBe(`operation ${namespace} deleted\n`);
 });
 
 test('a change is planned: what differs, what it needs, whom it is none of, and what KubeVirt refuses', async () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import { chooseVms, meantVms, missingOf } from '../../../decisions/operations/choose.ts';
+import type { OperationScope } from '../../../decisions/operations/scope.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi } from '../fixtures/fleets.ts';
@@ -13,13 +14,27 @@ interface Shape {
   vmi?: Partial<VmiView> | null;
 }
 
-function choose(spec: Partial<OperationSpec>, shapes: Record<string, Shape>, ownerUid?: string): string[] {
-  const vms = Object.entries(shapes).map(([name, { vm }]) => aVm(name, { owner: null, createdAt: BEFORE, ...vm }));
+/** All of a namespace, with these owners of the name that is asked for. */
+const shopWith = (...owners: string[]): OperationScope => ({
+  includes: (namespace) => namespace === 'shop',
+  owners: new Set(owners),
+});
+
+function choose(spec: Partial<OperationSpec>, shapes: Record<string, Shape>, ...owners: string[]): string[] {
+  const vms = Object.entries(shapes).map(([name, { vm }]) =>
+    aVm(name, { owner: null, namespace: 'shop', createdAt: BEFORE, ...vm }),
+  );
   const vmiOf = (vm: VmView): VmiView | undefined => {
     const { vmi = {} } = shapes[vm.name]!;
     return vmi === null ? undefined : aVmi(vm, { createdAt: BEFORE, ...vmi });
   };
-  const chosen = chooseVms({ operation: anOperation(spec), vms, vmiOf, ownerUid });
+  const { shop: chosen = {}, ...elsewhere } = chooseVms({
+    operation: anOperation(spec),
+    scope: shopWith(...owners),
+    vms,
+    vmiOf,
+  });
+  expect(elsewhere).toEqual({});
   for (const [name, uid] of Object.entries(chosen)) {
     const vm = vms.find((one) => one.name === name)!;
     expect(uid).toBe((spec.action ?? 'Restart') === 'Restart' ? vmiOf(vm)!.uid : vm.uid);
@@ -130,10 +145,10 @@ test.each<[OperationSpec['action'], Shape, string]>([
   // Its own restart, in the second in which the operation was made.
   ['Restart', { vm: { power: { ...NOTED, vmi: 'before' } }, vmi: { createdAt: AT } }, 'before'],
 ])('what a lost run of a %s was noted on is still its own, by the UID that it was chosen by', (action, shape, uid) => {
-  const vm = aVm('db', { owner: null, createdAt: BEFORE, uid: 'uid-of-db', ...shape.vm });
+  const vm = aVm('db', { owner: null, namespace: 'shop', createdAt: BEFORE, uid: 'uid-of-db', ...shape.vm });
   const vmi = shape.vmi === null ? undefined : aVmi(vm, { createdAt: BEFORE, ...shape.vmi });
-  const input = { vms: [vm], vmiOf: () => vmi, ownerUid: undefined };
-  expect(chooseVms({ operation: anOperation({ action }), ...input })).toEqual({ db: uid });
+  const input = { vms: [vm], vmiOf: () => vmi, scope: shopWith() };
+  expect(chooseVms({ operation: anOperation({ action }), ...input })).toEqual({ shop: { db: uid } });
   const leaving = [{ ...vm, deleting: true }];
   expect(chooseVms({ operation: anOperation({ action }), ...input, vms: leaving })).toEqual({});
 });
@@ -143,7 +158,7 @@ const meant = (vms: OperationSpec['vms'], vm: Partial<VmView>, vmi: Partial<VmiV
   const one = aVm('db', { owner: null, namespace: 'shop', createdAt: BEFORE, ...vm });
   const own = vmi === null ? undefined : aVmi(one, { createdAt: BEFORE, ...vmi });
   return (['Restart', 'Start', 'Stop'] as const).map((action) =>
-    meantVms(anOperation({ action, vms }), 'uid-of-web')(one, own),
+    meantVms(anOperation({ action, vms }), shopWith('uid-of-web'))(one, own),
   );
 };
 
@@ -162,7 +177,7 @@ test('a run is about no VM that its operation is not about, whatever it was star
   expect(meant({ runState: 'Stopped', restartRequired: true }, {})).toEqual([true, true, true]);
 });
 
-const hasVm = (name: string): boolean => name.startsWith('db-');
+const ALL = ['db-1', 'db-2'].map((name) => aVm(name, { namespace: 'shop' }));
 
 test.each<[string, Partial<OperationSpec>, string | null]>([
   ['VMs that all exist', { vms: { names: ['db-1', 'db-2'] } }, null],
@@ -175,8 +190,9 @@ test.each<[string, Partial<OperationSpec>, string | null]>([
   ],
   ['labels that no VM has', { vms: { selector: { matchLabels: { app: 'none' } } } }, null],
 ])('an operation on %s: what is missing', (_what, spec, missing) => {
-  const ownerUid = spec.vms?.owner?.name === 'web' ? 'uid-of-web' : undefined;
-  expect(missingOf(anOperation(spec), hasVm, ownerUid)).toBe(missing);
+  const scope = shopWith(...(spec.vms?.owner?.name === 'web' ? ['uid-of-web'] : []));
+  const input = { scope, vms: ALL, labelsOf: () => undefined };
+  expect(missingOf({ operation: anOperation(spec), ...input })).toBe(missing);
   const begun = anOperation(spec, {}, { startTime: MADE_AT, conditions: [] });
-  expect(missingOf(begun, hasVm, ownerUid)).toBeNull();
+  expect(missingOf({ operation: begun, ...input })).toBeNull();
 });

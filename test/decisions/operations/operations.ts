@@ -24,6 +24,13 @@ export const anOperation = (
   ...(status === null ? {} : { status }),
 });
 
+/** The same, cluster-wide. */
+export function aClusterOperation(spec: Partial<OperationSpec> = {}): StoredOperation {
+  const { metadata, ...operation } = anOperation(spec);
+  const { namespace: _, ...clusterWide } = metadata;
+  return { ...operation, metadata: clusterWide };
+}
+
 export const aProgress = (change: Partial<PowerProgress> = {}): PowerProgress => ({
   action: 'Restart',
   phase: 'Restarting',

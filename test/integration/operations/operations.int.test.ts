@@ -2,15 +2,18 @@ import { beforeAll, expect, test } from 'vitest';
 import { UID_ANNOTATION } from '../../../api/names.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import {
+  Namespaces,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachineOperations,
 } from '../../../api/resources.ts';
+import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { Migration } from '../../../simulator/types.ts';
 import { operationRunIdOf, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from '../power/vms.ts';
+import { ReadinessLog } from '../readiness-log.ts';
 import { aSecondLater, TestOperation, userWith } from './operations.ts';
 
 const fleet = aFleet();
@@ -194,6 +197,38 @@ test('VMs in pods of an earlier KubeVirt are migrated once, though their worker 
   expect(await moved()).toEqual(['newer', ...namesUpTo('vm', 3)]);
 });
 
+test('one operation over several namespaces has one limit, survives its worker, and is about what was selected', async () => {
+  const { kube } = fleet();
+  const slow = { vmi: { 'sim.drover.dev/boot-time': '1s' } };
+  const [shop, bank, later] = await Promise.all([
+    TestVms.of(fleet(), each(['db-1', 'db-2'], slow)),
+    TestVms.of(fleet(), each(['db-1', 'db-3'], slow)),
+    TestVms.of(fleet(), { 'db-9': {} }),
+  ]);
+  const label = async (vms: TestVms, group: string | null): Promise<void> => {
+    await kube.patch(Namespaces, { name: vms.namespace }, 'merge', { metadata: { labels: { group } } });
+  };
+  const group = shop.namespace;
+  for (const vms of [shop, bank]) await label(vms, group);
+  await aSecondLater();
+  const [shops, banks, others] = await Promise.all([shop, bank, later].map((vms) => vms.vmis()));
+  const spec = { namespaceSelector: { matchLabels: { group } }, maxFailures: 1, reason: 'a new kernel' };
+  const operation = await TestOperation.make(kube, undefined, spec, { name: `over-${group}` });
+  await until(async () => {
+    const now = { ...(await shop.vmis()), ...(await bank.vmis()) };
+    expect(now).not.toEqual({ ...shops, ...banks });
+  });
+  // Its VMs were chosen before.
+  await label(later, group);
+  await worker.kill();
+  worker = await fleet().startWorker();
+  await operation.until({ completionTime: expect.any(String) as string, vms: { chosen: 4, done: 4, failed: 0 } });
+  expect(await shop.restarts()).toMatchObject(each(['db-1', 'db-2'], 1));
+  expect(await bank.restarts()).toMatchObject(each(['db-1', 'db-3'], 1));
+  expect(await later.vmis()).toEqual(others);
+  expect(ReadinessLog.together([shop.watch.log, bank.watch.log]).mostUnavailable()).toBe(1);
+});
+
 test('a workflow that somebody starts without an object ends with the reason, and touches nothing', async () => {
   const vms = await aVmsOld({ db: {} });
   const before = await vms.vmis();
@@ -215,7 +250,7 @@ test('a run that somebody starts by hand does what its operation says, or nothin
   const aside = await make(vms, { action: 'Stop', vms: { names: ['db'] }, aborted: true });
   await aside.stands('Aborted');
   const { cluster: _, ...ended } = aside.key;
-  const run = (operation: { namespace: string; name: string; uid: string }, workflowId?: string) =>
+  const run = (operation: OperationRef, workflowId?: string) =>
     fleet().temporal.client.workflow.execute('powerVms', {
       workflowId: workflowId ?? operationRunIdOf({ cluster: 'default', ...operation }),
       taskQueue: taskQueueOf('default'),
@@ -234,6 +269,7 @@ test('a run that somebody starts by hand does what its operation says, or nothin
     [{ namespace: vms.namespace, name: 'made-up', uid: 'made-up' }, undefined, 'there is no VirtualMachineOperation'],
     [{ ...ended, uid: 'another' }, undefined, 'there is no VirtualMachineOperation'],
     [{ ...ended, name: aside.key.name }, 'power/default/made-up', 'this is not the run of'],
+    [{ name: ended.name, uid: ended.uid }, undefined, 'there is no ClusterVirtualMachineOperation'],
   ] as const)
     await expect(run(operation, workflowId)).rejects.toMatchObject({
       cause: { cause: { type: 'Refused', message: expect.stringContaining(why) as string } },
@@ -243,7 +279,7 @@ test('a run that somebody starts by hand does what its operation says, or nothin
 
 const OPERATIONS = {
   apiGroups: ['drover.dev'],
-  resources: ['virtualmachineoperations'],
+  resources: ['virtualmachineoperations', 'clustervirtualmachineoperations'],
   verbs: ['create', 'get', 'patch', 'delete'],
 };
 const power = (verb: string, resourceNames?: string[]) => ({
@@ -310,6 +346,41 @@ test('nobody has drover do what he may not do himself', async () => {
   expect(await asks(eve.kube, { vms: all })).toContain(
     `${eve.username} may not restart all VMs of namespace ${namespace}: that takes the right to update virtualmachines/restart`,
   );
+
+  // A cluster-wide operation takes the right in all namespaces, whichever it selects.
+  const wide = async (
+    name: string,
+    clusterRules: ReturnType<typeof power>[],
+    rules: ReturnType<typeof power>[] = [],
+  ): Promise<Record<string, string>> => {
+    const { kube } = await userWith(fleet(), namespace, name, rules, [OPERATIONS, ...clusterRules]);
+    const makes = (spec: Partial<OperationSpec>): Promise<string> =>
+      TestOperation.make(kube, undefined, { paused: true, ...spec }, { name: `${namespace}-${++count}` }).then(
+        () => 'made',
+        (error: Error) =>
+          /may not .* in all namespaces|may not .* of all namespaces/.exec(error.message)?.[0] ?? error.message,
+      );
+    return {
+      all: await makes({ vms: all }),
+      some: await makes({ vms: some, namespaces: [namespace] }),
+      stop: await makes({ vms: all, action: 'Stop' }),
+    };
+  };
+  expect(await wide('fay', [power('restart')])).toEqual({
+    all: 'made',
+    some: 'made',
+    stop: 'may not stop all VMs of all namespaces',
+  });
+  expect(await wide('gus', [power('restart', ['db-1', 'db-2'])])).toMatchObject({
+    all: 'may not restart all VMs of all namespaces',
+    some: 'made',
+  });
+  // Rights in the namespace, whichever, are none in the cluster.
+  expect(await wide('hal', [], [power('restart')])).toMatchObject({
+    some: 'may not restart each of these VMs in all namespaces',
+  });
+  const ofNamespace = TestOperation.make(ada.kube, undefined, { paused: true }, { name: `${namespace}-ada` });
+  await expect(ofNamespace).rejects.toMatchObject({ status: 403 });
 
   expect(await asks(ada.kube, { requestedBy: bob.username })).toContain(`spec.requestedBy must be ${ada.username}`);
   expect(await asks(ada.kube, { requestedBy: ada.username })).toBe('made');

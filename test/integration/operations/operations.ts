@@ -4,7 +4,8 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { expect } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
-import { ServiceAccounts, VirtualMachineOperations, type Resource } from '../../../api/resources.ts';
+import { ServiceAccounts, type Resource } from '../../../api/resources.ts';
+import { operationResource } from '../../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
@@ -25,20 +26,22 @@ export class TestOperation {
 
   private constructor(kube: KubeClient, { metadata: { namespace, name, uid } }: Stored) {
     this.#kube = kube;
-    this.key = { cluster: 'default', namespace: namespace!, name, uid };
+    this.key = { cluster: 'default', ...(namespace === undefined ? {} : { namespace }), name, uid };
   }
 
+  /** Makes one of the namespace, or without that a cluster-wide one. */
   static async make(
     kube: KubeClient,
-    namespace: string,
+    namespace: string | undefined,
     spec: Partial<OperationSpec>,
     metadata: object = {},
   ): Promise<TestOperation> {
     const operation = {
-      metadata: { namespace, name: 'op', ...metadata },
+      metadata: { ...(namespace === undefined ? {} : { namespace }), name: 'op', ...metadata },
       spec: { action: 'Restart', vms: { selector: {} }, atOnce: 1, ...spec },
     };
-    return new TestOperation(kube, await kube.create(VirtualMachineOperations, operation, { strict: true }));
+    const resource = operationResource({ namespace });
+    return new TestOperation(kube, await kube.create(resource, operation, { strict: true }));
   }
 
   get workflowId(): string {
@@ -50,16 +53,16 @@ export class TestOperation {
   }
 
   async read(): Promise<StoredOperation | undefined> {
-    const found = await ignoreNotFound(this.#kube.get(VirtualMachineOperations, this.key));
+    const found = await ignoreNotFound(this.#kube.get(operationResource(this.key), this.key));
     return found?.metadata.uid === this.key.uid ? (found as unknown as StoredOperation) : undefined;
   }
 
   async set(spec: Partial<OperationSpec>): Promise<void> {
-    await this.#kube.patch(VirtualMachineOperations, this.key, 'merge', { spec });
+    await this.#kube.patch(operationResource(this.key), this.key, 'merge', { spec });
   }
 
   async delete(): Promise<void> {
-    await this.#kube.delete(VirtualMachineOperations, this.key);
+    await this.#kube.delete(operationResource(this.key), this.key);
   }
 
   /** Resolves when its status is like this. */
@@ -76,15 +79,18 @@ export class TestOperation {
   }
 }
 
-const namespaced = (plural: string, kind: string): Resource => ({
+const rbac = (plural: string, kind: string, namespaced: boolean): Resource => ({
   group: 'rbac.authorization.k8s.io',
   version: 'v1',
   plural,
   kind,
-  namespaced: true,
+  namespaced,
 });
-const Roles = namespaced('roles', 'Role');
-const RoleBindings = namespaced('rolebindings', 'RoleBinding');
+const ROLE = { role: rbac('roles', 'Role', true), binding: rbac('rolebindings', 'RoleBinding', true) };
+const CLUSTER_ROLE = {
+  role: rbac('clusterroles', 'ClusterRole', false),
+  binding: rbac('clusterrolebindings', 'ClusterRoleBinding', false),
+};
 
 interface Right {
   apiGroups: string[];
@@ -93,21 +99,25 @@ interface Right {
   resourceNames?: string[];
 }
 
-/** A user of the namespace with these rights there: its name, and a client of its own. */
+/** A user with these rights in the namespace, and those in the whole cluster: its name, and a client of its own. */
 export async function userWith(
   fleet: TestFleet,
   namespace: string,
   name: string,
   rules: Right[],
+  clusterRules: Right[] = [],
 ): Promise<{ username: string; kube: KubeClient }> {
   const { kube } = fleet;
   await kube.create(ServiceAccounts, { metadata: { namespace, name } });
-  await kube.create(Roles, { metadata: { namespace, name }, rules });
-  await kube.create(RoleBindings, {
-    metadata: { namespace, name },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
-    subjects: [{ kind: 'ServiceAccount', name, namespace }],
-  });
+  const subjects = [{ kind: 'ServiceAccount', name, namespace }];
+  for (const [{ role, binding }, metadata, given] of [
+    [ROLE, { namespace, name }, rules],
+    [CLUSTER_ROLE, { name: `${namespace}-${name}` }, clusterRules],
+  ] as const) {
+    await kube.create(role, { metadata, rules: given });
+    const roleRef = { apiGroup: role.group, kind: role.kind, name: metadata.name };
+    await kube.create(binding, { metadata, roleRef, subjects });
+  }
   const { status } = await kube.request<{ status: { token: string } }>({
     method: 'POST',
     path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`,

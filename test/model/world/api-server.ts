@@ -36,6 +36,7 @@ const WITH_STATUS = new Set([
   'virtualmachinereplicasets',
   'virtualmachineinstancereplicasets',
   'virtualmachineoperations',
+  'clustervirtualmachineoperations',
   'virtualmachines',
   'datavolumes',
   'persistentvolumeclaims',

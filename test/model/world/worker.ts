@@ -17,6 +17,7 @@ import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { Signals } from '../../../activities/watch/watched.ts';
+import { ClusterVirtualMachineOperations, Namespaces, type Resource } from '../../../api/resources.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { runControl } from '../../../workers/operations/run-control.ts';
@@ -40,6 +41,9 @@ interface WorkerOptions {
   onPlanFailed: (pool: string) => void;
 }
 
+/** Kinds that the model has no objects of: to follow them would only shift its random numbers. */
+const NOT_PLAYED = new Set<Resource>([ClusterVirtualMachineOperations, Namespaces]);
+
 const NONE: Signals = {
   notify: () => Promise.resolve(),
   signalDeleted: () => Promise.resolve(),
@@ -48,7 +52,7 @@ const NONE: Signals = {
 
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker({ process, client, burst, onPlan, onPlanFailed }: WorkerOptions): Worker {
-  const cache = new ClusterCache({ client });
+  const cache = new ClusterCache({ client, follows: (resource) => !NOT_PLAYED.has(resource) });
   const revisions = new Revisions({ client, cache });
   const stopping = new AbortController();
   const common = {

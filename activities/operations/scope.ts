@@ -1,0 +1,17 @@
+import { OWNER_KINDS } from '../../api/owner-kinds.ts';
+import { namespacesOf, type OperationScope } from '../../decisions/operations/scope.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+
+export type ScopeCaches = Pick<ClusterCache, 'namespaces' | 'pools' | 'replicaSets'>;
+
+/** Returns where the operation may find its VMs, by what this worker knows: as the labels of namespaces are later. */
+export function scopeOf(cache: ScopeCaches, operation: StoredOperation): OperationScope {
+  const includes = namespacesOf(operation, (namespace) => cache.namespaces.get(namespace));
+  const { owner } = operation.spec.vms;
+  const owners = new Set<string>();
+  if (owner === undefined) return { includes, owners };
+  for (const { metadata } of cache[OWNER_KINDS[owner.kind].cache].values())
+    if (metadata.name === owner.name && includes(metadata.namespace)) owners.add(metadata.uid);
+  return { includes, owners };
+}

@@ -130,7 +130,10 @@ export const MACHINE_TYPE_TRANSITION_ANNOTATION = `${GROUP}/machine-type-transit
  */
 export const POWER_ANNOTATION = `${GROUP}/power`;
 
-/** On a VM of any owner: what `drover change apply` has changed, and what was there before, in JSON (`ChangeNote`). */
+/**
+ * On a VM of any owner: what operations with `action: Patch` have changed, and what was there before, in JSON
+ * (`ChangeNote`).
+ */
 export const CHANGES_ANNOTATION = `${GROUP}/changes`;
 
 /** KubeVirt's own, on the VMs of its pools and on their VMIs: the ControllerRevision that they were made from. */

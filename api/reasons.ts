@@ -177,6 +177,7 @@ export const EVENT_REASONS = {
   Stopped: 'a VM was stopped, because a person asked for that',
   Restarted: 'a VM was restarted, because a person asked for that',
   Migrating: 'a VM is live-migrated, because a person asked for that',
+  Patched: 'a VM was changed, because a person asked for that',
   FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',

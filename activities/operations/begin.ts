@@ -11,6 +11,7 @@ import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { parseWanted } from '../changes/parse-wanted.ts';
 import { liveOperation } from './live-operation.ts';
 import type { RunControl } from './run-control.ts';
 import { scopeOf } from './scope.ts';
@@ -105,9 +106,14 @@ function choose(cache: ClusterCache, operation: StoredOperation): Choice {
   const labelsOf = (namespace: string) => cache.namespaces.get(namespace);
   const missing = missingOf({ operation, scope, vms: cache.vms.values(), labelsOf });
   if (missing !== null) return { reason: 'NotFound', message: missing };
+  const wrong = whyNoPatch(operation);
+  if (wrong !== null) return { reason: 'InvalidPatch', message: wrong };
   try {
     const vms = chooseVms({ operation, scope, vms: cache.vms.values(), vmiOf: (vm) => cache.vmiOf(vm) });
     const count = countOf(vms);
+    const { undo } = operation.spec.patch ?? {};
+    if (count === 0 && undo !== undefined && operation.status?.startTime === undefined)
+      return { reason: 'NotFound', message: `no VM was touched: none of them tells of an operation ${undo}` };
     if (count <= MAX_VMS && bytesOfNames(vms) <= MAX_BYTES) return { vms };
     return {
       reason: 'TooManyVms',
@@ -121,6 +127,16 @@ function choose(cache: ClusterCache, operation: StoredOperation): Choice {
 
 const countOf = (chosen: RunInput['chosen']): number =>
   Object.values(chosen).reduce((sum, byName) => sum + Object.keys(byName).length, 0);
+
+function whyNoPatch({ spec }: StoredOperation): string | null {
+  try {
+    if (spec.patch !== undefined) parseWanted(spec.patch);
+    return null;
+  } catch (error) {
+    if (error instanceof RangeError) return error.message;
+    throw error;
+  }
+}
 
 function inputOf({ metadata, spec }: StoredOperation, chosen: RunInput['chosen']): RunInput {
   const { action, reason = null, requestedBy = 'unknown' } = spec;

@@ -10,6 +10,8 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { parseWanted } from '../changes/parse-wanted.ts';
+import type { Change } from '../changes/vm-changer.ts';
 import { isChangeByPeople, liveOperation } from '../operations/live-operation.ts';
 import type { RunControl } from '../operations/run-control.ts';
 import { scopeOf, type ScopeCaches } from '../operations/scope.ts';
@@ -33,11 +35,14 @@ export class Authority {
   readonly #in: AuthorityOptions;
   readonly #known: StoredOperation | undefined;
   readonly #scope: OperationScope;
+  /** What `Patch` does; undefined for any other action, and if the operation is gone. */
+  readonly change: Change | undefined;
   readonly #isMeant: (vm: VmView, vmi: VmiView | undefined) => boolean;
 
   private constructor(options: AuthorityOptions, operation: StoredOperation | undefined) {
     this.#in = options;
     this.#known = operation;
+    this.change = operation === undefined ? undefined : changeOf(operation);
     this.#scope = operation === undefined ? NOWHERE : scopeOf(options.cache, operation);
     this.#isMeant = operation === undefined ? () => false : meantVms(operation, this.#scope);
   }
@@ -104,6 +109,18 @@ export class Authority {
 }
 
 const NOWHERE: OperationScope = { includes: () => false, owners: new Set() };
+
+function changeOf({ metadata, spec }: StoredOperation): Change | undefined {
+  const { patch, requestedBy: by = 'unknown', reason } = spec;
+  if (patch === undefined) return undefined;
+  const note = { id: metadata.uid, operation: metadata.name, by, ...(reason === undefined ? {} : { reason }) };
+  try {
+    return { wanted: parseWanted(patch), restarts: patch.restart === true, note };
+  } catch (error) {
+    if (error instanceof RangeError) throw refused(error.message);
+    throw error;
+  }
+}
 
 /** Whoever starts a run may have left it out. */
 const isRef = (ref: Partial<OperationRef> | null | undefined): ref is OperationRef =>

@@ -16,7 +16,7 @@ export interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cac
   chosen: Chosen;
 }
 
-/** Starts, stops, restarts or migrates the chosen VMs of an operation. */
+/** Starts, stops, restarts, migrates or changes the chosen VMs of an operation. */
 export class PowerMethod extends RunMethod<PowerPlan> {
   readonly #in: PowerMethodOptions;
   readonly #limits: RunLimits;
@@ -24,7 +24,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   constructor(options: PowerMethodOptions) {
     const { authority, chosen, request } = options;
     const limits = authority.limits(chosen);
-    super({ ...options, ...limits, action: request.action, by: request.operation.uid });
+    super({ ...options, ...limits, action: request.action, by: request.operation.uid, change: authority.change });
     this.#in = options;
     this.#limits = limits;
   }
@@ -52,6 +52,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       whyNot: (vm) => this.power.whyRefused(vm, now),
       whyExcluded: (vm, vmi) => authority.whyExcluded(vm, vmi),
       atOnce: this.#limits.atOnce,
+      restarts: authority.change?.restarts === true,
       takes: takes && held === null,
       now,
     });

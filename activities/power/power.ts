@@ -27,9 +27,9 @@ export interface PowerActivityOptions {
 export function createPowerActivities({ client, cache, places, chosenUids, runs, ...options }: PowerActivityOptions) {
   return {
     /**
-     * Starts, stops, restarts or migrates the chosen VMs, each as the limits allow it and only if it is still the
-     * chosen one, and follows them: whenever one is ready, or has stopped, it takes the next. Returns earlier if there
-     * is something to tell. Safe to run again at any point: what it has begun is noted on the VMs.
+     * Starts, stops, restarts, migrates or changes the chosen VMs, each as the limits allow it and only if it is still
+     * the chosen one, and follows them: whenever one is ready, or has stopped, it takes the next. Returns earlier if
+     * there is something to tell. Safe to run again at any point: what it has begun is noted on the VMs.
      */
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
       withGracefulCancel((asked) =>
@@ -62,6 +62,7 @@ const NOTES: Record<PowerAction, string> = {
   Stop: ACTION_LABELS.Stop.done,
   Restart: 'Restarted within a disruption budget',
   Migrate: 'Live migration begun within a disruption budget',
+  Patch: 'Changed',
 };
 
 export type PowerActivities = ReturnType<typeof createPowerActivities>;

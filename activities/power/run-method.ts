@@ -162,9 +162,9 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   }
 
   follow(_held: PowerVm, begun: VmInProgress, now: number): Promise<Followed<PowerOutcome>> {
-    const { action, deadlineMs } = this.#in;
+    const { action, by, deadlineMs } = this.#in;
     const verify = (vm: VmView, live: VmiView): Verification => this.verify(vm, live);
-    const input = { action, snapshot: this.snapshot, deadlineMs, verify, now };
+    const input = { action, by, snapshot: this.snapshot, deadlineMs, verify, now };
     const outcome = outcomeOf(begun, input);
     return Promise.resolve({
       outcome: outcome && withUid(outcome, begun),
@@ -187,8 +187,8 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
    * have come up since it was cached.
    */
   protected whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
-    const { action, atOnce: most } = this.#in;
-    if (!isAboutVmi(action)) return null;
+    const { action, change, atOnce: most } = this.#in;
+    if (!isAboutVmi(action) && change?.restarts !== true) return null;
     const { vmOf, vmiOf } = this.snapshot;
     const snapshot: VmsSnapshot = { vmOf, vmiOf: (one) => (one === vm ? vmi : vmiOf(one)), poolOf: () => undefined };
     const rest = { keepsAvailable: true, snapshot, inProgress: this.acting, most, now: Date.now() };

@@ -2,6 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { POWER_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import type { NotedChange } from '../../decisions/annotations/noted-change.ts';
 import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { isRestarting, liveVmi } from '../../decisions/health/availability.ts';
@@ -19,6 +20,8 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
+import { VmChanger, type Change } from '../changes/vm-changer.ts';
 import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
@@ -32,8 +35,16 @@ import { migrateVm } from './migrate-vm.ts';
 import { restartVm } from './restart-vm.ts';
 
 const TRY_AGAIN_MS = 100;
+/** How long KubeVirt may take to observe a VM that was changed, before another VM has its turn. */
+const OBSERVED_WITHIN_MS = 5_000;
 
-const EVENT_REASONS = { Start: 'Started', Stop: 'Stopped', Restart: 'Restarted', Migrate: 'Migrating' } as const;
+const EVENT_REASONS = {
+  Start: 'Started',
+  Stop: 'Stopped',
+  Restart: 'Restarted',
+  Migrate: 'Migrating',
+  Patch: 'Patched',
+} as const;
 
 /** Looks up VMs of any owner in this worker's caches. */
 export const snapshotOfVms = (cache: ClusterCache): VmsSnapshot => ({
@@ -58,6 +69,8 @@ export interface VmPowerOptions {
   by: string;
   /** See `PowerNote`. */
   turn?: number;
+  /** What `Patch` does; absent for any other action. */
+  change?: Change | undefined;
   /** Note of the Events on the VMs. */
   note: string;
   /** Returns why the VM, as the API server has it, is not to be acted on any more; null if it is. */
@@ -77,25 +90,28 @@ export interface PowerVm {
 interface LiveVm {
   stored: Stored<VirtualMachine>;
   vm: VmView;
-  vmi?: VmiView | undefined;
-  owner?: OwningPool | undefined;
+  vmi: VmiView | undefined;
+  owner: OwningPool | undefined;
 }
 
 /**
- * Starts, stops, restarts or migrates VMs one by one, each decided again right before acting: only the chosen one, and
- * only if it still needs that and nothing stands in its way. Notes on the VM what it acts for, before it does, so that
- * nobody does it again for the same. For a restart or a migration, a place in the budget of the VM's pool is claimed
- * like every other disruption of the pool's VMs.
+ * Starts, stops, restarts, migrates or changes VMs one by one, each decided again right before acting: only the chosen
+ * one, and only if it still needs that and nothing stands in its way. Notes on the VM what it acts for, before it does
+ * or with it, so that nobody does it again for the same. For a restart or a migration, a place in the budget of the
+ * VM's pool is claimed like every other disruption of the pool's VMs.
  */
 export class VmPower {
   readonly #in: VmPowerOptions;
   readonly #references: References;
   readonly #refusals = new Refusals();
+  readonly #changer: VmChanger | undefined;
   #minVersions: ResourceVersions = {};
 
   constructor(options: VmPowerOptions) {
     this.#in = options;
     this.#references = new References(options.client, cancellationSignal());
+    const { client, cache, change } = options;
+    this.#changer = change && new VmChanger(client, cache, change);
   }
 
   /** What a cache must have reached to show what was done. */
@@ -115,12 +131,20 @@ export class VmPower {
 
   /** Whether the VM was acted on for that already, as the VM is. */
   hasActedOn(vm: VmView, vmi: VmiView | undefined): boolean {
-    return vm.power?.by === this.#in.by && !isUntouched(vm.power, vm, vmi);
+    const isPowered = vm.power?.by === this.#in.by && !isUntouched(vm.power, vm, vmi);
+    if (this.#in.action !== 'Patch') return isPowered;
+    const noted = this.#noted(vm);
+    return noted !== undefined && (isPowered || noted.vmi === undefined || noted.vmi !== liveVmi(vmi)?.uid);
+  }
+
+  #noted({ changes }: VmView): NotedChange | undefined {
+    return changes.find(({ id }) => id === this.#in.by);
   }
 
   /** Returns what was noted on the VM for that; without a note, it is another VM. */
   begunWith(key: string, vm: VmView | undefined, since: number): VmInProgress {
-    return vm?.power?.by === this.#in.by ? { vm: key, uid: vm.uid, ...vm.power } : { vm: key, uid: '', since };
+    if (vm?.power?.by === this.#in.by) return { vm: key, uid: vm.uid, ...vm.power };
+    return { vm: key, uid: vm !== undefined && this.#noted(vm) !== undefined ? vm.uid : '', since };
   }
 
   /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
@@ -140,35 +164,89 @@ export class VmPower {
     );
   }
 
-  async #take({ name: key, target }: PowerVm, begun: VmInProgress): Promise<NoPlace | null> {
-    const { action, client, note } = this.#in;
-    const { stored, vm, vmi, owner } = await this.#read(key);
-    if (vm !== undefined && this.hasActedOn(vm, vmi)) {
+  async #take(held: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NoPlace | null> {
+    const { action } = this.#in;
+    const live = await this.#read(held.name);
+    if (live !== undefined && this.hasActedOn(live.vm, live.vmi)) {
       // By an earlier attempt of this activity, or by a call whose answer was lost.
-      this.#minVersions = maxVersions(this.#minVersions, { vms: vm.resourceVersion });
+      this.#hasDone({ vms: live.vm.resourceVersion });
       return null;
     }
-    const refused = (why: string, budget = key): NoPlace => {
-      this.#refusals.note(budget, why);
-      return new NoPlace(why);
-    };
-    const need = powerNeed(action, { target, vm, vmi, owner });
-    if (stored === undefined || vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi))
-      return refused('somebody else has done it');
-    if (need.need !== 'act') return refused(need.why);
-    const why = this.#in.whyNotAnyMore(vm, { vmiOf: () => vmi, poolOf: () => owner });
-    if (why !== null) return refused(why);
+    return action === 'Patch' ? this.#change(held, live, begun) : this.#power(action, held, live, begun);
+  }
+
+  async #power(
+    action: Exclude<PowerAction, 'Patch'>,
+    { name: key, target }: PowerVm,
+    live: LiveVm | undefined,
+    begun: VmInProgress,
+  ): Promise<NoPlace | null> {
+    const why = this.#whyNot(action, target, live);
+    if (why !== null) return this.#refused(key, why);
+    const { stored, vm, vmi } = live!;
     if (action === 'Restart') await this.#references.refuseRestart(stored, vmi);
-    const done = await this.#act({ stored, vm, vmi, owner }, begun);
-    if (done instanceof NoPlace) return refused(done.whyNot, vm.owner?.uid);
-    this.#minVersions = maxVersions(this.#minVersions, done);
-    await recordVmEvent(client, vm, { type: 'Normal', reason: EVENT_REASONS[action], action, note });
+    const done = await this.#act(action, live!, begun);
+    if (done instanceof NoPlace) return this.#refused(vm.owner?.uid ?? key, done.whyNot);
+    this.#hasDone(done);
+    await this.#tell(action, vm);
     return null;
   }
 
+  /** Changes the VM, unless it was done before, and restarts it if it is to be restarted for that. */
+  async #change(held: PowerVm, live: LiveVm | undefined, begun: VmInProgress): Promise<PowerOutcome | NoPlace | null> {
+    const { name: key } = held;
+    if (live !== undefined && this.#noted(live.vm) !== undefined) return this.#restartFor(held, live.vm, begun);
+    const why = this.#whyNot('Patch', held.target, live);
+    if (why !== null) return this.#refused(key, why);
+    const changed = await this.#changer!.change(live!);
+    if (changed instanceof NoPlace) return this.#refused(key, changed.whyNot);
+    if (changed.is === 'nothing') return { vm: key, end: 'Gone', why: 'it has it already' };
+    if (changed.is === 'left') return { vm: key, end: 'Left', why: changed.why };
+    this.#hasDone({ vms: changed.vm.resourceVersion });
+    await this.#tell('Patch', changed.vm);
+    return this.#restartFor(held, changed.vm, begun);
+  }
+
+  async #restartFor(held: PowerVm, vm: VmView, begun: VmInProgress): Promise<NoPlace | null> {
+    const target = this.#noted(vm)?.vmi;
+    if (target === undefined) return null;
+    const isObserved = await waitForObservedGeneration(this.#in.cache, vm, OBSERVED_WITHIN_MS, cancellationSignal());
+    if (!isObserved) return this.#refused(held.name, 'KubeVirt has not observed its spec');
+    const live = await this.#read(held.name);
+    if (live !== undefined && this.hasActedOn(live.vm, live.vmi)) return null;
+    return this.#power('Restart', { ...held, target }, live, begun);
+  }
+
+  /** Why this is not to be done to the VM, as it is now; null if it is. */
+  #whyNot(action: PowerAction, target: string, live: LiveVm | undefined): string | null {
+    const { vm, vmi, owner } = live ?? {};
+    const need = powerNeed(action, { target, vm, vmi, owner });
+    if (vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) return 'somebody else has done it';
+    if (need.need !== 'act') return need.why;
+    return this.#in.whyNotAnyMore(vm, { vmiOf: () => vmi, poolOf: () => owner });
+  }
+
+  #refused(budget: string, why: string): NoPlace {
+    this.#refusals.note(budget, why);
+    return new NoPlace(why);
+  }
+
+  #hasDone(seen: ResourceVersions): void {
+    this.#minVersions = maxVersions(this.#minVersions, seen);
+  }
+
+  #tell(action: PowerAction, vm: VmView): Promise<void> {
+    const { client, note } = this.#in;
+    return recordVmEvent(client, vm, { type: 'Normal', reason: EVENT_REASONS[action], action, note });
+  }
+
   /** A restart or a migration takes a place in the budget of the VM's pool, if it has one. */
-  async #act({ vm, vmi, owner }: LiveVm, begun: VmInProgress): Promise<ResourceVersions | NoPlace> {
-    const { action, client, places } = this.#in;
+  async #act(
+    action: Exclude<PowerAction, 'Patch'>,
+    { vm, vmi, owner }: LiveVm,
+    begun: VmInProgress,
+  ): Promise<ResourceVersions | NoPlace> {
+    const { client, places } = this.#in;
     if (action === 'Migrate')
       return migrateVm({ client, places, owner }, await this.#note(vm, vmi, begun, NO_PLACE), vmi!, begun);
     const act = async (place: Place): Promise<ResourceVersions> => {
@@ -197,24 +275,24 @@ export class VmPower {
   }
 
   /** Returns the VM, its VMI and its pool as the API server has them now. */
-  async #read(key: string): Promise<Partial<LiveVm>> {
+  async #read(key: string): Promise<LiveVm | undefined> {
     const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
     const signal = cancellationSignal();
     const { vm: stored, vmi: live } = await liveVmWithVmi(client, { namespace, name }, signal);
-    if (stored === undefined) return {};
+    if (stored === undefined) return undefined;
     const vm = cache.vmView(stored);
-    const own = live === undefined ? {} : { vmi: cache.withSurroundings(live) };
-    if (vm.owner?.kind !== VirtualMachinePools.kind) return { stored, vm, ...own };
+    const vmi = live && cache.withSurroundings(live);
+    if (vm.owner?.kind !== VirtualMachinePools.kind) return { stored, vm, vmi, owner: undefined };
     // KubeVirt's own pools have the same kind: the UID tells them apart.
     const pool = await livePool(client, { namespace, ...vm.owner }, signal);
-    return { stored, vm, ...own, owner: ownerOf(cache, vm, pool) };
+    return { stored, vm, vmi, owner: ownerOf(cache, vm, pool) };
   }
 }
 
 /** Reports whether KubeVirt was asked for that before, and has not done it yet. */
 const isAsked = (action: PowerAction, vm: VmView, vmi: VmiView | undefined): boolean =>
-  isRestarting(vm, vmi) && (action !== 'Stop' || liveVmi(vmi) === undefined);
+  action !== 'Patch' && isRestarting(vm, vmi) && (action !== 'Stop' || liveVmi(vmi) === undefined);
 
 /** KubeVirt also answers 500 if it refuses: what it repeats after several tries is its last word. */
 const orRefused = <T>(call: Promise<T>): Promise<T> =>

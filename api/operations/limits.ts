@@ -1,5 +1,7 @@
 /** Most VMs, and most namespaces, that an operation may name. */
 export const MAX_NAMES = 1_000;
+/** Longest change of VMs that an operation may hold, in characters. */
+export const MAX_PATCH = 32_768;
 /** Most VMs that the status of an operation names as failed. */
 export const MAX_FAILURES_TOLD = 100;
 /** Most VMs that the status names for one reason. */
@@ -11,5 +13,5 @@ export const MAX_WAITS_TOLD = 100;
  * How many VMs at once, if the operation does not say. KubeVirt migrates five at once in a cluster, and two from a node
  * (`parallelMigrationsPerCluster`, `parallelOutboundMigrationsPerNode`): drains need some of these.
  */
-export const DEFAULT_AT_ONCE = { Restart: '5%', Migrate: 2, Start: 10, Stop: '100%' } as const;
+export const DEFAULT_AT_ONCE = { Restart: '5%', Migrate: 2, Start: 10, Stop: '100%', Patch: 10 } as const;
 export const DEFAULT_DEADLINE = '10m';

@@ -4,14 +4,15 @@ import { LabelSelector } from '../pool/selection.ts';
 import { count, WritesAndConditions as Common } from '../pool/status.ts';
 import { Duration, IntOrPercent, rules, WholeNumber } from '../pool/text.ts';
 import { MAX_FAILURES_TOLD, MAX_NAMES, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
+import { VmPatch } from './patch.ts';
 import { VmSelection } from './selection.ts';
 
 /** What an operation does to VMs. */
-export const OperationAction = z.enum(['Restart', 'Start', 'Stop', 'Migrate']);
+export const OperationAction = z.enum(['Restart', 'Start', 'Stop', 'Migrate', 'Patch']);
 export type OperationAction = z.infer<typeof OperationAction>;
 
 /** What stays as it is once the operation was made: anything else would be another operation. */
-const FIXED = ['atOnce', 'maxFailures', 'deadline', 'reason', 'requestedBy'] as const;
+const FIXED = ['patch', 'atOnce', 'maxFailures', 'deadline', 'reason', 'requestedBy'] as const;
 const fixedRule = (fixed: readonly string[]): string =>
   [
     'self.action == oldSelf.action && self.vms == oldSelf.vms',
@@ -21,24 +22,27 @@ const fixedRule = (fixed: readonly string[]): string =>
 const FIXED_SHAPE =
   'may change only paused, aborted and ttlSecondsAfterFinished: make another operation for anything else';
 const ABORTED_RULE = '!has(oldSelf.aborted) || !oldSelf.aborted || (has(self.aborted) && self.aborted)';
+const PATCH_RULE = "has(self.patch) == (self.action == 'Patch')";
+const PATCH_SHAPE = 'must have patch with the action Patch, and with no other';
 const DEADLINE_RULE = "!has(self.deadline) || self.deadline.matches('[1-9]')";
 const DEADLINE_SHAPE = 'deadline must be longer than 0s';
 const ABORTED_SHAPE = 'aborted must stay true: what was aborted does not go on, make another operation';
 
 const FIELDS = {
   action: OperationAction.describe(
-    'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger.',
+    'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger. Patch: the fields of each such VM.',
   ),
   vms: VmSelection.describe('Which VMs; never one that is younger than the operation.'),
+  patch: VmPatch.describe('What Patch changes.').exactOptional(),
   atOnce: IntOrPercent.describe(
-    'How many of them may be starting or stopping at once, or how many percent; of a restart, how many may be not ready ' +
-      'at once, whatever the cause, and of a migration, how many may be not ready or migrate. By default, 5% for ' +
-      'Restart, 2 for Migrate, 10 for Start and 100% for Stop.',
+    'How many of them may be starting, stopping or changed at once, or how many percent; of a restart, how many may be ' +
+      'not ready at once, whatever the cause, and of a migration, how many may be not ready or migrate. By default, ' +
+      '5% for Restart and for Patch with restart, 2 for Migrate, 10 for Start and Patch, and 100% for Stop.',
   ).exactOptional(),
   maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
   deadline: Duration.refine((text) => /[1-9]/.test(text), DEADLINE_SHAPE)
     .describe(
-      'How long a VM may take to be ready, to stop or to be migrated, and how long VMs are waited for at the end that can not be touched. ' +
+      'How long a VM may take to be ready, to stop, to be migrated or changed, and how long VMs are waited for at the end that can not be touched. ' +
         '10m by default.',
     )
     .exactOptional(),
@@ -80,7 +84,12 @@ const NAMESPACES = {
 };
 
 const rulesOf = (...scope: string[]) =>
-  rules([fixedRule([...FIXED, ...scope]), FIXED_SHAPE], [ABORTED_RULE, ABORTED_SHAPE], [DEADLINE_RULE, DEADLINE_SHAPE]);
+  rules(
+    [fixedRule([...FIXED, ...scope]), FIXED_SHAPE],
+    [ABORTED_RULE, ABORTED_SHAPE],
+    [DEADLINE_RULE, DEADLINE_SHAPE],
+    [PATCH_RULE, PATCH_SHAPE],
+  );
 
 const NamespacedSpec = z.strictObject(FIELDS).meta(rulesOf());
 const ClusterWideSpec = z.strictObject({ ...FIELDS, ...NAMESPACES }).meta(rulesOf(...Object.keys(NAMESPACES)));
@@ -102,8 +111,8 @@ export const OperationStatus = z.strictObject({
   vms: z
     .strictObject({
       chosen: count('VMs that it is about.'),
-      done: count('VMs that were restarted, started, stopped or migrated, and seen to be so.'),
-      failed: count('VMs that were not ready, stopped or migrated in time, or that KubeVirt refused.'),
+      done: count('VMs that were restarted, started, stopped, migrated or changed, and seen to be so.'),
+      failed: count('VMs that were not ready, stopped, migrated or changed in time, or that KubeVirt refused.'),
       inProgress: count('VMs that were begun with.'),
       open: count('VMs that are still to be done.'),
       excluded: count('VMs that must not be touched.'),

@@ -11,9 +11,14 @@ const OPERATIONS_POLICY = `operations.${GROUP}`;
 const MOST_NAMES_ASKED = 20;
 const NAMES_AN_EXPRESSION = 2;
 
-/** The right that each action takes, as `virtctl` takes it: to update this subresource of the VM. */
-const SUBRESOURCE = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop', 'Migrate': 'migrate'}[object.spec.action]`;
-const ASKED = `authorizer.group('subresources.kubevirt.io').resource('virtualmachines').subresource(variables.verb).namespace(variables.within)`;
+/** What each action does to a VM; but for `patch`, also the subresource of KubeVirt by which `virtctl` does it. */
+const DOES = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop', 'Migrate': 'migrate', 'Patch': 'patch'}[object.spec.action]`;
+const subresource = (name: string): string =>
+  `authorizer.group('subresources.kubevirt.io').resource('virtualmachines').subresource(${name}).namespace(variables.within)`;
+const VMS = `authorizer.group('kubevirt.io').resource('virtualmachines').namespace(variables.within)`;
+/** The right that it takes, as Kubernetes asks whoever does it by hand: what is asked for, and the verb. */
+const ASKED = `(variables.does == 'patch' ? ${VMS} : ${subresource('variables.does')})`;
+const VERB = `(variables.does == 'patch' ? 'patch' : 'update')`;
 const isPaused = (object: string): string => `(has(${object}.spec.paused) && ${object}.spec.paused)`;
 
 /** Whether the requester may do it to the next names from this one on; true beyond their end. */
@@ -21,13 +26,13 @@ const mayEach = (first: number): string =>
   Array.from({ length: NAMES_AN_EXPRESSION }, (_, index) => first + index)
     .map(
       (place) =>
-        `(size(object.spec.vms.names) <= ${place} || ${ASKED}.name(object.spec.vms.names[${place}]).check('update').allowed())`,
+        `(size(object.spec.vms.names) <= ${place} || ${ASKED}.name(object.spec.vms.names[${place}]).check(${VERB}).allowed())`,
     )
     .join(' && ');
 
 /** `which`: which VMs, in CEL. */
 const refusal = (which: string) => ({
-  messageExpression: `request.userInfo.username + ' may not ' + variables.verb + ${which} + ': that takes the right to update virtualmachines/' + variables.verb + ' of subresources.kubevirt.io'`,
+  messageExpression: `request.userInfo.username + ' may not ' + variables.does + ${which} + ': that takes the right to ' + (variables.does == 'patch' ? 'patch virtualmachines of kubevirt.io' : 'update virtualmachines/' + variables.does + ' of subresources.kubevirt.io')`,
   reason: 'Forbidden',
 });
 
@@ -54,7 +59,7 @@ export const operationsPolicy = (): KubeObject => ({
     },
     variables: [
       { name: 'begins', expression: `oldObject == null || (${isPaused('oldObject')} && !${isPaused('object')})` },
-      { name: 'verb', expression: SUBRESOURCE },
+      { name: 'does', expression: DOES },
       // The authorizer takes an empty namespace for all of them. A cluster-wide object is requested without one.
       { name: 'within', expression: "has(request.namespace) ? request.namespace : ''" },
       {
@@ -68,13 +73,18 @@ export const operationsPolicy = (): KubeObject => ({
     ],
     validations: [
       {
-        expression: `!variables.begins || variables.named || ${ASKED}.check('update').allowed()`,
+        expression: `!variables.begins || variables.named || ${ASKED}.check(${VERB}).allowed()`,
         ...refusal("' all VMs of ' + variables.scope"),
       },
       ...Array.from({ length: MOST_NAMES_ASKED / NAMES_AN_EXPRESSION }, (_, index) => ({
         expression: `!variables.begins || !variables.named || (${mayEach(index * NAMES_AN_EXPRESSION)})`,
         ...refusal("' each of these VMs in ' + variables.scope"),
       })),
+      {
+        expression: `!variables.begins || !has(object.spec.patch) || !has(object.spec.patch.restart) || ${subresource("'restart'")}.check('update').allowed()`,
+        messageExpression: `request.userInfo.username + ' may not restart all VMs of ' + variables.scope + ': spec.patch.restart takes the right to update virtualmachines/restart of subresources.kubevirt.io'`,
+        reason: 'Forbidden',
+      },
       {
         expression:
           'oldObject != null || !has(object.spec.requestedBy) || object.spec.requestedBy == request.userInfo.username',

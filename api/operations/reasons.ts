@@ -10,6 +10,7 @@ export const OPERATION_REASONS = {
     Starting: 'VMs are started',
     Stopping: 'VMs are stopped',
     Migrating: 'VMs are migrated',
+    Patching: 'VMs are changed',
     Paused: 'no further VM is touched',
     Aborting: 'no further VM is touched, and it ends once those in progress are done',
     Complete: 'all of its VMs are done',
@@ -20,6 +21,7 @@ export const OPERATION_REASONS = {
     NotFound: 'a VM or an owner that it names does not exist',
     TooManyVms: 'it matches more VMs than one operation may have',
     InvalidGlob: 'the glob of its machine type is malformed',
+    InvalidPatch: 'no VM can be changed by its patch',
     RunEnded: 'its workflow was ended in Temporal',
   },
   Paused: {
@@ -34,7 +36,7 @@ export type ProgressingReason = keyof typeof OPERATION_REASONS.Progressing;
 /** How an operation ends. Any but `Complete` is a failure: not all that was asked for is done. */
 export type EndReason = Exclude<
   ProgressingReason,
-  'Restarting' | 'Starting' | 'Stopping' | 'Migrating' | 'Paused' | 'Aborting'
+  'Restarting' | 'Starting' | 'Stopping' | 'Migrating' | 'Patching' | 'Paused' | 'Aborting'
 >;
 
 /** A condition of an operation, without its transition time. */

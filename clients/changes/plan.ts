@@ -1,8 +1,9 @@
 import { controllerOf } from '../../api/objects.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { KubeVirts, VirtualMachines } from '../../api/resources.ts';
+import type { ChangeNeed } from '../../decisions/annotations/noted-change.ts';
 import { withEdits } from '../../decisions/changes/edits.ts';
-import { changeNeed, type ChangeNeed } from '../../decisions/changes/need.ts';
+import { changeNeed } from '../../decisions/changes/need.ts';
 import { whyTemplated } from '../../decisions/changes/owner.ts';
 import { planChange, type ChangeGroup, type ChangePlan } from '../../decisions/changes/plan.ts';
 import type { Json } from '../../decisions/lib/json.ts';
@@ -66,9 +67,9 @@ export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], pa
   return { patch, groups: asked, ...rest };
 }
 
-export const nameOf = ({ metadata }: Vm): string => `${metadata.namespace}/${metadata.name}`;
+const nameOf = ({ metadata }: Vm): string => `${metadata.namespace}/${metadata.name}`;
 
-export function whyLeft(vm: Vm): string | null {
+function whyLeft(vm: Vm): string | null {
   if (vm.metadata.deletionTimestamp !== undefined) return 'it is being deleted';
   const owner = controllerOf(vm);
   return owner === undefined ? null : whyTemplated({ ...owner, kind: kindOf(owner) });

@@ -1,4 +1,4 @@
-import type { ChangeNeed } from '../../decisions/changes/need.ts';
+import type { ChangeNeed } from '../../decisions/annotations/noted-change.ts';
 import { formatEdit } from '../../decisions/changes/plan.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatVms } from '../../decisions/runs/report.ts';

@@ -4,25 +4,65 @@ import { operationResource } from '../../decisions/operations/ref.ts';
 import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import type { DataFormat } from '../cli/data.ts';
 import { UsageError } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import { print } from '../cli/output.ts';
 import type { NamedOwner } from '../cli/targets.ts';
+import type { DryRun } from '../cli/values.ts';
+import type { Session } from '../session/session.ts';
 
 /** How long operations that commands make are kept after their end: a week. */
 const KEPT_SECONDS = 7 * 86_400;
 
 /** What a command asks for. */
-export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'reason'> {
+export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'reason' | 'patch'> {
   atOnce: number | string;
   deadlineMs: number;
   /** Names of VMs; empty if VMs are chosen otherwise. */
   names: readonly string[];
   selector?: string | undefined;
-  owner: NamedOwner | undefined;
-  pending: boolean;
-  outdated: boolean;
+  owner?: NamedOwner | undefined;
+  pending?: boolean;
+  outdated?: boolean;
   /** Who asks, as the API server knows them; undefined if it does not say. */
   requestedBy: string | undefined;
+}
+
+/** Flags of all commands that make operations. */
+export interface MakingFlags {
+  maxFailures: number;
+  deadline: number;
+  wait: boolean;
+  reason?: string;
+  dryRun: DryRun;
+  output?: DataFormat;
+}
+
+/** An operation that a command is to make. `what`: how many VMs it is about, in words. */
+export interface ToMake {
+  operation: AnyOperation;
+  what: string;
+  /** Tells what it would do, in a dry run. */
+  tellDryRun: () => void;
+  /** Tells what may be done with it, once it is made. */
+  tell?: (made: StoredOperation) => void;
+}
+
+/** Makes the operation, or prints it or what it would do, as the flags say, and follows it. */
+export async function makeAndFollow(
+  session: Session,
+  { operation, what, tellDryRun, tell }: ToMake,
+  { dryRun, output, wait }: MakingFlags,
+): Promise<void> {
+  const { nameOf, printObjects } = await import('./view.ts');
+  if (output !== undefined) return printObjects([operation], output, { isOne: true });
+  const kube = await session.kube();
+  const made = await makeOperation(kube, operation, dryRun === 'server');
+  if (dryRun !== 'none') return tellDryRun();
+  print(`operation ${nameOf(made)} begun: ${what}`);
+  tell?.(made);
+  if (wait) await (await import('./follow.ts')).followOperation(kube, made);
 }
 
 /**
@@ -30,11 +70,12 @@ export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'r
  * that objects can't hold.
  */
 export async function operationFor(namespace: string | undefined, asked: Asked): Promise<AnyOperation> {
-  const { action, maxFailures, reason, atOnce, deadlineMs, requestedBy } = asked;
-  const generateName = `${ACTION_LABELS[action].verb}-`;
+  const { action, maxFailures, reason, atOnce, deadlineMs, requestedBy, patch } = asked;
+  const generateName = `${patch?.undo === undefined ? ACTION_LABELS[action].verb : 'undo'}-`;
   const spec = {
     action,
     vms: await selectionOf(asked),
+    ...(patch === undefined ? {} : { patch }),
     atOnce,
     maxFailures: maxFailures ?? 0,
     deadline: durationText(deadlineMs),
@@ -48,7 +89,13 @@ export async function operationFor(namespace: string | undefined, asked: Asked):
     : { apiVersion, kind: 'VirtualMachineOperation', metadata: { namespace, generateName }, spec };
 }
 
-async function selectionOf({ names, selector, owner, pending, outdated }: Asked): Promise<OperationSpec['vms']> {
+async function selectionOf({
+  names,
+  selector,
+  owner,
+  pending = false,
+  outdated = false,
+}: Asked): Promise<OperationSpec['vms']> {
   if (names.length > 0) return { names: [...names] };
   return {
     ...(selector === undefined ? {} : { selector: await labelSelector(selector) }),
@@ -82,11 +129,7 @@ const durationText = (ms: number): string => {
 };
 
 /** Makes the operation. With `dryRun`, only asks whether the API server would take it. */
-export async function makeOperation(
-  kube: KubeClient,
-  operation: AnyOperation,
-  dryRun: boolean,
-): Promise<StoredOperation> {
+async function makeOperation(kube: KubeClient, operation: AnyOperation, dryRun: boolean): Promise<StoredOperation> {
   const object = operation as unknown as StoredOperation;
   const resource = operationResource(object.metadata);
   return ofKnownKind(resource, kube.create<StoredOperation>(resource, object, { strict: true, dryRun }));

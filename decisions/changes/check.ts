@@ -1,9 +1,7 @@
 import { tooDeep } from '../../api/lib/depth.ts';
 import { GROUP } from '../../api/names.ts';
+import { MAX_PATCH } from '../../api/operations/limits.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-
-/** Most bytes that a change may have in JSON. */
-const MAX_CHANGE_BYTES = 65_536;
 
 /** Fields of a spec that start and stop the VM. */
 const POWER = ['running', 'runStrategy'];
@@ -16,7 +14,7 @@ export function whyNoChange(patch: unknown): string | null {
   if (!isObject(patch)) return 'a change must be an object with metadata or spec, as a VirtualMachine has them';
   const other = Object.keys(patch).find((key) => key !== 'metadata' && key !== 'spec');
   if (other !== undefined) return `${other} can't be changed: only spec, and labels and annotations of metadata can`;
-  if (JSON.stringify(patch).length > MAX_CHANGE_BYTES) return `a change must be at most ${MAX_CHANGE_BYTES} bytes long`;
+  if (JSON.stringify(patch).length > MAX_PATCH) return `a change must be at most ${MAX_PATCH} characters long`;
   const deep = tooDeep(patch);
   if (deep !== null) return `${deep.slice(0, 5).join('.')}... is nested too deep`;
   return whyNoMetadata(field(patch, 'metadata'), 'metadata') ?? whyNoSpec(field(patch, 'spec')) ?? whyEmpty(patch);

@@ -1,16 +1,11 @@
 import type { VmTemplate } from '../../api/pool/pool.ts';
+import type { ChangeNeed } from '../annotations/noted-change.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field } from '../lib/json.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { disruptionBetween, PLUGS_ALL, type KubeVirtPlugs } from '../vm-update/disruption.ts';
 import { liveRefusal } from '../vm-update/live-update.ts';
 import { podPartsBetween } from '../vm-update/pod-part.ts';
-
-/**
- * What it takes until a change of a VM has its whole effect. `Nothing`: it has it at once. `Live`: KubeVirt brings it
- * to the VMI that runs. `Start`: the next VMI of the VM has it, and nobody says that this one waits for a restart.
- */
-export type ChangeNeed = 'Nothing' | 'Live' | 'Start' | 'Restart';
 
 export interface NeedInput {
   before: VmTemplate;

@@ -1,33 +1,36 @@
+import { CHANGES_ANNOTATION } from '../../api/names.ts';
+import { isNoted, type NotedChange } from '../annotations/noted-change.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
 import { whyNoChange } from './check.ts';
 import type { Edit, Step } from './edits.ts';
 
 /** Noted on a VM with a change, in the same write: what was there before. */
-export interface ChangeNote {
-  /** Of the change: the same on all of its VMs. */
-  id: string;
+export interface ChangeNote extends NotedChange {
   /** When (RFC 3339). */
   at: string;
   by: string;
   reason?: string;
-  /** Null if they were too long to be noted. */
-  edits: Edit[] | null;
+  edits: Edit[];
 }
 
 /** How many changes a VM tells of, and how many bytes they may have in JSON: annotations are small. */
 const MOST = 5;
 const MOST_BYTES = 32_768;
 
+type Annotations = Readonly<Record<string, string>> | undefined;
+
 /** Reads CHANGES_ANNOTATION, the newest first; what is not as drover writes it is left out. */
-export function changesOf(annotation: string | undefined): ChangeNote[] {
-  const notes = parsedObject(annotation)?.['changes'];
+export function changesOf(annotations: Annotations): ChangeNote[] {
+  const notes = parsedObject(annotations?.[CHANGES_ANNOTATION])?.['changes'];
   return Array.isArray(notes) ? notes.filter(isNote) : [];
 }
 
 const isNote = (note: unknown): note is ChangeNote =>
   isObject(note) &&
-  [note['id'], note['at'], note['by']].every((text) => typeof text === 'string') &&
-  (note['edits'] === null || (Array.isArray(note['edits']) && note['edits'].every(isEdit)));
+  isNoted(note) &&
+  [note['at'], note['by']].every((text) => typeof text === 'string') &&
+  Array.isArray(note['edits']) &&
+  note['edits'].every(isEdit);
 
 /** Whoever may change the VM may write anything there: what no change may set, no undo sets either. */
 const isEdit = (edit: unknown): edit is Edit =>
@@ -43,18 +46,15 @@ const patchOf = (path: readonly Step[], value: unknown): unknown =>
 const isStep = (step: unknown): step is Step =>
   typeof step === 'string' || (isObject(step) && typeof step['name'] === 'string');
 
-/** Returns the annotation with one more change; the oldest make room for it. */
-export function withChange(annotation: string | undefined, note: ChangeNote): string {
-  const isTooLong = JSON.stringify(note).length > MOST_BYTES;
-  const notes = [isTooLong ? { ...note, edits: null } : note, ...changesOf(annotation)].slice(0, MOST);
+/**
+ * Returns CHANGES_ANNOTATION with one more change, for which the oldest make room; null if it is too long by itself, so
+ * that nobody could undo it.
+ */
+export function withChange(annotations: Annotations, note: ChangeNote): string | null {
+  const notes = [note, ...changesOf(annotations)].slice(0, MOST);
   while (notes.length > 1 && textOf(notes).length > MOST_BYTES) notes.pop();
-  return textOf(notes);
-}
-
-/** Returns the annotation without this change; null if it tells of no other. */
-export function withoutChange(annotation: string | undefined, id: string): string | null {
-  const notes = changesOf(annotation).filter((note) => note.id !== id);
-  return notes.length === 0 ? null : textOf(notes);
+  const text = textOf(notes);
+  return text.length > MOST_BYTES ? null : text;
 }
 
 const textOf = (changes: readonly ChangeNote[]): string => JSON.stringify({ changes });

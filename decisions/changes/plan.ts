@@ -1,7 +1,8 @@
+import type { ChangeNeed } from '../annotations/noted-change.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import type { Json } from '../lib/json.ts';
 import { editsOf, formatPath, withEdits, type Edit } from './edits.ts';
-import type { ChangeNeed } from './need.ts';
+import { whyLacking } from './wanted.ts';
 
 /** VMs that a change does the same to, and that need the same for it. VMs are named by `namespace/name`. */
 export interface ChangeGroup {
@@ -50,8 +51,6 @@ export function planChange<Vm extends object>(
   }
   return { groups: [...groups.values()], unchanged, left: [...left].map(([why, names]) => ({ why, vms: names })) };
 }
-
-const whyLacking = (item: string): string => `there is no ${item}`;
 
 /** Says what an edit does: `spec.template.spec.evictionStrategy: None -> LiveMigrate`. */
 export const formatEdit = ({ path, was, is }: Edit): string => `${formatPath(path)}: ${shown(was)} -> ${shown(is)}`;

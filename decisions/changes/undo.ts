@@ -6,26 +6,27 @@ import { withEdits, type Edit, type Step } from './edits.ts';
 /** An object with the values that it had before a change. `kept`: paths of values that somebody has changed since. */
 export interface Undone<T> {
   after: T;
-  restored: Step[][];
+  /** What that does, each from the value now to the one before. */
+  edits: Edit[];
   kept: Step[][];
 }
 
 /** Puts the values back that these edits have set, each only if it is still as they have left it. */
 export function undone<T>(live: T, edits: readonly Edit[]): Undone<T> {
-  const [restored, kept]: [Step[][], Step[][]] = [[], []];
+  const [back, kept]: [Edit[], Step[][]] = [[], []];
   let after = live;
-  for (const edit of edits) {
-    const { path, was, is, had } = edit;
+  for (const { path, was, is, had } of edits) {
     const now = valueAt(live, path);
     if (now.is !== 'there' || !isSame(now.value, is, path)) {
       kept.push(path);
       continue;
     }
-    restored.push(path);
+    const value = now.value ?? undefined;
+    back.push({ path, ...(value === undefined ? {} : { was: value }), ...(was === undefined ? {} : { is: was }) });
     if (was === undefined) after = unset(after, path, had ?? path.length) as T;
     else after = withEdits(after, [{ path, is: was }]);
   }
-  return { after, restored, kept };
+  return { after, edits: back, kept };
 }
 
 /** `nowhere`: the list no longer has the item that the path leads through. */
@@ -42,6 +43,15 @@ function valueAt(holder: unknown, path: readonly Step[]): Found {
     }
   }
   return { is: 'there', value };
+}
+
+/** Returns the path of the first value that `stored` does not have as these edits have set it; null if it has all. */
+export function unkept(stored: unknown, edits: readonly Edit[]): Step[] | null {
+  const lost = edits.find(({ path, is }) => {
+    const found = valueAt(stored, path);
+    return !isSame(found.is === 'there' ? found.value : undefined, is, path);
+  });
+  return lost?.path ?? null;
 }
 
 /** KubeVirt spells quantities in its own way, and leaves out what is nothing. */

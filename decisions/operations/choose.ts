@@ -1,5 +1,5 @@
 import { matchesLabels } from '../../api/lib/label-selector.ts';
-import type { OperationAction } from '../../api/operations/operation.ts';
+import type { OperationSpec } from '../../api/operations/operation.ts';
 import type { VmSelection } from '../../api/operations/selection.ts';
 import { liveVmi, runsByItself } from '../health/availability.ts';
 import { globMatcher } from '../lib/glob.ts';
@@ -33,7 +33,7 @@ export interface ChoiceInput {
  * with that, and touches no VM again, not even if its next VMI is of that second.
  */
 export function chooseVms({ operation, scope, vms, vmiOf }: ChoiceInput): Record<string, Record<string, string>> {
-  const { action, vms: selection } = operation.spec;
+  const { vms: selection } = operation.spec;
   const createdAt = Date.parse(operation.metadata.creationTimestamp);
   const matches = selectionMatcher(selection, scope);
   const chosen: Record<string, Record<string, string>> = {};
@@ -41,7 +41,7 @@ export function chooseVms({ operation, scope, vms, vmiOf }: ChoiceInput): Record
     if (!scope.includes(vm.namespace)) continue;
     const vmi = vmiOf(vm);
     const noted = vm.deleting ? null : notedTarget(operation, vm);
-    const target = vm.deleting || !matches(vm, vmi) ? null : targetOf(action, vm, vmi);
+    const target = vm.deleting || !matches(vm, vmi) ? null : targetOf(operation.spec, vm, vmi);
     const uid = noted ?? (target !== null && target.createdAt <= createdAt ? target.uid : null);
     if (uid !== null) (chosen[vm.namespace] ??= {})[vm.name] = uid;
   }
@@ -49,7 +49,8 @@ export function chooseVms({ operation, scope, vms, vmiOf }: ChoiceInput): Record
 }
 
 /** Returns by which UID the VM was chosen by an earlier run of the operation; null if none has noted it. */
-function notedTarget({ metadata, spec }: Operation, { uid, power }: VmView): string | null {
+function notedTarget({ metadata, spec }: Operation, { uid, power, changes }: VmView): string | null {
+  if (spec.action === 'Patch') return changes.some(({ id }) => id === metadata.uid) ? uid : null;
   if (power?.by !== metadata.uid) return null;
   if (!isAboutVmi(spec.action)) return uid;
   return power.vmi === undefined ? null : targetOfVmi(spec.action, { uid: power.vmi, pod: power.pod ?? null });
@@ -63,6 +64,8 @@ export function meantVms({ metadata, spec }: Operation, scope: OperationScope): 
   const createdAt = Date.parse(metadata.creationTimestamp);
   const matches = lastingMatcher(spec.vms, scope);
   return (vm, vmi) => {
+    // It may have other labels by the change itself.
+    if (spec.action === 'Patch' && notedTarget({ metadata, spec }, vm) !== null) return scope.includes(vm.namespace);
     const target = isAboutVmi(spec.action) ? vmi : vm;
     return target !== undefined && target.createdAt <= createdAt && matches(vm);
   };
@@ -93,7 +96,10 @@ export function missingOf({ operation: { spec, status }, scope, vms, labelsOf }:
 }
 
 /** Returns what is to be acted on; null if there is nothing to do. */
-function targetOf(action: OperationAction, vm: VmView, vmi: VmiView | undefined): Target | null {
+function targetOf({ action, patch }: OperationSpec, vm: VmView, vmi: VmiView | undefined): Target | null {
+  const { undo } = patch ?? {};
+  if (action === 'Patch')
+    return undo === undefined || vm.changes.some(({ operation }) => operation === undo) ? vm : null;
   const live = liveVmi(vmi);
   if (isAboutVmi(action)) return live === undefined ? null : { ...live, uid: targetOfVmi(action, live) };
   // A VM whose VMI fails again and again may have none in this moment: it is stopped all the same.

@@ -12,7 +12,12 @@ export interface RunLimits {
 
 /** Returns the limits of an operation that is about so many VMs. */
 export function limitsOf({ spec }: Pick<StoredOperation, 'spec'>, vms: number): RunLimits {
-  const { action, atOnce = DEFAULT_AT_ONCE[action], maxFailures = 0, deadline = DEFAULT_DEADLINE } = spec;
+  const { action, patch } = spec;
+  const {
+    atOnce = DEFAULT_AT_ONCE[patch?.restart === true ? 'Restart' : action],
+    maxFailures = 0,
+    deadline = DEFAULT_DEADLINE,
+  } = spec;
   const count = Math.max(vms, 1);
   return { atOnce: Math.min(countOf(atOnce, count, 1), count), maxFailures, deadlineMs: durationMs(deadline) };
 }

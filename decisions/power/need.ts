@@ -1,5 +1,7 @@
+import { whyTemplated } from '../changes/owner.ts';
 import { namespacedName, type OwningPool } from '../disruption-budget/restart-budget.ts';
 import { deferred, excluded, heldBack, NOTHING, type Need } from '../disruption/need.ts';
+import { reasonsOf } from '../disruption/reasons.ts';
 import { isActive, isMeantToRun, isRestarting, liveVmi } from '../health/availability.ts';
 import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
@@ -33,6 +35,7 @@ export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed
   if (action === 'Restart') return restartNeed(vm, context);
   if (action === 'Migrate') return migrateNeed(vm, context);
   if (vm.uid !== context.target) return NOTHING;
+  if (action === 'Patch') return patchNeed(vm);
   return action === 'Start' ? startNeed(vm, context) : stopNeed(vm, context);
 }
 
@@ -83,6 +86,17 @@ function stopNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
   // KubeVirt refuses that.
   if (live === undefined && !IS_SWITCHED.has(vm.runStrategy)) return deferred('it has no VMI yet');
   return { need: 'act' };
+}
+
+/** KubeVirt refuses to change a VM meanwhile. */
+const KEEP_SPEC: ReadonlySet<string> = new Set(['Snapshot', 'Restore']);
+
+/** A change by itself disrupts nothing, and what it changes is seen when the VM itself is read. */
+function patchNeed(vm: VmView): PowerNeed {
+  const why = whyTemplated(vm.owner);
+  if (why !== null) return excluded(why);
+  const held = reasonsOf(vm, undefined).find(({ kind }) => KEEP_SPEC.has(kind));
+  return held === undefined ? { need: 'act' } : deferred(held.why);
 }
 
 /** Computed once per pool, not once for each of its VMs. */

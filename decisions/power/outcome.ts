@@ -1,3 +1,4 @@
+import type { ChangeNeed } from '../annotations/noted-change.ts';
 import type { VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { countsFrom } from '../disruption/grace.ts';
 import { migrationCountsFrom, progressOfAttempt } from '../disruption/migration.ts';
@@ -36,8 +37,12 @@ export interface PowerOutcome {
     /** Not ready, stopped or migrated in time; or KubeVirt refused, or its migration failed. */
     | 'Failed'
     /** Deleted, stopped or started by somebody meanwhile. */
-    | 'Gone';
+    | 'Gone'
+    /** Left as it is, or in part. */
+    | 'Left';
   why?: string;
+  /** What a change that is done takes until it has its whole effect; absent if that is nothing. */
+  need?: Exclude<ChangeNeed, 'Nothing'>;
   /** Since when it was in progress, in milliseconds since the epoch; absent if it was not. */
   since?: number;
   wasDown?: true;
@@ -47,6 +52,8 @@ export type Verification = { is: 'well' } | { is: 'unknown'; waitsFor: string } 
 
 export interface OutcomeInput {
   action: PowerAction;
+  /** UID of the operation that changes the VMs; absent if none does. */
+  by?: string;
   /** Shows what was done to the VMs in progress, or newer. */
   snapshot: VmsSnapshot;
   /** How long a VM may take to become ready, or to stop. */
@@ -83,13 +90,14 @@ export function deadlineOf(held: VmInProgress, { action, snapshot, deadlineMs, n
   return countsFrom(held, vm, own, isOld) + deadlineMs;
 }
 
-type Progress = Pick<PowerOutcome, 'end' | 'why'> | { waitsFor: string };
+type Progress = Pick<PowerOutcome, 'end' | 'why' | 'need'> | { waitsFor: string };
 
 const LATE: Record<PowerAction, string> = {
   Start: 'not ready in time',
   Restart: 'not ready in time',
   Stop: 'not stopped in time',
   Migrate: 'not migrated in time',
+  Patch: 'not changed in time',
 };
 
 const PROGRESS: Record<PowerAction, (held: VmInProgress, vm: VmView, input: OutcomeInput) => Progress> = {
@@ -97,6 +105,7 @@ const PROGRESS: Record<PowerAction, (held: VmInProgress, vm: VmView, input: Outc
   Restart: progressOfStart,
   Stop: (_held, vm, { snapshot }) => progressOfStop(vm, snapshot.vmiOf(vm)),
   Migrate: progressOfMigration,
+  Patch: progressOfChange,
 };
 
 const STOPPING = { waitsFor: 'its VMI to stop' };
@@ -128,6 +137,19 @@ function progressOfMigration(held: VmInProgress, vm: VmView, { snapshot, now }: 
       : { waitsFor: `its VMI to be ready${whyNotReady === null ? '' : ` (${whyNotReady})`}` };
   const progress = progressOfAttempt(live, held.migration ?? 1, now);
   return progress.state === 'failed' ? { end: 'Failed', why: progress.why } : { waitsFor: progress.for };
+}
+
+/** Done once KubeVirt has seen it or, if the VM was to be restarted for it, once it has come up. */
+function progressOfChange(held: VmInProgress, vm: VmView, input: OutcomeInput): Progress {
+  const note = vm.changes.find(({ id }) => id === input.by);
+  const isRestarted = note?.vmi !== undefined;
+  const up = isRestarted ? progressOfStart({ ...held, vmi: note.vmi! }, vm, input) : null;
+  // Of a VM that somebody has stopped, the next VMI has it.
+  if (up !== null && (!('end' in up) || up.end === 'Failed')) return up;
+  if (!vm.generationObserved) return { waitsFor: 'KubeVirt to observe its spec' };
+  if (note?.kept !== undefined) return { end: 'Left', why: note.kept };
+  const need = isRestarted ? 'Nothing' : (note?.need ?? 'Nothing');
+  return { end: ACTION_LABELS.Patch.done, ...(need === 'Nothing' ? {} : { need }) };
 }
 
 function progressOfStop(vm: VmView, vmi: VmiView | undefined): Progress {

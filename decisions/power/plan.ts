@@ -31,6 +31,8 @@ export interface PowerPlanInput {
    * How many VMs may be in progress at once; of a restart, how many may be not ready at once, whatever the cause.
    */
   atOnce: number;
+  /** Whether VMs that are changed may be restarted for that. */
+  restarts?: boolean;
   /** Whether more VMs may be taken. */
   takes: boolean;
   /** Milliseconds since the epoch. */
@@ -54,11 +56,11 @@ export type TakenVm = Omit<VmInProgress, 'since'>;
 
 /** Picks the next VMs: never more than the limits allow. */
 export function planPower(input: PowerPlanInput): PowerPlan {
-  const { action, chosen, snapshot, inProgress, takes, atOnce, now } = input;
+  const { action, chosen, snapshot, inProgress, takes, atOnce, restarts = false, now } = input;
   const { free, open, skipped } = openVms(input);
   if (!takes) return { take: [], full: [], open, skipped };
   // A person who asks for a start or a stop asks for no availability.
-  const keepsAvailable = isAboutVmi(action);
+  const keepsAvailable = isAboutVmi(action) || restarts;
   const counted = chosen.keys();
   const room = new RunBudget({ keepsAvailable, counted, snapshot, inProgress, most: atOnce, now });
   return { ...takeVms(input, inOrder(free, room, chosen), room), open, skipped };

@@ -1,3 +1,4 @@
+import type { ChangeNeed } from '../annotations/noted-change.ts';
 import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatVms } from '../runs/report.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
@@ -23,7 +24,11 @@ export interface PowerProgress extends RunProgress {
   failed: PowerFailure[];
   /** How many VMs something is still to be done to, without those that nobody may touch. */
   open: number;
+  /** How many of those done are changed, and need more until that has its whole effect. */
+  needs: Needs;
 }
+
+export type Needs = Partial<Record<Exclude<ChangeNeed, 'Nothing'>, number>>;
 
 export const isTripped = (failed: readonly Pick<FailedVm, 'wasDown'>[], maxFailures: number): boolean =>
   failed.filter(({ wasDown }) => wasDown !== true).length > maxFailures;
@@ -67,11 +72,23 @@ const NOTHING_TO_DO: Record<PowerAction, string> = {
   Stop: 'they were already stopped, are deleted, or were started meanwhile',
   Restart: 'stopped, deleted, or restarted meanwhile',
   Migrate: 'stopped, deleted, restarted, or migrated meanwhile',
+  Patch: 'they had it already, or are deleted',
 };
 
-function formatEnd({ action, done, chosen, failed, open, skipped }: PowerProgress, doneAs: string): string {
+const NEEDS: Record<keyof Needs, string> = {
+  Live: 'KubeVirt brings it to',
+  Restart: 'it takes effect with a restart of',
+  Start: 'it takes effect with the next start of',
+};
+
+const formatNeeds = (needs: Needs): string =>
+  (Object.keys(NEEDS) as (keyof Needs)[])
+    .flatMap((need) => (needs[need] === undefined ? [] : [`; ${NEEDS[need]} ${needs[need]}`]))
+    .join('');
+
+function formatEnd({ action, done, chosen, failed, open, skipped, needs }: PowerProgress, doneAs: string): string {
   const left = open + skipped.reduce((sum, { count, isExcluded }) => sum + (isExcluded ? count : 0), 0);
   const rest = chosen - done.length - failed.length - left;
   const others = rest === 0 ? '' : `; nothing to do for ${rest}: ${NOTHING_TO_DO[action]}`;
-  return `${done.length} of ${formatVms(chosen)} ${doneAs}${others}`;
+  return `${done.length} of ${formatVms(chosen)} ${doneAs}${formatNeeds(needs)}${others}`;
 }

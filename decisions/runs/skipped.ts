@@ -15,6 +15,10 @@ export interface Skipped {
 const MAX_REASONS = 40;
 export const MAX_NAMES = 40;
 const WHY_LENGTH = 300;
+const OTHERS = 'for other reasons';
+/** The same of VMs that are left for good, beside all else that a run keeps. */
+const LEFT_REASONS = 20;
+const LEFT_NAMES = 10;
 
 /**
  * Shortens the list for a workflow, which keeps it and passes it to its next run in a payload of limited size: the rest
@@ -37,9 +41,19 @@ export function inShort(skipped: readonly Skipped[]): Skipped[] {
   ];
 }
 
+/** Returns the list with one more VM that is left as it is, in short. */
+export function withSkipped(skipped: readonly Skipped[], vm: string, why: string): Skipped[] {
+  const short = why.slice(0, WHY_LENGTH);
+  const hasRoom = skipped.length < LEFT_REASONS || skipped.some((one) => one.why === short);
+  const reason = hasRoom ? short : OTHERS;
+  const known = skipped.find((one) => one.why === reason) ?? { why: reason, isExcluded: true, count: 0, vms: [] };
+  const one = { ...known, count: known.count + 1, vms: [...known.vms, vm].slice(0, LEFT_NAMES) };
+  return [...skipped.filter((other) => other.why !== reason), one];
+}
+
 function others(isExcluded: boolean, rest: readonly Skipped[]): Skipped[] {
   const count = rest.reduce((sum, one) => sum + one.count, 0);
-  return count === 0 ? [] : [{ why: 'for other reasons', isExcluded, count, vms: [] }];
+  return count === 0 ? [] : [{ why: OTHERS, isExcluded, count, vms: [] }];
 }
 
 /** Collects skipped VMs by reason. */

@@ -2,6 +2,7 @@ import { ROLE_LABEL } from '../../api/names.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Identity } from '../../api/ownership.ts';
 import type { StandbyState } from '../../api/pool/pool.ts';
+import type { NotedChange } from '../annotations/noted-change.ts';
 import type { PowerNote } from '../annotations/power-note.ts';
 import type { TransitionRecord } from '../annotations/transition-record.ts';
 import type { Operation } from './operation.ts';
@@ -80,6 +81,8 @@ export interface VmView {
   transitionMark: string | null;
   /** What the run has noted that has last started, stopped or restarted it; null without. */
   power: PowerNote | null;
+  /** What operations have changed of it, the newest first: the last few. */
+  changes: readonly NotedChange[];
   /** KubeVirt's `status.created`: the VM has a VMI. */
   hasVmi: boolean;
   ready: boolean;

@@ -1,3 +1,5 @@
+import { changesOf } from '../../decisions/changes/note.ts';
+import { formatEdit } from '../../decisions/changes/plan.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { PowerProgress } from '../../decisions/power/progress.ts';
 import { activityNow, isByWorker, isDeletion, isReady } from './facts.ts';
@@ -48,11 +50,18 @@ export class PowerLog implements Onlooker {
   }
 
   onWrite({ resource, before, after }: Write, by: Call | null): void {
+    if (resource.plural === 'virtualmachines' && after !== undefined && isByWorker(by)) this.#onChange(before, after);
     if (resource.plural !== 'virtualmachineinstances') return;
     const { name } = (after ?? before)!.metadata;
     if (before === undefined) this.#starts.set(name, (this.#starts.get(name) ?? 0) + 1);
     else if (isByWorker(by) && isDeletion(before, after))
       this.#note(OF_POOLS.has(activityNow() ?? '') ? 'restart VM for the rollout' : 'restart VM', name);
+  }
+
+  #onChange(before: Write['before'], { metadata }: NonNullable<Write['after']>): void {
+    const [note] = changesOf(metadata.annotations);
+    if (note === undefined || note.id === changesOf(before?.metadata.annotations)[0]?.id) return;
+    this.#note(`change VM (${note.edits.map(formatEdit).join(', ')})`, metadata.name);
   }
 
   /** `events`: about how many events the history has. */

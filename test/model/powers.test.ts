@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { watched } from './guarantees/watch.ts';
 import { PowerLog } from './power-log.ts';
 import { stories as migrations } from './powers/migrations/stories.ts';
+import { stories as patches } from './powers/patches/stories.ts';
 import { stories as restarts } from './powers/restarts/stories.ts';
 import { stories as startsAndStops } from './powers/starts-and-stops/stories.ts';
 import { prepare, type Story } from './powers/story.ts';
@@ -12,7 +13,7 @@ import { World } from './world/world.ts';
 const HOUR_MS = 3_600_000;
 
 /** By the folders under `powers/` in which what happens is written down. */
-const FOLDERS = { migrations, restarts, 'starts-and-stops': startsAndStops };
+const FOLDERS = { migrations, patches, restarts, 'starts-and-stops': startsAndStops };
 
 /** Plays a story, and returns what happened from the moment in which its VMs were as it begins. */
 async function told(story: Story, seed: number): Promise<string> {

@@ -11,6 +11,7 @@ import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decision
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { isTripped, powerOutline, type PowerProgress } from '../../decisions/power/progress.ts';
 import { bytesOfRecords, noteFailure } from '../../decisions/power/size.ts';
+import { withSkipped, type Skipped } from '../../decisions/runs/skipped.ts';
 import { Journal } from '../history/journal.ts';
 import { onQuery } from '../lib/handlers.ts';
 import { powerProgress } from '../lib/messages.ts';
@@ -44,8 +45,11 @@ export interface PowerVmsInput {
 }
 
 /** Plain data: each run hands it to the next, within the size that `decisions/power/size.ts` measures. */
-export interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'failed' | 'open' | 'skipped' | 'full'> {
-  /** VMs that somebody has deleted, stopped or started while they were in progress. */
+export interface PowerState
+  extends RunState, Pick<PowerProgress, 'done' | 'failed' | 'open' | 'skipped' | 'full' | 'needs'> {
+  /** VMs that are left as they are, or in part, for what was seen when their turn came. */
+  left: Skipped[];
+  /** VMs that somebody has deleted, stopped or started while they were in progress, and others that are left. */
   gone: string[];
   /** When a VM was last in progress, or a person asked for something; milliseconds since the epoch. */
   lastProgressAt: number;
@@ -54,9 +58,9 @@ export interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'fail
 const acting = () => actingActivities<PowerActivities>();
 
 /**
- * Starts, stops or restarts VMs of any owner, a few at a time, and each at most once, whichever process dies: the next
- * only when the last is seen to be ready, or to have stopped. Restarts keep within the budgets of the pools that own
- * the VMs, too.
+ * Starts, stops, restarts, migrates or changes VMs of any owner, a few at a time, and each at most once, whichever
+ * process dies: the next only when the last is seen to be ready, or to have stopped. Restarts keep within the budgets
+ * of the pools that own the VMs, too.
  *
  * One activity acts on the VMs and follows them, and returns when there is something to tell.
  */
@@ -95,7 +99,8 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
       phase: this.phase,
       chosen: this.#chosen,
       ...pick(this.#input, ['action', 'atOnce', 'maxFailures', 'requestedBy', 'reason']),
-      ...pick(this.#state, ['done', 'failed', 'open', 'skipped', 'full', 'paused', 'aborted']),
+      ...pick(this.#state, ['done', 'failed', 'open', 'full', 'needs', 'paused', 'aborted']),
+      skipped: [...this.#state.skipped, ...this.#state.left],
       inProgress: this.#state.inProgress.map(({ vm }) => vm),
     };
   }
@@ -156,10 +161,13 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     Object.assign(this.#state, { open, skipped, full, digest, lastProgressAt });
   }
 
-  protected keepOutcome({ vm, end, why = '', wasDown }: PowerOutcome): void {
+  protected keepOutcome({ vm, end, why = '', wasDown, need }: PowerOutcome): void {
     const { action } = this.#input;
-    if (end === ACTION_LABELS[action].done) this.#state.done.push(vm);
-    if (end === 'Gone') this.#state.gone.push(vm);
+    const { done, gone, needs } = this.#state;
+    if (end === ACTION_LABELS[action].done) done.push(vm);
+    if (end === ACTION_LABELS[action].done && need !== undefined) needs[need] = (needs[need] ?? 0) + 1;
+    if (end === 'Gone' || end === 'Left') gone.push(vm);
+    if (end === 'Left') this.#state.left = withSkipped(this.#state.left, vm, why);
     if (end !== 'Failed') return;
     noteFailure(this.#state.failed, { vm, why, wasDown: wasDown === true });
     log.warn(`could not ${ACTION_LABELS[action].verb} a VM`, { vm, why });
@@ -178,6 +186,8 @@ const begun = (): PowerState => ({
   open: 0,
   skipped: [],
   full: [],
+  needs: {},
+  left: [],
   paused: null,
   aborted: null,
   digest: null,

@@ -55,7 +55,7 @@ async function plan(session: Session, names: string[], flags: ChangeFlags & { ou
   if (refusals.length > 0) throw new AggregateError(refusals);
 }
 
-/** Returns what the change would do, and the VMs that it was asked for. */
+/** Returns what the change would do. */
 export async function planned(session: Session, names: string[], flags: ChangeFlags) {
   const [{ patchOf }, { planAndAsk }, { vmsToChange }] = await Promise.all([
     import('../../changes/patch.ts'),
@@ -64,5 +64,5 @@ export async function planned(session: Session, names: string[], flags: ChangeFl
   ]);
   const patch = await patchOf(flags);
   const vms = await vmsToChange(session, names, flags);
-  return { plan: await planAndAsk(await session.kube(), vms, patch), vms };
+  return { plan: await planAndAsk(await session.kube(), vms, patch) };
 }

@@ -1,22 +1,34 @@
 import { Command } from 'commander';
-import type { ChangeNote } from '../../../decisions/changes/note.ts';
+import { countOf } from '../../../api/lib/int-or-percent.ts';
+import { changesOf, type ChangeNote } from '../../../decisions/changes/note.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
 import { Failure } from '../../cli/failure.ts';
-import { examples } from '../../cli/options.ts';
+import { dryRunRemark, examples } from '../../cli/options.ts';
 import { ageOf, note, plain, print, table } from '../../cli/output.ts';
 import { inSession, type Session } from '../../session/session.ts';
+import { atOnceOption, withMaking } from '../operations/making.ts';
+import { changeOperation, type ChangingFlags } from './operation.ts';
 
 interface Flags {
   allNamespaces?: boolean;
 }
 
+type UndoFlags = ChangingFlags;
+
 export const undoChangeCommand = (): Command =>
-  new Command('undo')
-    .argument('<change>')
-    .description('put back what a change has set, but for values that somebody has changed since')
-    .option('-A, --all-namespaces', 'in all namespaces')
-    .addHelpText('after', examples(['Take a change back', 'drover change undo change-x7k2p']))
-    .action((id: string, flags: Flags, command: Command) => inSession(command, (session) => undo(session, id, flags)));
+  withMaking(
+    new Command('undo')
+      .argument('<change>')
+      .description('put back what a change has set, but for values that somebody has changed since')
+      .option('-A, --all-namespaces', 'in all namespaces')
+      .option('--restart', 'restart VMs that need it for that, each as it is changed; without it, they wait')
+      .addOption(atOnceOption('changed or, with --restart, not ready', '5%')),
+    { deadline: 'how long a VM may take to be as before and, with --restart, to be ready', done: 'as before' },
+  )
+    .addHelpText('after', examples(['Take a change back', 'drover change undo patch-x7k2p']))
+    .action((change: string, flags: UndoFlags, command: Command) =>
+      inSession(command, (session) => undo(session, change, flags)),
+    );
 
 export const listChangesCommand = (): Command =>
   new Command('list')
@@ -25,26 +37,28 @@ export const listChangesCommand = (): Command =>
     .action((flags: Flags, command: Command) => inSession(command, (session) => list(session, flags)));
 
 async function read(session: Session, { allNamespaces = false }: Flags) {
-  const [{ readVms }, { notesOf }] = await Promise.all([
-    import('../../power/running.ts'),
-    import('../../changes/undo.ts'),
-  ]);
+  const { readVms } = await import('../../power/running.ts');
   const namespace = allNamespaces ? undefined : await session.namespace();
   const all = await readVms(await session.kube(), { namespace });
-  return { namespace, vms: all.map(({ vm }) => ({ vm, notes: notesOf(vm) })) };
+  return { namespace, vms: all.map(({ vm }) => ({ vm, notes: changesOf(vm.metadata.annotations) })) };
 }
 
-async function undo(session: Session, id: string, flags: Flags): Promise<void> {
+async function undo(session: Session, change: string, flags: UndoFlags): Promise<void> {
   const { namespace, vms } = await read(session, flags);
-  const own = vms.flatMap(({ vm, notes }) => (notes.some((one) => one.id === id) ? [vm] : []));
+  const own = vms.flatMap(({ vm: { metadata }, notes }) =>
+    notes.some(({ operation }) => operation === change) ? [`${metadata.namespace}/${metadata.name}`] : [],
+  );
   if (own.length === 0)
-    throw new Failure(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} tells of ${plain(id)}`);
-  const { undoChange } = await import('../../changes/undo.ts');
-  const { undone, kept, failed } = await undoChange(await session.kube(), own, id);
-  print(`${plain(id)}: ${undone.length} of ${formatVms(own.length)} as before`);
-  for (const { vm, paths } of kept) note(plain(`${vm} keeps what somebody has changed since: ${paths.join(', ')}`));
-  if (failed.length > 0)
-    throw new AggregateError(failed.map(({ vm, why }) => new Failure(plain(`${vm} failed: ${why}`))));
+    throw new Failure(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} tells of ${plain(change)}`);
+  const what = `${formatVms(own.length)}, ${Math.min(countOf(flags.atOnce, own.length, 1), own.length)} at a time`;
+  const tellDryRun = (): void => {
+    for (const vm of own) print(`${vm} would be as before ${plain(change)}`);
+    print(`${what}${dryRunRemark(flags.dryRun)}`);
+  };
+  if (flags.dryRun === 'client') return tellDryRun();
+  const operation = await changeOperation(session, { vms: own }, { undo: change }, flags);
+  const { makeAndFollow } = await import('../../operations/make.ts');
+  await makeAndFollow(session, { operation, what, tellDryRun }, flags);
 }
 
 async function list(session: Session, flags: Flags): Promise<void> {
@@ -55,6 +69,6 @@ async function list(session: Session, flags: Flags): Promise<void> {
   if (changes.size === 0) return note('no VM tells of a change');
   const rows = [...changes.values()]
     .toSorted((one, other) => other.at.localeCompare(one.at))
-    .map(({ id, vms, at, by, reason = '<none>' }) => [id, vms, ageOf(at), by, reason]);
+    .map(({ operation, vms, at, by, reason = '<none>' }) => [operation, vms, ageOf(at), by, reason]);
   print(table(['CHANGE', 'VMS', 'AGE', 'REQUESTED BY', 'REASON'], rows).join('\n'));
 }

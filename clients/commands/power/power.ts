@@ -4,14 +4,15 @@ import type { AnyOperation } from '../../../api/operations/operation.ts';
 import { ACTION_LABELS, type PowerAction } from '../../../decisions/power/action.ts';
 import { isAboutVmi } from '../../../decisions/power/target.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
-import type { DataFormat } from '../../cli/data.ts';
-import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
+import { dryRunRemark, examples } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
-import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../../cli/values.ts';
+import { atLeastOne } from '../../cli/values.ts';
+import type { MakingFlags } from '../../operations/make.ts';
 import type { ChosenVms } from '../../power/choose.ts';
 import { inSession, type Session } from '../../session/session.ts';
+import { atOnceOption, withMaking } from '../operations/making.ts';
 
-interface PowerOptions {
+interface PowerOptions extends MakingFlags {
   pending?: boolean;
   outdated?: boolean;
   allNamespaces?: boolean;
@@ -20,12 +21,6 @@ interface PowerOptions {
   owner?: string;
   atOnce: IntOrPercent;
   maxUnavailable: IntOrPercent;
-  maxFailures: number;
-  deadline: number;
-  wait: boolean;
-  reason?: string;
-  dryRun: DryRun;
-  output?: DataFormat;
 }
 
 export const startVmsCommand = (): Command =>
@@ -95,11 +90,6 @@ export const migrateVmsCommand = (): Command =>
     ],
   }).option('--outdated', 'only VMs that run in a pod of an earlier KubeVirt, as KubeVirt labels their VMIs');
 
-const atOnceOption = (doing: string, most: IntOrPercent): Option =>
-  new Option('--at-once <n>', `how many of them, or how many percent, may be ${doing} at once; at least 1`)
-    .argParser(atLeastOne)
-    .default(most);
-
 interface PowerCommand {
   description: string;
   limit: Option;
@@ -110,25 +100,15 @@ interface PowerCommand {
 
 function powerCommand(action: PowerAction, { description, limit, deadline, examples: shown }: PowerCommand): Command {
   const { verb, done } = ACTION_LABELS[action];
-  return new Command(verb)
+  const command = new Command(verb)
     .description(description)
     .argument('[names...]')
     .option('-l, --selector <selector>', 'VMs with these labels, such as app=web,tier!=db')
     .option('--pool <name>', 'VMs that this pool owns')
     .option('--owner <kind/name>', 'VMs that this pool or replica set owns, such as vmrs/runners')
     .option('-A, --all-namespaces', 'in all namespaces: one operation, with one limit over all of them')
-    .addOption(limit)
-    .addOption(new Option('--max-failures <n>', 'more than so many failures stop it').argParser(count).default(0))
-    .addOption(new Option('--deadline <duration>', deadline).argParser(someTime).default(600_000, '10m'))
-    .addOption(
-      new Option('--wait [boolean]', `follow it to its end; the exit code says whether all were ${done.toLowerCase()}`)
-        .argParser(yesOrNo)
-        .default(true),
-    )
-    .option('--no-wait', 'come back as soon as it has begun')
-    .option('--reason <words>', 'the reason, shown in status, history and the Web UI')
-    .addOption(dryRunOption())
-    .addOption(new Option('-o, --output <format>', 'print the operation that would be made').choices(['json', 'yaml']))
+    .addOption(limit);
+  return withMaking(command, { deadline, done: done.toLowerCase() })
     .addHelpText('after', examples(...shown))
     .action((names: string[], options: PowerOptions, command: Command) =>
       inSession(command, (session) => begin(session, action, names, options)),
@@ -155,14 +135,8 @@ async function begin(session: Session, action: PowerAction, names: string[], opt
   };
   if (dryRun === 'client') return tellDryRun();
   const operation = await operationOf(session, action, chosen, options);
-  if (options.output !== undefined) return printOperationToMake(operation, options.output);
-  const kube = await session.kube();
-  const { makeOperation } = await import('../../operations/make.ts');
-  const made = await makeOperation(kube, operation, dryRun === 'server');
-  if (dryRun !== 'none') return tellDryRun();
-  const { nameOf } = await import('../../operations/view.ts');
-  print(`operation ${nameOf(made)} begun: ${what}`);
-  if (options.wait) await (await import('../../operations/follow.ts')).followOperation(kube, made);
+  const { makeAndFollow } = await import('../../operations/make.ts');
+  await makeAndFollow(session, { operation, what, tellDryRun }, options);
 }
 
 const limitOf = (action: PowerAction, { maxUnavailable, atOnce }: PowerOptions): IntOrPercent =>
@@ -203,9 +177,4 @@ async function operationOf(
     ...(reason === undefined ? {} : { reason }),
   };
   return operationFor(allNamespaces ? undefined : await session.namespace(), asked);
-}
-
-async function printOperationToMake(operation: AnyOperation, format: DataFormat): Promise<void> {
-  const { printObjects } = await import('../../operations/view.ts');
-  await printObjects([operation], format, { isOne: true });
 }

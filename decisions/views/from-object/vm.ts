@@ -13,6 +13,7 @@ import { controllerOf, type Condition, type KubeObject, type ObjectMeta, type St
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { formerMemberOf } from '../../annotations/former-member.ts';
 import { isMadeAgain, memberOf } from '../../annotations/member-of.ts';
+import { notedChanges } from '../../annotations/noted-change.ts';
 import { powerNoteOf } from '../../annotations/power-note.ts';
 import { isProtected } from '../../annotations/protection.ts';
 import { isToBeSetRight } from '../../annotations/set-right-order.ts';
@@ -88,6 +89,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     transition: recordOf(metadata.annotations),
     transitionMark: internOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
     power: powerNoteOf(metadata.annotations),
+    changes: notedChanges(metadata.annotations),
     hasVmi: status?.created ?? false,
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',

@@ -5,7 +5,7 @@ import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '.
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import { POWER, TABLE, type Forgery } from './table.ts';
+import { PATCH, POWER, TABLE, type Forgery } from './table.ts';
 import { BANK, keyOf, referenceTo, SHOP, targetOf, World, type ActivityName } from './world.ts';
 
 /** A VM or an owner that a caller names, though nothing is to be done to it. */
@@ -47,6 +47,9 @@ async function given(): Promise<Given> {
   };
   const operation = keyOf(world.operation(['db-0']));
   const clusterOperation = keyOf(world.clusterOperation(['empty']));
+  const patch = keyOf(world.operation(['db-0'], { action: 'Patch', patch: PATCH }));
+  const members = [...own.map(({ metadata }) => metadata.name), 'api-1', 'web-4', 'web-5', 'web-7', 'kv-1'];
+  const patchOfMembers = keyOf(world.operation(members, { action: 'Patch', patch: PATCH }, 'patch-of-members'));
   await world.start();
   const vmi = world.server.get(VirtualMachineInstances, own[0]!.metadata).metadata.uid;
   const forgery: Forgery = {
@@ -57,6 +60,8 @@ async function given(): Promise<Given> {
     strangers,
     operation,
     clusterOperation,
+    patch,
+    patchOfMembers,
   };
   return { world, web, forgery };
 }

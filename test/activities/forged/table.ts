@@ -31,10 +31,13 @@ export interface Forgery {
   /** Keys of pools that exist. */
   web: ReturnType<typeof keyOf>;
   api: ReturnType<typeof keyOf>;
-  /** An operation that restarts a VM of the shop that is not there. */
+  /** Operations that restart and change a VM of the shop that is not there. */
   operation: ReturnType<typeof keyOf>;
   /** A cluster-wide one that restarts all VMs of a namespace without any. */
   clusterOperation: ReturnType<typeof keyOf>;
+  patch: ReturnType<typeof keyOf>;
+  /** One that changes all VMs that are of pools. */
+  patchOfMembers: ReturnType<typeof keyOf>;
   /** A VM of pool `web` to which nothing is to be done, and the UID of its VMI. */
   own: Stored;
   vmi: string;
@@ -171,6 +174,8 @@ const deletions = Object.fromEntries(
 
 /** Nobody else answers: what is waited for is late at once. */
 /** One look of a run. */
+/** A change that each VM takes. */
+export const PATCH = { merge: JSON.stringify({ metadata: { labels: { tier: 'gold' } } }) };
 export const POWER = {
   action: 'Restart',
   inProgress: [],
@@ -244,7 +249,7 @@ export const TABLE: Record<ActivityName, Row> = {
   },
   changePower: {
     // Each call is of a run that was started with all VMs that there are.
-    forged: ({ operation, clusterOperation }) =>
+    forged: ({ operation, clusterOperation, patch, patchOfMembers }) =>
       Object.entries<object>({
         'without an operation': { operation: undefined },
         'for one that is not there': { operation: { ...operation, name: 'none' } },
@@ -256,6 +261,16 @@ export const TABLE: Record<ActivityName, Row> = {
         'for another action': { operation, action: 'Stop' },
         'for another action, in the middle of a run': { operation, action: 'Stop', ended: ['shop/none'] },
         'for VMs that the operation does not name': { operation },
+        'for a change that is the restart of another': { operation, action: 'Patch', patch: PATCH },
+        'for a restart by an operation that changes': { operation: patch, action: 'Restart' },
+        'for a change of VMs that the operation does not name': { operation: patch, action: 'Patch' },
+        'for a change of its own': {
+          operation: patch,
+          action: 'Patch',
+          patch: PATCH,
+          change: { wanted: { patch: {} } },
+        },
+        'for a change of VMs that follow templates': { operation: patchOfMembers, action: 'Patch' },
       }).map(([what, how]) => [what, [{ ...POWER, ...how }]]),
     honest: {
       'a VM that its operation names': (world) => {
@@ -267,6 +282,11 @@ export const TABLE: Record<ActivityName, Row> = {
         world.other(SHOP, 'db');
         const operation = world.clusterOperation([SHOP]);
         return () => [{ ...POWER, operation: keyOf(operation) }];
+      },
+      'a VM that its operation changes': (world) => {
+        const { metadata } = world.other(SHOP, 'db');
+        const operation = world.operation([metadata.name], { action: 'Patch', patch: PATCH });
+        return () => [{ ...POWER, action: 'Patch', operation: keyOf(operation) }];
       },
     },
   },

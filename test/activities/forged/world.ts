@@ -15,6 +15,7 @@ import {
   REVISION_LABEL,
 } from '../../../api/names.ts';
 import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts';
+import type { OperationSpec } from '../../../api/operations/operation.ts';
 import type { SetKind } from '../../../api/owner-kinds.ts';
 import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
 import {
@@ -133,12 +134,16 @@ export class World {
     } as unknown as Client;
   }
 
-  /** An operation that restarts VMs of the shop, and is younger than all that there is. */
-  operation(names: string[]): Stored {
+  /** An operation on VMs of the shop, a restart if `spec` does not say otherwise; younger than all that there is. */
+  operation(
+    names: string[],
+    spec: Partial<OperationSpec> = {},
+    name = (spec.action ?? 'Restart').toLowerCase(),
+  ): Stored {
     this.#ahead += 2_000;
     return this.server.create(VirtualMachineOperations, {
-      metadata: { namespace: SHOP, name: 'restart' },
-      spec: { action: 'Restart', vms: { names } },
+      metadata: { namespace: SHOP, name },
+      spec: { action: 'Restart', vms: { names }, ...spec },
     });
   }
 

@@ -42,6 +42,7 @@ const progress = (fields: Partial<PowerProgress> = {}): PowerProgress => ({
   failed: [],
   inProgress: [],
   open: 0,
+  needs: {},
   skipped: [],
   full: [],
   paused: null,

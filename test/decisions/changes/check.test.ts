@@ -39,7 +39,7 @@ test.each([
     'spec.runStrategy starts and stops VMs: make an operation that starts or stops them',
   ],
   [{ spec: { running: false } }, 'spec.running starts and stops VMs: make an operation that starts or stops them'],
-  [{ spec: { a: 'x'.repeat(70_000) } }, 'a change must be at most 65536 bytes long'],
+  [{ spec: { a: 'x'.repeat(70_000) } }, 'a change must be at most 32768 characters long'],
   [{ spec: nested(80) }, 'spec.a.a.a.a... is nested too deep'],
 ])('%j is refused', (patch, why) => {
   expect(whyNoChange(patch)).toBe(why);

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { CHANGES_ANNOTATION } from '../../../api/names.ts';
+import { notedChanges } from '../../../decisions/annotations/noted-change.ts';
 import { editsOf, withEdits, type Edit } from '../../../decisions/changes/edits.ts';
-import { changesOf, withChange, withoutChange } from '../../../decisions/changes/note.ts';
-import { undone } from '../../../decisions/changes/undo.ts';
+import { changesOf, withChange, type ChangeNote } from '../../../decisions/changes/note.ts';
+import { undone, unkept } from '../../../decisions/changes/undo.ts';
+import { wantedOf } from '../../../decisions/changes/wanted.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import type { Json } from '../../../decisions/lib/json.ts';
 import { anyJson } from './any-json.ts';
@@ -19,7 +22,30 @@ describe('a change that is undone', () => {
       fc.property(anyJson(false), anyJson(true), (live, patch) => {
         const { edits, after } = edited(live, patch);
         const stored = JSON.parse(JSON.stringify(edits)) as Edit[];
-        expect(undone(after, stored)).toEqual({ after: live, restored: edits.map(({ path }) => path), kept: [] });
+        expect(unkept(after, stored)).toBeNull();
+        expect(undone(after, stored)).toMatchObject({ after: live, kept: [] });
+      }),
+    );
+  });
+
+  test('is done again by an undo of the undo', () => {
+    fc.assert(
+      fc.property(anyJson(false), anyJson(true), (live, patch) => {
+        const { edits, after } = edited(live, patch);
+        const back = undone(after, JSON.parse(JSON.stringify(edits)) as Edit[]);
+        expect(undone(back.after, JSON.parse(JSON.stringify(back.edits)) as Edit[])).toMatchObject({ after, kept: [] });
+      }),
+    );
+  });
+
+  test('is known if the API server has kept less of it than was written', () => {
+    fc.assert(
+      fc.property(anyJson(false), anyJson(true), fc.nat(), (live, patch, which) => {
+        const { edits, after } = edited(live, patch);
+        fc.pre(edits.length > 0);
+        const { path } = edits[which % edits.length]!;
+        const theirs = { path, is: 'what a policy makes of it' };
+        expect(unkept(withEdits(after, [theirs]), edits)).toEqual(path);
       }),
     );
   });
@@ -43,7 +69,7 @@ describe('a change that is undone', () => {
     const live = { disks: [{ name: 'root', cache: 'none' }, { name: 'data' }] };
     const { edits } = edited(live, { disks: [{ name: 'root', cache: null }] });
     const now = { disks: [{ name: 'data' }] };
-    expect(undone(now, edits)).toEqual({ after: now, restored: [], kept: [edits[0]!.path] });
+    expect(undone(now, edits)).toEqual({ after: now, edits: [], kept: [edits[0]!.path] });
   });
 
   test('is undone where KubeVirt spells the value in another way', () => {
@@ -52,28 +78,30 @@ describe('a change that is undone', () => {
   });
 });
 
-const note = (id: string, size = 1): Parameters<typeof withChange>[1] => ({
+const note = (id: string, size = 1): ChangeNote => ({
   id,
+  operation: `patch-${id}`,
+  need: 'Restart',
   at: '2026-01-01T00:00:00Z',
   by: 'ada',
   edits: [{ path: ['spec', 'disks', { name: 'root' }, 'cache'], was: 'x'.repeat(size) }],
 });
-const idsOf = (text: string | undefined): string[] => changesOf(text).map(({ id }) => id);
+const on = (text: string | null | undefined) => (text == null ? undefined : { [CHANGES_ANNOTATION]: text });
+const idsOf = (text: string | null | undefined): string[] => changesOf(on(text)).map(({ id }) => id);
 
 describe('what a VM tells of its changes', () => {
   test('is the newest first, and few of them', () => {
-    let text: string | undefined;
-    for (let index = 1; index <= 7; index++) text = withChange(text, note(String(index)));
+    let text: string | null = null;
+    for (let index = 1; index <= 7; index++) text = withChange(on(text), note(String(index)));
     expect(idsOf(text)).toEqual(['7', '6', '5', '4', '3']);
-    expect(changesOf(text)[0]).toEqual(note('7'));
-    expect(idsOf(withoutChange(text, '6')!)).toEqual(['7', '5', '4', '3']);
-    expect(withoutChange(withChange(undefined, note('1')), '1')).toBeNull();
+    expect(changesOf(on(text))[0]).toEqual(note('7'));
+    expect(notedChanges(on(text))[0]).toEqual({ id: '7', operation: 'patch-7', need: 'Restart' });
   });
 
-  test('is bounded', () => {
-    const text = withChange(withChange(undefined, note('1', 20_000)), note('2', 20_000));
+  test('is bounded: older ones make room, and one that is too long by itself is none', () => {
+    const text = withChange(on(withChange(undefined, note('1', 20_000))), note('2', 20_000));
     expect(idsOf(text)).toEqual(['2']);
-    expect(changesOf(withChange(text, note('3', 40_000)))).toEqual([{ ...note('3'), edits: null }, note('2', 20_000)]);
+    expect(withChange(on(text), note('3', 40_000))).toBeNull();
   });
 
   test.each([
@@ -88,10 +116,58 @@ describe('what a VM tells of its changes', () => {
     expect(idsOf(JSON.stringify(forged))).toEqual(['1']);
   });
 
-  test.each([undefined, '', '[]', '{"changes":1}', '{"changes":[{"id":"1"},{"id":1,"at":"","by":"","edits":[]}]}'])(
-    'is nothing if it is %j',
-    (text) => {
-      expect(changesOf(text)).toEqual([]);
-    },
-  );
+  test.each([
+    undefined,
+    '',
+    '[]',
+    '{"changes":1}',
+    '{"changes":[{"id":"1"},{"id":1,"operation":"","need":"Live","at":"","by":"","edits":[]}]}',
+    '{"changes":[{"id":"1","operation":"a","need":"All","at":"","by":"","edits":[]}]}',
+  ])('is nothing if it is %j', (text) => {
+    expect(changesOf(on(text))).toEqual([]);
+    expect(notedChanges(on(text))).toEqual([]);
+  });
+});
+
+const aVm = (hostname: string, ...changes: ChangeNote[]) => ({
+  metadata: { annotations: { [CHANGES_ANNOTATION]: JSON.stringify({ changes }) } },
+  spec: { template: { spec: { hostname } } },
+});
+
+describe('what an operation means for a VM', () => {
+  const path = ['spec', 'template', 'spec', 'hostname'];
+  const was = (id: string, before: string, is: string): ChangeNote => ({
+    ...note(id),
+    edits: [{ path, was: before, is }],
+  });
+
+  test('an undo is about the newest change of that name, and nothing to any other VM', () => {
+    const vm = aVm('db', { ...was('2', 'two', 'db'), operation: 'patch-1' }, was('1', 'one', 'db'));
+    expect(wantedOf(vm, { undo: 'patch-1' })).toMatchObject({ is: 'change', edits: [{ path, was: 'db', is: 'two' }] });
+    expect(wantedOf(vm, { undo: 'patch-2' })).toEqual({ is: 'nothing' });
+  });
+
+  test('an undo leaves what somebody has changed since, and says so', () => {
+    const label = { path: ['metadata', 'labels', 'tier'], is: 'gold' };
+    const both = { ...note('1'), edits: [{ path, was: 'one', is: 'db' }, label] };
+    const why = 'somebody has changed it since: ';
+    expect(wantedOf(aVm('theirs', was('1', 'one', 'db')), { undo: 'patch-1' })).toEqual({
+      is: 'left',
+      why: `${why}spec.template.spec.hostname`,
+    });
+    expect(wantedOf(aVm('db', both), { undo: 'patch-1' })).toMatchObject({
+      is: 'change',
+      after: { spec: { template: { spec: { hostname: 'one' } } } },
+      kept: `${why}metadata.labels.tier`,
+    });
+  });
+
+  test('a patch is none of a VM that lacks an item, and nothing to one that has it already', () => {
+    const patch = { spec: { template: { spec: { volumes: [{ name: 'root' }] } } } };
+    expect(wantedOf(aVm('db'), { patch })).toEqual({
+      is: 'left',
+      why: 'there is no spec.template.spec.volumes[name=root]',
+    });
+    expect(wantedOf(aVm('db'), { patch: aVm('db') as object as Json })).toMatchObject({ is: 'nothing' });
+  });
 });

@@ -153,6 +153,29 @@ test.each<[OperationSpec['action'], Shape, string]>([
   expect(chooseVms({ operation: anOperation({ action }), ...input, vms: leaving })).toEqual({});
 });
 
+const CHANGED: VmView['changes'] = [{ id: 'uid-of-nightly', operation: 'nightly', need: 'Nothing' }];
+
+test('a change is about all VMs that match, and its undo about those that tell of it', () => {
+  const shapes: Record<string, Shape> = {
+    runs: {},
+    stopped: { vm: { runStrategy: 'Halted' }, vmi: null },
+    'made-since': { vm: { createdAt: AT + 1_000 } },
+    changed: { vm: { changes: [{ id: 'another', operation: 'patch-1', need: 'Restart' }] } },
+  };
+  expect(choose({ action: 'Patch', patch: { merge: '{}' } }, shapes)).toEqual(['runs', 'stopped', 'changed']);
+  expect(choose({ action: 'Patch', patch: { undo: 'patch-1' } }, shapes)).toEqual(['changed']);
+});
+
+test('what a lost run has changed is still its own, though it has other labels by that', () => {
+  const vms = { selector: { matchLabels: { tier: 'silver' } } };
+  const shapes: Record<string, Shape> = { done: { vm: { changes: CHANGED } }, other: {} };
+  expect(choose({ action: 'Patch', patch: { merge: '{}' }, vms }, shapes)).toEqual(['done']);
+  const one = aVm('db', { owner: null, namespace: 'shop', createdAt: BEFORE });
+  const isMeant = meantVms(anOperation({ action: 'Patch', patch: { merge: '{}' }, vms }), shopWith());
+  expect([isMeant(one, undefined), isMeant({ ...one, changes: CHANGED }, undefined)]).toEqual([false, true]);
+  expect(isMeant({ ...one, changes: CHANGED, namespace: 'bank' }, undefined)).toBe(false);
+});
+
 /** Whether a restart, a start and a stop are about a VM of the shop. */
 const meant = (vms: OperationSpec['vms'], vm: Partial<VmView>, vmi: Partial<VmiView> | null = {}): boolean[] => {
   const one = aVm('db', { owner: null, namespace: 'shop', createdAt: BEFORE, ...vm });

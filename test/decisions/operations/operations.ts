@@ -45,6 +45,7 @@ export const aProgress = (change: Partial<PowerProgress> = {}): PowerProgress =>
   inProgress: [],
   skipped: [],
   full: [],
+  needs: {},
   paused: null,
   aborted: null,
   ...change,

@@ -7,7 +7,7 @@ import {
   noteFailure,
   type PowerFailure,
 } from '../../../decisions/power/size.ts';
-import { inShort } from '../../../decisions/runs/skipped.ts';
+import { inShort, withSkipped, type Skipped } from '../../../decisions/runs/skipped.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { anAct } from '../history/acts.ts';
 
@@ -44,6 +44,8 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     count: 50,
     vms: keys.splice(0, 50),
   }));
+  let left: Skipped[] = [];
+  for (let n = 0; n < 300; n++) left = withSkipped(left, all[n]!, `${n % 30}${long}`);
   const failed: PowerFailure[] = [];
   for (const vm of keys) noteFailure(failed, { vm, why: long, wasDown: false });
   const full = Array.from(
@@ -71,6 +73,8 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     open: names.length,
     skipped: inShort(groups),
     full,
+    needs: { Restart: 10_000, Live: 10_000, Start: 10_000 },
+    left,
     paused: said,
     aborted: said,
     ...rest,

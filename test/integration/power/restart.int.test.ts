@@ -304,6 +304,8 @@ testOneOf({
       open: 1,
       skipped: [],
       full: [],
+      needs: {},
+      left: [],
       paused: null,
       aborted: null,
     };

@@ -5,6 +5,8 @@ import {
 } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { changesOf } from '../../../decisions/changes/note.ts';
+import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import { listedChangeOf } from '../../../decisions/membership/change.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
@@ -38,6 +40,9 @@ const isUnmarked = (activity: string | null, vm: Stored): boolean =>
 const isOutOfScope = (activity: string | null, vm: Stored): boolean =>
   !OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined && !isUnmarked(activity, vm);
 
+/** What people may change of a VM. */
+const textOf = ({ metadata: { labels }, spec }: Stored & { spec?: unknown }): string => canonical([labels, spec]);
+
 /** A ready VMI that a run has deleted, until its VM is back. */
 interface Down {
   run: string;
@@ -60,6 +65,7 @@ export class RunGuarantees extends Check {
     if (resource === VirtualMachineInstances && this.#down.size > 0) this.#forgetThoseBack();
     if (before === undefined || !isByWorker(call)) return;
     if (resource === VirtualMachines) this.#checkScope(before);
+    if (resource === VirtualMachines && after !== undefined) this.#checkChange(before, after);
     if (resource === VirtualMachines && after !== undefined && powerOf(before) !== powerOf(after))
       this.#checkOnce(after);
     if (resource !== VirtualMachineInstances || !isDeletion(before, after)) return;
@@ -103,6 +109,19 @@ export class RunGuarantees extends Check {
     if (activityNow() !== OF_POWER) return;
     const act = `${runNow()} ${uid}`;
     if (this.#acts.has(act)) this.broken('G10', `${runNow()} has acted on ${name} twice`);
+    this.#acts.add(act);
+  }
+
+  /** Checks that a run changes only VMs without a template, each once, and tells on it what it has changed. */
+  #checkChange(before: Stored, after: Stored): void {
+    if (activityNow() !== OF_POWER || textOf(before) === textOf(after)) return;
+    const { name, uid } = after.metadata;
+    const [was, is] = [before, after].map(({ metadata }) => changesOf(metadata.annotations)[0]?.id);
+    if (powerOf(before) !== powerOf(after)) return;
+    if (is === undefined || is === was) this.broken('G38', `${runNow()} changes ${name}, and does not tell`);
+    if (controllerOf(before) !== undefined) this.broken('G38', `${runNow()} changes ${name}, whose template says it`);
+    const act = `${runNow()} changes ${uid}`;
+    if (this.#acts.has(act)) this.broken('G38', `${runNow()} has changed ${name} twice`);
     this.#acts.add(act);
   }
 

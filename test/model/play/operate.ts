@@ -1,3 +1,4 @@
+import type { OperationSpec } from '../../../api/operations/operation.ts';
 import { VirtualMachineOperations } from '../../../api/resources.ts';
 import { operationRunIdOf } from '../../../workflows/lib/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
@@ -8,12 +9,17 @@ import type { World } from '../world/world.ts';
  * Makes an operation, as `drover vm start|stop|restart` does, and starts its run with these VMs. In the model, the
  * workflow of the operation does not run: signals steer the run. Returns the id of the run's workflow.
  */
-export function operate(world: World, input: Omit<PowerVmsInput, 'operation'>): string {
+export function operate(
+  world: World,
+  input: Omit<PowerVmsInput, 'operation'>,
+  spec: Pick<OperationSpec, 'patch'> = {},
+): string {
   const { action, chosen, atOnce, maxFailures, deadlineMs } = input;
   const { metadata } = world.server.create(VirtualMachineOperations, {
     metadata: { namespace: NAMESPACE, generateName: 'op-' } as unknown as { name: string },
     spec: {
       action,
+      ...spec,
       vms: { names: Object.keys(chosen[NAMESPACE] ?? {}) },
       atOnce,
       maxFailures,

@@ -46,8 +46,10 @@ export function begin(
   { world, log }: Stage,
   action: PowerVmsInput['action'],
   how: Partial<Omit<PowerVmsInput, 'action' | 'chosen' | 'operation'>> = {},
+  spec: Parameters<typeof operate>[2] = {},
 ): string {
-  log.person(`drover vm ${action.toLowerCase()} ${JSON.stringify(how)}`);
+  const command = action === 'Patch' ? 'change apply' : `vm ${action.toLowerCase()}`;
+  log.person(`drover ${command} ${JSON.stringify({ ...spec, ...how })}`);
   const chosen = world.vms.map((vm) => {
     return [nameOf(vm), targetIn(world, action, vm)] as const;
   });
@@ -61,7 +63,7 @@ export function begin(
     reason: null,
     ...how,
   };
-  return operate(world, input);
+  return operate(world, input, spec);
 }
 
 export async function ended({ world, log }: Stage, id: string): Promise<void> {

@@ -95,6 +95,7 @@ test('words of people and servers are shown as they were written', () => {
     chosen: 3,
     atOnce: 1,
     maxFailures: 0,
+    needs: {},
     requestedBy: 'ada_b',
     reason: '# new\n*kernel*',
     done: ['shop/a'],

@@ -1,0 +1,140 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { CHANGES_ANNOTATION } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { VmTemplate } from '../../api/pool/pool.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { formatPath, type Edit } from '../../decisions/changes/edits.ts';
+import { changeNeed } from '../../decisions/changes/need.ts';
+import { withChange, type ChangeNote } from '../../decisions/changes/note.ts';
+import { unkept } from '../../decisions/changes/undo.ts';
+import { wantedOf, type Wanted } from '../../decisions/changes/wanted.ts';
+import { heldBack } from '../../decisions/disruption/need.ts';
+import { liveVmi } from '../../decisions/health/availability.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
+import { field } from '../../decisions/lib/json.ts';
+import { mergePatch, type WrittenVm } from '../../decisions/merge/vm.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ActRefused } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { NoPlace } from '../disruption-budget/in-place.ts';
+
+/** What an operation with `action: Patch` does to VMs, by its object. */
+export interface Change {
+  wanted: Wanted;
+  /** Whether VMs whose change needs a restart are restarted for it. */
+  restarts: boolean;
+  note: Pick<ChangeNote, 'id' | 'operation' | 'by' | 'reason'>;
+}
+
+/** A VM as the API server has it. */
+export interface ChangeableVm {
+  stored: Stored<VirtualMachine>;
+  vm: VmView;
+  vmi: VmiView | undefined;
+}
+
+/**
+ * What was done to a VM. `changed`: it is as wanted, `vm` is how it is now. `nothing`: it was so before. `left`: it is
+ * left as it is.
+ */
+export type Changed = { is: 'changed'; vm: VmView } | { is: 'nothing' } | { is: 'left'; why: string };
+
+/** How many shapes are remembered of which the API server has taken a dry run. */
+const SHAPES = 1_000;
+const PATH_OF_NOTE = ['metadata', 'annotations'];
+const TOO_LONG = 'what it has there is too long to be noted, so that nobody could undo it';
+
+/**
+ * Changes VMs, each in the version that it was read in, and notes on it in the same write what was there before. Before
+ * the first VM of each shape of change, a dry run shows what KubeVirt and all policies make of it.
+ */
+export class VmChanger {
+  readonly #client: KubeClient;
+  readonly #cache: Pick<ClusterCache, 'vmView' | 'rolloutStrategy' | 'kubevirtPlugs'>;
+  readonly #change: Change;
+  readonly #tried = new Set<string>();
+
+  constructor(
+    client: KubeClient,
+    cache: Pick<ClusterCache, 'vmView' | 'rolloutStrategy' | 'kubevirtPlugs'>,
+    change: Change,
+  ) {
+    this.#client = client;
+    this.#cache = cache;
+    this.#change = change;
+  }
+
+  /** Throws what the API server refuses. */
+  async change({ stored, vm, vmi }: ChangeableVm): Promise<Changed | NoPlace> {
+    const found = wantedOf(stored, this.#change.wanted);
+    if (found.is !== 'change') return found;
+    const { after, edits, kept } = found;
+    const live = liveVmi(vmi);
+    const need = this.#needOf(stored, after, { vm, live });
+    const restarts = need === 'Restart' && this.#change.restarts ? live : undefined;
+    const held = restarts === undefined ? null : heldBack(vm, restarts);
+    if (held !== null) return held.need === 'excluded' ? { is: 'left', why: held.why } : new NoPlace(held.why);
+    const text = withChange(stored.metadata.annotations, {
+      ...this.#change.note,
+      at: new Date().toISOString(),
+      need,
+      ...(restarts !== undefined && { vmi: restarts.uid }),
+      ...(kept !== undefined && { kept }),
+      edits,
+    });
+    if (text === null) return { is: 'left', why: TOO_LONG };
+    const patch = patchOf(stored, after, text);
+    const shape = canonical(edits);
+    if (!this.#tried.has(shape)) {
+      await this.#write(vm, { patch, edits, dryRun: true });
+      if (this.#tried.size < SHAPES) this.#tried.add(shape);
+    }
+    return { is: 'changed', vm: this.#cache.vmView(await this.#write(vm, { patch, edits })) };
+  }
+
+  #needOf(before: object, after: object, { vm, live }: { vm: VmView; live: VmiView | undefined }) {
+    return changeNeed({
+      before: before as VmTemplate,
+      after: after as VmTemplate,
+      vmi: live,
+      waitsForRestart: vm.restartRequired !== null,
+      strategy: this.#cache.rolloutStrategy(),
+      plugs: this.#cache.kubevirtPlugs(),
+    });
+  }
+
+  async #write({ namespace, name }: VmView, { patch, edits, dryRun = false }: Write): Promise<Stored<VirtualMachine>> {
+    const signal = cancellationSignal();
+    const written = await this.#client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'merge', patch, {
+      dryRun,
+      signal,
+    });
+    const note = [...PATH_OF_NOTE, CHANGES_ANNOTATION];
+    const isNoted = field(written, ...note) === field(patch, ...note);
+    const lost = unkept(written, edits) ?? (isNoted ? null : note);
+    // Without the values: they may be a user's data, and what fails is told in Temporal.
+    if (lost !== null)
+      throw new ActRefused('Invalid', `${formatPath(lost)} is not kept as it is written: something changes it`);
+    return written;
+  }
+}
+
+interface Write {
+  patch: ReturnType<typeof patchOf>;
+  edits: readonly Edit[];
+  dryRun?: boolean;
+}
+
+/** The merge patch that changes the VM in the version that it was read in, with this CHANGES_ANNOTATION. */
+function patchOf(live: Stored<VirtualMachine>, after: WrittenVm, note: string) {
+  const { uid, resourceVersion } = live.metadata;
+  const { metadata, ...change } = mergePatch(live, after) ?? {};
+  const annotations: Record<string, unknown> = {
+    ...(metadata?.['annotations'] as object | undefined),
+    [CHANGES_ANNOTATION]: note,
+  };
+  return { ...change, metadata: { ...metadata, uid, resourceVersion, annotations } };
+}

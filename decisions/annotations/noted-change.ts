@@ -1,0 +1,45 @@
+import { CHANGES_ANNOTATION } from '../../api/names.ts';
+import { isObject, parsedObject } from '../lib/json.ts';
+
+/**
+ * What it takes until a change of a VM has its whole effect. `Nothing`: it has it at once. `Live`: KubeVirt brings it
+ * to the VMI that runs. `Start`: the next VMI of the VM has it, and nobody says that this one waits for a restart.
+ */
+export type ChangeNeed = 'Nothing' | 'Live' | 'Start' | 'Restart';
+
+const NEEDS: readonly unknown[] = ['Nothing', 'Live', 'Start', 'Restart'] satisfies ChangeNeed[];
+
+/** Who has changed a VM, and what that needs. */
+export interface NotedChange {
+  /** UID of the operation: whoever goes on with it knows that this VM is done, though somebody may have undone it. */
+  id: string;
+  /** Name of the operation. */
+  operation: string;
+  need: ChangeNeed;
+  /** UID of the VMI that the operation is to restart for it; absent if it is to restart none. */
+  vmi?: string;
+  /** Of an undo: values that somebody had changed since, in words; absent if there were none. */
+  kept?: string;
+}
+
+/** Reads of CHANGES_ANNOTATION what is kept of each VM, the newest first. */
+export function notedChanges(annotations: Readonly<Record<string, string>> | undefined): readonly NotedChange[] {
+  const notes = parsedObject(annotations?.[CHANGES_ANNOTATION])?.['changes'];
+  return Array.isArray(notes) ? notes.filter(isNoted).map(notedOf) : NONE;
+}
+
+const NONE: readonly NotedChange[] = [];
+
+export const isNoted = (note: unknown): note is NotedChange =>
+  isObject(note) &&
+  [note['id'], note['operation']].every((text) => typeof text === 'string') &&
+  [note['vmi'], note['kept']].every((text) => text === undefined || typeof text === 'string') &&
+  NEEDS.includes(note['need']);
+
+const notedOf = ({ id, operation, need, vmi, kept }: NotedChange): NotedChange => ({
+  id,
+  operation,
+  need,
+  ...(vmi !== undefined && { vmi }),
+  ...(kept !== undefined && { kept }),
+});

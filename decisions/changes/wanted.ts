@@ -1,0 +1,38 @@
+import type { Json } from '../lib/json.ts';
+import { editsOf, formatPath, withEdits, type Edit } from './edits.ts';
+import { changesOf } from './note.ts';
+import { undone } from './undo.ts';
+
+/** What is to be done to VMs: a merge patch, or an undo of what the operation of this name has changed. */
+export type Wanted = { patch: Json } | { undo: string };
+
+/** What that means for one VM. `is`: `nothing` if it has it already, `left` if it can't be done, with the reason. */
+export type WantedOfVm<Vm> =
+  | { is: 'nothing' }
+  | { is: 'left'; why: string }
+  /** `kept`: values that somebody has changed since, and that stay; absent if there are none. */
+  | { is: 'change'; after: Vm; edits: Edit[]; kept?: string };
+
+interface Annotated {
+  metadata: { annotations?: Record<string, string> };
+}
+
+/** Returns what this VM becomes, as it is now. */
+export function wantedOf<Vm extends Annotated>(live: Vm, wanted: Wanted): WantedOfVm<Vm> {
+  if ('undo' in wanted) return undoOf(live, wanted.undo);
+  const found = editsOf(live, wanted.patch);
+  if ('lacks' in found) return { is: 'left', why: whyLacking(found.lacks) };
+  const { edits } = found;
+  return edits.length === 0 ? { is: 'nothing' } : { is: 'change', after: withEdits(live, edits), edits };
+}
+
+export const whyLacking = (item: string): string => `there is no ${item}`;
+
+function undoOf<Vm extends Annotated>(live: Vm, operation: string): WantedOfVm<Vm> {
+  const note = changesOf(live.metadata.annotations).find((one) => one.operation === operation);
+  if (note === undefined) return { is: 'nothing' };
+  const { after, edits, kept } = undone(live, note.edits);
+  const paths = kept.map(formatPath).join(', ');
+  if (edits.length === 0) return { is: 'left', why: `somebody has changed it since: ${paths}` };
+  return { is: 'change', after, edits, ...(paths === '' ? {} : { kept: `somebody has changed it since: ${paths}` }) };
+}

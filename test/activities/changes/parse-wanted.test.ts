@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { parseWanted } from '../../../activities/changes/parse-wanted.ts';
+
+test('a patch is YAML or JSON, and keeps each null', () => {
+  const patch = { metadata: { labels: { tier: null } } };
+  expect(parseWanted({ merge: 'metadata:\n  labels: { tier: null }\n' })).toEqual({ patch });
+  expect(parseWanted({ merge: JSON.stringify(patch) })).toEqual({ patch });
+  expect(parseWanted({ undo: 'patch-1' })).toEqual({ undo: 'patch-1' });
+});
+
+test.each([
+  ['', 'a change must be an object'],
+  ['spec: [', 'spec.patch.merge is no YAML'],
+  ['spec: {}\nspec: {}', 'spec.patch.merge is no YAML'],
+  ['&all\nspec: { of: *all }', 'spec.patch.merge is no YAML'],
+  ['['.repeat(30_000), 'spec.patch.merge is no YAML'],
+  [`spec: ${'{ a: '.repeat(200)}1${' }'.repeat(200)}`, 'nested too deep'],
+  ['spec: { running: true }', 'spec.running starts and stops VMs'],
+  ['metadata: { finalizers: [] }', "metadata.finalizers can't be changed"],
+  ['metadata: { labels: { drover.dev/pool: web } }', "is drover's own"],
+])('%s is none: %s', (merge, why) => {
+  expect(() => parseWanted({ merge })).toThrow(RangeError);
+  expect(() => parseWanted({ merge })).toThrow(`no VM was touched: `);
+  expect(() => parseWanted({ merge })).toThrow(why);
+});

@@ -1,0 +1,161 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { expect, test } from 'vitest';
+import { VmChanger, type Change, type Changed } from '../../../activities/changes/vm-changer.ts';
+import { CHANGES_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
+import { changesOf } from '../../../decisions/changes/note.ts';
+import type { Json } from '../../../decisions/lib/json.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
+import { PLUGS_ALL } from '../../../decisions/vm-update/disruption.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { aVmi } from '../../decisions/fixtures/fleets.ts';
+import { ApiServer, mergePatch } from '../../model/world/api-server.ts';
+
+const PATCH = { metadata: { labels: { tier: 'gold' } }, spec: { template: { spec: { hostname: 'db' } } } };
+const CHANGE: Change = {
+  wanted: { patch: PATCH },
+  restarts: false,
+  note: { id: 'uid-of-op', operation: 'patch-1', by: 'ada' },
+};
+
+/** An API server with VMs, and what a policy makes of each write of one. */
+class Shop {
+  readonly server = new ApiServer(() => 0);
+  /** Each write that was asked for. */
+  readonly asked: { name: string; isDryRun: boolean }[] = [];
+  policy: (vm: Stored) => Stored = (vm) => vm;
+
+  vm(name: string, spec: Json = {}, metadata: object = {}): Stored<VirtualMachine> {
+    return this.server.create(VirtualMachines, {
+      metadata: { namespace: 'shop', name, ...metadata },
+      spec: { runStrategy: 'Always', template: { spec: { domain: {}, ...spec } } },
+    });
+  }
+
+  get client(): KubeClient {
+    const patch = async (
+      _kind: unknown,
+      at: { namespace: string; name: string },
+      _type: string,
+      body: { metadata: { resourceVersion: string } },
+      { dryRun = false }: { dryRun?: boolean },
+    ) => {
+      this.asked.push({ name: at.name, isDryRun: dryRun });
+      const before = this.server.get(VirtualMachines, at);
+      if (body.metadata.resourceVersion !== before.metadata.resourceVersion)
+        throw new KubeError(409, 'Conflict', 'it has changed');
+      const after = this.policy(mergePatch(before, body) as Stored);
+      return Promise.resolve(dryRun ? after : this.server.write(VirtualMachines, at, () => after));
+    };
+    return { patch } as unknown as KubeClient;
+  }
+
+  changer(change: Partial<Change> = {}): (vm: Stored<VirtualMachine>) => Promise<unknown> {
+    const cache = {
+      vmView,
+      rolloutStrategy: () => 'LiveUpdate' as const,
+      kubevirtPlugs: () => PLUGS_ALL,
+    };
+    const changer = new VmChanger(this.client, cache, { ...CHANGE, ...change });
+    return (stored) => {
+      const vm = vmView(stored);
+      return new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') }).run(() =>
+        changer.change({ stored, vm, vmi: aVmi(vm) }),
+      );
+    };
+  }
+
+  read(name: string): Stored<VirtualMachine> {
+    return this.server.get(VirtualMachines, { namespace: 'shop', name });
+  }
+
+  notes(name: string) {
+    return changesOf(this.read(name).metadata.annotations);
+  }
+}
+
+test('a VM is changed and tells what was there before in one write; a dry run comes before the first of each shape', async () => {
+  const shop = new Shop();
+  const change = shop.changer();
+  for (const vm of [shop.vm('a'), shop.vm('b'), shop.vm('c', { hostname: 'old' })])
+    expect(await change(vm)).toMatchObject({ is: 'changed' });
+  expect(shop.asked.map(({ name, isDryRun }) => `${name}${isDryRun ? '?' : ''}`)).toEqual(['a?', 'a', 'b', 'c?', 'c']);
+  expect(shop.read('c').spec!.template!.spec).toMatchObject({ hostname: 'db' });
+  expect(shop.notes('c')).toEqual([
+    {
+      ...CHANGE.note,
+      need: 'Restart',
+      at: expect.any(String) as string,
+      edits: [
+        { path: ['metadata', 'labels', 'tier'], is: 'gold', had: 1 },
+        { path: ['spec', 'template', 'spec', 'hostname'], was: 'old', is: 'db' },
+      ],
+    },
+  ]);
+  expect(await change(shop.read('c'))).toEqual({ is: 'nothing' });
+});
+
+test('an undo puts back what the change has set, and can be undone itself', async () => {
+  const shop = new Shop();
+  const before = shop.vm('a', { hostname: 'old' });
+  await shop.changer()(before);
+  const undo = (name: string, of: string) =>
+    shop.changer({ wanted: { undo: of }, note: { ...CHANGE.note, id: name, operation: name } })(shop.read('a'));
+  expect(await undo('undo-1', 'patch-1')).toMatchObject({ is: 'changed' });
+  expect(shop.read('a').spec).toEqual(before.spec);
+  expect(await undo('undo-2', 'undo-1')).toMatchObject({ is: 'changed' });
+  expect(shop.read('a').spec!.template!.spec).toMatchObject({ hostname: 'db' });
+  expect(shop.notes('a').map(({ operation }) => operation)).toEqual(['undo-2', 'undo-1', 'patch-1']);
+});
+
+test.each<[string, (vm: Stored) => Stored, string]>([
+  [
+    'a value',
+    ({ metadata, ...vm }) => ({ ...vm, metadata: { ...metadata, labels: { tier: 'none' } } }),
+    'metadata.labels.tier is not kept as it is written: something changes it',
+  ],
+  [
+    'what it tells of the change',
+    ({ metadata: { annotations: _none, ...metadata }, ...vm }) => ({ ...vm, metadata }),
+    `metadata.annotations[${CHANGES_ANNOTATION}] is not kept as it is written: something changes it`,
+  ],
+])('nothing is written if the API server would not keep %s', async (_what, policy, why) => {
+  const shop = new Shop();
+  const vm = shop.vm('a');
+  shop.policy = policy;
+  await expect(shop.changer()(vm)).rejects.toThrow(why);
+  expect(shop.read('a')).toEqual(vm);
+  expect(shop.asked).toEqual([{ name: 'a', isDryRun: true }]);
+});
+
+test('a VM is changed only in the version that it was read in', async () => {
+  const shop = new Shop();
+  const vm = shop.vm('a');
+  shop.server.write(VirtualMachines, vm.metadata, (before) => ({ ...before, spec: { template: { spec: {} } } }));
+  await expect(shop.changer()(vm)).rejects.toMatchObject({ status: 409 });
+  expect(shop.notes('a')).toEqual([]);
+});
+
+test('a VM whose former values are too long to be noted is left', async () => {
+  const shop = new Shop();
+  const left = await shop.changer()(shop.vm('a', { hostname: 'x'.repeat(40_000) }));
+  expect(left).toMatchObject({ is: 'left', why: expect.stringContaining('too long to be noted') as string });
+  expect(shop.asked).toEqual([]);
+});
+
+test('a change that restarts VMs leaves those that nobody may disrupt, unless it needs no restart', async () => {
+  const shop = new Shop();
+  const optedOut = { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } };
+  const vm = shop.vm('a', {}, optedOut);
+  expect(await shop.changer({ restarts: true })(vm)).toMatchObject({ is: 'left' });
+  expect(shop.asked).toEqual([]);
+  const label = { patch: { metadata: { labels: { tier: 'gold' } } } };
+  expect(await shop.changer({ restarts: true, wanted: label })(vm)).toMatchObject({ is: 'changed' });
+  expect(shop.notes('a')[0]).not.toHaveProperty('vmi');
+  const other = shop.vm('b');
+  const done = (await shop.changer({ restarts: true })(other)) as Extract<Changed, { is: 'changed' }>;
+  expect(done.vm.changes[0]).toMatchObject({ need: 'Restart', vmi: aVmi(done.vm).uid });
+});

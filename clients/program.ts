@@ -7,11 +7,15 @@ import { applyCommand } from './commands/apply.ts';
 import { changeCommand } from './commands/changes/change.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { describeCommand } from './commands/describe.ts';
-import { devCommand } from './commands/dev.ts';
 import { diffCommand } from './commands/diff.ts';
 import { disksCommand } from './commands/disks/disks.ts';
 import { drainCommand } from './commands/drain/drain.ts';
 import { driftCommand } from './commands/drift.ts';
+import { completeCommand, completionCommand } from './commands/drover/completion.ts';
+import { devCommand } from './commands/drover/dev.ts';
+import { setupCommand } from './commands/drover/setup.ts';
+import { versionCommand } from './commands/drover/version.ts';
+import { workerCommand } from './commands/drover/worker.ts';
 import { getCommand } from './commands/get.ts';
 import { healCommand } from './commands/healing/heal.ts';
 import { historyCommand } from './commands/history.ts';
@@ -25,13 +29,24 @@ import { vmCommand } from './commands/power/vm.ts';
 import { protectCommand, unprotectCommand } from './commands/protect.ts';
 import { rolloutCommand } from './commands/rollout/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
-import { setupCommand } from './commands/setup.ts';
 import { statusCommand } from './commands/status.ts';
-import { workerCommand } from './commands/worker.ts';
 
-/** The `drover` command with all of its subcommands. */
-export function droverProgram(): Command {
-  const program = addGlobalOptions(withPlainErrors(new Command('drover')))
+/** The `drover` command with all of its subcommands. `name`: what people type to call it. */
+export function droverProgram(name = 'drover'): Command {
+  const program = withoutCompletion(name);
+  program.addCommand(inherit(completionCommand(), program));
+  program.addCommand(
+    inherit(
+      completeCommand(() => withoutCompletion(name)),
+      program,
+    ),
+    { hidden: true },
+  );
+  return program;
+}
+
+function withoutCompletion(name: string): Command {
+  const program = addGlobalOptions(withPlainErrors(new Command(name)))
     .description('Herds KubeVirt virtual machines: pools and replica sets of them, kept by Temporal workflows.')
     .version(packageJson.version, '--version', "print drover's version")
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false, optionTerm })
@@ -75,7 +90,8 @@ export function droverProgram(): Command {
   ])
     program.addCommand(inherit(command, program));
   program.commandsGroup('drover itself:');
-  for (const command of [setupCommand(), workerCommand(), devCommand()]) program.addCommand(inherit(command, program));
+  for (const command of [setupCommand(), workerCommand(), devCommand(), versionCommand()])
+    program.addCommand(inherit(command, program));
   return program;
 }
 

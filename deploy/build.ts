@@ -1,7 +1,7 @@
 import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { build } from 'rolldown';
+import { build, type OutputChunk } from 'rolldown';
 import { workflowsPath } from '../workers/workflows-path.ts';
 
 const project = resolve(import.meta.dirname, '..');
@@ -23,25 +23,36 @@ const OF_THE_IMAGE = { drover: 'clients/drover.ts', healthcheck: 'workers/health
  * `@kubernetes/client-node` alone brings a class for every Kubernetes kind, of which drover needs none.
  */
 export async function buildPrograms(folder: string, programs: Record<string, string> = OF_THE_IMAGE): Promise<void> {
-  await build({
-    cwd: project,
-    input: programs,
-    platform: 'node',
-    external: NOT_BUNDLED,
-    treeshake: {
-      // When loaded, client-node's models only set their own fields.
-      moduleSideEffects: (id) => !id.includes('@kubernetes/client-node'),
-      propertyWriteSideEffects: false,
-    },
-    logLevel: 'warn',
-    output: { dir: folder, format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: 'chunks/[name]-[hash].mjs' },
-  });
+  await bundle(folder, programs, NOT_BUNDLED);
   const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
   writeFileSync(join(folder, 'workflows.js'), code);
   const packages = join(folder, 'node_modules');
   if (relative(project, folder).startsWith('..') && !existsSync(packages)) {
     symlinkSync(join(project, 'node_modules'), packages);
   }
+}
+
+/** Bundles programs and all that they import except `external` into `folder`, and returns what was written. */
+export async function bundle(
+  folder: string,
+  programs: Record<string, string>,
+  external: RegExp[],
+  target?: string,
+): Promise<OutputChunk[]> {
+  const { output } = await build({
+    cwd: project,
+    input: programs,
+    platform: 'node',
+    external,
+    treeshake: {
+      // When loaded, client-node's models only set their own fields.
+      moduleSideEffects: (id) => !id.includes('@kubernetes/client-node'),
+    },
+    ...(target === undefined ? {} : { transform: { target } }),
+    logLevel: 'warn',
+    output: { dir: folder, format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: 'chunks/[name]-[hash].mjs' },
+  });
+  return output.filter((part) => part.type === 'chunk');
 }
 
 if (import.meta.main) {

@@ -7,6 +7,7 @@ import { VirtualMachinePools } from '../api/resources.ts';
 import type { VmiView } from '../decisions/views/vmi.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
+import packageJson from '../package.json' with { type: 'json' };
 import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/lib/messages.ts';
 import { createActivities } from './activities.ts';
 import type { WorkerConfig } from './config.ts';
@@ -151,7 +152,16 @@ function createWorkers(
   workflowBundle: NonNullable<WorkerOptions['workflowBundle']>,
   activities: ReturnType<typeof createActivities>,
 ): Promise<Worker>[] {
-  const common = { ...temporal, shutdownGraceTime: GRACE, maxHeartbeatThrottleInterval: '3s' } as const;
+  const common = {
+    ...temporal,
+    shutdownGraceTime: GRACE,
+    maxHeartbeatThrottleInterval: '3s',
+    // Tells `drover version` and the Web UI which release polls, and changes nothing about who gets which task.
+    workerDeploymentOptions: {
+      useWorkerVersioning: false,
+      version: { deploymentName: 'drover', buildId: packageJson.version },
+    },
+  } as const;
   const queue = taskQueueOf(cluster);
   const create = (options: WorkerOptions): Promise<Worker> =>
     connection.serve((current) => Worker.create({ ...options, connection: current }));

@@ -332,7 +332,9 @@ describe('an older Node', () => {
     writeFileSync(join(root, 'package.json'), '{"type":"module"}');
     const { code, stderr } = await outcomeOf(runOld(join(root, 'clients/bin.js'), ['--version']));
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^error: drover needs Node 22\.19 or newer and this is v[\d.]+: run `npm ci` in .*\n$/);
+    expect(stderr).toMatch(
+      /^error: drover needs Node 22\.19 or newer and this is v[\d.]+: start drover with a newer Node; in a clone, `npm ci` brings one\n$/,
+    );
   });
 
   test('is found through a link, too, as npx makes it', async () => {

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
-import { print } from '../cli/output.ts';
-import type { DryRun } from '../cli/values.ts';
-import { inSession } from '../session/session.ts';
+import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
+import { print } from '../../cli/output.ts';
+import type { DryRun } from '../../cli/values.ts';
+import { inSession } from '../../session/session.ts';
 
 export const setupCommand = (): Command =>
   new Command('setup')
@@ -20,7 +20,7 @@ export const setupCommand = (): Command =>
         const [kube, temporal, { setup }] = await Promise.all([
           session.kube(),
           session.temporal(),
-          import('../setup/setup.ts'),
+          import('../../setup/setup.ts'),
         ]);
         await setup({
           kube,

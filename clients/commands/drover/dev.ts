@@ -1,12 +1,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { hasSources } from '../../dev/paths.ts';
-import { Failure, UsageError } from '../cli/failure.ts';
-import type { Globals } from '../cli/globals.ts';
-import { examples, formatOption } from '../cli/options.ts';
-import type { DevOptions } from '../dev/options.ts';
+import { hasSources } from '../../../dev/paths.ts';
+import { Failure, UsageError } from '../../cli/failure.ts';
+import type { Globals } from '../../cli/globals.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import type { DevOptions } from '../../dev/options.ts';
 
 const NO_SOURCES =
-  "drover dev makes its servers from drover's sources, which an image does not have: run it in a clone of the repository";
+  "drover dev makes its servers from drover's sources, which only a clone has: run it in a clone of the repository";
 
 /** `drover dev`, with its commands `stop` and `status`. */
 export const devCommand = (): Command =>
@@ -48,10 +48,10 @@ Progress is written to stderr; stdout gets the lines that point a shell at the s
       if (!hasSources()) throw new Failure(NO_SOURCES);
       const globals = ownServersOnly(command.optsWithGlobals<Globals>());
       if (options.detach === true) {
-        const { detach } = await import('../dev/detach.ts');
+        const { detach } = await import('../../dev/detach.ts');
         await detach(options, globals);
       } else {
-        const { run } = await import('../dev/run.ts');
+        const { run } = await import('../../dev/run.ts');
         await run(options, globals);
       }
     })
@@ -69,7 +69,7 @@ const stopCommand = (): Command =>
       ),
     )
     .action(async (_options: object, command: Command) => {
-      const { stop } = await import('../dev/stop.ts');
+      const { stop } = await import('../../dev/stop.ts');
       await stop(command.optsWithGlobals<Globals>());
     });
 
@@ -85,7 +85,7 @@ const statusCommand = (): Command =>
       ),
     )
     .action(async (options: { output?: 'json' | 'yaml' }, command: Command) => {
-      const { status } = await import('../dev/status.ts');
+      const { status } = await import('../../dev/status.ts');
       await status(options, command.optsWithGlobals<Globals>());
     });
 

@@ -1,0 +1,49 @@
+import type { Command, Option } from 'commander';
+import type { Globals } from '../cli/globals.ts';
+
+/** A command line that is not finished. */
+export interface CommandLine {
+  command: Command;
+  /** Arguments before the last word. */
+  operands: string[];
+  /** The flag whose value the last word is. */
+  flag: Option | undefined;
+  /** What is typed of the last word. */
+  last: string;
+  /** Global flags. */
+  globals: Globals;
+}
+
+/** Reads the words after `drover`, the last of which is being typed. Skips what no command takes. */
+export function commandLine(program: Command, words: readonly string[]): CommandLine {
+  let command = program;
+  let flag: Option | undefined;
+  const operands: string[] = [];
+  const globals: Record<string, string> = {};
+  for (const word of words.slice(0, -1)) {
+    if (flag !== undefined) {
+      globals[flag.attributeName()] = word;
+      flag = undefined;
+    } else if (word.startsWith('-')) {
+      const [name = '', value] = word.split('=', 2);
+      const option = optionOf(command, name);
+      if (option !== undefined && value !== undefined) globals[option.attributeName()] = value;
+      else if (option?.required === true) flag = option;
+    } else {
+      const child = operands.length === 0 ? command.commands.find((one) => one.name() === word) : undefined;
+      if (child === undefined) operands.push(word);
+      else command = child;
+    }
+  }
+  const cluster = globals['cluster'] ?? 'default';
+  return { command, operands, flag, last: words.at(-1) ?? '', globals: { ...globals, cluster } };
+}
+
+/** Returns the option of this name that the command or one above it takes. */
+function optionOf(command: Command, name: string): Option | undefined {
+  for (let taker: Command | null = command; taker !== null; taker = taker.parent) {
+    const option = taker.options.find(({ short, long }) => name === short || name === long);
+    if (option !== undefined) return option;
+  }
+  return undefined;
+}

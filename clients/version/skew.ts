@@ -1,0 +1,38 @@
+import type { Version, Versions } from './versions.ts';
+
+/** The oldest Kubernetes whose admission policies can ask who may do what: see docs/security.md. */
+const OLDEST_KUBERNETES = [1, 30] as const;
+
+/** Returns a sentence for each two parts that do not go together. Says nothing about what is unknown. */
+export function skewOf({ client, definitions, workers, kubernetes }: Versions): string[] {
+  const running = Array.isArray(workers) ? workers : [];
+  const [worker, ...others] = running;
+  const installed = typeof definitions === 'string' ? definitions : undefined;
+  return [
+    others.length > 0 &&
+      `workers of ${running.length} versions serve this cluster (${running.join(', ')}): after an upgrade only one should be left`,
+    worker !== undefined &&
+      others.length === 0 &&
+      worker !== client &&
+      `the workers are of drover ${worker}, and this command is of ${client}: use the same`,
+    installed !== undefined &&
+      worker !== undefined &&
+      !running.includes(installed) &&
+      `the definitions are of drover ${installed}, and the workers of ${running.join(', ')}: run \`drover setup\` of the newer one, and upgrade the workers`,
+    installed !== undefined &&
+      worker === undefined &&
+      installed !== client &&
+      `the definitions are of drover ${installed}, and this command is of ${client}: use the same`,
+    isTooOld(kubernetes) &&
+      `Kubernetes is older than ${OLDEST_KUBERNETES.join('.')}, which drover needs for its admission policies: who asks for an operation is not checked`,
+  ].filter((sentence) => typeof sentence === 'string');
+}
+
+function isTooOld(kubernetes: Version | undefined): boolean {
+  if (typeof kubernetes !== 'string') return false;
+  const [major = 0, minor = 0] = kubernetes
+    .replace(/^v/, '')
+    .split('.')
+    .map((part) => Number.parseInt(part, 10));
+  return major < OLDEST_KUBERNETES[0] || (major === OLDEST_KUBERNETES[0] && minor < OLDEST_KUBERNETES[1]);
+}

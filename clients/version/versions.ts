@@ -1,0 +1,85 @@
+import { RELEASE_ANNOTATION } from '../../api/names.ts';
+import { CustomResourceDefinitions, KubeVirts, VirtualMachinePools } from '../../api/resources.ts';
+import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { sentenceOf } from '../cli/failure.ts';
+import { pollersOf } from '../session/pollers.ts';
+import type { Session } from '../session/session.ts';
+
+/** What could not be learned, and why. */
+export interface Unknown {
+  unknown: string;
+}
+
+/** A version, null if the part is not there. */
+export type Version = string | null | Unknown;
+
+export interface Versions {
+  client: string;
+  /** Of drover's custom resources in the cluster: the release whose `drover setup` installed them. */
+  definitions?: Version;
+  /** Of the workers that serve the cluster, each once; an older worker than 0.1.0 names none. */
+  workers?: string[] | Unknown;
+  temporal?: Version;
+  kubevirt?: Version;
+  kubernetes?: Version;
+}
+
+const DEADLINE_MS = 5_000;
+
+export const CLIENT: Versions = { client: packageJson.version };
+
+/** Asks all servers at once. What one does not tell is unknown, with the reason: the others are shown all the same. */
+export async function readVersions(session: Session): Promise<Required<Versions>> {
+  const ofCluster = (read: (kube: KubeClient) => Promise<string | null>): Promise<Version> =>
+    known(async () => read(await session.kube()));
+  const [definitions, workers, temporal, kubevirt, kubernetes] = await Promise.all([
+    ofCluster(definitionsIn),
+    known(async () => {
+      const pollers = await pollersOf(session);
+      return [...new Set(pollers.map(({ version }) => version ?? 'unknown'))].toSorted();
+    }),
+    known(async () => {
+      const { connection } = await session.temporal();
+      const asking = connection.withDeadline(Date.now() + DEADLINE_MS, () =>
+        connection.workflowService.getSystemInfo({}),
+      );
+      return (await session.untilAnswered(asking)).serverVersion;
+    }),
+    ofCluster(kubevirtIn),
+    ofCluster(kubernetesOf),
+  ]);
+  return { ...CLIENT, definitions, workers, temporal, kubevirt, kubernetes };
+}
+
+async function known<T>(read: () => Promise<T>): Promise<T | Unknown> {
+  try {
+    return await read();
+  } catch (error) {
+    return { unknown: sentenceOf(error) };
+  }
+}
+
+const call = (): { signal: AbortSignal } => ({ signal: AbortSignal.timeout(DEADLINE_MS) });
+
+async function definitionsIn(kube: KubeClient): Promise<string | null> {
+  const { plural, group } = VirtualMachinePools;
+  const { items } = await kube.list(CustomResourceDefinitions, {
+    fieldSelector: `metadata.name=${plural}.${group}`,
+    metadataOnly: true,
+    ...call(),
+  });
+  const [crd] = items;
+  return crd === undefined ? null : (crd.metadata.annotations?.[RELEASE_ANNOTATION] ?? 'unreleased');
+}
+
+async function kubevirtIn(kube: KubeClient): Promise<string | null> {
+  const { items } = await kube.list<KubeVirt>(KubeVirts, call());
+  return items[0]?.status?.observedKubeVirtVersion ?? null;
+}
+
+async function kubernetesOf(kube: KubeClient): Promise<string> {
+  const { gitVersion } = await kube.request<{ gitVersion: string }>({ method: 'GET', path: '/version', ...call() });
+  return gitVersion;
+}

@@ -154,8 +154,6 @@ export const REPLICAS_MANAGER = 'drover-replicas';
 export const REQUESTS_MANAGER = 'drover-requests';
 /** `reportingComponent` of the Events that drover writes. */
 export const EVENT_REPORTER = 'drover.dev/worker';
-/** The same of the Events that drover's commands write. */
-export const COMMAND_REPORTER = 'drover.dev/command';
 /** On a CustomResourceDefinition: it may be deleted, with all objects of its kind. */
 export const CONFIRM_DELETION_ANNOTATION = `${GROUP}/confirm-deletion`;
 /** On a CustomResourceDefinition: the release of drover that it comes from. */

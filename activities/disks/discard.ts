@@ -10,6 +10,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, isConflict, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { Acted } from '../owners/try-each.ts';
@@ -102,6 +103,6 @@ export async function unmarkDisk(
   // KubeVirt finds the claim of a VM's state by its label, and leaves it without an owner.
   const owner = isOfState ? { ownerReferences: [vmOwner(vm.metadata)] } : {};
   const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark, ...owner } };
-  const patched = await ignoreStale(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal }));
+  const patched = await ignoreStale(patchKept(client, PersistentVolumeClaims, at, patch, { signal }));
   return patched === undefined ? 'left' : 'done';
 }

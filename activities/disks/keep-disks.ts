@@ -13,7 +13,7 @@ import { specRevision, type VirtualMachine } from '../../decisions/views/from-ob
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { refuseUnkept } from '../lib/refuse-unkept.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { isMemberOf, seenMember, type IfOwnedOptions, type OwnedActResult, type OwnedVm } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
@@ -76,9 +76,8 @@ async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>):
   let held: string | undefined = resourceVersion;
   if (!finalizers.includes(DISKS_FINALIZER)) {
     const patch = { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } };
-    const patched = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
     // Without it, its disks would go with the VM.
-    if (patched !== undefined) refuseUnkept(patched, patch);
+    const patched = await ignoreStale(patchKept(client, VirtualMachines, at, patch, { signal }));
     held = patched?.metadata.resourceVersion;
   }
   if (held === undefined) return false;
@@ -99,7 +98,7 @@ async function unheld(
     const patch = {
       metadata: { uid, resourceVersion, finalizers: finalizers.filter((one) => one !== DISKS_FINALIZER) },
     };
-    return (await ignoreNotFound(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))
+    return (await ignoreNotFound(patchKept(client, VirtualMachines, at, patch, { signal: cancellationSignal() })))
       ?.metadata.resourceVersion;
   };
   // KubeVirt also writes to a terminating VM.
@@ -161,7 +160,7 @@ async function disown(
     const rest = ownerReferences.filter((one: OwnerReference) => one.uid !== owner);
     const owners = rest.length === ownerReferences.length ? {} : { ownerReferences: rest };
     const patch = { metadata: { uid, resourceVersion, ...more, ...owners } };
-    await client.patch(resource, at, 'merge', patch, { signal: cancellationSignal() });
+    await patchKept(client, resource, at, patch, { signal: cancellationSignal() });
     return true;
   };
   return retryOnConflict(write, { tries: TRIES });

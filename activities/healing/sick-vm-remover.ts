@@ -18,6 +18,7 @@ import { isRefusal, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { keepSharedDisks } from '../disks/shared-disks.ts';
 import { recordEvent } from '../lib/events.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { knownPool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
@@ -167,7 +168,7 @@ export class SickVmRemover {
       metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } },
       spec: { running: null, runStrategy: 'Halted' },
     };
-    return this.#client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options);
+    return patchKept(this.#client, VirtualMachines, { namespace, name }, patch, options);
   }
 
   /**

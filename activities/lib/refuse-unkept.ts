@@ -1,6 +1,8 @@
-import type { Stored } from '../../api/objects.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Resource } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
+import type { KubeClient, ObjectKey, WriteOptions } from '../../kubernetes/client.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 
 /** A merge patch (RFC 7386) of an object. */
@@ -8,6 +10,19 @@ export interface ObjectPatch {
   metadata?: object;
   spec?: object;
   status?: object;
+}
+
+/** Merges the patch into the object, and returns that. Throws as `refuseUnkept` does. */
+export async function patchKept<T extends KubeObject = KubeObject>(
+  client: KubeClient,
+  resource: Resource,
+  key: ObjectKey,
+  patch: ObjectPatch,
+  options: WriteOptions,
+): Promise<Stored<T>> {
+  const written = await client.patch<T>(resource, key, 'merge', patch, options);
+  refuseUnkept(written, patch);
+  return written;
 }
 
 /**

@@ -17,6 +17,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
@@ -75,7 +76,7 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
           const role = labels?.[ROLE_LABEL] === undefined ? {} : { labels: { [ROLE_LABEL]: null } };
           const patch = { metadata: { resourceVersion, ...role, annotations, ownerReferences } };
           const released = await ignoreStale(
-            client.patch(kindOfOwner(key).members.resource, { namespace: key.namespace, name }, 'merge', patch),
+            patchKept(client, kindOfOwner(key).members.resource, { namespace: key.namespace, name }, patch, {}),
           );
           saw(memberVersions(key, released?.metadata.resourceVersion));
           if (released === undefined) return 'left';

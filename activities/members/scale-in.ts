@@ -21,7 +21,7 @@ import { waitForTermination } from '../cache/wait-for-termination.ts';
 import { deleteKeepingDisks } from '../disks/keep-disks.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { refuseUnkept } from '../lib/refuse-unkept.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { activeMembers } from '../owners/active-members.ts';
 import { ifOwned, type IfOwnedOptions, type OwnedActResult, type SeenMember } from '../owners/if-owned.ts';
@@ -118,8 +118,7 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
       spec: { running: null, runStrategy: 'Halted' },
     };
     const options = { signal: cancellationSignal() };
-    const halted = await ignoreNotFound(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options));
-    if (halted !== undefined) refuseUnkept(halted, patch);
+    const halted = await ignoreNotFound(patchKept(client, VirtualMachines, { namespace, name }, patch, options));
     return halted?.metadata.resourceVersion;
   }
 }

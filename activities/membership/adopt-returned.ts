@@ -26,6 +26,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
@@ -78,7 +79,7 @@ export function createReturnActivities({ client, concurrency }: AdoptionOptions)
           // Before the VM is the pool's: it is never a replica too many.
           if (role !== null) await record.identify([{ vm: vmView(vm), isNew: true }], role);
           const patch = patchOf(pool, vm, role, client.clock.now());
-          const stored = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
+          const stored = await ignoreStale(patchKept(client, VirtualMachines, at, patch, { signal }));
           saw({ vms: stored?.metadata.resourceVersion });
           if (stored === undefined) {
             members.delete(name);

@@ -1,8 +1,6 @@
-import { cancellationSignal } from '@temporalio/activity';
-import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
-import type { Stored } from '../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
+import { VirtualMachineInstances } from '../../api/resources.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
   changeAnnotation,
   isOfEarlierPool,
@@ -14,22 +12,20 @@ import {
 } from '../../decisions/membership/change.ts';
 import { hasMoved, movePatches, whyNotMoved } from '../../decisions/membership/moves.ts';
 import {
+  isHandover,
   leftChangeOf,
   membershipRequestOf,
-  type FoundMembershipRequest,
-  type MembershipRequest,
+  type ListedRequest,
 } from '../../decisions/requests/membership.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { ReadRequest } from '../../decisions/requests/request.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
-import { moveVm, type VmPatches, type VmWithVmi } from '../../kubernetes/move-vm.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { sharedCall } from '../lib/shared-call.ts';
-import { slowStart } from '../lib/slow-start.ts';
-import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
+import { handOver } from './hand-over.ts';
+import { MembersRun, type Vm } from './members-run.ts';
 
 /** `report`: null if the pool is asked for nothing any more. `minVersions`: what a later plan must have seen. */
 export interface MembersChanged {
@@ -38,15 +34,15 @@ export interface MembersChanged {
 }
 
 type Change = MembershipChange & ListedChange;
-type Request = Extract<FoundMembershipRequest, { asked: object }>;
+type Request = Extract<ReadRequest<ListedRequest>, { asked: object }>;
 
 /**
- * Carries out what the request on the pool asks for. The pool is told before which VMs are to move, and after the last
- * it wants as many more, or fewer: both writes are on the version that was read. An attempt that was cut short anywhere
- * is continued by the next. What nobody asks for any more is ended as it is.
+ * Carries out what the request on the pool asks for. If that is about VMs by their names, the pool is told before which
+ * are to move, and after the last it wants as many more, or fewer: both writes are on the version that was read. An
+ * attempt that was cut short anywhere is continued by the next. What nobody asks for any more is ended as it is.
  */
 export async function changeMembers(client: KubeClient, key: PoolKey, concurrency: number): Promise<MembersChanged> {
-  const run = new MembersRun(client, key, concurrency);
+  const run = new ListedRun(client, key, concurrency);
   return { report: await run.carryOut(), minVersions: run.minVersions };
 }
 
@@ -54,49 +50,28 @@ export async function changeMembers(client: KubeClient, key: PoolKey, concurrenc
 interface Looked {
   name: string;
   /** Undefined if it is gone. */
-  vm: Stored<VirtualMachine> | undefined;
+  vm: Vm | undefined;
   why: string | null;
 }
 
-class MembersRun {
-  readonly #client: KubeClient;
-  readonly #key: PoolKey;
-  readonly #concurrency: number;
-  readonly #signal = cancellationSignal();
-  /** What the API server, or the pool, has refused, by the names of the VMs. */
-  readonly #refused = new Map<string, string>();
-  minVersions: ResourceVersions = {};
-
-  constructor(client: KubeClient, key: PoolKey, concurrency: number) {
-    this.#client = client;
-    this.#key = key;
-    this.#concurrency = concurrency;
-  }
-
+class ListedRun extends MembersRun {
   async carryOut(): Promise<MembersReport | null> {
-    const pool = await this.#pool();
+    const pool = await this.pool();
     if (pool === undefined) return null;
     const found = membershipRequestOf(pool);
     const left = leftChangeOf(pool, found);
     // What else is asked for, the next plan judges.
     if (left !== null) await this.#end(left);
     if (left !== null || found === null || 'fault' in found) return null;
-    const change = await this.#begin(found);
+    const { asked, ...rest } = found;
+    if (isHandover(asked)) return handOver(this, { ...rest, asked });
+    const listed = { ...rest, asked };
+    const change = await this.#begin(listed);
     if (change !== null) {
       await this.#move(change);
       await this.#end(change);
     }
-    return this.#report(found);
-  }
-
-  async #pool(): Promise<StoredPool | undefined> {
-    const pool = await livePool(this.#client, this.#key, this.#signal);
-    this.#saw({ pools: pool?.metadata.resourceVersion });
-    return pool;
-  }
-
-  #saw(versions: ResourceVersions): void {
-    this.minVersions = maxVersions(this.minVersions, versions);
+    return this.#report(listed);
   }
 
   /**
@@ -106,8 +81,8 @@ class MembersRun {
   #begin(request: Request): Promise<Change | null> {
     const { asked, digest, by } = request;
     return retryOnConflict(async () => {
-      const pool = await this.#pool();
-      if (pool === undefined || isGoing(pool) || membershipRequestOf(pool)?.digest !== digest) return null;
+      const pool = await this.askedPool(digest);
+      if (pool === undefined) return null;
       if (membershipChangeOf(pool) !== null) {
         const begun = listedChangeOf(pool);
         return begun?.request === digest ? onlyAsked(begun, asked) : null;
@@ -120,23 +95,23 @@ class MembersRun {
       const { replicas } = pool.spec;
       if (asked.action === 'detach' && isCounted(asked) && replicas < vms.length) {
         const why = `the pool wants ${replicas} VMs, and can't want ${vms.length} less`;
-        for (const { name } of vms) this.#refused.set(name, why);
+        for (const { name } of vms) this.refused.set(name, why);
         return null;
       }
-      const at = new Date(this.#client.clock.now()).toISOString();
+      const at = new Date(this.client.clock.now()).toISOString();
       const change: Change = { kind: asked.action, isCounted: isCounted(asked), vms, request: digest, by, at };
-      await this.#write(pool, changeAnnotation(change));
+      await this.write(pool, changeAnnotation(change));
       return change;
     });
   }
 
   /** Looks at each VM that is asked for. */
-  async #look(pool: StoredPool, asked: MembershipRequest): Promise<Looked[]> {
-    const { namespace } = this.#key;
-    const found = new Map<string, Stored<VirtualMachine> | undefined>();
-    await this.#onEach(asked.vms, async (name) => {
-      const vm = await liveVm(this.#client, { namespace, name }, this.#signal);
-      this.#saw({ vms: vm?.metadata.resourceVersion });
+  async #look(pool: StoredPool, asked: ListedRequest): Promise<Looked[]> {
+    const { namespace } = this.key;
+    const found = new Map<string, Vm | undefined>();
+    await this.onEach(asked.vms, async (name) => {
+      const vm = await liveVm(this.client, { namespace, name }, this.signal);
+      this.saw({ vms: vm?.metadata.resourceVersion });
       found.set(name, vm);
     });
     const kind = asked.action;
@@ -149,33 +124,15 @@ class MembersRun {
     });
   }
 
-  #onEach<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
-    return slowStart(items, act, { most: this.#concurrency, signal: this.#signal });
-  }
-
   /** Moves the VMs, each only while the pool is held for this change. */
-  async #move(change: Change): Promise<void> {
-    const pool = await this.#pool();
+  async #move({ kind, vms, request }: Change): Promise<void> {
+    const pool = await this.pool();
     if (pool === undefined) return;
-    const { namespace } = this.#key;
-    const poolNow = sharedCall(() => this.#pool());
-    const options = {
-      signal: this.#signal,
-      patchesOf: (read: VmWithVmi<Stored<VirtualMachine>>): VmPatches =>
-        movePatches(change.kind, pool, read, this.#client.clock.now()),
-      mayMove: async () => {
-        const now = await poolNow();
-        return now !== undefined && !isGoing(now) && listedChangeOf(now)?.request === change.request;
-      },
-    };
-    await this.#onEach(change.vms, async ({ name, uid }) => {
-      try {
-        await moveVm(this.#client, { namespace, name, uid }, options);
-      } catch (error) {
-        if (!isRefusal(error)) throw error;
-        this.#refused.set(name, error.message);
-      }
-    });
+    await this.moveEach(
+      vms,
+      (read) => movePatches(kind, pool, read, this.client.clock.now()),
+      (now) => listedChangeOf(now)?.request === request,
+    );
   }
 
   /**
@@ -186,56 +143,44 @@ class MembersRun {
     const { kind, vms, request } = change;
     const asked = { action: kind, vms: vms.map(({ name }) => name), uids: vms.map(({ uid }) => uid) };
     await retryOnConflict(async () => {
-      const pool = await this.#pool();
+      const pool = await this.pool();
       if (pool === undefined || listedChangeOf(pool)?.request !== request) return;
       const moved = (await this.#look(pool, asked)).filter(
         ({ vm, why }) => why === 'moved' || (kind === 'detach' && vm === undefined),
       );
       const added = kind === 'adopt' ? moved.length : -moved.length;
       const isToCount = change.isCounted && !isOfEarlierPool(change, pool);
-      await this.#write(pool, { [MEMBERSHIP_CHANGE_ANNOTATION]: null }, isToCount ? added : 0);
+      await this.write(pool, { [MEMBERSHIP_CHANGE_ANNOTATION]: null }, isToCount ? added : 0);
     });
-  }
-
-  async #write({ metadata, spec }: StoredPool, annotations: Record<string, string | null>, added = 0): Promise<void> {
-    const patch = {
-      metadata: { resourceVersion: metadata.resourceVersion, annotations },
-      ...(added === 0 ? {} : { spec: { replicas: Math.max(spec.replicas + added, 0) } }),
-    };
-    const options = { signal: this.#signal, fieldManager: MEMBERS_MANAGER };
-    const written = await this.#client.patch(VirtualMachinePools, this.#key, 'merge', patch, options);
-    this.#saw({ pools: written.metadata.resourceVersion });
   }
 
   /** A plan that has not seen the revision of the VMI would restart it. */
   async #sawVmi(name: string): Promise<void> {
-    const at = { namespace: this.#key.namespace, name };
-    const vmi = await ignoreNotFound(this.#client.get(VirtualMachineInstances, at, { signal: this.#signal }));
-    this.#saw({ vmis: vmi?.metadata.resourceVersion });
+    const at = { namespace: this.key.namespace, name };
+    const vmi = await ignoreNotFound(this.client.get(VirtualMachineInstances, at, { signal: this.signal }));
+    this.saw({ vmis: vmi?.metadata.resourceVersion });
   }
 
   async #report({ asked, digest }: Request): Promise<MembersReport | null> {
-    const pool = await this.#pool();
+    const pool = await this.pool();
     if (pool === undefined) return null;
     const looked = await this.#look(pool, asked);
     const others = looked.filter(({ why }) => why !== 'moved');
     const moved = looked.flatMap(({ name, why }) => (why === 'moved' ? [name] : []));
-    await this.#onEach(moved, (name) => this.#sawVmi(name));
+    await this.onEach(moved, (name) => this.#sawVmi(name));
     return {
       digest,
       moved,
       faults: others.map(({ name, why }) => ({
         vm: name,
-        why: this.#refused.get(name) ?? `it ${why ?? 'has changed meanwhile: ask again'}`,
+        why: this.refused.get(name) ?? `it ${why ?? 'has changed meanwhile: ask again'}`,
       })),
     };
   }
 }
 
-const isGoing = ({ metadata }: StoredPool): boolean => metadata.deletionTimestamp !== undefined;
-
 /** The annotation may be written by users who may not have VMs moved. */
-const onlyAsked = (change: Change, { vms, uids }: MembershipRequest): Change => ({
+const onlyAsked = (change: Change, { vms, uids }: ListedRequest): Change => ({
   ...change,
   vms: change.vms.filter(({ name, uid }) => {
     const index = vms.indexOf(name);
@@ -243,5 +188,5 @@ const onlyAsked = (change: Change, { vms, uids }: MembershipRequest): Change => 
   }),
 });
 
-const isCounted = (asked: MembershipRequest): boolean =>
+const isCounted = (asked: ListedRequest): boolean =>
   asked.action === 'adopt' ? asked.keepReplicas !== true : asked.decrement === true;

@@ -3,7 +3,7 @@ import { REPLICAS_MANAGER } from '../../api/names.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { refuseUnkept } from '../lib/refuse-unkept.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import type { OwnerKey } from './types.ts';
@@ -21,8 +21,7 @@ export async function keepReplicas(client: KubeClient, key: OwnerKey): Promise<R
     if (owner.replicasLeftOut !== true) return versionsOf(key, resourceVersion);
     const patch = { metadata: { resourceVersion }, spec: { replicas: owner.spec.replicas } };
     const options = { signal, fieldManager: REPLICAS_MANAGER };
-    const written = await client.patch(kindOfOwner(key).resource, key, 'merge', patch, options);
-    refuseUnkept(written, patch);
+    const written = await patchKept(client, kindOfOwner(key).resource, key, patch, options);
     return versionsOf(key, written.metadata.resourceVersion);
   });
 }

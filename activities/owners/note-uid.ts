@@ -3,7 +3,7 @@ import { UID_ANNOTATION } from '../../api/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { refuseUnkept } from '../lib/refuse-unkept.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import { nothingDone, type Done, type OwnerKey } from './types.ts';
@@ -21,8 +21,7 @@ export async function noteUid(client: KubeClient, key: OwnerKey): Promise<Done> 
       if (noted === undefined || noted === key.uid)
         return { ...nothingDone, minVersions: versionsOf(key, resourceVersion) };
       const patch = { metadata: { resourceVersion, annotations: { [UID_ANNOTATION]: key.uid } } };
-      const patched = await client.patch(resource, key, 'merge', patch, { signal });
-      refuseUnkept(patched, patch);
+      const patched = await patchKept(client, resource, key, patch, { signal });
       return { ...nothingDone, count: 1, minVersions: versionsOf(key, patched.metadata.resourceVersion) };
     });
   } catch (error) {

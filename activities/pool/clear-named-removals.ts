@@ -7,6 +7,7 @@ import type { Member } from '../../decisions/owners/steps.ts';
 import { namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
@@ -43,7 +44,7 @@ export async function clearNamedRemovals(
     for (const { name, uid } of gone) if (rest.get(name) === uid) rest.delete(name);
     if (rest.size === before.size) return;
     const patch = { metadata: { resourceVersion, annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(rest) } } };
-    const written = await client.patch(VirtualMachinePools, key, 'merge', patch, { signal });
+    const written = await patchKept(client, VirtualMachinePools, key, patch, { signal });
     minVersions = maxVersions(minVersions, { pools: written.metadata.resourceVersion });
   };
   await retryOnConflict(write);

@@ -12,6 +12,7 @@ import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
 import { knownSet, liveOwner } from '../owners/live-owner.ts';
@@ -56,9 +57,7 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
           const patch = {
             metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
           };
-          const stored = await ignoreStale(
-            client.patch(kindOfOwner(key).members.resource, at, 'merge', patch, { signal }),
-          );
+          const stored = await ignoreStale(patchKept(client, kindOfOwner(key).members.resource, at, patch, { signal }));
           saw(memberVersions(key, stored?.metadata.resourceVersion));
           if (stored === undefined) return 'left';
           adopted.push(name);

@@ -8,7 +8,8 @@ import {
   ROLLOUT_REQUESTED_BY_ANNOTATION,
 } from '../names.ts';
 import type { KubeObject } from '../objects.ts';
-import { VirtualMachinePools, VirtualMachines } from '../resources.ts';
+import { KubeVirtPools, VirtualMachinePools, VirtualMachines, type Resource } from '../resources.ts';
+import { HANDOVER_REQUEST } from './handover.ts';
 
 const REQUESTS_POLICY = `requested-by.${GROUP}`;
 
@@ -30,16 +31,25 @@ const validation = (request: string, requestedBy: string): object => ({
   reason: 'Invalid',
 });
 
-/** The same, for one who may not do to the VMs of the namespace what the request has a worker do. */
-const mayPatchVms = (request: string): object => ({
-  expression: [
-    `${valueIn('now', request)} == ''`,
-    `${valueIn('now', request)} == ${valueIn('before', request)}`,
-    `authorizer.group('${VirtualMachines.group}').resource('${VirtualMachines.plural}').namespace(request.namespace).check('patch').allowed()`,
-  ].join(' || '),
-  messageExpression: `request.userInfo.username + ' may not change who is in a pool: that takes the right to patch ${VirtualMachines.plural} of ${VirtualMachines.group} in namespace ' + request.namespace`,
-  reason: 'Forbidden',
-});
+const may = (verb: string, { group, plural }: Resource): string =>
+  `authorizer.group('${group}').resource('${plural}').namespace(request.namespace).check('${verb}').allowed()`;
+
+/** The same, for one who may not do to VMs and pools of the namespace what the request has a worker do. */
+const needsRights = (request: string): object[] => {
+  const isOld = `${valueIn('now', request)} == '' || ${valueIn('now', request)} == ${valueIn('before', request)}`;
+  const isListed = `${isOld} || !${valueIn('now', request)}.matches(r'${HANDOVER_REQUEST}')`;
+  // An expression for each right: the API server bounds what one may cost, and three questions are too many.
+  const needs = (unless: string, verb: string, resource: Resource): object => ({
+    expression: `${unless} || ${may(verb, resource)}`,
+    messageExpression: `request.userInfo.username + ' may not change who is in a pool: that takes the right to ${verb} ${resource.plural} of ${resource.group} in namespace ' + request.namespace`,
+    reason: 'Forbidden',
+  });
+  return [
+    needs(isOld, 'patch', VirtualMachines),
+    ...['create', 'patch', 'delete'].map((verb) => needs(isListed, verb, KubeVirtPools)),
+    needs(isListed, 'delete', VirtualMachinePools),
+  ];
+};
 
 /**
  * The policy by which a request of a person on a pool says who makes it. A pool that is created may bring one along, as
@@ -64,7 +74,7 @@ export const requestsPolicy = (): KubeObject => ({
       validation(ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION),
       validation(HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION),
       validation(MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION),
-      mayPatchVms(MEMBERSHIP_REQUEST_ANNOTATION),
+      ...needsRights(MEMBERSHIP_REQUEST_ANNOTATION),
     ],
   },
 });

@@ -9,7 +9,7 @@ const WITHIN_MS = 5_000;
 
 /** What a command has done to a pool or a replica set. */
 export interface Act {
-  action: 'scale' | 'adopt';
+  action: 'scale';
   /** Names of the VMs; none if it was done to the pool or set as a whole. */
   vms?: readonly string[];
   /** The number of VMs that were wanted, and that are. */

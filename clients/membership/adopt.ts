@@ -12,8 +12,7 @@ import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
-import { askForMembers, checkCount, poolToAsk } from './ask.ts';
-import type { Patience, PoolAt } from './change.ts';
+import { askForMembers, checkCount, poolToAsk, type Patience, type PoolAt } from './ask.ts';
 import { withVmis, type Vm, type VmWithVmi } from './members.ts';
 import { otherNames, printJoining } from './rows.ts';
 

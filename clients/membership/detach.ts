@@ -14,8 +14,7 @@ import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
-import { askForMembers, checkCount, poolToAsk, wordsOf } from './ask.ts';
-import type { Patience } from './change.ts';
+import { askForMembers, checkCount, poolToAsk, wordsOf, type Patience } from './ask.ts';
 import { withVmis, type Vm } from './members.ts';
 
 export interface DetachOptions extends Patience {

@@ -1,17 +1,18 @@
-import { type Stored } from '../../api/objects.ts';
+import type { Stored } from '../../api/objects.ts';
 import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
 import { Pods, VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
-import { transferPatch, type Transfer } from '../../decisions/membership/transfer.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
-import { moveVm, type VmWithVmi as Read } from '../../kubernetes/move-vm.ts';
 
 export type Vm = Stored<VirtualMachine>;
 
 /** A VM, and the VMI that is its own. */
-export type VmWithVmi = Read<Vm>;
+export interface VmWithVmi {
+  vm: Vm;
+  vmi: Stored | undefined;
+}
 
 type Texts = Record<string, string | null>;
 
@@ -29,38 +30,6 @@ export async function withVmis(kube: KubeClient, namespace: string, vms: readonl
   const { items } = await kube.list(VirtualMachineInstances, { namespace });
   const vmisOf = byController(items, VirtualMachines);
   return vms.map((vm) => ({ vm, vmi: vmisOf(identityOf(vm))[0] }));
-}
-
-/** What a VM and its VMI get; the VMI and its pod get these labels, and the VMI the annotations. */
-export interface Move {
-  transfer: Transfer;
-  vmi: { labels: Texts; annotations: Texts };
-}
-
-/**
- * Labels the VM's VMI, and the pod of that, by which an autoscaler counts; then gives the VM another controller, as
- * `moveVm` does. `mayMove` is asked right before that write, and may forbid it.
- */
-export function move(
-  kube: KubeClient,
-  vm: { namespace: string; name: string; uid: string },
-  moveOf: (vm: VmWithVmi) => Move,
-  mayMove: () => Promise<boolean>,
-): Promise<boolean> {
-  let labels: Texts = {};
-  let vmi: string | undefined;
-  return moveVm<Vm>(kube, vm, {
-    patchesOf: (read) => {
-      const moving = moveOf(read);
-      ({ labels } = moving.vmi);
-      vmi = read.vmi?.metadata.uid;
-      return { vm: transferPatch(read.vm, moving.transfer), vmi: moving.vmi };
-    },
-    mayMove: async () => {
-      if (vmi !== undefined) await labelPods(kube, { namespace: vm.namespace, uid: vmi }, labels);
-      return mayMove();
-    },
-  });
 }
 
 /**

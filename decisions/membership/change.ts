@@ -1,6 +1,6 @@
 import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
-import { isObject } from '../lib/json.ts';
+import { isObject, parsedObject } from '../lib/json.ts';
 
 /** A VM that a change is about. */
 export interface ChangedVm {
@@ -11,8 +11,8 @@ export interface ChangedVm {
 /** What is being done to the members of a pool, as an annotation of the pool keeps it. */
 export type MembershipChange = { by: string; /** RFC 3339. */ at: string } & (
   | {
+      /** All VMs of a pool of KubeVirt come, or all go to one: the pool is held until the last has. */
       kind: 'takeover' | 'release';
-      /** UID of the pool of KubeVirt; null until it is made. */ kubevirtUid: string | null;
     }
   | ListedChange
 );
@@ -34,9 +34,13 @@ export interface MembersReport {
   /** Names of the VMs that are where they were asked to be. */
   moved: string[];
   faults: { vm: string; why: string }[];
+  /** Why a takeover or a release has not come to its end; absent if it has. */
+  refused?: string;
+  /** What else the user is told. */
+  remark?: string;
 }
 
-export type ChangeKind = MembershipChange['kind'];
+type ChangeKind = MembershipChange['kind'];
 
 type Annotated = { metadata: { annotations?: Readonly<Record<string, string>> } };
 
@@ -44,13 +48,27 @@ type Annotated = { metadata: { annotations?: Readonly<Record<string, string>> } 
 export function membershipChangeOf({ metadata: { annotations } }: Annotated): MembershipChange | 'unreadable' | null {
   const text = annotations?.[MEMBERSHIP_CHANGE_ANNOTATION];
   if (text === undefined) return null;
-  const change = parsed(text);
+  const change = parsedObject(text);
   return isChange(change) ? change : 'unreadable';
 }
 
-/** Reports whether two readings are of one change. */
-export const isSameChange = (one: MembershipChange, other: MembershipChange | 'unreadable' | null): boolean =>
-  other !== null && other !== 'unreadable' && one.kind === other.kind && one.by === other.by && one.at === other.at;
+/** How a change comes to its end, if a worker has not brought it there. */
+const AGAIN: Record<ChangeKind, string> = {
+  takeover: 'run `drover takeover vmpool NAME` again, or `drover release pool NAME` to go back',
+  release: 'run `drover release pool NAME` again',
+  adopt: 'a worker ends it',
+  detach: 'a worker ends it',
+};
+
+/** Says of a pool that another change of its members has not ended, and what ends it. */
+export function unfinished(pool: string, change: MembershipChange | 'unreadable'): string {
+  if (change === 'unreadable')
+    return `pool ${pool}: its annotation ${MEMBERSHIP_CHANGE_ANNOTATION} can't be read: remove it`;
+  const { kind, by, at } = change;
+  return `pool ${pool}: a ${kind} that ${by} began at ${at} has not ended: ${howToGoOn(pool, kind)}`;
+}
+
+export const howToGoOn = (pool: string, kind: ChangeKind): string => AGAIN[kind].replaceAll('NAME', pool);
 
 /** Returns the change in progress if a worker carries it out; null if there is none such. */
 export function listedChangeOf(pool: Annotated): (MembershipChange & ListedChange) | null {
@@ -75,8 +93,8 @@ export const changeAnnotation = (change: MembershipChange): Record<string, strin
 
 function isChange(value: unknown): value is MembershipChange {
   if (!isObject(value) || typeof value['by'] !== 'string' || !isTime(value['at'])) return false;
-  const { kind, kubevirtUid, vms, isCounted, request } = value;
-  if (kind === 'takeover' || kind === 'release') return kubevirtUid === null || typeof kubevirtUid === 'string';
+  const { kind, vms, isCounted, request } = value;
+  if (kind === 'takeover' || kind === 'release') return true;
   return (
     (kind === 'adopt' || kind === 'detach') &&
     typeof isCounted === 'boolean' &&
@@ -90,11 +108,3 @@ const isTime = (value: unknown): boolean => typeof value === 'string' && !Number
 
 const isVm = (value: unknown): value is ChangedVm =>
   isObject(value) && typeof value['name'] === 'string' && typeof value['uid'] === 'string';
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}

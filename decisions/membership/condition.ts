@@ -3,22 +3,29 @@ import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime } from '../owners/conditions.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
-import type { StoredPool } from '../views/pool.ts';
-import { isListed, membershipChangeOf, type ChangeKind, type MembershipChange } from './change.ts';
+import { howToGoOn, isListed, membershipChangeOf, type MembershipChange } from './change.ts';
 
-const REASONS: Record<ChangeKind, ConditionReason<'MembershipChanging'>> = {
+const REASONS: Record<MembershipChange['kind'], ConditionReason<'MembershipChanging'>> = {
   takeover: 'TakingOver',
   release: 'Releasing',
   adopt: 'Adopting',
   detach: 'Detaching',
 };
 
-/** The reason that a pool gives when it has finished what it had begun before this change. */
-export const reasonOf = (kind: ChangeKind): ConditionReason<'MembershipChanging'> => REASONS[kind];
+/** Names of the VMs with which the pool is still busy, by what it had begun before. */
+export const busyWith = (
+  { inProgress, batches }: Pick<PlanInput, 'inProgress' | 'batches'>,
+  cycles: readonly { vm: string }[],
+): string[] => [
+  ...inProgress.creating,
+  ...inProgress.deleting,
+  ...batches.flatMap(({ vms }) => vms.map(({ name }) => name)),
+  ...cycles.map(({ vm }) => vm),
+];
 
 /** `MembershipChanging`: the pool begins nothing, because it is being changed who its members are. */
 export function membersChanging(
-  { pool, inProgress, batches }: PlanInput,
+  { pool, ...input }: PlanInput,
   cycles: readonly { vm: string }[],
   now: string,
 ): Condition[] {
@@ -37,18 +44,14 @@ export function membersChanging(
         now,
       ),
     ];
-  const busy = [
-    ...inProgress.creating,
-    ...inProgress.deleting,
-    ...batches.flatMap(({ vms }) => vms.map(({ name }) => name)),
-    ...cycles.map(({ vm }) => vm),
-  ];
-  const message = `${inWords(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended${ifKilled(pool, change)}`;
+  const busy = busyWith(input, cycles);
+  const again = isListed(change) ? '' : `; if it was refused, ${howToGoOn(pool.metadata.name, change.kind)}`;
+  const message = `${inWords(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended${again}`;
   return [
     withTime(
       pool,
       busy.length === 0
-        ? { type: 'MembershipChanging', status: 'True', reason: reasonOf(change.kind), message }
+        ? { type: 'MembershipChanging', status: 'True', reason: REASONS[change.kind], message }
         : {
             type: 'MembershipChanging',
             status: 'True',
@@ -58,14 +61,6 @@ export function membersChanging(
       now,
     ),
   ];
-}
-
-/** Says how a change ends that a worker does not go on with by itself. */
-function ifKilled({ metadata: { name } }: StoredPool, change: MembershipChange): string {
-  if (isListed(change)) return '';
-  return change.kind === 'takeover'
-    ? `; if the command was killed, run \`drover takeover vmpool ${name}\` again, or \`drover release pool ${name}\` to go back`
-    : `; if the command was killed, run \`drover release pool ${name}\` again`;
 }
 
 function inWords(change: MembershipChange): string {

@@ -76,10 +76,7 @@ export function movePatches(
   { vm, vmi }: { vm: Vm; vmi: Stored | undefined },
   now: number,
 ): MovePatches {
-  if (kind === 'adopt') {
-    const fit = joining(pool, vm, vmi);
-    return { vm: transferPatch(vm, joiningTransfer(pool, fit, null, now)), vmi: joiningVmi(pool, fit) };
-  }
+  if (kind === 'adopt') return joinPatches(pool, { vm, vmi }, null, now);
   const { name, uid } = pool.metadata;
   const { labels, annotations } = asFormer(name, vm.metadata);
   const of = asFormer(name, vmi?.metadata ?? {});
@@ -87,4 +84,15 @@ export function movePatches(
     vm: transferPatch(vm, { from: uid, to: null, labels, annotations }),
     vmi: { labels: of.labels, annotations: of.annotations },
   };
+}
+
+/** What they get as the VM comes into the pool. `from`: UID of the controller that it has; null for none. */
+export function joinPatches(
+  pool: StoredPool,
+  { vm, vmi }: { vm: Vm; vmi: Stored | undefined },
+  from: string | null,
+  now: number,
+): MovePatches {
+  const fit = joining(pool, vm, vmi);
+  return { vm: transferPatch(vm, joiningTransfer(pool, fit, from, now)), vmi: joiningVmi(pool, fit) };
 }

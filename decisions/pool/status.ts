@@ -23,7 +23,6 @@ import { standbyStatus } from '../standby/standby.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
-import { isCounted } from './counted.ts';
 
 const OURS = new Set([
   'ReplicaFailure',
@@ -101,7 +100,7 @@ export function poolStatus({
   now,
 }: StatusInput): PoolStatus {
   const surge = all.filter((vm) => isSurge(vm) && isActive(vm)).length;
-  const serving = all.filter(isCounted);
+  const serving = all.filter(({ deleting, role }) => !deleting && role !== 'Standby');
   // Extra and standby VMs are in the place of nobody.
   const leaving = pool.metadata.deletionTimestamp === undefined ? all.filter(isRegular) : all;
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));

@@ -1,4 +1,5 @@
 import type { HandledRequest } from '../../api/pool/pool.ts';
+import type { EventReason } from '../../api/reasons.ts';
 import type { ActEnd, BegunAct } from '../history/act.ts';
 import { formatNames } from '../lib/names.ts';
 import type { OwnerEvent } from '../owners/events.ts';
@@ -12,12 +13,23 @@ export function requestEvents(what: string, stored: Handled, now: Handled): Owne
   return (now ?? []).filter(({ digest }) => !known.has(digest)).map((request) => eventOf(what, request));
 }
 
+const MOVED: Partial<Record<string, EventReason>> = {
+  adopt: 'SuccessfulAdopt',
+  takeover: 'SuccessfulAdopt',
+  release: 'SuccessfulRelease',
+};
+
 function eventOf(what: string, request: HandledRequest): OwnerEvent {
   const { action, vms, by, why, outcome, message } = request;
   if (what === 'membership' && outcome === 'Done') {
     const note = `${message[0]!.toUpperCase()}${message.slice(1)}, asked by ${by}${why === undefined ? '' : ` (${why})`}`;
-    const reason = action === 'adopt' ? 'SuccessfulAdopt' : 'SuccessfulDetach';
-    return { type: 'Normal', reason, action: 'ChangeMembers', note, request: { what, ...request } };
+    return {
+      type: 'Normal',
+      reason: MOVED[action] ?? 'SuccessfulDetach',
+      action: 'ChangeMembers',
+      note,
+      request: { what, ...request },
+    };
   }
   const of = vms === undefined ? '' : ` of ${formatNames(vms)}`;
   const asked = action === '' ? `a request about its ${what}` : `to ${action} its ${what}${of}`;

@@ -1,7 +1,18 @@
 import { MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { HandledRequest } from '../../api/pool/pool.ts';
+import { HANDOVER_REQUEST } from '../../api/requests/handover.ts';
 import { formatNames } from '../lib/names.ts';
-import { flag, listOf, name, object, optional, taggedBy, Unreadable, type Reader } from '../lib/payload-reader.ts';
+import {
+  flag,
+  listOf,
+  name,
+  object,
+  optional,
+  taggedBy,
+  Unreadable,
+  whole,
+  type Reader,
+} from '../lib/payload-reader.ts';
 import {
   isListed,
   isOfEarlierPool,
@@ -11,7 +22,9 @@ import {
   type MembershipChange,
   type MembersReport,
 } from '../membership/change.ts';
+import { busyWith } from '../membership/condition.ts';
 import { isRestoring } from '../membership/restore.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
 import type { PoolStep } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
 import {
@@ -39,13 +52,25 @@ interface OfVms {
 }
 
 /**
- * What people ask of who a pool's VMs are. The pool wants one VM more for each that it adopts, unless it keeps its
+ * What people ask of some VMs of a pool. The pool wants one VM more for each that it adopts, unless it keeps its
  * replicas, and one less for each that it is asked to do without.
  */
-export type MembershipRequest =
+export type ListedRequest =
   | ({ action: 'adopt'; keepReplicas?: boolean } & OfVms)
   | ({ action: 'detach'; decrement?: boolean } & OfVms);
+
+/**
+ * What people ask of all VMs, those of the pool of KubeVirt that has the pool's name, or its own. `uid`, `generation`:
+ * of the pool of KubeVirt that was looked at; absent if there was none any more.
+ */
+export type HandoverRequest = { action: 'takeover'; uid?: string; generation?: number } | { action: 'release' };
+
+/** What people ask of who a pool's VMs are. */
+export type MembershipRequest = ListedRequest | HandoverRequest;
 type Asked<A extends MembershipRequest['action']> = Extract<MembershipRequest, { action: A }>;
+
+export const isHandover = (asked: MembershipRequest): asked is HandoverRequest =>
+  asked.action === 'takeover' || asked.action === 'release';
 
 /** The most VMs that one request moves: the status names them all. */
 export const MOST_MOVED = 500;
@@ -55,10 +80,13 @@ const ofVms = { vms: listOf(name, MOST_MOVED), uids: optional(listOf(name, MOST_
 const tagged: Reader<MembershipRequest> = taggedBy<'action', MembershipRequest>('action', {
   adopt: object<Asked<'adopt'>>({ action: word('adopt'), ...ofVms, keepReplicas: optional(flag) }),
   detach: object<Asked<'detach'>>({ action: word('detach'), ...ofVms, decrement: optional(flag) }),
+  takeover: object<Asked<'takeover'>>({ action: word('takeover'), uid: optional(name), generation: optional(whole) }),
+  release: object<Asked<'release'>>({ action: word('release') }),
 });
 
 const membershipRequest: Reader<MembershipRequest> = (value, what) => {
   const asked = tagged(value, what);
+  if (isHandover(asked)) return asked;
   const { vms, uids = vms } = asked;
   if (vms.length === 0) throw new Unreadable(`${what}.vms names no VM`);
   if (new Set(vms).size !== vms.length) throw new Unreadable(`${what}.vms names a VM twice`);
@@ -70,8 +98,14 @@ const membershipRequest: Reader<MembershipRequest> = (value, what) => {
 export type FoundMembershipRequest = ReadRequest<MembershipRequest>;
 
 /** Returns the request that stands on the pool without an answer; null if there is none. */
-export const membershipRequestOf = ({ metadata, status }: StoredPool): FoundMembershipRequest | null =>
-  unhandledRequest(metadata.annotations, MEMBERSHIP_REQUESTS, membershipRequest, status?.membership?.handledRequests);
+export function membershipRequestOf({ metadata: { annotations }, status }: StoredPool): FoundMembershipRequest | null {
+  const handled = status?.membership?.handledRequests;
+  const found = unhandledRequest(annotations, MEMBERSHIP_REQUESTS, membershipRequest, handled);
+  if (found === null || 'fault' in found || !isHandover(found.asked)) return found;
+  const { asked, ...rest } = found;
+  const isPlain = new RegExp(HANDOVER_REQUEST).test(annotations![MEMBERSHIP_REQUEST_ANNOTATION]!);
+  return isPlain ? found : { ...rest, fault: `"action": "${asked.action}" must be written without escapes` };
+}
 
 /** Returns what a worker has begun and nobody asks for any more: its request is gone, or of the pool's earlier self. */
 export function leftChangeOf(
@@ -92,21 +126,21 @@ export interface MembershipPlan {
 }
 
 /** What a request is judged by. */
-interface Input {
-  pool: StoredPool;
+interface Input extends Pick<PlanInput, 'pool' | 'inProgress' | 'batches' | 'now'> {
   /** State of the rollout; null if the pool's workflow knows of none. */
   rollout: object | null;
+  /** State of healing; null or absent if only the pool's status can tell. */
+  healing?: { cycles: readonly { vm: string }[] } | null;
   /** What has become of the request; absent until that is known. */
   membership?: MembersReport;
-  /** Milliseconds since the epoch. */
-  now: number;
 }
 
 /**
  * Returns the step that carries out the request on the pool, or else its answer: refused for the whole pool, or what a
  * worker reports. What it has begun and is asked for no more is brought to an end.
  */
-export function planMembership({ pool, rollout, now, membership: report }: Input): MembershipPlan {
+export function planMembership(input: Input): MembershipPlan {
+  const { pool, rollout, now, membership: report } = input;
   const handledRequests = pool.status?.membership?.handledRequests;
   const found = membershipRequestOf(pool);
   const left = leftChangeOf(pool, found);
@@ -114,6 +148,7 @@ export function planMembership({ pool, rollout, now, membership: report }: Input
     left === null ? [] : [{ kind: 'changeMembers', reason: `end the ${left.kind} that was begun` }];
   if (found === null) return { handledRequests, steps: ending };
   const answer = answerOf({ pool, isKnown: rollout !== null }, found, report);
+  if (answer === null && isFinishing(input)) return { handledRequests, steps: [] };
   if (answer === null) return { handledRequests, steps: [{ kind: 'changeMembers', reason: reasonOf(found) }] };
   const at = new Date(now).toISOString();
   const { moved, ...words } = answer;
@@ -121,8 +156,15 @@ export function planMembership({ pool, rollout, now, membership: report }: Input
   return { handledRequests: withAnswer(handledRequests, told, words, at), steps: ending };
 }
 
-const reasonOf = ({ action, vms = [], by }: FoundMembershipRequest): string =>
-  `${action} ${formatNames(vms)}: ${by} asks for it`;
+const reasonOf = ({ action, vms, by }: FoundMembershipRequest): string =>
+  `${action}${vms === undefined ? '' : ` ${formatNames(vms)}`}: ${by} asks for it`;
+
+/** Whether the pool, whose VMs are all to leave, first finishes what it had begun: it is held by now. */
+function isFinishing({ pool, healing, ...input }: Input): boolean {
+  const change = membershipChangeOf(pool);
+  if (change === null || change === 'unreadable' || change.kind !== 'release') return false;
+  return busyWith(input, (healing ?? pool.status?.healing)?.cycles ?? []).length > 0;
+}
 
 type Found = { pool: StoredPool; isKnown: boolean };
 
@@ -133,26 +175,37 @@ function answerOf(
   report: MembersReport | undefined,
 ): (Answer & { moved?: string[] }) | null {
   if ('fault' in found) return { outcome: 'Invalid', message: found.fault };
-  const why = whyNot(input);
+  const why = whyNot(input, found.action);
   if (why !== null) return { outcome: 'Refused', message: why, moved: [] };
   if (report?.digest !== found.digest) return null;
-  const { moved, faults } = report;
-  const is = found.asked.action === 'adopt' ? 'adopted' : 'detached';
+  const { moved: all, faults, refused, remark } = report;
+  // A handover may be of more VMs than the status names.
+  const moved = all.slice(0, MOST_MOVED);
+  if (refused !== undefined) return { outcome: 'Refused', message: refused, moved };
+  const is = MOVED[found.asked.action];
   const sentences = [
-    ...(moved.length === 0 ? [] : [`${is} ${formatNames(moved)}`]),
+    ...(all.length === 0 ? [] : [`${is} ${formatNames(all)}`]),
     ...faults.map(({ vm, why: fault }) => `vm ${vm} could not be ${is}: ${fault}`),
+    ...(remark === undefined ? [] : [remark]),
   ];
-  return { outcome: moved.length === 0 ? 'Refused' : 'Done', message: sentences.join('; '), moved };
+  const isDone = all.length > 0 || isHandover(found.asked);
+  return { outcome: isDone ? 'Done' : 'Refused', message: sentences.join('; ') || 'there was no VM to move', moved };
 }
 
+const MOVED: Record<MembershipRequest['action'], string> = {
+  adopt: 'adopted',
+  detach: 'detached',
+  takeover: 'taken over',
+  release: 'released',
+};
+
 /** Why none of the pool's members may change now; null if they may. */
-function whyNot({ pool, isKnown }: Found): string | null {
+function whyNot({ pool, isKnown }: Found, action: string): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
   if (isNewPool(pool, isKnown)) return NEW_POOL;
   if (isRestoring(pool)) return 'the pool comes back from a backup: ask again once its VMs are complete';
   const change = membershipChangeOf(pool);
   if (change === 'unreadable') return "its annotation drover.dev/membership-change can't be read: remove it";
-  return change === null || isListed(change)
-    ? null
-    : `a ${change.kind} that ${change.by} began at ${change.at} has not ended`;
+  if (change === null || isListed(change) || action === 'takeover' || action === 'release') return null;
+  return `a ${change.kind} that ${change.by} began at ${change.at} has not ended`;
 }

@@ -1,23 +1,24 @@
 import { Command } from 'commander';
+import { KubeVirtPools } from '../../../api/resources.ts';
 import { UsageError } from '../../cli/failure.ts';
 import { Pools, type Kind } from '../../cli/kinds.ts';
 import { dryRunOption, examples } from '../../cli/options.ts';
 import { namedTargetsOf } from '../../cli/targets.ts';
-import type { DryRun } from '../../cli/values.ts';
-import type { Patience, PoolAt } from '../../membership/change.ts';
-import { KubeVirtPoolKind } from '../../membership/takeover/kubevirt-pool.ts';
+import type { HandoverOptions, PoolAt } from '../../membership/ask.ts';
 import { inSession, type Session } from '../../session/session.ts';
 import { timeoutOption } from './options.ts';
 
-type Move = (session: Session, pool: PoolAt, options: Patience & { dryRun: DryRun }) => Promise<void>;
+const KubeVirtPoolKind: Kind = {
+  resource: KubeVirtPools,
+  words: ['vmpool', 'vmpools', 'virtualmachinepool.pool.kubevirt.io', 'virtualmachinepools.pool.kubevirt.io'],
+  noun: "pool of KubeVirt's",
+};
+
+type Move = (session: Session, pool: PoolAt, options: HandoverOptions) => Promise<void>;
 
 /** `drover takeover`: moves the VMs of a pool of KubeVirt to one of drover's. */
 export const takeoverCommand = (): Command =>
-  moveCommand(
-    'takeover',
-    KubeVirtPoolKind,
-    async () => (await import('../../membership/takeover/takeover.ts')).takeOver,
-  )
+  moveCommand('takeover', KubeVirtPoolKind, async () => (await import('../../membership/takeover.ts')).takeOver)
     .description(
       "move the VMs of a pool of KubeVirt to a pool of drover's, without a restart; run again, it goes on where it stopped",
     )
@@ -31,7 +32,7 @@ export const takeoverCommand = (): Command =>
 
 /** `drover release`: moves them back. */
 export const releaseCommand = (): Command =>
-  moveCommand('release', Pools, async () => (await import('../../membership/takeover/release.ts')).release)
+  moveCommand('release', Pools, async () => (await import('../../membership/release.ts')).release)
     .description(
       'move the VMs of a pool to a pool of KubeVirt, without a restart; also takes back a takeover that has not ended',
     )

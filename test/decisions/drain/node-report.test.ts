@@ -73,7 +73,7 @@ test('a VM waits for a migration of somebody else, and takes no place of another
 });
 
 test('VMs wait while the members of their pool change', () => {
-  const annotations = changeAnnotation({ kind: 'takeover', by: 'ann', at: '2026-01-01T00:00:00Z', kubevirtUid: null });
+  const annotations = changeAnnotation({ kind: 'takeover', by: 'ann', at: '2026-01-01T00:00:00Z' });
   const pool = aPool({ replicas: 3, drain: {} }, { annotations });
   expect(report([{ vmi: EVICTED, pool }])[0]).toMatchObject({
     state: 'Waiting',

@@ -89,7 +89,7 @@ test('a VM with a name that the pool does not give is not taken', () => {
 });
 
 test('a command that changes the members, or the deletion of the pool, takes none', () => {
-  const change = { kind: 'takeover', kubevirtUid: null, by: 'ada', at: '2026-01-02T03:04:05Z' } as const;
+  const change = { kind: 'takeover', by: 'ada', at: '2026-01-02T03:04:05Z' } as const;
   const held = aPool({}, { annotations: changeAnnotation(change) });
   const deleted = aPool({}, { deletionTimestamp: '2026-01-02T03:04:05Z' });
   for (const pool of [held, deleted]) expect(adopted(plan({ pool, uncontrolled: backs(1) }))).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { POOL_LABEL, ROLE_LABEL, UID_ANNOTATION } from '../../../api/names.ts';
+import { MEMBERSHIP_REQUEST_ANNOTATION, POOL_LABEL, ROLE_LABEL, UID_ANNOTATION } from '../../../api/names.ts';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
 import { changeAnnotation, type MembershipChange, type MembersReport } from '../../../decisions/membership/change.ts';
 import { whyNotAdopted, whyNotDetached } from '../../../decisions/membership/moves.ts';
@@ -105,7 +105,6 @@ test.each<[string, Said, object]>([
       metadata: {
         annotations: changeAnnotation({
           kind: 'takeover',
-          kubevirtUid: 'u',
           by: 'bob',
           at: new Date(quiet.now).toISOString(),
         }),
@@ -137,6 +136,46 @@ test('what was begun for an earlier request, or an earlier pool, is brought to i
   const replaced = planned({ metadata: { annotations: changeAnnotation(change) } });
   expect(answerIn(replaced)).toBeUndefined();
   expect(kinds(replaced)).toContain('changeMembers');
+});
+
+const hold = (kind: 'takeover' | 'release'): object => ({
+  annotations: changeAnnotation({ kind, by: 'ada', at: new Date(quiet.now).toISOString() }),
+});
+
+test('a takeover and a release are carried out by a pool that is held for one, and its VMs count for nothing else', () => {
+  const takeover = planned({ request: { action: 'takeover', uid: 'u', generation: 1 }, metadata: hold('takeover') });
+  expect(kinds(takeover)).toEqual(['changeMembers']);
+  expect(kinds(planned({ request: { action: 'release' }, metadata: hold('takeover') }))).toEqual(['changeMembers']);
+});
+
+test('a release begins to move VMs when the pool has finished what it had begun, and holds it at once', () => {
+  const healing = { cycles: [{ vm: 'web-1' }] } as never;
+  const request = { action: 'release' };
+  expect(kinds(planned({ request, status: { healing } }))).toContain('changeMembers');
+  expect(kinds(planned({ request, status: { healing }, metadata: hold('release') }))).toEqual([]);
+  expect(kinds(planned({ request, metadata: hold('release') }))).toEqual(['changeMembers']);
+});
+
+test('a handover that is refused is answered so, and its pool stays held', () => {
+  const report = { moved: [], faults: [], refused: 'web-1 is being deleted' };
+  const plan = planned({ request: { action: 'release' }, metadata: hold('release'), report });
+  expect(answerIn(plan)).toMatchObject({ outcome: 'Refused', message: 'web-1 is being deleted' });
+  expect(kinds(plan)).toEqual([]);
+});
+
+test('a handover whose action the API server would not find in its text is carried out by nobody', () => {
+  const text = '{"id": "1", "action": "\\u0072elease"}';
+  const pool = aPool({ replicas: 1 });
+  const annotations = { [MEMBERSHIP_REQUEST_ANNOTATION]: text };
+  const plan = planPool({
+    ...quiet,
+    pool: { ...pool, metadata: { ...pool.metadata, annotations } },
+    vms: [aVm('web-1')],
+    burst: 250,
+    rollout: { ...quiet.rollout!, ...begun },
+  });
+  expect(answerIn(plan)).toMatchObject({ outcome: 'Invalid', message: expect.stringContaining('without escapes') });
+  expect(kinds(plan)).not.toContain('changeMembers');
 });
 
 const vmOf = (metadata: object) =>

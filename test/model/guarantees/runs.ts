@@ -4,11 +4,16 @@ import {
   REMOVING_ANNOTATION,
 } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import {
+  KubeVirtPools,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { changesOf } from '../../../decisions/changes/note.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import { field } from '../../../decisions/lib/json.ts';
-import { listedChangeOf } from '../../../decisions/membership/change.ts';
+import { listedChangeOf, membershipChangeOf } from '../../../decisions/membership/change.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { resolveMachineType } from '../../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
@@ -95,10 +100,15 @@ export class RunGuarantees extends Check {
     }
   }
 
-  /** Whether people have asked a pool to adopt just this VM, or to detach it from there. */
+  /** Whether people have asked a pool to adopt just this VM, to detach it from there, or for all VMs of its owner. */
   #isAskedFor(vm: Stored): boolean {
     const owner = controllerOf(vm);
     return this.world.server.all(VirtualMachinePools).some((pool) => {
+      const change = membershipChangeOf(pool);
+      const kind = change === null || change === 'unreadable' ? null : change.kind;
+      const isTheirs = owner?.name === pool.metadata.name && owner.apiVersion.startsWith(KubeVirtPools.group);
+      if (kind === 'takeover' && isTheirs) return true;
+      if (kind === 'release' && owner?.uid === pool.metadata.uid) return true;
       const isNamed = listedChangeOf(pool)?.vms.some(({ uid }) => uid === vm.metadata.uid) === true;
       return isNamed && (owner === undefined || owner.uid === pool.metadata.uid);
     });

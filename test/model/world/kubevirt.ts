@@ -1,7 +1,13 @@
 import { REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
-import { KubeVirts, Nodes, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
+import {
+  KubeVirtPools,
+  KubeVirts,
+  Nodes,
+  VirtualMachineInstanceMigrations,
+  VirtualMachineInstances,
+} from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
@@ -114,6 +120,7 @@ export class KubeVirt {
 
   /** Performs a request to a subresource; any other is answered by nothing. */
   async request({ path, body }: HttpRequest): Promise<unknown> {
+    if (path === `/apis/${KubeVirtPools.group}`) return { preferredVersion: { version: KubeVirtPools.version } };
     const found =
       /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)\/(virtualmachines|virtualmachineinstances)\/([^/]+)\/(\w+)$/.exec(
         path,

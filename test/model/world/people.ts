@@ -14,7 +14,7 @@ import { removeVms } from '../../../clients/scaling/remove-vms.ts';
 import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import type { HealingRequest } from '../../../decisions/requests/healing.ts';
-import type { MembershipRequest } from '../../../decisions/requests/membership.ts';
+import { isHandover, type MembershipRequest } from '../../../decisions/requests/membership.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
@@ -222,8 +222,10 @@ export class People {
     return this.request(pool, () => healingRequest(request, { by: 'ann', id: this.#nextId() }));
   }
 
-  /** Asks the pool to adopt VMs, or to detach them, as the commands do. */
+  /** Asks something of who the VMs of the pool are, as the commands do. */
   async move(pool: string, request: MembershipRequest): Promise<void> {
+    if (isHandover(request))
+      return this.request(pool, () => membershipRequest(request, { by: 'ann', id: this.#nextId() }));
     const uids = request.vms.map((name) => this.#world.vm(name)?.metadata.uid ?? 'gone');
     await this.request(pool, () => membershipRequest({ ...request, uids }, { by: 'ann', id: this.#nextId() }));
   }

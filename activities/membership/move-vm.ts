@@ -1,9 +1,10 @@
-import type { Stored } from '../api/objects.ts';
-import { identityOf, isControlledBy } from '../api/ownership.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../api/resources.ts';
-import type { KubeClient } from './client.ts';
-import { ignoreNotFound, ignoreStale } from './errors.ts';
-import { retryOnConflict } from './retry.ts';
+import type { Stored } from '../../api/objects.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 
 /** KubeVirt writes to a VM that starts or migrates several times a second. */
 const TRIES = 20;
@@ -54,7 +55,7 @@ export const moveVm = <V extends Stored>(
         await ignoreStale(kube.patch(VirtualMachineInstances, key, 'merge', patch, { signal }));
       }
       if (!(await mayMove())) return false;
-      await kube.patch(VirtualMachines, key, 'merge', patches.vm, { signal });
+      await patchKept(kube, VirtualMachines, key, patches.vm, { signal });
       return true;
     },
     { tries: TRIES },

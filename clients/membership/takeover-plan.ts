@@ -1,21 +1,18 @@
-import { matchesLabels } from '../../../api/lib/label-selector.ts';
-import { readKubeVirtPool } from '../../../api/manifest/kubevirt-pool.ts';
-import { formatPath } from '../../../api/manifest/problem.ts';
-import { PAUSED_POOL_ANNOTATION } from '../../../api/names.ts';
-import type { KubeObject, Stored } from '../../../api/objects.ts';
-import type { LabelSelector } from '../../../api/pool/pool.ts';
-import { KubeVirtPools, VirtualMachinePools } from '../../../api/resources.ts';
-import { wantedReplicas } from '../../../api/wanted-replicas.ts';
-import { formatNames } from '../../../decisions/lib/names.ts';
-import { joining, type Joining } from '../../../decisions/membership/joining.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
-import type { KubeClient } from '../../../kubernetes/client.ts';
-import { Failure } from '../../cli/failure.ts';
-import type { Pool } from '../../cli/objects.ts';
-import { note } from '../../cli/output.ts';
-import { controlledBy, withVmis } from '../members.ts';
-import { otherNames, printJoining } from '../rows.ts';
-import { pausedPoolOf, type KubeVirtPool } from './kubevirt-pool.ts';
+import { readKubeVirtPool } from '../../api/manifest/kubevirt-pool.ts';
+import { formatPath } from '../../api/manifest/problem.ts';
+import { PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { joining, type Joining } from '../../decisions/membership/joining.ts';
+import { pausedPoolOf, whyNotTakenOver, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Pool } from '../cli/objects.ts';
+import { note } from '../cli/output.ts';
+import { controlledBy, withVmis } from './members.ts';
+import { otherNames, printJoining } from './rows.ts';
 
 /** What a takeover is about to do. */
 export interface Plan {
@@ -27,42 +24,19 @@ export interface Plan {
 
 /**
  * Returns what would become of the pool and of each VM. Throws `Failure` for what can't be taken over as it is.
- * `isPaused`: whether KubeVirt's pool stays paused until somebody acts.
  */
 export async function plan(
   kube: KubeClient,
   theirs: Stored<KubeVirtPool>,
   ours: Stored<Pool> | undefined,
-  isPaused = pausedPoolOf(theirs) !== null,
 ): Promise<Plan> {
   const { namespace = '', name } = theirs.metadata;
   const vms = await controlledBy(kube, KubeVirtPools, theirs);
-  const going = vms
-    .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
-    .map(({ metadata }) => metadata.name);
-  if (going.length > 0)
-    throw new Failure(
-      `${formatNames(going)} of pool ${name} of KubeVirt: being deleted: ${isPaused ? endedBy(name) : 'wait until that has ended'}`,
-    );
-  const selector = theirs.spec.selector as LabelSelector;
-  const strangers = vms
-    .filter(({ metadata }) => !matchesLabels(selector, metadata.labels ?? {}))
-    .map(({ metadata }) => metadata.name);
-  // KubeVirt releases such VMs without checking which owner references it removes.
-  if (strangers.length > 0)
-    throw new Failure(
-      `${formatNames(strangers)} of pool ${name} of KubeVirt: no match of its selector: KubeVirt is just letting go of them`,
-    );
   const { pool, notes: poolNotes } = ours === undefined ? converted(theirs) : { pool: ours, notes: [] };
   const wanted = wantedReplicas(pool);
-  const total = vms.length + (ours === undefined ? 0 : (await controlledBy(kube, VirtualMachinePools, ours)).length);
-  if (total > wanted)
-    throw new Failure(
-      `pool ${name} has ${total} VMs and wants ${wanted}, and drover would remove the others: ` +
-        (ours === undefined
-          ? "scale KubeVirt's pool first"
-          : "scale drover's pool first, or delete those that are too many"),
-    );
+  const own = ours === undefined ? undefined : (await controlledBy(kube, VirtualMachinePools, ours)).length;
+  const why = whyNotTakenOver(theirs, vms, { own, wanted });
+  if (why !== null) throw new Failure(why);
   const stored = { ...pool, metadata: { ...pool.metadata, uid: '' } } as unknown as StoredPool;
   const compared = (await withVmis(kube, namespace, vms)).map(({ vm, vmi }) => ({
     name: vm.metadata.name,
@@ -89,9 +63,6 @@ export function printPlan({ pool, vms, notes }: Plan): void {
   const remark = otherNames(pool.metadata.name, vms);
   for (const line of [...(remark === undefined ? [] : [remark]), ...notes]) note(line);
 }
-
-/** A paused pool of KubeVirt does not take its finalizer off VMs that are being deleted. */
-export const endedBy = (name: string): string => `\`drover release pool ${name}\` has KubeVirt end that`;
 
 /** Returns drover's pool, with remarks. Throws a `Failure` for each field that drover has no words for. */
 function converted(theirs: Stored<KubeVirtPool>): { pool: KubeObject & Pool; notes: string[] } {

@@ -1,46 +1,28 @@
-import { vi } from 'vitest';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { changeMembers, type MembersChanged } from '../../../activities/membership/change-members.ts';
 import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../../api/objects.ts';
 import {
   ControllerRevisions,
   KubeVirtPools,
-  SelfSubjectAccessReviews,
   VirtualMachinePools,
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
-import type { Pool } from '../../../clients/cli/objects.ts';
-import type { Session } from '../../../clients/session/session.ts';
-import { membershipChangeOf } from '../../../decisions/membership/change.ts';
-import { reasonOf } from '../../../decisions/membership/condition.ts';
-import { countedIn } from '../../../decisions/pool/counted.ts';
+import { changeAnnotation, type MembersReport } from '../../../decisions/membership/change.ts';
+import type { KubeVirtPool } from '../../../decisions/membership/kubevirt-pool.ts';
+import { membershipRequestOf, type HandoverRequest } from '../../../decisions/requests/membership.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { DeleteOptions, KubeClient, ListOptions, ObjectKey, WriteOptions } from '../../../kubernetes/client.ts';
-import { KubeError } from '../../../kubernetes/errors.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
-import { right } from '../../deploy/rights.ts';
+import { templateOf } from '../../clients/rollout/pools.ts';
 import { ApiServer, mergePatch } from '../../model/world/api-server.ts';
-import { templateOf } from '../rollout/pools.ts';
+import { membershipRequest } from '../../requests.ts';
 
 export const namespace = 'default';
 /** Of the pools in it. */
 export const key = { namespace, name: 'web' };
-/** Of commands. */
-export const options = { timeout: 2_000, dryRun: 'none' } as const;
-
-/** What the commands have remarked in this test. */
-export let remarks: string[] = [];
-
-/** Keeps what the commands print off the terminal. */
-export const silence = (): void => {
-  remarks = [];
-  vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-    remarks.push(String(text));
-    return true;
-  });
-};
-
 interface Call {
   verb: string;
   resource: Resource;
@@ -48,18 +30,13 @@ interface Call {
   subresource?: string | undefined;
 }
 
-/**
- * An API server with a worker that counts VMs and a virtual machine controller that pauses pools, all at once. `before`
- * is called before each call of a command.
- */
+/** An API server with a virtual machine controller that pauses pools at once. `before` is called before each call. */
 export class Cluster {
   readonly server = new ApiServer(() => Date.parse('2026-01-02T03:04:05Z'));
   calls = 0;
   /** Without it, nobody confirms that a pool of KubeVirt is paused. */
   hasVirtController = true;
   before: (call: Call) => Promise<void> = async () => {};
-  /** A right that the person lacks who runs the command, as `rightsOf` writes it. */
-  lacks = '';
   /** Called with a VM that has changed. */
   onVm: (after: Stored) => void = () => {};
 
@@ -67,7 +44,6 @@ export class Cluster {
     this.server.onWrite = ({ resource, after }) => {
       if (resource.plural === 'virtualmachines' && after !== undefined) this.onVm(after);
       if (resource.group === KubeVirtPools.group && this.hasVirtController) this.#pause();
-      this.#count();
     };
   }
 
@@ -113,12 +89,54 @@ export class Cluster {
       .map(({ metadata }) => metadata.name);
   }
 
-  session(): Session {
-    const kube = this.#client();
-    return { kube: async () => kube, knowsTemporal: async () => false } as unknown as Session;
+  /** Has the pool be taken over, as the command and a worker do. Throws what is refused. */
+  async takeOver(): Promise<MembersReport | undefined> {
+    const theirs = this.find<KubeVirtPool>(KubeVirtPools);
+    if (theirs !== undefined && this.find(VirtualMachinePools) === undefined) {
+      const { replicas, virtualMachineTemplate } = theirs.spec;
+      const annotations = changeAnnotation({ kind: 'takeover', by: 'ada', at: '2026-01-02T03:04:05Z' });
+      const spec = { replicas, template: virtualMachineTemplate };
+      this.server.create(VirtualMachinePools, { metadata: { ...key, annotations }, spec });
+    }
+    const { uid, generation } = theirs?.metadata ?? {};
+    return this.ask(
+      theirs === undefined ? { action: 'takeover' } : { action: 'takeover', uid: uid!, generation: generation! },
+    );
   }
 
-  #client(): KubeClient {
+  release(): Promise<MembersReport | undefined> {
+    return this.ask({ action: 'release' });
+  }
+
+  /** Writes a request on drover's pool, and has a worker carry it out. */
+  ask(request: HandoverRequest): Promise<MembersReport | undefined> {
+    const { annotations, digest } = membershipRequest(request);
+    this.server.write(VirtualMachinePools, key, ({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
+    }));
+    return this.work(digest);
+  }
+
+  /** Has a worker carry out the request on the pool, to its answer; undefined if that is another by then. */
+  async work(digest: string): Promise<MembersReport | undefined> {
+    const environment = new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') });
+    for (;;) {
+      const pool = this.find(VirtualMachinePools) as (Stored & StoredPool) | undefined;
+      if (pool === undefined || membershipRequestOf(pool)?.digest !== digest) return undefined;
+      const ref = { namespace, name: 'web', uid: pool.metadata.uid };
+      const carriedOut = (): Promise<MembersChanged> => changeMembers(this.client(), ref, 1);
+      const { report } = (await environment.run(carriedOut)) as MembersChanged;
+      if (report === null) continue;
+      if (report.refused !== undefined) throw new Error(report.refused);
+      const answer = { digest, id: '', action: '', by: '', at: '', outcome: 'Done', message: '' };
+      const status = { membership: { handledRequests: [answer] } };
+      this.server.write(VirtualMachinePools, key, (before) => ({ ...before, status }), 'status');
+      return report;
+    }
+  }
+
+  client(): KubeClient {
     const call = async <T>(
       verb: string,
       resource: Resource,
@@ -128,8 +146,6 @@ export class Cluster {
     ): Promise<T> => {
       this.calls++;
       await this.before({ verb, resource, name, subresource });
-      if (right(verb, resource.group, resource.plural, subresource) === this.lacks)
-        throw new KubeError(403, 'Forbidden', `${this.lacks} is forbidden`);
       return structuredClone(act()) as T;
     };
     const { server } = this;
@@ -143,9 +159,7 @@ export class Cluster {
       list,
       get: (resource: Resource, key: ObjectKey) => call('get', resource, key.name, () => server.get(resource, key)),
       create: (resource: Resource, object: KubeObject) =>
-        call('create', resource, object.metadata.name, () =>
-          resource === SelfSubjectAccessReviews ? this.#review(object) : server.create(resource, object),
-        ),
+        call('create', resource, object.metadata.name, () => server.create(resource, object)),
       patch: (
         resource: Resource,
         key: ObjectKey,
@@ -175,37 +189,8 @@ export class Cluster {
         }),
       clock: new ServerClock(),
       request: () => Promise.resolve({ preferredVersion: { version: KubeVirtPools.version } }),
-      async *pages(resource: Resource, given: ListOptions) {
-        yield await list(resource, given);
-      },
-      async *watch() {},
     };
     return client as unknown as KubeClient;
-  }
-
-  #review({ spec }: KubeObject): object {
-    const { verb, group, resource } = (spec as { resourceAttributes: Record<'verb' | 'group' | 'resource', string> })
-      .resourceAttributes;
-    return { status: { allowed: right(verb, group, resource) !== this.lacks } };
-  }
-
-  /** As a worker does: the status of each pool counts its VMs, and says what the pool is held by. */
-  #count(): void {
-    for (const pool of this.server.all<Pool>(VirtualMachinePools)) {
-      const change = membershipChangeOf(pool);
-      const { generation, uid } = pool.metadata;
-      const vms = this.server.all(VirtualMachines).filter((vm) => controllerOf(vm)?.uid === uid);
-      const conditions =
-        change === null || change === 'unreadable'
-          ? []
-          : [{ type: 'MembershipChanging', status: 'True', reason: reasonOf(change.kind) }];
-      const status = {
-        observedGeneration: generation,
-        replicas: vms.filter(countedIn(pool as unknown as StoredPool)).length,
-        conditions,
-      };
-      this.server.write(VirtualMachinePools, pool.metadata, (before) => ({ ...before, status }), 'status');
-    }
   }
 
   /** As virt-controller does: the status of each pool of KubeVirt says whether it is paused. */

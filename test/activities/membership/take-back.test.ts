@@ -1,4 +1,5 @@
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import './virtual-pauses.ts';
 import {
   KUBEVIRT_REVISION_LABEL,
   MEMBERSHIP_CHANGE_ANNOTATION,
@@ -7,14 +8,9 @@ import {
 } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import type { KubeVirtPool } from '../../../clients/membership/takeover/kubevirt-pool.ts';
-import { revisionFor } from '../../../clients/membership/takeover/kubevirt-revisions.ts';
-import { release } from '../../../clients/membership/takeover/release.ts';
-import { takeOver } from '../../../clients/membership/takeover/takeover.ts';
-import { hashOf, templateOf } from '../rollout/pools.ts';
-import { Cluster, key, namespace, options, remarks, silence } from './cluster.ts';
-
-beforeEach(silence);
+import type { KubeVirtPool } from '../../../decisions/membership/kubevirt-pool.ts';
+import { hashOf, templateOf } from '../../clients/rollout/pools.ts';
+import { Cluster, key, namespace } from './handover-cluster.ts';
 
 const KILLED = new Error('killed');
 
@@ -34,26 +30,29 @@ function markNewest(cluster: Cluster, name: string): void {
 
 const otherTemplate = { virtualMachineTemplate: { metadata: { labels: { app: 'web' } }, ...templateOf(2) } };
 
-/** Runs the command until right before this call. */
+/** Carries it out until right before this call, or so many of them. */
 async function killedBefore(
   cluster: Cluster,
-  command: typeof release,
+  command: 'takeOver' | 'release',
   last: { verb: string; plural: string; name?: string },
+  count = 1,
 ): Promise<void> {
+  let calls = 0;
   cluster.before = async ({ verb, resource, name }) => {
-    if (verb === last.verb && resource.plural === last.plural && (last.name ?? name) === name) throw KILLED;
+    const isMet = verb === last.verb && resource.plural === last.plural && (last.name ?? name) === name;
+    if (isMet && ++calls === count) throw KILLED;
   };
-  await expect(command(cluster.session(), key, options)).rejects.toBe(KILLED);
+  await expect(cluster[command]()).rejects.toBe(KILLED);
   cluster.before = async () => {};
 }
 
 const takenUpTo = (cluster: Cluster, name: string): Promise<void> =>
-  killedBefore(cluster, takeOver, { verb: 'patch', plural: VirtualMachines.plural, name });
+  killedBefore(cluster, 'takeOver', { verb: 'patch', plural: VirtualMachines.plural, name });
 
 test('a pool whose VMs have names that KubeVirt would not give is not released, and nothing has begun', async () => {
   const cluster = new Cluster();
   cluster.pool('web-1', 'old-web', 'web-02');
-  await expect(release(cluster.session(), key, options)).rejects.toThrow(
+  await expect(cluster.release()).rejects.toThrow(
     "pool web: KubeVirt's pools name their VMs web-0, web-1, …, and can't have old-web, web-02: " +
       '`drover detach old-web web-02 --decrement` takes them out, and they run on',
   );
@@ -67,7 +66,7 @@ test('a takeover is taken back also if KubeVirt has a VM of another name', async
   const cluster = new Cluster();
   const pool = cluster.kubeVirtPool('old-web', 'web-1');
   await takenUpTo(cluster, 'web-1');
-  await release(cluster.session(), key, options);
+  await cluster.release();
   expect(cluster.membersOf(pool)).toEqual(['old-web', 'web-1']);
 });
 
@@ -84,21 +83,20 @@ test("VMs of a pool whose template KubeVirt's users have changed since are not p
   cluster.kubeVirtPool('web-0', 'web-1');
   await takenUpTo(cluster, 'web-1');
   changeTheirs(cluster, otherTemplate);
-  await release(cluster.session(), key, options);
+  expect(await cluster.release()).toMatchObject({ remark: expect.stringContaining('its pool stays paused') as string });
   expect(templateOfVm(cluster, 'web-0')).toBeUndefined();
   expect(theirs(cluster).spec.paused).toBe(true);
-  expect(remarks.join('')).toContain('its pool stays paused');
 });
 
 test('a template that is changed in the middle of a release changes nothing of the VMs that have gone', async () => {
   const cluster = new Cluster();
   cluster.pool('web-1', 'web-2');
   for (const { metadata } of cluster.server.all(VirtualMachines)) markNewest(cluster, metadata.name);
-  await killedBefore(cluster, release, { verb: 'patch', plural: VirtualMachines.plural, name: 'web-2' });
+  await killedBefore(cluster, 'release', { verb: 'patch', plural: VirtualMachines.plural, name: 'web-2' });
   const made = theirs(cluster).spec['virtualMachineTemplate'];
   expect(templateOfVm(cluster, 'web-1')).toEqual(made);
   changeTheirs(cluster, otherTemplate);
-  await release(cluster.session(), key, options);
+  await cluster.release();
   expect([templateOfVm(cluster, 'web-1'), templateOfVm(cluster, 'web-2')]).toEqual([made, undefined]);
   expect(theirs(cluster).spec.paused).toBe(true);
 });
@@ -107,9 +105,9 @@ test('a template that is changed at the end of a release keeps the pool paused: 
   const cluster = new Cluster();
   cluster.pool('web-1');
   markNewest(cluster, 'web-1');
-  await killedBefore(cluster, release, { verb: 'delete', plural: VirtualMachinePools.plural });
+  await killedBefore(cluster, 'release', { verb: 'list', plural: ControllerRevisions.plural }, 2);
   changeTheirs(cluster, otherTemplate);
-  await release(cluster.session(), key, options);
+  await cluster.release();
   expect(theirs(cluster).spec.paused).toBe(true);
 });
 
@@ -117,10 +115,11 @@ test('a takeover is taken back to the template that KubeVirt has now, whatever a
   const cluster = new Cluster();
   const pool = cluster.kubeVirtPool('web-0', 'web-1') as Stored<KubeVirtPool>;
   const { virtualMachineTemplate } = pool.spec;
-  const former = { ...pool, spec: { ...pool.spec, ...otherTemplate } };
-  await revisionFor(await cluster.session().kube(), KubeVirtPools, former);
+  const name = `vmpool-${pool.metadata.uid}-of-another-template`;
+  const data = { ...pool.spec, ...otherTemplate };
+  cluster.server.create(ControllerRevisions, { metadata: { namespace, name }, revision: 7, data });
   await takenUpTo(cluster, 'web-1');
-  await release(cluster.session(), key, options);
+  await cluster.release();
   expect(templateOfVm(cluster, 'web-0')).toEqual(virtualMachineTemplate);
   expect(theirs(cluster).spec.paused).toBe(false);
 });
@@ -129,7 +128,7 @@ test('a pool that goes to KubeVirt with its template as it was goes on', async (
   const cluster = new Cluster();
   cluster.pool('web-1', 'web-2');
   for (const { metadata } of cluster.server.all(VirtualMachines)) markNewest(cluster, metadata.name);
-  await release(cluster.session(), key, options);
+  await cluster.release();
   expect(theirs(cluster).spec.paused).toBe(false);
 });
 
@@ -140,7 +139,7 @@ test('a pool that was paused already is paused again when its takeover is taken 
   changeTheirs(cluster, before);
   await takenUpTo(cluster, 'web-1');
   expect(theirs(cluster).spec.autohealing).toBeUndefined();
-  await release(cluster.session(), key, options);
+  await cluster.release();
   expect(theirs(cluster).spec).toMatchObject(before);
 });
 
@@ -149,9 +148,9 @@ test('what virt-controller said of a pool that was paused already is no word tha
   cluster.kubeVirtPool('web-0');
   changeTheirs(cluster, { paused: true, autohealing: {} });
   cluster.hasVirtController = false;
-  await expect(takeOver(cluster.session(), key, { ...options, timeout: 400 })).rejects.toThrow(
-    'virt-controller has not confirmed within 0.4 s that pool web of KubeVirt is paused',
+  await expect(cluster.takeOver()).rejects.toThrow(
+    'virt-controller has not confirmed within 30 s that pool web of KubeVirt is paused',
   );
-  expect(cluster.find(VirtualMachinePools)).toBeUndefined();
+  expect(cluster.membersOf(cluster.find(VirtualMachinePools)!)).toEqual([]);
   expect(theirs(cluster).spec).toMatchObject({ paused: true, autohealing: {} });
 });

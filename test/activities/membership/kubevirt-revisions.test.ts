@@ -1,12 +1,8 @@
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import './virtual-pauses.ts';
 import { ControllerRevisions, KubeVirtPools, VirtualMachines } from '../../../api/resources.ts';
-import { release } from '../../../clients/membership/takeover/release.ts';
-import { takeOver } from '../../../clients/membership/takeover/takeover.ts';
-import { KubeError } from '../../../kubernetes/errors.ts';
-import { templateOf } from '../rollout/pools.ts';
-import { Cluster, key, namespace, options, referenceTo, remarks, silence } from './cluster.ts';
-
-beforeEach(silence);
+import { templateOf } from '../../clients/rollout/pools.ts';
+import { Cluster, namespace, referenceTo } from './handover-cluster.ts';
 
 type Owner = Parameters<typeof referenceTo>[0];
 const kubeVirts = { replicas: 1, virtualMachineTemplate: templateOf(1) };
@@ -26,7 +22,7 @@ test('a takeover deletes the revisions of the pool of KubeVirt, and no others', 
   for (const name of ['web-2', `vmpool-${pool.metadata.uid}`]) revision(cluster, name, pool);
   revision(cluster, 'web-0-instancetype', vm);
   revision(cluster, 'web-9');
-  await takeOver(cluster.session(), key, options);
+  await cluster.takeOver();
   expect(revisionsIn(cluster)).toEqual(['web-0-instancetype', 'web-9']);
   expect(cluster.find(KubeVirtPools)).toBeUndefined();
 });
@@ -44,21 +40,9 @@ test('before a release makes a pool, it deletes what KubeVirt would take for rev
   revision(cluster, 'web-4', undefined, { spec: { template: {} } });
   revision(cluster, 'web-5a');
   revision(cluster, 'web-db-1');
-  await release(cluster.session(), key, options);
+  await cluster.release();
   const { uid } = cluster.find(KubeVirtPools)!.metadata;
   const [own, ...others] = revisionsIn(cluster).sort();
   expect(own).toMatch(new RegExp(`^vmpool-${uid}-`));
   expect(others).toEqual(['web-2', 'web-3', 'web-4', 'web-5a', 'web-db-1']);
-});
-
-test('who may not delete revisions is told so, and is not held up', async () => {
-  const cluster = new Cluster();
-  cluster.kubeVirtPool('web-0');
-  cluster.before = async ({ verb, resource }) => {
-    if (verb === 'delete' && resource.plural === ControllerRevisions.plural)
-      throw new KubeError(403, 'Forbidden', 'controllerrevisions.apps "web-1" is forbidden');
-  };
-  await takeOver(cluster.session(), key, options);
-  expect(cluster.find(KubeVirtPools)).toBeUndefined();
-  expect(remarks.join('')).toContain('a new pool web of KubeVirt would take them for its own');
 });

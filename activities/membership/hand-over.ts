@@ -1,0 +1,31 @@
+import { KubeVirtPools } from '../../api/resources.ts';
+import type { MembersReport } from '../../decisions/membership/change.ts';
+import type { HandoverRequest } from '../../decisions/requests/membership.ts';
+import type { FoundRequest } from '../../decisions/requests/request.ts';
+import { isAlreadyExists, isConflict, isNotFound, isRefusal, KubeError } from '../../kubernetes/errors.ts';
+import type { MembersRun } from './members-run.ts';
+import { release } from './release.ts';
+import { takeOver } from './takeover.ts';
+
+const RACES: readonly ((error: unknown) => boolean)[] = [isConflict, isAlreadyExists, isNotFound];
+
+/**
+ * Moves all VMs of a pool of KubeVirt to drover's pool of its name, or back. Each write is on the version that was read
+ * or on a UID, and each attempt looks at what there is: one that was cut short anywhere is continued by the next. What
+ * can't be done as things are is refused, and the pool stays held if anything was begun.
+ */
+export async function handOver(
+  run: MembersRun,
+  { asked, ...request }: FoundRequest & { asked: HandoverRequest },
+): Promise<MembersReport | null> {
+  try {
+    return await (asked.action === 'takeover' ? takeOver(run, asked, request) : release(run, request));
+  } catch (error) {
+    // What somebody else has written meanwhile, the next attempt sees.
+    if (!isRefusal(error) || RACES.some((isRace) => isRace(error))) throw error;
+    const isOfRights =
+      error instanceof KubeError && error.status === 403 && error.message.includes(KubeVirtPools.group);
+    const hint = isOfRights ? '; the component deploy/components/takeover has the rights that workers need' : '';
+    return { digest: request.digest, moved: [], faults: [], refused: `${error.message}${hint}` };
+  }
+}

@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stored } from '../../api/objects.ts';
+import { KubeVirtPools, type Resource } from '../../api/resources.ts';
+import {
+  pausedPoolOf,
+  pausingPatch,
+  resumingPatch,
+  type KubeVirtPool,
+} from '../../decisions/membership/kubevirt-pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ActRefused, ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { kubeVirtPools } from '../../kubernetes/kubevirt-pools.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
+import type { PoolKey } from '../owners/types.ts';
+import type { MembersRun } from './members-run.ts';
+
+/** How long KubeVirt may take to pause a pool, or to delete one. */
+const PATIENCE_MS = 30_000;
+const PAUSE_MS = 300;
+/** The condition by which virt-controller says that a pool is paused. */
+const PAUSED = 'ReplicaPaused';
+
+type Theirs = Stored<KubeVirtPool>;
+
+/** Refuses a takeover or a release as it is now. */
+export const refusal = (why: string): ActRefused => new ActRefused('FailedDependency', why);
+
+/** The pool of KubeVirt that has the name of a pool of drover's. */
+export class KubeVirtPoolOf {
+  readonly resource: Resource;
+  readonly #client: KubeClient;
+  readonly #key: PoolKey;
+  readonly #signal: AbortSignal;
+
+  private constructor({ client, key, signal }: MembersRun, resource: Resource) {
+    this.#client = client;
+    this.#key = key;
+    this.#signal = signal;
+    this.resource = resource;
+  }
+
+  /** Refuses if the cluster's KubeVirt has no pools of its own. */
+  static async find(run: MembersRun): Promise<KubeVirtPoolOf> {
+    const resource = await kubeVirtPools(run.client);
+    if (resource === undefined)
+      throw refusal(`the cluster's KubeVirt has no pools of its own (${KubeVirtPools.group})`);
+    return new KubeVirtPoolOf(run, resource);
+  }
+
+  get(): Promise<Theirs | undefined> {
+    return ignoreNotFound(this.#client.get<KubeVirtPool>(this.resource, this.#key, { signal: this.#signal }));
+  }
+
+  /** Returns the pool once it is not being deleted, as after a takeover; undefined if there is none. */
+  async staying(): Promise<Theirs | undefined> {
+    const isStaying = (pool: Theirs | undefined): boolean => pool?.metadata.deletionTimestamp === undefined;
+    const { name } = this.#key;
+    return this.#until(isStaying, `pool ${name} of KubeVirt is being deleted: run this again when it is gone`);
+  }
+
+  async create(spec: object, { labels, annotations }: { labels?: object; annotations: object }): Promise<Theirs> {
+    const { namespace, name } = this.#key;
+    const metadata = { namespace, name, ...(labels && { labels }), annotations };
+    return this.#client.create(this.resource, { metadata, spec } as KubeVirtPool, { signal: this.#signal });
+  }
+
+  /**
+   * Pauses the pool and its healing for this request, and returns it. `whyNot` says of the pool as it is right before
+   * why it is not the one that is meant.
+   */
+  pause(request: string, whyNot: (pool: Theirs | undefined) => string | null): Promise<Theirs> {
+    return retryOnConflict(async () => {
+      const pool = await this.get();
+      if (pool !== undefined && pausedPoolOf(pool)?.request === request && pool.spec.paused === true) return pool;
+      const why = whyNot(pool);
+      if (pool === undefined || why !== null) throw refusal(why ?? `pool ${this.#key.name} of KubeVirt is gone`);
+      return this.#patch(pausingPatch(pool, request));
+    });
+  }
+
+  /** Waits until virt-controller says that it has seen that the pool is paused, and heals none of its VMs. */
+  async untilPaused(): Promise<void> {
+    const isConfirmed = (pool: Theirs | undefined): boolean =>
+      pool?.status?.conditions?.some(({ type, status }) => type === PAUSED && status === 'True') ?? false;
+    if (isConfirmed(await this.get())) await this.#takeConfirmationBack();
+    await this.#until(
+      isConfirmed,
+      `virt-controller has not confirmed within ${PATIENCE_MS / 1000} s that pool ${this.#key.name} of KubeVirt is paused: does it run?`,
+    );
+  }
+
+  /** What virt-controller said before may be of a pool that was paused, and healed. It looks, and says so again. */
+  async #takeConfirmationBack(): Promise<void> {
+    try {
+      await retryOnConflict(async () => {
+        const { metadata, status } = (await this.get())!;
+        const conditions = status?.conditions?.filter(({ type }) => type !== PAUSED) ?? [];
+        await this.#patch(
+          { metadata: { resourceVersion: metadata.resourceVersion }, status: { conditions } },
+          'status',
+        );
+      });
+    } catch (error) {
+      // Without the right to do that, what was said counts.
+      if (!(error instanceof KubeError) || error.status !== 403) throw error;
+    }
+  }
+
+  /** Gives the pool back what it had before, if it was paused for this request, and unless it `staysPaused`. */
+  resume(request: string, staysPaused: (pool: Theirs) => Promise<boolean>): Promise<void> {
+    return retryOnConflict(async () => {
+      const pool = await this.get();
+      const before = pool === undefined ? null : pausedPoolOf(pool);
+      if (before?.request === request) await this.#patch(resumingPatch(pool!, before, await staysPaused(pool!)));
+    });
+  }
+
+  /** Deletes the pool in this version, and leaves what it owns. */
+  async delete({ metadata: { uid, resourceVersion } }: Theirs): Promise<void> {
+    const options = { uid, resourceVersion, propagationPolicy: 'Orphan', signal: this.#signal } as const;
+    await ignoreNotFound(this.#client.delete(this.resource, this.#key, options));
+  }
+
+  async #patch(patch: object, subresource?: 'status'): Promise<Theirs> {
+    const options = { signal: this.#signal, ...(subresource && { subresource }) };
+    return patchKept<KubeVirtPool>(this.#client, this.resource, this.#key, patch, options);
+  }
+
+  async #until(isSo: (pool: Theirs | undefined) => boolean, why: string): Promise<Theirs | undefined> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const pool = await this.get();
+      if (isSo(pool)) return pool;
+      if (Date.now() >= deadline) throw refusal(why);
+      await sleep(PAUSE_MS, undefined, { signal: this.#signal });
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import { POOL_LABEL } from '../../api/names.ts';
+import type { KubeObject, OwnerReference, Stored } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
+import { ControllerRevisions, KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
+import { isObject } from '../../decisions/lib/json.ts';
+import { referenceTo, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
+import { isSameTemplate } from '../../decisions/membership/same-template.ts';
+import { hashOf } from '../../decisions/template/revision.ts';
+import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
+import type { MembersRun } from './members-run.ts';
+
+type Theirs = Stored<KubeVirtPool>;
+type Revision = KubeObject & { revision: number; data: Record<string, unknown> };
+
+/**
+ * Makes the revision that KubeVirt would have made with the VMs of its template: without it, KubeVirt rewrites every VM
+ * and restarts it. Returns its name, which is that of the template: somebody may change the pool before all VMs are its
+ * own, and what was labelled until then is of the former template.
+ */
+export async function revisionFor({ client, signal }: MembersRun, theirs: Theirs): Promise<string> {
+  const { namespace = '', uid, generation = 1 } = theirs.metadata;
+  const name = `vmpool-${uid}-${hashOf(theirs.spec['virtualMachineTemplate'])}`;
+  const metadata = { namespace, name, ownerReferences: [referenceTo(theirs)] };
+  const made = { metadata, revision: generation, data: theirs.spec };
+  try {
+    await client.create<Revision>(ControllerRevisions, made, { signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  return name;
+}
+
+/** Returns the names of the revisions whose VMs are as the pool's template makes them now. */
+export async function currentRevisions(run: MembersRun, { spec }: Theirs): Promise<Set<string>> {
+  const current = (await revisionsIn(run)).filter(
+    ({ data }) => isObject(data) && isSameTemplate(data['virtualMachineTemplate'], spec['virtualMachineTemplate']),
+  );
+  return new Set(current.map(({ metadata }) => metadata.name));
+}
+
+/**
+ * Deletes the revisions of a pool of KubeVirt that has no VMs any more: they would stay when it is deleted without its
+ * VMs, and KubeVirt takes a revision for that of a later pool by its name alone.
+ */
+export async function deleteRevisionsOf(run: MembersRun, { metadata: { uid } }: Theirs): Promise<void> {
+  const { namespace } = run.key;
+  await deleteEach(run, (revision) => isControlledBy(revision, KubeVirtPools, { namespace, uid }));
+}
+
+/** Deletes the revisions of drover's pool, which is to be deleted without what it owns. */
+export async function deleteOwnRevisions(run: MembersRun): Promise<void> {
+  const { name } = run.key;
+  await deleteEach(
+    run,
+    (revision) =>
+      revision.metadata.labels?.[POOL_LABEL] === name && isControlledBy(revision, VirtualMachinePools, run.key),
+  );
+}
+
+/**
+ * Deletes the revisions that an earlier pool of KubeVirt of this name has left behind, before another is made: KubeVirt
+ * names them `<pool>-<generation>`, and would take them for those of the new pool. `uidOf`: UID of the pool of KubeVirt
+ * that has this name now.
+ */
+export async function deleteLeftRevisions(
+  run: MembersRun,
+  uidOf: (pool: string) => Promise<string | undefined>,
+): Promise<void> {
+  const isGone = async ({ apiVersion, kind, name, uid }: OwnerReference): Promise<boolean> =>
+    kind === KubeVirtPools.kind && apiVersion.split('/')[0] === KubeVirtPools.group && (await uidOf(name)) !== uid;
+  await deleteEach(run, async ({ metadata: { name, ownerReferences = [] }, data }) => {
+    if (!isNamedAfter(run.key.name, name) || !isObject(data) || !isObject(data['virtualMachineTemplate'])) return false;
+    for (const owner of ownerReferences) if (!(await isGone(owner))) return false;
+    return true;
+  });
+}
+
+/** Reports whether KubeVirt would give a revision of the pool this name. */
+const isNamedAfter = (pool: string, name: string): boolean =>
+  name.startsWith(`${pool}-`) && /^\d+$/.test(name.slice(pool.length + 1));
+
+const revisionsIn = async ({ client, key: { namespace }, signal }: MembersRun): Promise<Stored<Revision>[]> =>
+  (await client.list<Revision>(ControllerRevisions, { namespace, signal })).items;
+
+/** Deletes the revisions that `isMeant`, each in the version that was judged. */
+async function deleteEach(
+  run: MembersRun,
+  isMeant: (revision: Stored<Revision>) => boolean | Promise<boolean>,
+): Promise<void> {
+  const { client, key, signal } = run;
+  for (const revision of await revisionsIn(run)) {
+    const { name, uid, resourceVersion } = revision.metadata;
+    if (!(await isMeant(revision))) continue;
+    const at = { namespace: key.namespace, name };
+    await ignoreNotFound(client.delete(ControllerRevisions, at, { uid, resourceVersion, signal }));
+  }
+}

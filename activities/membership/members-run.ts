@@ -1,0 +1,104 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { MEMBERS_MANAGER } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { MovePatches } from '../../decisions/membership/moves.ts';
+import { membershipRequestOf } from '../../decisions/requests/membership.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isRefusal } from '../../kubernetes/errors.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
+import { sharedCall } from '../lib/shared-call.ts';
+import { slowStart } from '../lib/slow-start.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
+import { moveVm, type VmWithVmi } from './move-vm.ts';
+
+export type Vm = Stored<VirtualMachine>;
+
+/** Whether the pool is being deleted. */
+export const isGoing = ({ metadata }: StoredPool): boolean => metadata.deletionTimestamp !== undefined;
+
+/** What carries out a request about the members of a pool. */
+export class MembersRun {
+  readonly client: KubeClient;
+  readonly key: PoolKey;
+  readonly signal = cancellationSignal();
+  readonly #concurrency: number;
+  /** What the API server, or the pool, has refused, by the names of the VMs. */
+  readonly refused = new Map<string, string>();
+  /** What a later plan must have seen. */
+  minVersions: ResourceVersions = {};
+
+  constructor(client: KubeClient, key: PoolKey, concurrency: number) {
+    this.client = client;
+    this.key = key;
+    this.#concurrency = concurrency;
+  }
+
+  async pool(): Promise<StoredPool | undefined> {
+    const pool = await livePool(this.client, this.key, this.signal);
+    this.saw({ pools: pool?.metadata.resourceVersion });
+    return pool;
+  }
+
+  /** Returns the pool as long as it stays, and is asked for this without an answer; else undefined. */
+  async askedPool(digest: string): Promise<StoredPool | undefined> {
+    const pool = await this.pool();
+    return pool !== undefined && !isGoing(pool) && membershipRequestOf(pool)?.digest === digest ? pool : undefined;
+  }
+
+  saw(versions: ResourceVersions): void {
+    this.minVersions = maxVersions(this.minVersions, versions);
+  }
+
+  onEach<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
+    return slowStart(items, act, { most: this.#concurrency, signal: this.signal });
+  }
+
+  /** Moves the VMs, each only while the pool is as `isMeant` wants it right before. */
+  async moveEach(
+    vms: readonly { name: string; uid: string }[],
+    patchesOf: (read: VmWithVmi<Vm>) => MovePatches,
+    isMeant: (pool: StoredPool) => boolean,
+  ): Promise<void> {
+    const poolNow = sharedCall(() => this.pool());
+    const mayMove = async (): Promise<boolean> => {
+      const now = await poolNow();
+      return now !== undefined && !isGoing(now) && isMeant(now);
+    };
+    const { namespace } = this.key;
+    await this.onEach(vms, async ({ name, uid }) => {
+      try {
+        await moveVm(this.client, { namespace, name, uid }, { signal: this.signal, patchesOf, mayMove });
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        this.refused.set(name, error.message);
+      }
+    });
+  }
+
+  async write({ metadata, spec }: StoredPool, annotations: Record<string, string | null>, added = 0): Promise<void> {
+    const patch = {
+      metadata: { resourceVersion: metadata.resourceVersion, annotations },
+      ...(added === 0 ? {} : { spec: { replicas: Math.max(spec.replicas + added, 0) } }),
+    };
+    const options = { signal: this.signal, fieldManager: MEMBERS_MANAGER };
+    const written = await patchKept(this.client, VirtualMachinePools, this.key, patch, options);
+    this.saw({ pools: written.metadata.resourceVersion });
+  }
+
+  /** Returns the VMs that a pool controls, drover's or KubeVirt's, each with its VMI. */
+  async controlledBy(resource: Resource, uid: string): Promise<VmWithVmi<Vm>[]> {
+    const { namespace } = this.key;
+    const options = { namespace, signal: this.signal };
+    const { items } = await this.client.list<VirtualMachine>(VirtualMachines, options);
+    const vms = items.filter((vm) => isControlledBy(vm, resource, { namespace, uid }));
+    if (vms.length === 0) return [];
+    const vmisOf = byController((await this.client.list(VirtualMachineInstances, options)).items, VirtualMachines);
+    return vms.map((vm) => ({ vm, vmi: vmisOf(identityOf(vm))[0] }));
+  }
+}

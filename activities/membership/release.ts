@@ -1,0 +1,123 @@
+import { toKubeVirtPool } from '../../api/manifest/to-kubevirt-pool.ts';
+import type { Stored } from '../../api/objects.ts';
+import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { changeAnnotation, membershipChangeOf, type MembersReport } from '../../decisions/membership/change.ts';
+import {
+  pausedAnnotation,
+  pausedPoolOf,
+  releasePatches,
+  restartedByKubeVirt,
+  whyNoMatch,
+  whyNotReleased,
+  type KubeVirtPool,
+} from '../../decisions/membership/kubevirt-pool.ts';
+import { isSameTemplate } from '../../decisions/membership/same-template.ts';
+import { membershipRequestOf } from '../../decisions/requests/membership.ts';
+import type { FoundRequest } from '../../decisions/requests/request.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { KubeVirtPoolOf, refusal } from './kubevirt-pool.ts';
+import { currentRevisions, deleteLeftRevisions, deleteOwnRevisions, revisionFor } from './kubevirt-revisions.ts';
+import type { MembersRun, Vm } from './members-run.ts';
+
+type Theirs = Stored<KubeVirtPool>;
+
+/**
+ * Moves the VMs of the pool to a pool of KubeVirt, which is made unless a takeover has paused it, and goes on then if
+ * that changes no VM. The pool stays held: whoever asks deletes it. Null if nobody asks for it any more, and after the
+ * first call, which only holds the pool: what it had begun is finished first.
+ */
+export async function release(
+  run: MembersRun,
+  { digest, by }: Pick<FoundRequest, 'digest' | 'by'>,
+): Promise<MembersReport | null> {
+  const kubeVirt = await KubeVirtPoolOf.find(run);
+  const ours = await run.askedPool(digest);
+  if (ours === undefined) return null;
+  const theirs = await kubeVirt.staying();
+  const vms = (await ownVms(run)).map(({ vm }) => vm);
+  const why = whyNotReleased(ours, theirs, vms);
+  if (why !== null) throw refusal(why);
+  const change = membershipChangeOf(ours);
+  if (change === null || change === 'unreadable' || change.kind !== 'release') {
+    const at = new Date(run.client.clock.now()).toISOString();
+    await run.write(ours, changeAnnotation({ kind: 'release', by, at }));
+    return null;
+  }
+  const isOver = vms.length === 0 && theirs !== undefined && pausedPoolOf(theirs) === null;
+  const heir = isOver ? theirs : await heirOf(kubeVirt, run, { ours, theirs, digest });
+  if (!isOver && !(await handBack(run, ours, heir, digest))) return null;
+  return end(run, kubeVirt, digest);
+}
+
+const ownVms = (run: MembersRun): ReturnType<MembersRun['controlledBy']> =>
+  run.controlledBy(VirtualMachinePools, run.key.uid);
+
+/** Returns the pool of KubeVirt that gets the VMs; it is paused until it has them all. */
+async function heirOf(
+  kubeVirt: KubeVirtPoolOf,
+  run: MembersRun,
+  { ours, theirs, digest }: { ours: StoredPool; theirs: Theirs | undefined; digest: string },
+): Promise<Theirs> {
+  const { name, namespace } = run.key;
+  if (theirs !== undefined)
+    return kubeVirt.pause(digest, (now) =>
+      now?.metadata.uid === theirs.metadata.uid
+        ? null
+        : `pool ${name} of KubeVirt was recreated meanwhile: run this again`,
+    );
+  await deleteLeftRevisions(run, async (pool) => {
+    const found = await ignoreNotFound(run.client.get(kubeVirt.resource, { namespace, name: pool }));
+    return found?.metadata.uid;
+  });
+  const { paused = false, autohealing, ...spec } = toKubeVirtPool(name, ours.spec).spec;
+  const annotations = pausedAnnotation({ paused, autohealing: autohealing ?? null, request: digest });
+  const { labels } = ours.metadata;
+  return kubeVirt.create({ ...spec, paused: true }, { ...(labels && { labels }), annotations });
+}
+
+/** Hands all VMs over. Returns false if nobody asks for it any more. */
+async function handBack(run: MembersRun, ours: StoredPool, theirs: Theirs, digest: string): Promise<boolean> {
+  const { name } = run.key;
+  const { virtualMachineTemplate } = toKubeVirtPool(name, ours.spec).spec;
+  // Somebody may have changed one of the two templates since the takeover.
+  const isTheirs = isSameTemplate(virtualMachineTemplate, theirs.spec['virtualMachineTemplate']);
+  const newest = isTheirs ? revisionOf(poolTemplate(ours.spec)) : null;
+  const revision = await revisionFor(run, theirs);
+  const vms = (await ownVms(run)).map(({ vm }) => vm);
+  for (const vm of vms) {
+    const why = whyNoMatch(theirs, vm);
+    if (why !== null) throw refusal(`vm ${vm.metadata.name} ${why}`);
+  }
+  await run.moveEach(
+    vms.map(({ metadata }) => metadata),
+    (read) => releasePatches(ours, theirs, { newest, revision }, read),
+    (now) => membershipRequestOf(now)?.digest === digest,
+  );
+  for (const [vm, message] of run.refused) throw refusal(`vm ${vm} could not be released: ${message}`);
+  if ((await run.askedPool(digest)) === undefined) return false;
+  const left = (await ownVms(run)).map(({ vm }) => vm.metadata.name);
+  if (left.length > 0)
+    throw refusal(`${formatNames(left)} stayed with pool ${name}: run this again once they are not being deleted`);
+  return true;
+}
+
+/** Lets KubeVirt's pool go on if that changes no VM, and says which it would. */
+async function end(run: MembersRun, kubeVirt: KubeVirtPoolOf, digest: string): Promise<MembersReport | null> {
+  const theirs = await kubeVirt.get();
+  if (theirs === undefined || (await run.askedPool(digest)) === undefined) return null;
+  await deleteOwnRevisions(run);
+  const vms = await run.controlledBy(KubeVirtPools, theirs.metadata.uid);
+  const othersThan = async (pool: Theirs): Promise<Vm[]> => restartedByKubeVirt(vms, await currentRevisions(run, pool));
+  await kubeVirt.resume(digest, async (pool) => (await othersThan(pool)).length > 0);
+  const others = await othersThan(theirs);
+  const { name } = run.key;
+  const remark =
+    `${formatNames(others.map(({ metadata }) => metadata.name))} are not as the template makes them, and KubeVirt would restart them: ` +
+    `its pool stays paused; \`kubectl patch vmpool ${name} --type merge -p '{"spec":{"paused":false}}'\` lets it go on`;
+  const moved = vms.map(({ vm }) => vm.metadata.name);
+  return { digest, moved, faults: [], ...(others.length === 0 ? {} : { remark }) };
+}

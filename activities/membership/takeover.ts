@@ -1,0 +1,95 @@
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { membershipChangeOf, type MembersReport } from '../../decisions/membership/change.ts';
+import { whyNotTakenOver, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
+import { joinPatches } from '../../decisions/membership/moves.ts';
+import { membershipRequestOf, type HandoverRequest } from '../../decisions/requests/membership.ts';
+import type { FoundRequest } from '../../decisions/requests/request.ts';
+import { isRefusal } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { KubeVirtPoolOf, refusal } from './kubevirt-pool.ts';
+import { deleteRevisionsOf } from './kubevirt-revisions.ts';
+import type { MembersRun } from './members-run.ts';
+
+/** How often VMs are looked for that KubeVirt has made meanwhile. */
+const ROUNDS = 5;
+
+type Theirs = Stored<KubeVirtPool>;
+type Asked = Extract<HandoverRequest, { action: 'takeover' }>;
+
+/** Moves the VMs of KubeVirt's pool, which is paused, and deletes that. Null if nobody asks for it any more. */
+export async function takeOver(
+  run: MembersRun,
+  asked: Asked,
+  { digest }: Pick<FoundRequest, 'digest'>,
+): Promise<MembersReport | null> {
+  const kubeVirt = await KubeVirtPoolOf.find(run);
+  const theirs = await kubeVirt.get();
+  // Without it, all VMs are here that there are.
+  if (theirs !== undefined && theirs.metadata.uid === asked.uid && theirs.metadata.deletionTimestamp === undefined) {
+    try {
+      await moveAll(run, kubeVirt, asked, digest);
+    } catch (error) {
+      const own = await run.controlledBy(VirtualMachinePools, run.key.uid);
+      // Nothing has come of it: KubeVirt's pool goes on.
+      if (isRefusal(error) && own.length === 0) await kubeVirt.resume(digest, async () => false);
+      throw error;
+    }
+  }
+  return retryOnConflict(() => end(run, digest));
+}
+
+async function moveAll(run: MembersRun, kubeVirt: KubeVirtPoolOf, asked: Asked, digest: string): Promise<void> {
+  const { name } = run.key;
+  const isMeant = (now: Theirs | undefined): boolean =>
+    now?.metadata.uid === asked.uid && now?.metadata.generation === asked.generation;
+  if ((await run.askedPool(digest)) === undefined) return;
+  const theirs = await kubeVirt.pause(digest, (now) =>
+    isMeant(now) ? null : `pool ${name} of KubeVirt was changed meanwhile: run this again`,
+  );
+  await kubeVirt.untilPaused();
+  for (let round = 0; round < ROUNDS; round++) {
+    const pool = await run.askedPool(digest);
+    const vms = await run.controlledBy(KubeVirtPools, theirs.metadata.uid);
+    if (pool === undefined) return;
+    if (vms.length === 0) return deleteEmptied(run, kubeVirt, theirs, digest);
+    const own = (await run.controlledBy(VirtualMachinePools, run.key.uid)).length;
+    const moving = vms.map(({ vm }) => vm);
+    const why = whyNotTakenOver(theirs, moving, { own, wanted: pool.spec.replicas });
+    if (why !== null) throw refusal(why);
+    await run.moveEach(
+      moving.map(({ metadata }) => metadata),
+      (read) => joinPatches(pool, read, theirs.metadata.uid, run.client.clock.now()),
+      (now) => membershipRequestOf(now)?.digest === digest,
+    );
+    for (const [vm, message] of run.refused) throw refusal(`vm ${vm} could not be taken over: ${message}`);
+  }
+  throw refusal(`pool ${name} of KubeVirt makes VMs: run this again`);
+}
+
+/** Deletes KubeVirt's pool. Refuses if somebody has unpaused it: it has made others by then. */
+const deleteEmptied = (run: MembersRun, kubeVirt: KubeVirtPoolOf, theirs: Theirs, digest: string): Promise<void> =>
+  retryOnConflict(async () => {
+    const { uid, name } = theirs.metadata;
+    const now = await kubeVirt.get();
+    if (now?.metadata.uid !== uid || (await run.askedPool(digest)) === undefined) return;
+    const made = (await run.controlledBy(KubeVirtPools, uid)).map(({ vm }) => vm.metadata.name);
+    if (made.length > 0 || now.spec.paused !== true) {
+      const which = made.length === 0 ? '' : `, which has made ${formatNames(made)}`;
+      throw refusal(`somebody has unpaused pool ${name} of KubeVirt${which}: run this again`);
+    }
+    await deleteRevisionsOf(run, now);
+    await kubeVirt.delete(now);
+  });
+
+/** Lets drover's pool go on, which has all VMs. A plan that has not seen them all would make others. */
+async function end(run: MembersRun, digest: string): Promise<MembersReport | null> {
+  const pool = await run.askedPool(digest);
+  if (pool === undefined) return null;
+  const members = await run.controlledBy(VirtualMachinePools, run.key.uid);
+  for (const { vm, vmi } of members) run.saw({ vms: vm.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
+  if (membershipChangeOf(pool) !== null) await run.write(pool, { [MEMBERSHIP_CHANGE_ANNOTATION]: null });
+  return { digest, moved: members.map(({ vm }) => vm.metadata.name), faults: [] };
+}

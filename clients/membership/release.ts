@@ -1,0 +1,77 @@
+import { toKubeVirtPool } from '../../api/manifest/to-kubevirt-pool.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { apiVersionOf, KubeVirtPools, VirtualMachinePools, type Resource } from '../../api/resources.ts';
+import {
+  pausedPoolOf,
+  resumingPatch,
+  whyNotReleased,
+  type KubeVirtPool,
+} from '../../decisions/membership/kubevirt-pool.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { Failure } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
+import type { Pool } from '../cli/objects.ts';
+import { dryRunRemark } from '../cli/options.ts';
+import { note, print } from '../cli/output.ts';
+import { labelOf } from '../cli/targets.ts';
+import type { DryRun } from '../cli/values.ts';
+import { waitForDeletion } from '../owners/wait-for-deletion.ts';
+import type { Session } from '../session/session.ts';
+import { askForHandover, poolAt, type HandoverOptions, type PoolAt } from './ask.ts';
+import { controlledBy } from './members.ts';
+import { kubeVirtPoolsOf } from './takeover.ts';
+
+/**
+ * Has a worker move the VMs of a pool to a pool of KubeVirt of the same name, also if a takeover of that has not ended,
+ * and deletes the pool.
+ */
+export async function release(session: Session, key: PoolAt, options: HandoverOptions): Promise<void> {
+  const { dryRun, timeout } = options;
+  const kube = await session.kube();
+  const resource = await kubeVirtPoolsOf(kube);
+  const find = (): Promise<Stored<KubeVirtPool> | undefined> => ignoreNotFound(kube.get<KubeVirtPool>(resource, key));
+  const [ours, theirs] = [await poolAt(kube, key), await find()];
+  if (ours === undefined || ours.metadata.deletionTimestamp !== undefined)
+    return resume(kube, resource, key, { theirs, dryRun });
+  const vms = await controlledBy(kube, VirtualMachinePools, ours);
+  const isStaying = theirs !== undefined && theirs.metadata.deletionTimestamp === undefined;
+  const why = whyNotReleased(ours as unknown as StoredPool, isStaying ? theirs : undefined, vms);
+  if (why !== null) throw new Failure(why);
+  if (!isStaying) await preview(kube, resource, ours, dryRun);
+  if (dryRun !== 'none')
+    return print(
+      `${labelOf(KubeVirtPools, key.name)} would get ${vms.length} VMs of pool ${key.name}${dryRunRemark(dryRun)}`,
+    );
+  const count = await askForHandover(session, ours, { action: 'release' }, options);
+  const { uid } = ours.metadata;
+  await ignoreNotFound(kube.delete(VirtualMachinePools, key, { uid, propagationPolicy: 'Orphan' }));
+  await waitForDeletion(kube, [{ kind: Pools, ...key, uid }], timeout);
+  print(`${labelOf(KubeVirtPools, key.name)} has ${count}`);
+}
+
+/** Says what KubeVirt's pool will lack, and has the API server judge it in a dry run of its own. */
+async function preview(kube: KubeClient, resource: Resource, ours: Stored<Pool>, dryRun: DryRun): Promise<void> {
+  const { namespace, name } = ours.metadata;
+  const { spec, notes } = toKubeVirtPool(name, ours.spec);
+  for (const line of notes) note(line);
+  if (dryRun !== 'server') return;
+  const metadata = { namespace: namespace!, name };
+  const pool: KubeObject = { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, spec };
+  await kube.create(resource, pool, { dryRun: true });
+}
+
+/** Lets a pool of KubeVirt go on whose takeover ended with the deletion of drover's pool. */
+async function resume(
+  kube: KubeClient,
+  resource: Resource,
+  { namespace, name }: PoolAt,
+  { theirs, dryRun }: { theirs: Stored<KubeVirtPool> | undefined; dryRun: DryRun },
+): Promise<void> {
+  const before = theirs === undefined ? null : pausedPoolOf(theirs);
+  if (before === null) throw new Failure(`no pool ${name} of drover's is in ${namespace} namespace`);
+  if (dryRun === 'none')
+    await kube.patch(resource, { namespace, name }, 'merge', resumingPatch(theirs!, before, false));
+  print(`${labelOf(KubeVirtPools, name)} goes on as it was${dryRunRemark(dryRun)}`);
+}

@@ -1,0 +1,109 @@
+import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION, REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { requesterStamp } from '../../api/requested-by.ts';
+import { KubeVirtPools, VirtualMachinePools, type Resource } from '../../api/resources.ts';
+import { changeAnnotation, membershipChangeOf, unfinished } from '../../decisions/membership/change.ts';
+import type { KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
+import { kubeVirtPools } from '../../kubernetes/kubevirt-pools.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Pool } from '../cli/objects.ts';
+import { dryRunRemark } from '../cli/options.ts';
+import { print } from '../cli/output.ts';
+import { labelOf } from '../cli/targets.ts';
+import { handOver } from '../fields/field-ownership.ts';
+import { requestedBy } from '../session/requester.ts';
+import type { Session } from '../session/session.ts';
+import { askForHandover, isAsked, poolAt, type HandoverOptions, type PoolAt } from './ask.ts';
+import { controlledBy } from './members.ts';
+import { plan, printPlan, type Plan } from './takeover-plan.ts';
+
+/** Returns the resource in the version that this KubeVirt prefers. Throws `Failure` if it has no pools. */
+export async function kubeVirtPoolsOf(kube: KubeClient): Promise<Resource> {
+  const resource = await kubeVirtPools(kube);
+  if (resource === undefined)
+    throw new Failure(`the cluster's KubeVirt has no pools of its own (${KubeVirtPools.group})`);
+  return resource;
+}
+
+/**
+ * Has a worker move the VMs of a pool of KubeVirt to a pool of drover's of the same name, which is made for that. Run
+ * again, it asks for what has not ended.
+ */
+export async function takeOver(session: Session, key: PoolAt, options: HandoverOptions): Promise<void> {
+  const { dryRun } = options;
+  const kube = await session.kube();
+  const theirs = await ignoreNotFound(kube.get<KubeVirtPool>(await kubeVirtPoolsOf(kube), key));
+  const ours = await poolAt(kube, key);
+  if (ours !== undefined) checkBegun(ours);
+  const isThere = theirs !== undefined && theirs.metadata.deletionTimestamp === undefined;
+  if (!isThere && ours === undefined)
+    throw new Failure(
+      theirs === undefined
+        ? `no pool ${key.name} of KubeVirt is in ${key.namespace} namespace`
+        : `pool ${key.name} of KubeVirt is being deleted`,
+    );
+  let pool = ours;
+  let count = 0;
+  if (isThere) {
+    const planned = await plan(kube, theirs, ours);
+    printPlan(planned);
+    count = planned.vms.length;
+    if (dryRun !== 'client') pool ??= await create(kube, planned, dryRun === 'server');
+  }
+  const label = labelOf(VirtualMachinePools, key.name);
+  if (dryRun !== 'none') return print(`${label} would take over ${count} VMs${dryRunRemark(dryRun)}`);
+  const { uid, generation } = theirs?.metadata ?? {};
+  const asked = { action: 'takeover', ...(isThere ? { uid: uid!, generation: generation! } : {}) } as const;
+  try {
+    // The next manifest may change the pool. What holds it stays: no manifest takes that off.
+    const but = ['metadata', 'annotations', MEMBERSHIP_CHANGE_ANNOTATION];
+    await handOver(kube, VirtualMachinePools, key, { from: MEMBERS_MANAGER, but });
+    print(`${label} has taken over ${await askForHandover(session, pool!, asked, options)}`);
+  } catch (error) {
+    if (ours === undefined) await deleteUnused(kube, pool!);
+    throw error;
+  }
+}
+
+/** Throws `Failure` for a pool that was not made by a takeover that has not ended. */
+function checkBegun(ours: Stored<Pool>): void {
+  const { name } = ours.metadata;
+  const change = membershipChangeOf(ours);
+  if (change === null)
+    throw new Failure(`pool ${name} of drover's is there already: a pool is taken over under its own name`);
+  if (change === 'unreadable' || change.kind !== 'takeover') throw new Failure(unfinished(name, change));
+}
+
+/** Creates drover's pool, which begins nothing until the takeover has ended. */
+async function create(kube: KubeClient, { pool }: Plan, dryRun: boolean): Promise<Stored<Pool>> {
+  const by = await requestedBy(async () => kube);
+  const annotations = {
+    ...pool.metadata.annotations,
+    [REQUESTED_BY_ANNOTATION]: requesterStamp(by, revisionOf(poolTemplate(pool.spec))),
+    ...changeAnnotation({ kind: 'takeover', by, at: new Date(kube.clock.now()).toISOString() }),
+  };
+  const object: KubeObject & Pool = { ...pool, metadata: { ...pool.metadata, annotations } };
+  const { name } = pool.metadata;
+  try {
+    // An apply would overwrite a pool that somebody else has made meanwhile.
+    const made = await kube.create(VirtualMachinePools, object, { fieldManager: MEMBERS_MANAGER, dryRun });
+    if (!dryRun) print(`${labelOf(VirtualMachinePools, name)} created`);
+    return made;
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    throw new Failure(`pool ${name} of drover's is there by now: look at it, and run this again`, { cause: error });
+  }
+}
+
+/** Deletes a pool that this command has made if nothing has come of it, and no worker may still be about to begin. */
+async function deleteUnused(kube: KubeClient, { metadata }: Stored<Pool>): Promise<void> {
+  const { namespace = '', name, uid } = metadata;
+  const now = await poolAt(kube, { namespace, name });
+  if (now?.metadata.uid !== uid || isAsked(now)) return;
+  if ((await controlledBy(kube, VirtualMachinePools, now)).length > 0) return;
+  await ignoreNotFound(kube.delete(VirtualMachinePools, { namespace, name }, { uid, propagationPolicy: 'Orphan' }));
+}

@@ -10,7 +10,7 @@ import {
   type MembershipChange,
   type MembersReport,
 } from '../../decisions/membership/change.ts';
-import { hasMoved, movePatches, whyNotMoved } from '../../decisions/membership/moves.ts';
+import { hasMoved, movePatches, whyNotMoved, type Vm } from '../../decisions/membership/moves.ts';
 import {
   isHandover,
   leftChangeOf,
@@ -25,7 +25,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { handOver } from './hand-over.ts';
-import { MembersRun, type Vm } from './members-run.ts';
+import { MembersRun } from './members-run.ts';
 
 /** `report`: null if the pool is asked for nothing any more. `minVersions`: what a later plan must have seen. */
 export interface MembersChanged {

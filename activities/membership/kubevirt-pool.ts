@@ -23,6 +23,9 @@ const PAUSED = 'ReplicaPaused';
 
 type Theirs = Stored<KubeVirtPool>;
 
+const isConfirmed = (pool: Theirs | undefined): boolean =>
+  pool?.status?.conditions?.some(({ type, status }) => type === PAUSED && status === 'True') ?? false;
+
 /** Refuses a takeover or a release as it is now. */
 export const refusal = (why: string): ActRefused => new ActRefused('FailedDependency', why);
 
@@ -81,8 +84,6 @@ export class KubeVirtPoolOf {
 
   /** Waits until virt-controller says that it has seen that the pool is paused, and heals none of its VMs. */
   async untilPaused(): Promise<void> {
-    const isConfirmed = (pool: Theirs | undefined): boolean =>
-      pool?.status?.conditions?.some(({ type, status }) => type === PAUSED && status === 'True') ?? false;
     if (isConfirmed(await this.get())) await this.#takeConfirmationBack();
     await this.#until(
       isConfirmed,

@@ -1,23 +1,25 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { MEMBERS_MANAGER } from '../../api/names.ts';
-import type { Stored } from '../../api/objects.ts';
 import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { MovePatches } from '../../decisions/membership/moves.ts';
+import type { ChangedVm } from '../../decisions/membership/change.ts';
+import type { MovePatches, VmWithVmi } from '../../decisions/membership/moves.ts';
 import { membershipRequestOf } from '../../decisions/requests/membership.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { livePool } from '../owners/live-owner.ts';
+import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
-import { moveVm, type VmWithVmi } from './move-vm.ts';
 
-export type Vm = Stored<VirtualMachine>;
+/** KubeVirt writes to a VM that starts or migrates several times a second. */
+const TRIES = 20;
 
 /** Whether the pool is being deleted. */
 export const isGoing = ({ metadata }: StoredPool): boolean => metadata.deletionTimestamp !== undefined;
@@ -61,8 +63,8 @@ export class MembersRun {
 
   /** Moves the VMs, each only while the pool is as `isMeant` wants it right before. */
   async moveEach(
-    vms: readonly { name: string; uid: string }[],
-    patchesOf: (read: VmWithVmi<Vm>) => MovePatches,
+    vms: readonly ChangedVm[],
+    patchesOf: (read: VmWithVmi) => MovePatches,
     isMeant: (pool: StoredPool) => boolean,
   ): Promise<void> {
     const poolNow = sharedCall(() => this.pool());
@@ -70,15 +72,39 @@ export class MembersRun {
       const now = await poolNow();
       return now !== undefined && !isGoing(now) && isMeant(now);
     };
-    const { namespace } = this.key;
-    await this.onEach(vms, async ({ name, uid }) => {
+    await this.onEach(vms, async (vm) => {
       try {
-        await moveVm(this.client, { namespace, name, uid }, { signal: this.signal, patchesOf, mayMove });
+        await retryOnConflict(() => this.#move(vm, patchesOf, mayMove), { tries: TRIES });
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        this.refused.set(name, error.message);
+        this.refused.set(vm.name, error.message);
       }
     });
+  }
+
+  /**
+   * Patches the VM's VMI, and then the VM, in one write that is refused if the VM has changed meanwhile. If this is cut
+   * short between the two writes, the VM has not moved, and the next try continues here.
+   */
+  async #move(
+    { name, uid }: ChangedVm,
+    patchesOf: (read: VmWithVmi) => MovePatches,
+    mayMove: () => Promise<boolean>,
+  ): Promise<void> {
+    const { client, signal } = this;
+    const at = { namespace: this.key.namespace, name };
+    const vm = await liveVm(client, at, signal);
+    if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return;
+    const found = await ignoreNotFound(client.get(VirtualMachineInstances, at, { signal }));
+    const vmi = found !== undefined && isControlledBy(found, VirtualMachines, identityOf(vm)) ? found : undefined;
+    const patches = patchesOf({ vm, vmi });
+    if (patches.vm === null) return;
+    if (vmi !== undefined) {
+      // KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough.
+      const patch = { metadata: { uid: vmi.metadata.uid, ...patches.vmi } };
+      await ignoreStale(client.patch(VirtualMachineInstances, at, 'merge', patch, { signal }));
+    }
+    if (await mayMove()) await patchKept(client, VirtualMachines, at, patches.vm, { signal });
   }
 
   async write({ metadata, spec }: StoredPool, annotations: Record<string, string | null>, added = 0): Promise<void> {
@@ -92,7 +118,7 @@ export class MembersRun {
   }
 
   /** Returns the VMs that a pool controls, drover's or KubeVirt's, each with its VMI. */
-  async controlledBy(resource: Resource, uid: string): Promise<VmWithVmi<Vm>[]> {
+  async controlledBy(resource: Resource, uid: string): Promise<VmWithVmi[]> {
     const { namespace } = this.key;
     const options = { namespace, signal: this.signal };
     const { items } = await this.client.list<VirtualMachine>(VirtualMachines, options);

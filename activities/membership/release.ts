@@ -12,6 +12,7 @@ import {
   whyNotReleased,
   type KubeVirtPool,
 } from '../../decisions/membership/kubevirt-pool.ts';
+import type { Vm } from '../../decisions/membership/moves.ts';
 import { isSameTemplate } from '../../decisions/membership/same-template.ts';
 import { membershipRequestOf } from '../../decisions/requests/membership.ts';
 import type { FoundRequest } from '../../decisions/requests/request.ts';
@@ -21,7 +22,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { KubeVirtPoolOf, refusal } from './kubevirt-pool.ts';
 import { currentRevisions, deleteLeftRevisions, deleteOwnRevisions, revisionFor } from './kubevirt-revisions.ts';
-import type { MembersRun, Vm } from './members-run.ts';
+import type { MembersRun } from './members-run.ts';
 
 type Theirs = Stored<KubeVirtPool>;
 

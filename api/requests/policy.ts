@@ -31,19 +31,17 @@ const validation = (request: string, requestedBy: string): object => ({
   reason: 'Invalid',
 });
 
-const may = (verb: string, { group, plural }: Resource): string =>
-  `authorizer.group('${group}').resource('${plural}').namespace(request.namespace).check('${verb}').allowed()`;
+/** An expression for each right: the API server bounds what one may cost, and three questions are too many. */
+const needs = (unless: string, verb: string, { group, plural }: Resource): object => ({
+  expression: `${unless} || authorizer.group('${group}').resource('${plural}').namespace(request.namespace).check('${verb}').allowed()`,
+  messageExpression: `request.userInfo.username + ' may not change who is in a pool: that takes the right to ${verb} ${plural} of ${group} in namespace ' + request.namespace`,
+  reason: 'Forbidden',
+});
 
 /** The same, for one who may not do to VMs and pools of the namespace what the request has a worker do. */
 const needsRights = (request: string): object[] => {
   const isOld = `${valueIn('now', request)} == '' || ${valueIn('now', request)} == ${valueIn('before', request)}`;
   const isListed = `${isOld} || !${valueIn('now', request)}.matches(r'${HANDOVER_REQUEST}')`;
-  // An expression for each right: the API server bounds what one may cost, and three questions are too many.
-  const needs = (unless: string, verb: string, resource: Resource): object => ({
-    expression: `${unless} || ${may(verb, resource)}`,
-    messageExpression: `request.userInfo.username + ' may not change who is in a pool: that takes the right to ${verb} ${resource.plural} of ${resource.group} in namespace ' + request.namespace`,
-    reason: 'Forbidden',
-  });
   return [
     needs(isOld, 'patch', VirtualMachines),
     ...['create', 'patch', 'delete'].map((verb) => needs(isListed, verb, KubeVirtPools)),

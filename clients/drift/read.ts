@@ -4,6 +4,7 @@ import { isToBeSetRight } from '../../decisions/annotations/set-right-order.ts';
 import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { driftOf, type DriftedField } from '../../decisions/drift/drift.ts';
 import { correctsAll } from '../../decisions/drift/members.ts';
+import type { Vm } from '../../decisions/membership/moves.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
@@ -12,7 +13,7 @@ import { poolView } from '../../decisions/views/from-object/owner.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Pool } from '../cli/objects.ts';
-import { controlledBy, type Vm } from '../membership/members.ts';
+import { controlledBy } from '../membership/members.ts';
 import { readRevisions } from '../rollout/revisions.ts';
 
 /** A VM that is not as the template of its revision makes it; `-o json` prints it as is. */

@@ -2,9 +2,9 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { joining, type Joining } from '../../decisions/membership/joining.ts';
-import { whyNotAdopted } from '../../decisions/membership/moves.ts';
+import { whyNotAdopted, type Vm, type VmWithVmi } from '../../decisions/membership/moves.ts';
+import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import type { Pool } from '../cli/objects.ts';
@@ -13,7 +13,7 @@ import { note, print } from '../cli/output.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
 import { askForMembers, checkCount, poolToAsk, type Patience, type PoolAt } from './ask.ts';
-import { withVmis, type Vm, type VmWithVmi } from './members.ts';
+import { withVmis } from './members.ts';
 import { otherNames, printJoining } from './rows.ts';
 
 export interface AdoptOptions extends Patience {
@@ -48,8 +48,7 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
     print(`${vms.length} ${vms.length === 1 ? 'VM' : 'VMs'} would be adopted${dryRunRemark(dryRun)}`);
 }
 
-const joiningOf = (pool: Stored<Pool>, { vm, vmi }: VmWithVmi): Joining =>
-  joining(pool as unknown as StoredPool, vm, vmi);
+const joiningOf = (pool: Stored<Pool>, { vm, vmi }: VmWithVmi): Joining => joining(poolView(pool), vm, vmi);
 
 async function vmsToAdopt(kube: KubeClient, pool: Stored<Pool>, chosen: Chosen): Promise<Vm[]> {
   const { namespace, name } = pool.metadata;

@@ -3,6 +3,7 @@ import type { Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { isListed, membershipChangeOf, unfinished } from '../../decisions/membership/change.ts';
+import type { Vm } from '../../decisions/membership/moves.ts';
 import {
   MEMBERSHIP_REQUESTS,
   MOST_MOVED,
@@ -22,7 +23,7 @@ import { followOwners, inTime } from '../cli/wait.ts';
 import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from '../pool/request.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
-import { labelPods, type Vm } from './members.ts';
+import { labelPods } from './members.ts';
 
 const Place: RequestPlace = {
   names: MEMBERSHIP_REQUESTS,

@@ -1,7 +1,7 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { wantedReplicas } from '../../api/wanted-replicas.ts';
-import { whyNotDetached } from '../../decisions/membership/moves.ts';
+import { whyNotDetached, type Vm } from '../../decisions/membership/moves.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
@@ -15,7 +15,7 @@ import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
 import { askForMembers, checkCount, poolToAsk, wordsOf, type Patience } from './ask.ts';
-import { withVmis, type Vm } from './members.ts';
+import { withVmis } from './members.ts';
 
 export interface DetachOptions extends Patience {
   /** Has the pool want so many VMs less, so that none is made in their places. */

@@ -2,17 +2,10 @@ import type { Stored } from '../../api/objects.ts';
 import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
 import { Pods, VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
+import type { Vm, VmWithVmi } from '../../decisions/membership/moves.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
-
-export type Vm = Stored<VirtualMachine>;
-
-/** A VM, and the VMI that is its own. */
-export interface VmWithVmi {
-  vm: Vm;
-  vmi: Stored | undefined;
-}
 
 type Texts = Record<string, string | null>;
 

@@ -7,7 +7,7 @@ import {
   whyNotReleased,
   type KubeVirtPool,
 } from '../../decisions/membership/kubevirt-pool.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
@@ -37,7 +37,7 @@ export async function release(session: Session, key: PoolAt, options: HandoverOp
     return resume(kube, resource, key, { theirs, dryRun });
   const vms = await controlledBy(kube, VirtualMachinePools, ours);
   const isStaying = theirs !== undefined && theirs.metadata.deletionTimestamp === undefined;
-  const why = whyNotReleased(ours as unknown as StoredPool, isStaying ? theirs : undefined, vms);
+  const why = whyNotReleased(poolView(ours), isStaying ? theirs : undefined, vms);
   if (why !== null) throw new Failure(why);
   if (!isStaying) await preview(kube, resource, ours, dryRun);
   if (dryRun !== 'none')

@@ -6,7 +6,7 @@ import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
 import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { joining, type Joining } from '../../decisions/membership/joining.ts';
 import { pausedPoolOf, whyNotTakenOver, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Pool } from '../cli/objects.ts';
@@ -37,7 +37,7 @@ export async function plan(
   const own = ours === undefined ? undefined : (await controlledBy(kube, VirtualMachinePools, ours)).length;
   const why = whyNotTakenOver(theirs, vms, { own, wanted });
   if (why !== null) throw new Failure(why);
-  const stored = { ...pool, metadata: { ...pool.metadata, uid: '' } } as unknown as StoredPool;
+  const stored = poolView({ ...pool, metadata: { ...pool.metadata, uid: '' } });
   const compared = (await withVmis(kube, namespace, vms)).map(({ vm, vmi }) => ({
     name: vm.metadata.name,
     joining: joining(stored, vm, vmi),

@@ -11,13 +11,13 @@ import { apiVersionOf, KubeVirtPools } from '../../api/resources.ts';
 import { parsedObject } from '../lib/json.ts';
 import { formatNames } from '../lib/names.ts';
 import { numberOf } from '../template/vm-names.ts';
-import { vmView, type VirtualMachine } from '../views/from-object/vm.ts';
+import { vmView } from '../views/from-object/vm.ts';
 import { vmiView } from '../views/from-object/vmi.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { roleOf } from '../views/vm.ts';
 import { isListed, membershipChangeOf, unfinished } from './change.ts';
 import { asFormer } from './label-patch.ts';
-import type { MovePatches } from './moves.ts';
+import type { MovePatches, Vm, VmWithVmi } from './moves.ts';
 import { transferPatch } from './transfer.ts';
 
 /** A pool of KubeVirt, as far as drover reads it. */
@@ -37,8 +37,6 @@ export interface PausedPool {
 }
 
 type Theirs = Stored<KubeVirtPool>;
-type Vm = Stored<VirtualMachine>;
-type VmWithVmi = { vm: Vm; vmi: Stored | undefined };
 
 /** Returns what drover changed as it paused the pool; null if it has not. */
 export function pausedPoolOf({ metadata: { annotations } }: Theirs): PausedPool | null {

@@ -13,7 +13,13 @@ import { asFormer } from './label-patch.ts';
 import { transferPatch } from './transfer.ts';
 
 type Kind = ListedChange['kind'];
-type Vm = Stored<VirtualMachine>;
+export type Vm = Stored<VirtualMachine>;
+
+/** A VM, and the VMI that is its own. */
+export interface VmWithVmi {
+  vm: Vm;
+  vmi: Stored | undefined;
+}
 
 /** What a VM and its VMI get as they change pools: merge patches, and null for a VM that has another controller now. */
 export interface MovePatches {
@@ -70,12 +76,7 @@ export function whyNotDetached(vm: Vm, { isCounted }: Pick<ListedChange, 'isCoun
 }
 
 /** `now`: by the API server's clock, in milliseconds since the epoch. */
-export function movePatches(
-  kind: Kind,
-  pool: StoredPool,
-  { vm, vmi }: { vm: Vm; vmi: Stored | undefined },
-  now: number,
-): MovePatches {
+export function movePatches(kind: Kind, pool: StoredPool, { vm, vmi }: VmWithVmi, now: number): MovePatches {
   if (kind === 'adopt') return joinPatches(pool, { vm, vmi }, null, now);
   const { name, uid } = pool.metadata;
   const { labels, annotations } = asFormer(name, vm.metadata);
@@ -87,12 +88,7 @@ export function movePatches(
 }
 
 /** What they get as the VM comes into the pool. `from`: UID of the controller that it has; null for none. */
-export function joinPatches(
-  pool: StoredPool,
-  { vm, vmi }: { vm: Vm; vmi: Stored | undefined },
-  from: string | null,
-  now: number,
-): MovePatches {
+export function joinPatches(pool: StoredPool, { vm, vmi }: VmWithVmi, from: string | null, now: number): MovePatches {
   const fit = joining(pool, vm, vmi);
   return { vm: transferPatch(vm, joiningTransfer(pool, fit, from, now)), vmi: joiningVmi(pool, fit) };
 }

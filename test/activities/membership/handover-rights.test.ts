@@ -3,6 +3,8 @@ import './virtual-pauses.ts';
 import { readManifests, right, rightsOf } from '../../deploy/rights.ts';
 import { Cluster } from './handover-cluster.ts';
 
+const roleIn = (file: string): string[] => rightsOf(readManifests(file).find(({ kind }) => kind === 'ClusterRole')!);
+
 test('takeovers and releases use what the component grants, and else only what every worker has', async () => {
   const used = new Set<string>();
   const cluster = new Cluster();
@@ -12,7 +14,6 @@ test('takeovers and releases use what the component grants, and else only what e
   await cluster.takeOver();
   await cluster.release();
 
-  const roleIn = (file: string): string[] => rightsOf(readManifests(file).find(({ kind }) => kind === 'ClusterRole')!);
   const own = roleIn('rbac/worker.yaml');
   const others = [...used].filter((one) => !own.includes(one)).sort();
   // No call needs this one; OpenShift's admission does when a VM gets its owner.

@@ -11,6 +11,7 @@ import {
 } from '../../../api/names.ts';
 import type { OwnerReference } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import type { MembershipRequest } from '../../../decisions/requests/membership.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { membershipRequest } from '../../requests.ts';
@@ -194,14 +195,23 @@ test('nobody has a worker move VMs without the right to patch VMs', async () => 
   const ofVms = { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['patch'] };
   const ann = await userWith(fleet(), namespace, 'ann', [ofPools]);
   const bob = await userWith(fleet(), namespace, 'bob', [ofPools, ofVms]);
-  const ask = ({ kube, username }: typeof ann, id: string): Promise<unknown> => {
-    const { annotations } = membershipRequest({ action: 'detach', vms: ['web-1'] }, { by: username, id });
+  const detachment: MembershipRequest = { action: 'detach', vms: ['web-1'] };
+  const ask = (
+    { kube, username }: typeof ann,
+    id: string,
+    request: MembershipRequest = detachment,
+  ): Promise<unknown> => {
+    const { annotations } = membershipRequest(request, { by: username, id });
     return kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
   };
   await expect(ask(ann, '1')).rejects.toThrow(
     `${ann.username} may not change who is in a pool: that takes the right to patch virtualmachines of kubevirt.io`,
   );
   await expect(ask({ ...bob, username: ann.username }, '1')).rejects.toThrow('who makes the request');
+  for (const request of [{ action: 'takeover' }, { action: 'release' }] as const)
+    await expect(ask(bob, '1', request)).rejects.toThrow(
+      'that takes the right to create virtualmachinepools of pool.kubevirt.io',
+    );
   await ask(bob, '2');
   await fleet().settled(namespace, 'web', ['web-2']);
   // What stands there is no new request, whoever changes something else.

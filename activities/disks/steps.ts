@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
@@ -12,15 +12,8 @@ import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
 
-export interface DiskStepOptions {
-  client: KubeClient;
-  cache: ClusterCache;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
-}
-
 /** Creates the activities for disks that a pool has kept. */
-export function createDiskActivities({ client, cache, concurrency: most }: DiskStepOptions) {
+export function createDiskActivities({ client, cache, concurrency: most }: ActivityOptions) {
   return {
     /** Deletes kept disks of the pool that are still kept, and records that as an Event on the pool. */
     deleteKeptDisks: (key: PoolKey, claims: (ClaimTarget & { vm: string })[]): Promise<Done> =>

@@ -13,9 +13,8 @@ import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
@@ -28,15 +27,8 @@ import { nothingDone, type Done, type OwnerKey } from '../owners/types.ts';
 import { letGoOn } from '../power/pause.ts';
 import { reportRemoval } from './removal-events.ts';
 
-export interface ReleaseOptions {
-  client: KubeClient;
-  cache: ClusterCache;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
-}
-
 /** Creates the activity by which a pool or a set lets go of its VMs. */
-export function createReleaseActivities({ client, cache, concurrency }: ReleaseOptions) {
+export function createReleaseActivities({ client, cache, concurrency }: ActivityOptions) {
   return {
     /**
      * Removes the pool or set from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was

@@ -16,6 +16,7 @@ import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForTermination } from '../cache/wait-for-termination.ts';
 import { deleteKeepingDisks } from '../disks/keep-disks.ts';
@@ -34,12 +35,8 @@ import { deleteVm } from './delete-member.ts';
 import { deleteSurgeVm } from './delete-surge-vm.ts';
 import { reportRemoval } from './removal-events.ts';
 
-export interface ScaleInOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface ScaleInOptions extends ActivityOptions {
   places: DisruptionClaims;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
 }
 
 /** Creates the activities by which VMs leave their owner: deleted, with or without their disks, or halted before. */

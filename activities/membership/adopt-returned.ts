@@ -22,8 +22,8 @@ import type { Target } from '../../decisions/owners/steps.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
@@ -34,20 +34,14 @@ import { tryEach, type Acted } from '../owners/try-each.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { RoleRecord } from './role-record.ts';
 
-export interface AdoptionOptions {
-  client: KubeClient;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
-}
-
 /** `generation`: of the spec that this was planned for. `role`: what the VMs are to be; null for replicas. */
-export interface AdoptReturnedOptions {
+interface AdoptReturnedOptions {
   generation: number;
   role: 'Standby' | null;
 }
 
 /** Creates the activity by which VMs that a backup has brought back without their owner become their pool's again. */
-export function createReturnActivities({ client, concurrency }: AdoptionOptions) {
+export function createReturnActivities({ client, concurrency }: ActivityOptions) {
   return {
     /**
      * Makes the pool the controller of these VMs again, each only if it is still one that has come back, and while the

@@ -10,9 +10,8 @@ import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisio
 import { isUnlabelled } from '../../decisions/membership/labels.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { refuseUnkept } from '../lib/refuse-unkept.ts';
@@ -23,13 +22,6 @@ import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { letGoOn } from '../power/pause.ts';
 
-export interface LabelOptions {
-  client: KubeClient;
-  cache: ClusterCache;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
-}
-
 /** `minVersions`: what a later plan must have seen: by the labels of their VMIs, it knows what these run. */
 interface Labelled {
   names: string[];
@@ -37,7 +29,7 @@ interface Labelled {
 }
 
 /** Creates the activities by which labels follow ownership that somebody else has changed. */
-export function createLabelActivities({ client, cache, concurrency }: LabelOptions) {
+export function createLabelActivities({ client, cache, concurrency }: ActivityOptions) {
   return {
     /** Gives VMs, and their VMIs, the labels of the pool that owns them. */
     labelVms: (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> =>

@@ -13,9 +13,8 @@ import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
@@ -29,12 +28,8 @@ import type { Revisions } from '../rollout/revisions.ts';
 /** A pool may have many thousands of VMs. */
 const MOST_NUMBERS = 1_000;
 
-export interface CreationOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface CreationOptions extends ActivityOptions {
   revisions: Revisions;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
 }
 
 /** Creates the activity by which VMs come into a pool. */

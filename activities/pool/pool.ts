@@ -6,8 +6,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { OwnerEvent } from '../../decisions/owners/events.ts';
 import type { Target, Member } from '../../decisions/owners/steps.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import { isMislabelled } from '../cache/objects/known-roles.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
 import { createDiskActivities } from '../disks/steps.ts';
@@ -34,15 +33,11 @@ import { createStandbyActivities } from '../standby/standby.ts';
 import { clearNamedRemovals } from './clear-named-removals.ts';
 import { createCreationActivities } from './create-vms.ts';
 
-export interface PoolActivityOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+export interface PoolActivityOptions extends ActivityOptions {
   places: DisruptionClaims;
   revisions: Revisions;
   /** Maximum number of VMs of a pool in flight, creations and deletions each. */
   burst: number;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
   /** Called when a decision about this pool has thrown. */
   onPlanFailed?: (pool: { namespace: string; name: string }) => void;
 }
@@ -104,7 +99,7 @@ export function createPoolActivities({
     ...createReleaseActivities({ client, cache, concurrency }),
     ...createStandbyActivities({ client, cache, revisions, concurrency }),
     ...createLabelActivities({ client, cache, concurrency }),
-    ...createReturnActivities({ client, concurrency }),
+    ...createReturnActivities({ client, cache, concurrency }),
 
     /** Adds drover's finalizer to the pool or set, or removes it: with it, none can be deleted before its VMs. */
     setFinalizer: (key: OwnerKey, held: boolean): Promise<Done> => setFinalizer(client, key, held),

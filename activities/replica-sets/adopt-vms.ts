@@ -7,9 +7,8 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import type { Target } from '../../decisions/owners/steps.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
@@ -21,15 +20,8 @@ import { tryEach, type Acted } from '../owners/try-each.ts';
 import { nothingDone, type Done } from '../owners/types.ts';
 import type { ReplicaSetKey } from './types.ts';
 
-export interface AdoptionOptions {
-  client: KubeClient;
-  cache: ClusterCache;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
-}
-
 /** Creates the activity by which VMs that exist already come into a set. */
-export function createAdoptionActivities({ client, cache, concurrency }: AdoptionOptions) {
+export function createAdoptionActivities({ client, cache, concurrency }: ActivityOptions) {
   return {
     /**
      * Makes the set the controller of these VMs, each only as it was seen: with labels that match the selector, and

@@ -1,8 +1,7 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { memberFromTemplate } from '../../decisions/template/vm-from-template.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { createEach } from '../members/create-members.ts';
@@ -11,15 +10,8 @@ import { knownSet } from '../owners/live-owner.ts';
 import { nothingDone, type Done } from '../owners/types.ts';
 import type { CreateReplicasOptions, ReplicaSetKey } from './types.ts';
 
-export interface MakeOptions {
-  client: KubeClient;
-  cache: ClusterCache;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
-}
-
 /** Creates the activity by which new VMs come into a set. */
-export function createMakeActivities({ client, cache, concurrency }: MakeOptions) {
+export function createMakeActivities({ client, cache, concurrency }: ActivityOptions) {
   return {
     /** Creates the VMs or VMIs of these names, each only while the set is as it was planned for, and not full. */
     createReplicas: (

@@ -5,8 +5,7 @@ import {
   type ContainedSetPlan,
 } from '../../decisions/replica-sets/contained-plan.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredSet } from '../../decisions/views/owner.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import { vmiSetSnapshot, setSnapshot } from '../cache/snapshot.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { kindOfOwner } from '../owners/kinds.ts';
@@ -15,13 +14,9 @@ import { createAdoptionActivities } from './adopt-vms.ts';
 import { createMakeActivities } from './make-replicas.ts';
 import type { PlannedSet, ReplicaSetRequest } from './types.ts';
 
-export interface ReplicaSetActivityOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface ReplicaSetActivityOptions extends ActivityOptions {
   /** Maximum number of VMs of a set in flight, creations and deletions each. */
   burst: number;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
   /** Called when a decision about this set has thrown. */
   onPlanFailed?: (set: { kind: string; namespace: string; name: string }) => void;
 }

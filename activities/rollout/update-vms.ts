@@ -3,9 +3,8 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import { Changes } from '../cache/changes.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
@@ -26,13 +25,9 @@ import { VmUpdater } from './vm-updater.ts';
 /** When the rest is given back, and when outcomes are told that are no news. */
 const PACE = { idleMs: 2_000, idleSince: null, reportMs: 60_000 } as const;
 
-export interface UpdateActivityOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface UpdateActivityOptions extends ActivityOptions {
   places: DisruptionClaims;
   revisions: Revisions;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }

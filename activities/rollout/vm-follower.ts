@@ -8,17 +8,14 @@ import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ClusterAccess } from '../cache/access.ts';
 import type { Begun, Followed } from '../disruption/method.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { Revisions } from './revisions.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 
-export interface VmFollowerOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface VmFollowerOptions extends ClusterAccess {
   revisions: Revisions;
   key: PoolKey;
   revision: string;

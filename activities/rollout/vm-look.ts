@@ -5,8 +5,7 @@ import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ClusterAccess } from '../cache/access.ts';
 import type { RightVm } from '../drift/right-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm, liveVmWithVmi } from '../owners/live-vm.ts';
@@ -30,9 +29,7 @@ export interface Look extends Glance {
   right: RightVm | undefined;
 }
 
-export interface VmLookOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface VmLookOptions extends ClusterAccess {
   key: PoolKey;
   targets: VmTargets;
 }

@@ -20,17 +20,14 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../../decisions/vm-update/need.ts';
 import { podActOf } from '../../decisions/vm-update/pod-act.ts';
 import { podLacks } from '../../decisions/vm-update/pod-lack.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ClusterAccess } from '../cache/access.ts';
 import type { References } from '../configuration/references.ts';
 import { rightVm, type RightVm } from '../drift/right-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { Revisions } from './revisions.ts';
 
-export interface VmTargetsOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+export interface VmTargetsOptions extends ClusterAccess {
   revisions: Revisions;
   references: References;
   key: PoolKey;

@@ -12,8 +12,7 @@ import { vmView, type VirtualMachine } from '../../decisions/views/from-object/v
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { powerOf } from '../../decisions/views/power.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ClusterAccess } from '../cache/access.ts';
 import { refuseUnkept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { RoleRecord } from '../membership/role-record.ts';
@@ -25,9 +24,7 @@ import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { askForPause } from '../power/pause.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 
-export interface StandbyOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+export interface StandbyOptions extends ClusterAccess {
   revisions: Revisions;
 }
 

@@ -23,7 +23,7 @@ export interface Bench {
   restartWorker: () => Promise<void>;
 }
 
-export interface BenchOptions {
+interface BenchOptions {
   simulator?: boolean;
   /** For the worker, on top of the stack's environment. */
   workerEnv?: Record<string, string>;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface ContactOptions {
+interface ContactOptions {
   /** Asks the API server for something small. */
   ask: () => Promise<unknown>;
   /** For how long something that should follow the API server has failed to, in milliseconds. */

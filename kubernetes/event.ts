@@ -20,7 +20,7 @@ export interface RegardingObject {
 }
 
 /** Who records an Event: the component, and the run or process of it. `id` ends the name of the Event. */
-export interface Reporter {
+interface Reporter {
   component: string;
   instance: string;
   id: string;

@@ -29,7 +29,7 @@ import type { Migration, Preference, VirtualMachine } from './types.ts';
 import { preferenceOf } from './vm/preferences.ts';
 import { inFlight } from './vmi/new-migration.ts';
 
-export interface SimulatorOptions {
+interface SimulatorOptions {
   port: number;
   cert: Buffer;
   key: Buffer;

@@ -2,7 +2,7 @@ import type { KubeObject, ObjectMeta, Stored } from '../api/objects.ts';
 
 /** The parts of KubeVirt's and CDI's objects that the simulator reads or writes; all others pass through unchanged. */
 
-export type ConditionStatus = 'True' | 'False' | 'Unknown';
+type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 export interface TimedCondition {
   type: string;
@@ -116,12 +116,12 @@ export interface VirtualMachine extends KubeObject {
   status?: VirtualMachineStatus;
 }
 
-export interface PhaseTransition {
+interface PhaseTransition {
   phase: Phase;
   phaseTransitionTimestamp: string;
 }
 
-export interface MigrationState {
+interface MigrationState {
   migrationUid?: string;
   sourceNode?: string;
   targetNode?: string;
@@ -182,7 +182,7 @@ export interface DataVolume extends KubeObject {
   status?: { phase?: string; progress?: string; claimName?: string; conditions?: unknown[]; [field: string]: unknown };
 }
 
-export interface ClaimRequest {
+interface ClaimRequest {
   accessModes?: string[];
   resources?: { requests?: Record<string, Quantity>; limits?: Record<string, Quantity> };
   storageClassName?: string;

@@ -98,12 +98,12 @@ test.each(['decisions', 'activities', 'workflows', 'clients'])(
   },
 );
 
-test('another file uses each constant, function and class that a file exports', () => {
+test('another file uses each constant, function, class and type that a file exports', () => {
   const users = new Map<string, number>();
   const words = sources().flatMap((source) => [...new Set(textOf(source).match(/\w+/g))]);
   for (const word of words) users.set(word, (users.get(word) ?? 0) + 1);
   const unused = sources().flatMap((source) =>
-    [...textOf(source).matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)]
+    [...textOf(source).matchAll(/^export (?:async )?(?:const|function|class|interface|type) (\w+)/gm)]
       .filter(([, name]) => users.get(name!) === 1)
       .map(([, name]) => `${source}: ${name}`),
   );

@@ -21,7 +21,7 @@ import { childSignals } from './watch/lost-children.ts';
 import { operationSignals } from './watch/signal-operation.ts';
 import { signalsOf } from './watch/signal-owner.ts';
 
-export interface ActivitiesOptions {
+interface ActivitiesOptions {
   config: WorkerConfig;
   client: KubeClient;
   cache: ClusterCache;

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import type { Logger } from '@temporalio/worker';
 
-export interface LastResortOptions {
+interface LastResortOptions {
   logger: Logger;
   /** Called for each fault. */
   onFault: (kind: 'exception' | 'rejection') => void;

@@ -10,7 +10,7 @@ const EVERY_MS = 5_000;
  */
 export type Adoption = 'adopted' | 'refused' | 'restart';
 
-export interface RenewalOptions<Config> {
+interface RenewalOptions<Config> {
   signal: AbortSignal;
   everyMs?: number;
   /** Reads what a worker connects to Temporal with. */

@@ -53,7 +53,7 @@ import { commonTo, ownerCaches, type AllOptions, type OwnerCaches } from './obje
 /** How long a decision waits for the watch to catch up before it relists. */
 const CATCH_UP_MS = 2_000;
 
-export interface ClusterCacheOptions extends AllOptions {
+interface ClusterCacheOptions extends AllOptions {
   /** Which kinds of objects are followed: all by default. Of another kind, nothing is known. */
   follows?: (resource: Resource) => boolean;
   /** Called when the API server stops answering, and when it answers again. */

@@ -30,7 +30,7 @@ export interface Change {
 }
 
 /** A VM as the API server has it. */
-export interface ChangeableVm {
+interface ChangeableVm {
   stored: Stored<VirtualMachine>;
   vm: VmView;
   vmi: VmiView | undefined;

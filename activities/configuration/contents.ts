@@ -5,10 +5,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { NamespaceContents, type NamespaceContentsOptions } from './namespace-contents.ts';
 
-export interface ConfigurationContentsOptions extends Omit<
-  NamespaceContentsOptions,
-  'namespace' | 'isAskedFor' | 'onChange'
-> {
+interface ConfigurationContentsOptions extends Omit<NamespaceContentsOptions, 'namespace' | 'isAskedFor' | 'onChange'> {
   /** All pools of the cluster. */
   pools: () => Iterable<StoredPool>;
   /** Called when more is known of this Secret or ConfigMap of a namespace; undefined: of any of it. */

@@ -9,7 +9,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 type Claim = KubeObject & GrowingClaim;
 
 /** A disk of a VM, and the size that it should have. */
-export interface DiskGrowth {
+interface DiskGrowth {
   name: string;
   /** The size in the VM's previous template. */
   from: string | null;

@@ -28,7 +28,7 @@ const GOES_WITHIN_MS = 5_000;
 const PAUSE_MS = 250;
 
 /** A change of a VM of a pool, or its replacement by another. */
-export interface UpdateWrite {
+interface UpdateWrite {
   before: Stored<VirtualMachine>;
   after: VirtualMachine | NewMember;
   /** The VM as its pool would make it. */

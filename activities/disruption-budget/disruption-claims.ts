@@ -30,7 +30,7 @@ const TRIES = 12;
 const TRY_AGAIN_MS = 20;
 
 /** A place in a pool's disruption budget: its VM may be disrupted. */
-export interface DisruptionClaim {
+interface DisruptionClaim {
   /** False once it is too late to act on the place: it must be claimed again. */
   isFresh: () => boolean;
   /** Releases the claim, because the VM is not disrupted after all. */

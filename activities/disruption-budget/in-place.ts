@@ -7,7 +7,7 @@ import type { PoolKey } from '../owners/types.ts';
 import type { DisruptionClaims } from './disruption-claims.ts';
 
 /** What is to be disrupted, as the caller has seen it last. */
-export interface InPlaceTarget {
+interface InPlaceTarget {
   vm: VmView;
   vmi: VmiView | undefined;
   /** Which migration by drover is to be created, if the VMI is not to end. */
@@ -21,7 +21,7 @@ export interface Place {
 }
 
 /** A place that was claimed, and the pool as it was then. */
-export interface ClaimedPlace extends Place {
+interface ClaimedPlace extends Place {
   pool: StoredPool;
 }
 

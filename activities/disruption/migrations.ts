@@ -21,7 +21,7 @@ import type { PoolKey } from '../owners/types.ts';
 /** Why a VM is not begun with now. */
 export type Held = Pick<NotMoved, 'reason' | 'why'>;
 
-export interface MigrationsOptions {
+interface MigrationsOptions {
   client: KubeClient;
   places: DisruptionClaims;
   /** Of the pool; null for VMs that are in none, which have no budget. */
@@ -29,7 +29,7 @@ export interface MigrationsOptions {
 }
 
 /** What is to be migrated, as the caller has just read it. */
-export interface MigrationTarget {
+interface MigrationTarget {
   purpose: MigrationPurpose;
   vm: VmView;
   vmi: VmiView;

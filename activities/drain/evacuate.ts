@@ -25,12 +25,12 @@ import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { updatePodDisruptionBudget } from './guard-pods.ts';
 
-export interface Evacuated {
+interface Evacuated {
   notMoved: NotMoved[];
   minVersions: ResourceVersions;
 }
 
-export interface DrainActivityOptions {
+interface DrainActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: DisruptionClaims;

@@ -24,7 +24,7 @@ export interface RightVm {
   isVmiOld: boolean;
 }
 
-export interface DriftingVm {
+interface DriftingVm {
   vm: Stored<VirtualMachine>;
   /** Its VMI, if one runs. */
   vmi: VmiView | undefined;

@@ -11,7 +11,7 @@ const SETTLE_MS = 50;
 /** Without any change, the cache is looked at again after this long, in milliseconds: a watch may miss something. */
 const LOOK_AGAIN_MS = 30_000;
 
-export interface AwaitRemovalOptions {
+interface AwaitRemovalOptions {
   cache: ClusterCache;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;

@@ -13,7 +13,7 @@ import { knownPool, livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { SickVmRemover, type Removal, type SickVmRemoverOptions } from './sick-vm-remover.ts';
 
-export interface HealActivityOptions extends SickVmRemoverOptions {
+interface HealActivityOptions extends SickVmRemoverOptions {
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
 }

@@ -4,7 +4,7 @@ import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 const TRIES = 5;
 const PAUSE_MS = 100;
 
-export interface BurstOptions {
+interface BurstOptions {
   /** Maximum number of calls in flight. */
   most: number;
   /** Calls in flight at first: 1 if a refusal should cost one call and not a burst of them. */

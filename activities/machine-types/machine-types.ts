@@ -16,12 +16,12 @@ import { MachineTypePatcher, type TypeChanges, type Unpatched } from './patch-vm
 import { patchPoolTemplates, type ChangedPools } from './pools.ts';
 import { TOLD, TransitionMethod, type FollowedTransition, type FollowTransitionRequest } from './transition-method.ts';
 
-export interface PatchRequest extends TransitionRequest {
+interface PatchRequest extends TransitionRequest {
   /** By `namespace/name`. */
   vms: string[];
 }
 
-export interface PatchedVms {
+interface PatchedVms {
   /** How many VMs carry the transition's record now and did not before. */
   patched: number;
   /** Outcomes of the VMs that exist but were not patched. */
@@ -31,7 +31,7 @@ export interface PatchedVms {
   minVersions: ResourceVersions;
 }
 
-export interface MachineTypeActivityOptions {
+interface MachineTypeActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: DisruptionClaims;

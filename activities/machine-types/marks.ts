@@ -28,7 +28,7 @@ export interface ClearedMarks {
   minVersions: ResourceVersions;
 }
 
-export interface ClearMarksOptions {
+interface ClearMarksOptions {
   client: KubeClient;
   cache: ClusterCache;
   others: OtherTransitions;

@@ -54,7 +54,7 @@ export interface TypeChanges {
   vms: string[];
 }
 
-export interface MachineTypePatcherOptions {
+interface MachineTypePatcherOptions {
   client: KubeClient;
   cache: ClusterCache;
   context: TransitionContext;

@@ -37,7 +37,7 @@ export const TOLD = ['patch', 'pools', 'check', 'unmark', 'counts', 'skipped', '
 
 export type FollowedTransition = RunChanges & Pick<TransitionPlan, (typeof TOLD)[number]>;
 
-export interface TransitionMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places'> {
+interface TransitionMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places'> {
   request: FollowTransitionRequest;
   contexts: TransitionContexts;
   context: TransitionContext;

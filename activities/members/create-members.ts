@@ -20,7 +20,7 @@ import type { Done, OwnerKey } from '../owners/types.ts';
 /** Calls that may hit a quota which has just filled up. */
 const INITIAL_CONCURRENCY = 16;
 
-export interface CreationTarget<Item> {
+interface CreationTarget<Item> {
   client: KubeClient;
   key: OwnerKey;
   /** The owner as a cache has it, for Events. */

@@ -13,7 +13,7 @@ const WAYS_OUT = {
   Release: { done: 'Released, for their labels no longer match the selector,', action: 'Release' },
 } as const;
 
-export interface RemovalReport {
+interface RemovalReport {
   verb: keyof typeof WAYS_OUT;
   /** All VMs that were to leave. */
   asked: readonly Target[];

@@ -33,7 +33,7 @@ type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'r
 type AnyStatus = PoolStatus | ReplicaSetStatus;
 
 /** What a plan has found. */
-export interface FoundStatus {
+interface FoundStatus {
   status: AnyStatus;
   /** What the status says that the one before did not. */
   events?: readonly OwnerEvent[] | undefined;

@@ -7,7 +7,7 @@ import type { Done, Refused } from './types.ts';
 /** This many refusals in a row, of one item each, count as a refusal of all. */
 const REFUSALS = 3;
 
-export interface TryEachOptions {
+interface TryEachOptions {
   /** Maximum number of calls in flight, and how many at first. */
   most: number;
   atFirst?: number;

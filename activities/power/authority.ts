@@ -20,7 +20,7 @@ import type { ChangePowerRequest } from './request.ts';
 /** Completes "it is left as it is:". */
 const NOT_MEANT = 'the operation is not about it';
 
-export interface AuthorityOptions {
+interface AuthorityOptions {
   client: KubeClient;
   cache: ScopeCaches & Pick<ClusterCache, 'operations' | 'subscribe' | 'vms'>;
   runs: Pick<RunControl, 'runId'>;

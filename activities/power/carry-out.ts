@@ -6,7 +6,7 @@ import type { RunChanges } from './request.ts';
 import type { RunMethod, RunPlan } from './run-method.ts';
 import type { PowerVm } from './vm-power.ts';
 
-export interface CarryOutOptions extends Pick<
+interface CarryOutOptions extends Pick<
   WaveOptions<PowerVm, VmInProgress>,
   'cache' | 'asked' | 'concurrency' | 'idleMs' | 'idleSince' | 'reportMs'
 > {
@@ -17,7 +17,7 @@ export interface CarryOutOptions extends Pick<
   subscribe?: (onChange: () => void) => () => void;
 }
 
-export interface CarriedOut<Plan> {
+interface CarriedOut<Plan> {
   changes: RunChanges;
   /** What the last look has found. */
   plan: Plan;

@@ -8,7 +8,7 @@ import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import { isHeld, Migrations } from '../disruption/migrations.ts';
 
-export interface MigrateVmOptions {
+interface MigrateVmOptions {
   client: KubeClient;
   places: DisruptionClaims;
   owner: OwningPool | undefined;

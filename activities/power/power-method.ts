@@ -10,7 +10,7 @@ import type { ChangePowerRequest } from './request.ts';
 import { failedOf, RunMethod, type RunLook } from './run-method.ts';
 import type { VmPowerOptions } from './vm-power.ts';
 
-export interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places' | 'note'> {
+interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places' | 'note'> {
   request: ChangePowerRequest;
   authority: Authority;
   chosen: Chosen;

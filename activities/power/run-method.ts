@@ -19,7 +19,7 @@ import { digestOf } from '../lib/digest.ts';
 import type { RunRequest } from './request.ts';
 import { snapshotOfVms, VmPower, type PowerVm, type VmPowerOptions } from './vm-power.ts';
 
-export interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
+interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
   request: RunRequest;
   /** How long a VM may take, in milliseconds. */
   deadlineMs: number;

@@ -19,7 +19,7 @@ import type { VmUpdater } from './vm-updater.ts';
 const OWN_BUDGET = '';
 const GONE: WaveStop = { stop: 'superseded', why: 'its pool is gone' };
 
-export interface UpdateMethodOptions {
+interface UpdateMethodOptions {
   cache: ClusterCache;
   request: UpdateRequest;
   updater: VmUpdater;

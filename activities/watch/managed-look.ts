@@ -1,4 +1,4 @@
-export interface ManagedLookOptions {
+interface ManagedLookOptions {
   /** Names of all owners, `namespace/name`. */
   names: () => string[];
   /** Names of those whose workflows run. */

@@ -20,7 +20,7 @@ import { ManagedLook } from './managed-look.ts';
 import { watchedOperations } from './watched-operations.ts';
 import type { Signals, Watched } from './watched.ts';
 
-export interface WatchActivityOptions {
+interface WatchActivityOptions {
   cache: ClusterCache;
   burst: number;
   signalsOf: (kind: VmOwnerKind) => Signals;

@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { isObject, type Json } from './kept-by-server.ts';
 
 /** A template from which more than one VM, or VMI, may be made. */
-export interface SharedTemplate {
+interface SharedTemplate {
   /** Path of the VMI's template, such as `spec.template.spec.template`. */
   path: string;
   /** What the template makes, and what keeps it, such as `VMs of the pool`. */

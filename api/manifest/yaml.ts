@@ -26,7 +26,7 @@ export interface SourceDocument {
   written: (path: readonly PropertyKey[]) => string | undefined;
 }
 
-export interface Fault {
+interface Fault {
   line: number;
   column: number;
   message: string;

@@ -3,9 +3,9 @@ import { listed } from '../lib/listed.ts';
 import { crossFieldRule, rules } from './text.ts';
 
 /** At most one of the choices `T`: the type excludes two at once. */
-export type AtMostOne<T> = { [K in keyof T]: { [P in K]?: T[P] } & { [P in Exclude<keyof T, K>]?: never } }[keyof T];
+type AtMostOne<T> = { [K in keyof T]: { [P in K]?: T[P] } & { [P in Exclude<keyof T, K>]?: never } }[keyof T];
 /** Exactly one of the choices `T`. */
-export type ExactlyOne<T> = { [K in keyof T]: { [P in K]: T[P] } & { [P in Exclude<keyof T, K>]?: never } }[keyof T];
+type ExactlyOne<T> = { [K in keyof T]: { [P in K]: T[P] } & { [P in Exclude<keyof T, K>]?: never } }[keyof T];
 
 type Choices<S extends z.ZodRawShape> = { [K in keyof S]: z.infer<S[K]> };
 

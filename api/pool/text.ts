@@ -20,7 +20,7 @@ export function withRules<T extends z.ZodType>(schema: T, ...pairs: readonly Rul
 }
 
 /** A value whose fields have not been checked: each may be missing, or of any type. */
-export type Unchecked = Readonly<Record<string, unknown>>;
+type Unchecked = Readonly<Record<string, unknown>>;
 
 /** Returns a field of an unchecked value; undefined if the value has no fields. */
 export const uncheckedField = (value: unknown, name: string): unknown =>

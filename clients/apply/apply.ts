@@ -36,7 +36,7 @@ export interface ApplyOptions {
   checksVms: boolean;
 }
 
-export interface Applied {
+interface Applied {
   outcome: Outcome;
   /** Whether the object is being deleted, so that what was applied is lost with it. */
   isGoing: boolean;

@@ -14,7 +14,7 @@ const WRONG = new Set([400, 413, 422]);
 const SUFFIX = 0;
 
 /** What the API server says about a VM of a template. */
-export type MemberCheck = { result: 'right' } | { result: 'refused' | 'unchecked'; why: string };
+type MemberCheck = { result: 'right' } | { result: 'refused' | 'unchecked'; why: string };
 
 /**
  * Has the API server dry-run one VM, or other member, of the template, with its schema and KubeVirt's webhooks. Refuses

@@ -63,7 +63,7 @@ function theirs(value: unknown, owned: (Fields | undefined)[]): unknown {
   return Object.fromEntries(left.map(([key, one, by]) => [key, theirs(one, by)]));
 }
 
-export interface Emptying {
+interface Emptying {
   resource: Resource;
   key: ObjectKey;
   /** What an apply is to make of the object, as it is now. */

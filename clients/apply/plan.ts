@@ -13,7 +13,7 @@ export interface Plan {
   notes: string[];
 }
 
-export interface NamespaceChoice {
+interface NamespaceChoice {
   /** From --namespace: as in kubectl, a manifest that names another namespace is refused. */
   given: string | undefined;
   byDefault: string;

@@ -25,7 +25,7 @@ const AT_ONCE = 8;
 export type Vm = VmWithVmi['vm'];
 
 /** What KubeVirt says of the change of a group, by one of its VMs. */
-export type Verdict =
+type Verdict =
   /** It would take it. */
   | { is: 'taken' }
   | { is: 'refused'; why: string }

@@ -28,7 +28,7 @@ export const noteBrokenWatch = ({ message }: Error): void =>
 
 const textOf = (cell: Cell): string => plain(typeof cell === 'object' ? cell.text : String(cell));
 
-export interface TableOptions {
+interface TableOptions {
   headers?: boolean;
   /** Minimum widths of the columns, so that rows printed later stay aligned. */
   widths?: number[];

@@ -19,7 +19,7 @@ import { scale } from '../scaling/scale.ts';
 import { Session } from '../session/session.ts';
 import { settled } from './settled.ts';
 
-export interface DemoChoice {
+interface DemoChoice {
   /** End after everything has been shown. */
   exit: boolean;
   /** State folder of the stack. */

@@ -17,7 +17,7 @@ import { healView, type HealView } from './view.ts';
 export type CycleAction = 'now' | 'skip';
 
 /** What becomes of VMs that one asks about. */
-export interface CycleAnswer {
+interface CycleAnswer {
   /** The outcome for each VM, in words. */
   done: ReadonlyMap<string, string>;
   /** Why nothing was asked for other VMs. */

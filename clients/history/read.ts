@@ -12,7 +12,7 @@ import { aboutVm } from './table.ts';
 
 const AT_ONCE = 8;
 
-export interface ReadOptions {
+interface ReadOptions {
   /** Returns the origins of a pool's kept templates, by pool name; empty if the pool is deleted. */
   revisionsOf: (pool: string) => Promise<Origin[]>;
   /** Leaves out what was over by then; milliseconds since the epoch. */

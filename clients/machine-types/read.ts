@@ -104,7 +104,7 @@ export async function readFleet(
   }
 }
 
-export interface InventorySnapshot extends VmsSnapshot {
+interface InventorySnapshot extends VmsSnapshot {
   owners: OwningPool[];
 }
 

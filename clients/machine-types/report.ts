@@ -6,7 +6,7 @@ import { isAlias } from '../../decisions/machine-types/machine-type.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 
-export type ReportState =
+type ReportState =
   /** Changed, and no VMI with the old type runs. */
   | 'Done'
   /** Changed, but its VMI still has the old type. */

@@ -40,7 +40,7 @@ export interface MakingFlags {
 }
 
 /** An operation that a command is to make. `what`: how many VMs it is about, in words. */
-export interface ToMake {
+interface ToMake {
   operation: AnyOperation;
   what: string;
   /** Tells what it would do, in a dry run. */

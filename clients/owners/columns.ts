@@ -11,7 +11,7 @@ import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
 import { isReady, isTroubled, revisionOf, stateCell, stateOf, whyNotReady, type Member } from './members.ts';
 
-export interface ColumnChoice {
+interface ColumnChoice {
   wide: boolean;
   namespaces: boolean;
 }

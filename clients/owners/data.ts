@@ -12,7 +12,7 @@ import { countStates, isReady, membersByOwner, type Member } from './members.ts'
 import { readProgress, workflowIdOf, type OwnerProgress, type Progress } from './progress.ts';
 
 /** How far a pool or replica set is, as `-o json` of `status` and `describe` prints it. */
-export interface OwnerData {
+interface OwnerData {
   kind: string;
   namespace: string;
   name: string;

@@ -5,12 +5,12 @@ import { headersOf, rowOf } from './columns.ts';
 import type { Listing } from './listing.ts';
 
 /** Prints everything that was read at once, or object by object as they change. */
-export interface Printer {
+interface Printer {
   all: () => Promise<void>;
   one: (object: Stored) => Promise<void>;
 }
 
-export interface PrintChoice {
+interface PrintChoice {
   output?: Format;
   headers: boolean;
   showManagedFields?: boolean;

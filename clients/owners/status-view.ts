@@ -11,7 +11,7 @@ import { isReady, formatStates, type Member } from './members.ts';
 import type { OwnerProgress, Progress } from './progress.ts';
 
 /** A pool or replica set as the live view shows it. */
-export interface OwnerView {
+interface OwnerView {
   kind: OwnerKind;
   owner: Stored<Owner>;
   members: Stored<Member>[];

@@ -21,7 +21,7 @@ const QUIET_LINES = 2;
 const BROKEN_MS = 45_000;
 
 /** What a `StatusWatch` follows. */
-export interface StatusChoice {
+interface StatusChoice {
   session: Session;
   kind: OwnerKind;
   /** Undefined for all namespaces. */

@@ -7,7 +7,7 @@ import { aboutKind } from '../cli/known-kind.ts';
 import { byName, type Owner } from '../cli/objects.ts';
 import type { Member } from './members.ts';
 
-export interface OwnerWatchOptions {
+interface OwnerWatchOptions {
   kube: KubeClient;
   kind: OwnerKind;
   /** Undefined for all namespaces. */

@@ -28,7 +28,7 @@ export interface RequestPlace {
 }
 
 /** A request to a pool. */
-export interface PoolRequest extends RequestPlace {
+interface PoolRequest extends RequestPlace {
   /** What is asked for, with its `action`. */
   asked: object;
   /** What the pool is asked to do, as a verb. */

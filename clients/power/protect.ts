@@ -11,7 +11,7 @@ import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
 import { isLeaving, whyExtra } from '../pool/departure.ts';
 
-export interface ProtectionOptions {
+interface ProtectionOptions {
   namespace: string;
   /** Whether scale-in is to leave the VMs where they are. */
   protect: boolean;

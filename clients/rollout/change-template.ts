@@ -18,7 +18,7 @@ import { rolloutView } from './view.ts';
 /** drover writes a busy pool's status twice a second, and each write changes its resourceVersion. */
 const TRIES = 20;
 
-export interface TemplateChange {
+interface TemplateChange {
   template: PoolTemplate;
   /** Why, as the history shows it. */
   cause: string;

@@ -8,7 +8,7 @@ import { paint, plain } from '../cli/output.ts';
 import { findRevision, formatRevision, type Revision } from './revisions.ts';
 
 /** One side of a comparison. */
-export interface Side {
+interface Side {
   title: string;
   template: PoolTemplate;
 }

@@ -13,7 +13,7 @@ import { changeOf } from './lines.ts';
 import { readRevisions, type Revision } from './revisions.ts';
 
 /** A revision, and how many have it; `-o json` prints it as is. */
-export interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'createdAt'> {
+interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'createdAt'> {
   /**
    * Null for a target template, which is kept only once its first batch begins, and for a template that VMs have and
    * that is no longer kept.

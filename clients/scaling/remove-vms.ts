@@ -17,7 +17,7 @@ import type { DryRun } from '../cli/values.ts';
 import { isLeaving, whyExtra } from '../pool/departure.ts';
 import { checkCurrent, PAUSE_MS, SCALE_MANAGER } from './scale.ts';
 
-export interface RemovalOptions {
+interface RemovalOptions {
   /** Names of the VMs. */
   remove: readonly string[];
   /** Remove them only if this is the number in the spec now. */

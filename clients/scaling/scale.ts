@@ -6,7 +6,7 @@ import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
 
-export interface ScaleOptions {
+interface ScaleOptions {
   replicas: number;
   /** Scale only if this is the number in the spec now. */
   currentReplicas?: number;

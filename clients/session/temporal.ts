@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT_MS = 4_000;
  */
 const LARGEST_MESSAGE = 128 * 1024 * 1024;
 
-export interface TemporalChoice {
+interface TemporalChoice {
   address?: string | undefined;
   namespace?: string | undefined;
   /** False if Temporal's environment variables and configuration file are about another server. */

@@ -8,7 +8,7 @@ import type { Temporal } from '../session/temporal.ts';
 import { applyCrds, applyPolicies } from './crds.ts';
 import { missingSearchAttributes, registerSearchAttributes } from './search-attributes.ts';
 
-export interface SetupOptions {
+interface SetupOptions {
   kube: KubeClient;
   temporal: Temporal;
   /** drover's name for the cluster. */

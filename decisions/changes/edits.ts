@@ -17,7 +17,7 @@ export interface Edit {
 }
 
 /** What a change does to one object; `lacks`: which item of a list it names that the object does not have. */
-export type Edits = { edits: Edit[] } | { lacks: string };
+type Edits = { edits: Edit[] } | { lacks: string };
 
 /** KubeVirt's lists of what a VM has, each item by a name of its own. */
 const BY_NAME = new Set([

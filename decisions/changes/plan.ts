@@ -20,7 +20,7 @@ export interface ChangePlan {
 }
 
 /** One VM for which a change is planned. */
-export interface PlannedVm<Vm> {
+interface PlannedVm<Vm> {
   name: string;
   vm: Vm;
   /** Why it is not to be changed; null if it may be. */

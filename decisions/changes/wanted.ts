@@ -7,7 +7,7 @@ import { undone } from './undo.ts';
 export type Wanted = { patch: Json } | { undo: string };
 
 /** What that means for one VM. `is`: `nothing` if it has it already, `left` if it can't be done, with the reason. */
-export type WantedOfVm<Vm> =
+type WantedOfVm<Vm> =
   | { is: 'nothing' }
   | { is: 'left'; why: string }
   /** `kept`: values that somebody has changed since, and that stay; absent if there are none. */

@@ -25,7 +25,7 @@ export interface OlderContent {
 
 type StoredContent = NonNullable<PoolStatus['contents']>[number];
 
-export interface OlderContentInput {
+interface OlderContentInput {
   pool: StoredPool;
   vms: readonly VmView[];
   vmiOf: (vm: VmView) => VmiView | undefined;

@@ -10,7 +10,7 @@ import {
 import type { PoolTemplate } from '../template/template.ts';
 
 /** A Secret or ConfigMap that VMs of a template read; with `numbered`, each VM another, with the VM's number. */
-export interface StartReference extends OwnReference {
+interface StartReference extends OwnReference {
   numbered: boolean;
 }
 

@@ -12,7 +12,7 @@ export interface GrowingClaim {
 }
 
 /** How far the resize of a claim has come. */
-export type Growth = { state: 'grown' } | { state: 'growing'; why: string | null } | { state: 'refused'; why: string };
+type Growth = { state: 'grown' } | { state: 'growing'; why: string | null } | { state: 'refused'; why: string };
 
 const BILLION = 1_000_000_000n;
 

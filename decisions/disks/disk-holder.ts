@@ -3,7 +3,7 @@ import type { StoredPool } from '../views/pool.ts';
 import { keptDiskOf } from './kept-disk.ts';
 
 /** The metadata of a DataVolume or a claim that tells whose it is. */
-export interface DiskObject {
+interface DiskObject {
   metadata: {
     labels?: Readonly<Record<string, string>>;
     annotations?: Readonly<Record<string, string>>;

@@ -25,7 +25,7 @@ export interface KeptClaim {
 }
 
 /** What the next VM of a number does with the disks kept for it. */
-export type Reuse =
+type Reuse =
   | { reuse: 'none' }
   /** The VM starts at the revision of the disks, and the rollout continues from there. */
   | { reuse: 'as-they-are'; revision: string }

@@ -5,7 +5,7 @@ import { ofNoRevision, type NewMember } from '../template/vm-from-template.ts';
 import type { KeptDisk } from './kept-disk.ts';
 
 /** What a kept disk of a VM is known by. */
-export interface DiskOfVm {
+interface DiskOfVm {
   /** As `KeptDisk.disk`. */
   disk: string;
   /** As `KeptDisk.volume`. */

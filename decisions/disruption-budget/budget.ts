@@ -4,7 +4,7 @@ import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import { CLAIMS_AGAIN_MS, claimedNames } from './claims.ts';
 import { maxUnavailableOf, unavailability, type UnavailabilityInput } from './unavailability.ts';
 
-export type DisruptionBudgetInput = Omit<UnavailabilityInput, 'vms' | 'inProgress'> & {
+type DisruptionBudgetInput = Omit<UnavailabilityInput, 'vms' | 'inProgress'> & {
   /** VMs that the pool owns, of any role. */
   vms: readonly VmView[];
   /** Names of VMs that something is done to: they may go down at any moment, or have not come back yet. */

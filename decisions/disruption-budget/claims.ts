@@ -23,7 +23,7 @@ export interface ClaimContext {
 }
 
 /** What became of a claim. */
-export type ClaimState =
+type ClaimState =
   /** The VM is down, and counts by itself in every cache that is as new as this one: the claim is needed no more. */
   | 'down'
   /** The VM was disrupted, and is not back. */

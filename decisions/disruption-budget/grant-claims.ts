@@ -18,7 +18,7 @@ export interface Ask {
   migration?: number | undefined;
 }
 
-export interface Claimed {
+interface Claimed {
   /** The claims to write to the pool's status: those that stand, and those just granted. */
   claims: DisruptedVm[];
   /** Null if an ask is granted; otherwise why it is not. */

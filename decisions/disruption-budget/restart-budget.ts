@@ -25,7 +25,7 @@ export interface OwningPool {
 export const namespacedName = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): string =>
   `${namespace}/${name}`;
 
-export interface RunBudgetInput {
+interface RunBudgetInput {
   /**
    * Whether VMs are to stay available, as in a restart: then VMs that are not ready count, whatever the cause, pools
    * have a say, and a VM that serves nobody is free. If not, each VM in progress counts, and nothing else.

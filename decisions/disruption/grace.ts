@@ -5,7 +5,7 @@ import { isFinal, type VmiView } from '../views/vmi.ts';
 const KILL_MS = 30_000;
 
 /** Since when a VM is being restarted or stopped, and what its VMI was given to shut down. */
-export interface Shutdown {
+interface Shutdown {
   /** Milliseconds since the epoch. */
   since: number;
   /** The grace period of the VMI that is to end, in milliseconds; absent if the VM had none. */

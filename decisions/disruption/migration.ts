@@ -1,7 +1,7 @@
 import type { VmiView } from '../views/vmi.ts';
 
 /** How far a migration by drover has come; `until`: by when more is known, in milliseconds since the epoch. */
-export type MigrationProgress = { state: 'failed'; why: string } | { state: 'waiting'; for: string; until?: number };
+type MigrationProgress = { state: 'failed'; why: string } | { state: 'waiting'; for: string; until?: number };
 
 /** KubeVirt writes why a migration has failed a moment after the fact. */
 const WHY_FAILED_MS = 5_000;

@@ -11,7 +11,7 @@ import type { VmiView } from '../views/vmi.ts';
  * migrate, and is never restarted.
  * `CalledOff`: its node is not drained, or no longer. It stays.
  */
-export type Departure = 'Drain' | 'Wish' | 'CalledOff';
+type Departure = 'Drain' | 'Wish' | 'CalledOff';
 
 /** Returns null if the VMI is not to leave the node that it, or its pod, is on, or KubeVirt leaves that to nobody. */
 export function departureOf(vmi: VmiView | undefined): Departure | null {

@@ -31,7 +31,7 @@ interface Evacuate {
 }
 
 /** `isStuck`: it may wait for ever. Nothing is excluded from a drain: what waits keeps its node from being empty. */
-export type DeferredEvacuation = Deferred & { isStuck: boolean };
+type DeferredEvacuation = Deferred & { isStuck: boolean };
 
 export interface EvacuationInput {
   vm: VmView;

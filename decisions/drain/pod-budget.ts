@@ -16,7 +16,7 @@ export interface PodDisruptionBudget extends KubeObject {
   spec?: PodBudgetSpec;
 }
 
-export interface PodBudgetSpec {
+interface PodBudgetSpec {
   minAvailable: number;
   selector: { matchLabels: Record<string, string> };
   unhealthyPodEvictionPolicy: 'AlwaysAllow';

@@ -16,7 +16,7 @@ export interface DriftedField {
 }
 
 /** A VM, and what the last machine type transition has changed in it. */
-export interface MadeVm {
+interface MadeVm {
   vm: WrittenVm;
   transition: TransitionRecord | null;
 }

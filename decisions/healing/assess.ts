@@ -20,7 +20,7 @@ const NEW_MS = 60_000;
 /** How many VMs in a row are tried on the same disks if the pool sets no limit: another would hardly do better. */
 const TRIES_ON_SAME_DISKS = 3;
 
-export interface Assessed {
+interface Assessed {
   state: HealingState;
   /** Attempts that may still run although their cycles have ended. */
   cancel: AttemptId[];

@@ -33,7 +33,7 @@ const FAILED_DISK_AFTER = '5m';
 /** The states among them that every new VM goes through. */
 const PASSING = new Set(['Provisioning', 'WaitingForVolumeBinding']);
 
-export interface HealthInput {
+interface HealthInput {
   vm: VmView;
   vmi: VmiView | undefined;
   /** What was wrong with the VM's last failed VMI: the new VMI no longer says so once the next start begins. */
@@ -59,10 +59,7 @@ export interface HealthInput {
   now: number;
 }
 
-export type SicknessRules = Pick<
-  HealingRules,
-  'startupFailureThreshold' | 'minFailingToStartDuration' | 'unhealthyAfter'
->;
+type SicknessRules = Pick<HealingRules, 'startupFailureThreshold' | 'minFailingToStartDuration' | 'unhealthyAfter'>;
 
 /** Judges one VM by the rules of its pool's autohealing. */
 export function healthOf(input: HealthInput): Health {

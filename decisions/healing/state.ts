@@ -5,7 +5,7 @@ import type { AttemptEnd, AttemptId, FoundSick, PlannedAttempt, Removed } from '
 export type HealingMode = 'Active' | 'NoNewReplacements' | 'Paused';
 
 /** What a pool's workflow knows of the workflow of an attempt. */
-export type AttemptState =
+type AttemptState =
   | { state: 'NotBegun' }
   /** `since`: when it was last begun, in milliseconds since the epoch. */
   | { state: 'Running'; since: number }

@@ -10,7 +10,7 @@ export interface VmiHistory {
   lastEnded: string | null;
 }
 
-export interface ProofInput {
+interface ProofInput {
   vm: Pick<VmView, 'notYetRun' | 'lastFailedVmi' | 'startFailures' | 'createdAt'>;
   vmi: VmiView | undefined;
   /** Null if this worker has not watched the VM since its creation. */

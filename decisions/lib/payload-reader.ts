@@ -11,7 +11,7 @@ export class Unreadable extends Error {
   override readonly name = 'Unreadable';
 }
 
-export interface Optional<T> {
+interface Optional<T> {
   optional: Reader<T>;
 }
 type Readers<T> = { [K in keyof T]-?: object extends Pick<T, K> ? Optional<Exclude<T[K], undefined>> : Reader<T[K]> };

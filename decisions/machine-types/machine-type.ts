@@ -1,5 +1,5 @@
 /** A machine type such as `pc-q35-rhel9.2.0`. Within a family, later versions replace earlier ones. */
-export interface MachineType {
+interface MachineType {
   name: string;
   /** The name without its version: `pc-q35-rhel`, `pc-i440fx`; the whole name if it has no version. */
   family: string;

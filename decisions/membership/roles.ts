@@ -103,7 +103,7 @@ export function identified(
   return [...others, ...[...uids].map(([vm, uid]) => ({ vm, role, uid, at: before.get(vm)?.at ?? at }))];
 }
 
-export type RolesInput = Pick<PlanInput, 'pool' | 'vms' | 'uncontrolled' | 'inProgress' | 'now'>;
+type RolesInput = Pick<PlanInput, 'pool' | 'vms' | 'uncontrolled' | 'inProgress' | 'now'>;
 
 /**
  * Returns the step by which labels follow the record, and the record the VMs that there are. `wakeAt` of a VM that was

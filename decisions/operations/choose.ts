@@ -71,7 +71,7 @@ export function meantVms({ metadata, spec }: Operation, scope: OperationScope): 
   };
 }
 
-export interface MissingInput {
+interface MissingInput {
   operation: Pick<StoredOperation, 'spec' | 'status'>;
   scope: OperationScope;
   vms: Iterable<Pick<VmView, 'namespace' | 'name'>>;

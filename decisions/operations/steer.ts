@@ -4,7 +4,7 @@ import type { StoredOperation } from '../views/stored-operation.ts';
 import { BY_SPEC } from './status.ts';
 
 /** What a run must be told. */
-export type Steering = { signal: 'pause' | 'resume' | 'abort'; why: string } | null;
+type Steering = { signal: 'pause' | 'resume' | 'abort'; why: string } | null;
 
 /**
  * Returns what the run of an operation must be told, so that it is as its object says: the object alone counts, and not

@@ -11,7 +11,7 @@ import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
 
 /** A plan, and the error if no plan could be made. */
-export interface ContainedPlan {
+interface ContainedPlan {
   plan: PoolPlan;
   /**
    * An error in a decision: a bug in drover, to be counted. Null if there is none, or if the pool's spec is the cause.

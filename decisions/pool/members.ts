@@ -21,7 +21,7 @@ import type { PoolPlanInput } from './plan-input.ts';
 export type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
 
 /** What decides on the members of a pool besides the pool and its VMs. */
-export interface BesideMembers {
+interface BesideMembers {
   inBatches: ReservedNames;
   healing: Healing;
   removals: NamedRemovals;

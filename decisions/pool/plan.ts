@@ -41,7 +41,7 @@ import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { isStatusCurrent, poolStatus } from './status.ts';
 
-export interface PoolCounts extends OwnerCounts {
+interface PoolCounts extends OwnerCounts {
   updated: number;
   /** Extra VMs; absent in older histories. */
   surge?: number;

@@ -47,7 +47,7 @@ const OURS = new Set([
   'ConfigurationNotWatched',
 ]);
 
-export interface StatusInput {
+interface StatusInput {
   pool: StoredPool;
   /** All VMs that the pool owns. */
   all: readonly VmView[];

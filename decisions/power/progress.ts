@@ -5,7 +5,7 @@ import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
 import type { PowerFailure } from './size.ts';
 
 /** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
-export type PowerPhase = PowerDoing | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
+type PowerPhase = PowerDoing | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 
 /** VMs are named by `namespace/name`. */
 export interface PowerProgress extends RunProgress {
@@ -28,7 +28,7 @@ export interface PowerProgress extends RunProgress {
   needs: Needs;
 }
 
-export type Needs = Partial<Record<Exclude<ChangeNeed, 'Nothing'>, number>>;
+type Needs = Partial<Record<Exclude<ChangeNeed, 'Nothing'>, number>>;
 
 export const isTripped = (failed: readonly Pick<FailedVm, 'wasDown'>[], maxFailures: number): boolean =>
   failed.filter(({ wasDown }) => wasDown !== true).length > maxFailures;

@@ -40,7 +40,7 @@ const isHeld = ({ inARow }: FailedStarts): boolean => inARow > 1;
 const nextFrom = ({ seenAt, inARow }: FailedStarts): number =>
   Math.floor((seenAt + startDelayMs(inARow)) / 1000) * 1000;
 
-export interface StartsInput {
+interface StartsInput {
   set: StoredSet;
   /** All VMIs that the set controls. */
   vmis: readonly VmiView[];

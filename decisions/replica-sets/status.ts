@@ -39,7 +39,7 @@ const OURS = new Set([
   'Reconciling',
 ]);
 
-export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
+interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
   members: Members;
   availability: Availability;
   /** How many are to be deleted, and wait until others have gone. */

@@ -37,7 +37,7 @@ const healingRequest: Reader<HealingRequest> = taggedBy<'action', Bare<'pause'> 
 });
 
 /** What a request is answered from. */
-export interface HealingRequestInput {
+interface HealingRequestInput {
   pool: StoredPool;
   /** Whether the state comes from the pool's workflow. */
   isKnown: boolean;

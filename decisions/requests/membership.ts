@@ -95,7 +95,7 @@ const membershipRequest: Reader<MembershipRequest> = (value, what) => {
 };
 
 /** A request that its pool's status does not answer yet. */
-export type FoundMembershipRequest = ReadRequest<MembershipRequest>;
+type FoundMembershipRequest = ReadRequest<MembershipRequest>;
 
 /** Returns the request that stands on the pool without an answer; null if there is none. */
 export function membershipRequestOf({ metadata: { annotations }, status }: StoredPool): FoundMembershipRequest | null {

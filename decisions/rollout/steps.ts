@@ -10,7 +10,7 @@ import type { RolloutContext } from './state/context.ts';
 import { hasFailed, promoted } from './state/state.ts';
 
 /** Where a rollout stands in its steps. */
-export interface StepRoom {
+interface StepRoom {
   state: RolloutStatus;
   /** How many more running VMs may be taken before the next step; null if no step is left. */
   room: number | null;

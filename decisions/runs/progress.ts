@@ -41,7 +41,7 @@ export interface RunOutline {
   about: string[];
 }
 
-export interface RunNumbers {
+interface RunNumbers {
   done: number;
   of: number;
   /** What was done, such as `restarted`. */

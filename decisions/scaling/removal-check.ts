@@ -11,7 +11,7 @@ export const BY_NAME = 'its removal was requested by name';
 /** Why extra VMs leave. */
 export const NOT_NEEDED = 'no update needs so many extra VMs';
 
-export interface RemovalCheckInput {
+interface RemovalCheckInput {
   cause: RemovalCause;
   /** As the API server has it now; undefined if it is deleted. */
   owner: StoredVmOwner | undefined;
@@ -57,7 +57,7 @@ export function removalBlockedBy({ cause, owner, vms, leaving }: RemovalCheckInp
 const wantedOf = ({ spec }: StoredVmOwner, role: MemberRole | null): number =>
   role === null ? spec.replicas : standbyRules(spec as PoolSpec).replicas;
 
-export interface CreationCheckInput {
+interface CreationCheckInput {
   /** Generation of the spec that this was planned for; undefined if the VM replaces another. */
   generation: number | undefined;
   /** As the API server has it now; undefined if it is deleted. */

@@ -9,7 +9,7 @@ import { hasEnded, type VmiView } from '../views/vmi.ts';
 /** How a member leaves: with its disks, without them, or halted first so that they can be kept. */
 export type WayOut = 'delete' | 'deleteKeepingDisks' | 'halt';
 
-export interface RemovalProofInput {
+interface RemovalProofInput {
   cause: RemovalCause;
   way: WayOut;
   /** Its owner, as the API server has it. */

@@ -10,7 +10,7 @@ import { scaleInOrder } from './selection-order.ts';
 
 /** How VMs leave their owner, be it a pool or a set. */
 
-export type RemovalInput = Pick<PlanInput, 'vms' | 'inProgress' | 'burst' | 'backoffs' | 'now'>;
+type RemovalInput = Pick<PlanInput, 'vms' | 'inProgress' | 'burst' | 'backoffs' | 'now'>;
 export type RemovalStep = Extract<
   PoolStep,
   { kind: 'addFinalizer' | 'removeFinalizer' | 'noteUid' | 'delete' | 'halt' | 'release' }
@@ -50,7 +50,7 @@ export function finishRemovals(input: RemovalInput, room: Room): RemovalStep[] {
   ];
 }
 
-export interface EndInput extends RemovalInput {
+interface EndInput extends RemovalInput {
   /** Its VMs, some of which may be leaving with their disks kept; none if its members are VMIs. */
   vms: readonly VmView[];
   owner: StoredVmOwner;

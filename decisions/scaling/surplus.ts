@@ -18,7 +18,7 @@ export interface BlockedSurplus {
   message: string;
 }
 
-export interface SurplusInput {
+interface SurplusInput {
   pool: StoredPool;
   rules: ScaleInRules;
   vmiOf: VmiOf;

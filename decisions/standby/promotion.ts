@@ -7,7 +7,7 @@ import { refusedLast } from '../owners/refused-vms.ts';
 import { isFailing, isStandby, type StandbyVm } from '../views/vm.ts';
 import { isPromotable } from './standby.ts';
 
-export type PromotionInput = Pick<PlanInput, 'vms' | 'vmiOf' | 'inProgress' | 'batches' | 'burst' | 'backoffs'> & {
+type PromotionInput = Pick<PlanInput, 'vms' | 'vmiOf' | 'inProgress' | 'batches' | 'burst' | 'backoffs'> & {
   /** Names of VMs that are being healed. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
@@ -16,7 +16,7 @@ export type PromotionInput = Pick<PlanInput, 'vms' | 'vmiOf' | 'inProgress' | 'b
   isNamed: (vm: StandbyVm) => boolean;
 };
 
-export interface Promotion {
+interface Promotion {
   /** VMs that are promoted now. */
   now: StandbyVm[];
   /** How many can be promoted in a moment: no VM is created in their places. */

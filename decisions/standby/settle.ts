@@ -10,14 +10,14 @@ import { refusedLast } from '../owners/refused-vms.ts';
 import { nameOf, targets, type SettleAct, type Target } from '../owners/steps.ts';
 import { isStandby, type StandbyVm } from '../views/vm.ts';
 
-export interface SettleStep {
+interface SettleStep {
   kind: 'setStandbyState';
   act: SettleAct;
   vms: Target[];
   reason: string;
 }
 
-export type SettleInput = Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'burst' | 'backoffs' | 'now'> & {
+type SettleInput = Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'burst' | 'backoffs' | 'now'> & {
   /** Names of VMs that something else works on. */
   busy: ReadonlySet<string>;
 };

@@ -17,7 +17,7 @@ export interface SurgeNeed {
   unsettled: ReadonlySet<string>;
 }
 
-export interface SurgeNeedInput {
+interface SurgeNeedInput {
   state: RolloutStatus;
   /** The revision that VMs are brought to. */
   revision: string;

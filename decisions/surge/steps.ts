@@ -12,7 +12,7 @@ import { freeNumbers, numberOf, vmName } from '../template/vm-names.ts';
 import { isRegular, isSurge, type SurgeVm, type VmView } from '../views/vm.ts';
 import type { SurgeNeed } from './need.ts';
 
-export type SurgeInput = Pick<
+type SurgeInput = Pick<
   PlanInput,
   'pool' | 'vms' | 'vmiOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
 > & {

@@ -13,7 +13,7 @@ export interface Expansion {
   to: VmTemplate;
 }
 
-export type LiveProgress = { state: 'done' } | { state: 'refused'; why: string } | { state: 'waiting'; for: string };
+type LiveProgress = { state: 'done' } | { state: 'refused'; why: string } | { state: 'waiting'; for: string };
 
 /**
  * Returns why this running VMI can't be brought to `to`, judged by the limits that it was started with; null if it

@@ -5,7 +5,7 @@ import type { VmiView } from '../views/vmi.ts';
 import { nodeFits } from './node-fits.ts';
 import { POD_PARTS, podPartsBetween, type PodPart } from './pod-part.ts';
 
-export interface PodTemplates {
+interface PodTemplates {
   /** The template that VMIs are of by now. */
   template: PoolTemplate;
   templateOf: (revision: string) => PoolTemplate | undefined;

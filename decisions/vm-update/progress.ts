@@ -93,7 +93,7 @@ function hindrance({ plugging, migration }: VmiView): string {
   return words.length === 0 ? '' : ` (${words.join('; ')})`;
 }
 
-export interface RestartProgressInput {
+interface RestartProgressInput {
   vm: VmView;
   vmi: VmiView | undefined;
   /** Whether this VMI was started by the restart. */

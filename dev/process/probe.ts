@@ -1,7 +1,7 @@
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 
-export interface Probe {
+interface Probe {
   url: string;
   ca?: string;
   headers?: Record<string, string>;

@@ -26,7 +26,7 @@ export interface ServiceSpec<Name extends string = string> {
   onceReady?: () => void;
 }
 
-export interface ServiceContext {
+interface ServiceContext {
   logFile: string;
   reaper: ProcessReaper;
   /** Restart the process, with backoff, when it ends by itself. */

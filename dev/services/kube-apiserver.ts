@@ -4,7 +4,7 @@ import { answers } from '../process/probe.ts';
 import type { ServiceSpec } from '../process/service.ts';
 import { etcdUrl } from './etcd.ts';
 
-export interface ApiServerOptions {
+interface ApiServerOptions {
   binary: string;
   /** etcd's folder, to which the path of its socket is relative. */
   data: string;

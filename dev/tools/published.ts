@@ -9,7 +9,7 @@ import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
 import type { Tool } from './catalog.ts';
 import { findArchive, type Archive, type Sources } from './release-archives.ts';
 
-export interface PublishedOptions {
+interface PublishedOptions {
   sources: Sources;
   /** Downloads are kept below this folder until `dispose`. */
   folder: string;

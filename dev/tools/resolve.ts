@@ -7,7 +7,7 @@ import { inWords, madeOnce } from './made-once.ts';
 import { PublishedBinaries } from './published.ts';
 import { SOURCES, type Sources } from './release-archives.ts';
 
-export interface ResolveOptions extends Omit<BuildContext, 'env'> {
+interface ResolveOptions extends Omit<BuildContext, 'env'> {
   /** Folder of files kept between runs. */
   cache: string;
   env?: NodeJS.ProcessEnv;

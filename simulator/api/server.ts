@@ -9,13 +9,13 @@ import { documents, GROUP, VMI_ACTIONS, VM_ACTIONS, VERSIONS } from './discovery
 import { acceptsAnything } from './representation.ts';
 import type { Call } from './subresources.ts';
 
-export interface ServerOptions extends Handlers {
+interface ServerOptions extends Handlers {
   port: number;
   cert: Buffer;
   key: Buffer;
 }
 
-export interface Handlers {
+interface Handlers {
   perform: (call: Call) => Promise<void>;
   /** Handlers of the reviews that the API server posts, by path. */
   hooks: ReadonlyMap<string, (review: Review) => Promise<object>>;

@@ -5,7 +5,7 @@ export const ORPHAN = 'orphan';
 export const FOREGROUND = 'foregroundDeletion';
 
 /** What garbage collection does with one object. */
-export type Collection =
+type Collection =
   | { do: 'nothing' }
   /** Delete it: all its owners are gone. */
   | { do: 'delete' }

@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
 
-export type StoreListener<T extends KubeObject> = (
+type StoreListener<T extends KubeObject> = (
   key: string,
   before: Stored<T> | undefined,
   after: Stored<T> | undefined,

@@ -1,6 +1,6 @@
 import { isConflict, isNotFound } from '../../kubernetes/errors.ts';
 
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   /** Maximum number of keys processed at once. */
   concurrency: number;
   /**

@@ -8,7 +8,7 @@ import { isDeleting } from '../vmi/vmi.ts';
 
 const USABLE = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation']);
 
-export interface VolumesState {
+interface VolumesState {
   /** True if all DataVolumes of the VM's templates are usable: populated, or waiting for their first consumer. */
   ready: boolean;
   failure?: { reason: string; message: string };

@@ -14,7 +14,7 @@ export const dataVolumesOf = (spec: VmiSpec): string[] =>
   (spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);
 
 /** An object that a VMI's pod mounts, other than a claim. */
-export interface Source {
+interface Source {
   kind: 'Secret' | 'ConfigMap';
   name: string;
 }

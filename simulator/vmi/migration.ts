@@ -7,7 +7,7 @@ import { EVICTION_SOURCE } from './eviction.ts';
 import { isDeleting, isFinal, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
 
 /** The next step of a migration that has not ended. */
-export type MigrationStep =
+type MigrationStep =
   /** Deletes the migration: its VMI is gone. */
   | { do: 'delete' }
   | { do: 'nothing' }

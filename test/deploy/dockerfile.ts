@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** One instruction: its name in capitals, and the rest of its line, continuations joined. */
-export interface Instruction {
+interface Instruction {
   name: string;
   rest: string;
 }

@@ -17,7 +17,7 @@ export interface VmFacts {
 }
 
 /** The parts of a VM that a machine type transition changes. */
-export interface MachineFacts {
+interface MachineFacts {
   type: string | null;
   /** Id of the transition that has marked the VM for a restart. */
   mark: string | null;
@@ -51,7 +51,7 @@ export interface Vmi {
   at: number;
 }
 
-export interface Peak {
+interface Peak {
   unavailable: number;
   names: string[];
   version: bigint;

@@ -7,7 +7,7 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/typ
 import { ReadinessLog, vmFacts, vmiFacts, type Change } from './readiness-log.ts';
 
 /** A range of versions in which changes may have been missed, because the API server no longer had them. */
-export interface Gap {
+interface Gap {
   kind: Change['kind'];
   from: bigint;
   to: bigint;

@@ -3,7 +3,7 @@ import { KubeError } from '../../kubernetes/errors.ts';
 import type { Event } from './world/api-server.ts';
 
 /** What a list or a watch asks for. */
-export interface Selection {
+interface Selection {
   namespace?: string | undefined;
   labelSelector?: string;
 }

@@ -8,7 +8,7 @@ import { lastLines } from '../../dev/process/log-file.ts';
 import { givenPath, isProgram } from '../../dev/tools/find-tool.ts';
 import { inWords, madeOnce, type MakeOptions } from '../../dev/tools/made-once.ts';
 
-export interface TestServerOptions extends MakeOptions {
+interface TestServerOptions extends MakeOptions {
   /** Folder of files kept between runs. */
   cache: string;
   env?: NodeJS.ProcessEnv;

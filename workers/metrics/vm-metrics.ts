@@ -9,7 +9,7 @@ interface PoolLabels {
   pool: string;
 }
 
-export interface VmiChange {
+interface VmiChange {
   before: VmiView | undefined;
   after: VmiView | undefined;
 }

@@ -5,7 +5,7 @@ import { DroverCluster } from '../../workflows/lib/search-attributes.ts';
 import type { WatchRun } from './put-back.ts';
 
 /** A cluster, by drover's name for it and by the UID of its kube-system namespace. */
-export interface ClusterIdentity {
+interface ClusterIdentity {
   cluster: string;
   uid: string;
 }

@@ -10,7 +10,7 @@ export interface WatchRun {
   transitions: number;
 }
 
-export interface PutBackOptions {
+interface PutBackOptions {
   /** Returns this run of the watch, or the one that runs now; null if Temporal knows none. */
   describe: (runId: string | undefined) => Promise<WatchRun | null>;
   signal: AbortSignal;

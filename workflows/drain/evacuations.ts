@@ -11,7 +11,7 @@ import { ON_VMS } from '../owners/steps.ts';
 
 const { evacuateVms } = proxyActivities<DrainActivities>(ON_VMS);
 
-export interface EvacuationsOptions {
+interface EvacuationsOptions {
   /** What a run hands to the next. */
   refusals: readonly RefusedEvacuation[] | undefined;
   inProgress: InFlight;

@@ -30,7 +30,7 @@ import type { healVm } from './heal-vm.ts';
 
 const { recordHealing } = proxyActivities<HealActivities>(FEW_WRITES);
 
-export interface HealingsOptions {
+interface HealingsOptions {
   ref: PoolRef;
   /** Null before the first look, which reads it from the pool's status. */
   state: HealingState | null;

@@ -37,7 +37,7 @@ import { actOf, recordChanges } from './records.ts';
 import { begun, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
 
 /** Identifies a transition: `id` is 8 hex digits. */
-export interface TransitionRef {
+interface TransitionRef {
   cluster: string;
   id: string;
 }

@@ -30,7 +30,7 @@ export interface StatusWriterOptions {
 }
 
 /** The status that a plan has found. */
-export interface NewStatus {
+interface NewStatus {
   /** Of the owner. */
   key: OwnerKey;
   status: PoolStatus | ReplicaSetStatus;

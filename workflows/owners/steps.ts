@@ -119,7 +119,7 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
   }
 }
 
-export interface OperationInput {
+interface OperationInput {
   kind: OperationKind;
   names: string[];
   reason: string;

@@ -22,7 +22,7 @@ import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
 import { poolDetails } from './details.ts';
 import { begin, type StepContext } from './steps.ts';
 
-export interface PoolInput extends PoolRef {
+interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
   carried?: CarriedOwner & {
     rollouts?: RolloutsState;

@@ -45,8 +45,7 @@ export interface PowerVmsInput {
 }
 
 /** Plain data: each run hands it to the next, within the size that `decisions/power/size.ts` measures. */
-export interface PowerState
-  extends RunState, Pick<PowerProgress, 'done' | 'failed' | 'open' | 'skipped' | 'full' | 'needs'> {
+interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'failed' | 'open' | 'skipped' | 'full' | 'needs'> {
   /** VMs that are left as they are, or in part, for what was seen when their turn came. */
   left: Skipped[];
   /** VMs that somebody has deleted, stopped or started while they were in progress, and others that are left. */

@@ -44,7 +44,7 @@ export interface RolloutsState {
   asks?: RolloutAsk[];
 }
 
-export interface RolloutsOptions {
+interface RolloutsOptions {
   ref: PoolRef;
   state: RolloutsState | undefined;
   inProgress: InFlight;

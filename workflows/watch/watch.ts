@@ -2,7 +2,7 @@ import { continueAsNew, proxyActivities, setCurrentDetails } from '@temporalio/w
 import type { WatchActivities } from '../../activities/watch/watch.ts';
 import { WAIT_RETRY, watchQueue } from '../lib/queues.ts';
 
-export interface WatchInput {
+interface WatchInput {
   cluster: string;
 }
 

@@ -2,7 +2,7 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
 
 /** A VM or a VMI that uses a disk. */
-export interface DiskUser {
+interface DiskUser {
   kind: 'VirtualMachine' | 'VirtualMachineInstance';
   name: string;
 }

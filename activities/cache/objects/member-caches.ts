@@ -93,7 +93,7 @@ export interface MemberCaches {
   operations: NamedOperations;
 }
 
-export interface MemberCachesOptions {
+interface MemberCachesOptions {
   common: (resource: Resource) => CommonOptions;
   notify: (change: Extract<CacheChange, { kind: 'vm' | 'vmi' }>) => void;
   /** Gives a VM the role that its pool's record tells. */

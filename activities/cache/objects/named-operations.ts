@@ -22,7 +22,7 @@ interface Operated {
   operations: readonly Operation[];
 }
 
-export type Holder = 'vm' | 'vmi';
+type Holder = 'vm' | 'vmi';
 
 interface Options {
   client: KubeClient;

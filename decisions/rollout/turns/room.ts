@@ -5,7 +5,7 @@ import type { StoredPool } from '../../views/pool.ts';
 import { isRegular, type VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
 
-export interface TurnInput {
+interface TurnInput {
   pool: StoredPool;
   /** VMs that the pool owns, of any role. */
   vms: readonly VmView[];

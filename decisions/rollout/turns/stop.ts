@@ -8,7 +8,7 @@ import type { StoredPool } from '../../views/pool.ts';
 import { pauserOf } from '../state/state.ts';
 
 /** Why a batch takes no further VM. */
-export interface BatchStop {
+interface BatchStop {
   why: string;
   /** Another revision takes the place of the batch's: nobody waits for those of its VMs that are on their way. */
   isSuperseded: boolean;

@@ -45,7 +45,7 @@ export interface Forgery {
   strangers: Record<string, Stored>;
 }
 
-export type Row =
+type Row =
   /** It writes nothing, whatever it is asked. */
   | { reads: true }
   /** It makes VMs, never more than their owner wants, and deletes or changes none. */

@@ -15,7 +15,7 @@ import { givenCluster } from '../../cluster/given/given.ts';
 import { until, type TestFleet } from '../fleet.ts';
 import { templateOf } from '../rollout/rollouts.ts';
 
-export type TheirPool = KubeObject & {
+type TheirPool = KubeObject & {
   spec: { replicas: number; paused?: boolean; virtualMachineTemplate: VmTemplate; [field: string]: unknown };
   status?: { replicas?: number; conditions?: Condition[] };
 };

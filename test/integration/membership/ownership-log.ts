@@ -5,7 +5,7 @@ import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { TestFleet } from '../fleet.ts';
 
 /** The UIDs of a VM and of its VMI. */
-export type Uids = Record<string, [vm: string, vmi: string | undefined]>;
+type Uids = Record<string, [vm: string, vmi: string | undefined]>;
 
 /** Returns the UIDs of all VMs of a namespace, and of their VMIs. */
 export async function uidsIn({ kube }: TestFleet, namespace: string): Promise<Uids> {

@@ -1,7 +1,9 @@
 import { Command } from 'commander';
+import type { Act } from '../../decisions/history/act.ts';
+import type { PoolRef } from '../../workflows/lib/ids.ts';
 import type { DataFormat } from '../cli/data.ts';
 import { UsageError } from '../cli/failure.ts';
-import { kindArguments, ownerKindOf, OWNERS, Pools, Vms } from '../cli/kinds.ts';
+import { kindArguments, ownerKindOf, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { Pool } from '../cli/objects.ts';
 import { examples, formatOption } from '../cli/options.ts';
@@ -70,9 +72,9 @@ async function history(session: Session, words: string[], { vm, output, since }:
     revisionsOf: (pool: string) => revisionsOf(session, pool),
     since: since === undefined ? null : Date.now() - since,
   };
-  const told = await (owner === undefined
-    ? readActsOfVm(session, ref, reading)
-    : readActs(session, owner, ref, reading));
+  const told = await (
+    owner === undefined ? readActsOfVm(session, ref, reading) : readActs(session, owner, ref, reading)
+  ).catch((error: unknown) => withoutTemporal(session, owner ?? kind, ref, { error, since: reading.since }));
   const all = await withQueued(await session.kube(), ref.namespace, told);
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (actions.length === 0) await remarkOnCluster(session);
@@ -83,6 +85,26 @@ async function history(session: Session, words: string[], { vm, output, since }:
   const whose = owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`);
   const from = reading.since === null ? '' : ` since ${new Date(reading.since).toISOString().slice(0, 19)}Z`;
   note(`nothing is on record that was done to ${whose}${from}`);
+}
+
+/** Returns what the cluster alone tells, and says so. Throws `error` again if Temporal does answer. */
+async function withoutTemporal(
+  session: Session,
+  kind: Kind | OwnerKind,
+  { namespace, name }: PoolRef,
+  { error, since }: { error: unknown; since: number | null },
+): Promise<Act[]> {
+  const [{ TemporalUnreachable }, { actsInCluster }, { inOrder }] = await Promise.all([
+    import('../session/temporal.ts'),
+    import('../history/from-cluster.ts'),
+    import('../history/read.ts'),
+  ]);
+  if (!(error instanceof TemporalUnreachable)) throw error;
+  note(`${error.message}; this is what the cluster alone tells: Events, operations, and templates that are kept`);
+  const isMember = (vm: string): boolean => ('hasNamed' in kind ? kind.hasNamed(name, vm) : vm === name);
+  const revisions = kind === Pools ? await revisionsOf(session, name) : [];
+  const subject = { resource: kind.resource, namespace, name, isMember };
+  return inOrder(await actsInCluster(await session.kube(), subject, revisions), { since });
 }
 
 /** Returns [] if the pool is deleted or the user may not read it: the history is useful even without revisions. */

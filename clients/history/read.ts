@@ -144,7 +144,8 @@ const ENDED: Record<string, string> = {
   FAILED: 'failed',
 };
 
-const inOrder = (read: Act[], { since }: ReadOptions): Act[] =>
+/** The oldest first, without what was over by `since`. */
+export const inOrder = (read: Act[], { since }: Pick<ReadOptions, 'since'>): Act[] =>
   read
     .filter(({ endedAt }) => since === null || endedAt === null || Date.parse(endedAt) >= since)
     .sort((one, other) => one.time.localeCompare(other.time) || one.workflow.localeCompare(other.workflow));

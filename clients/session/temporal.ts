@@ -12,6 +12,9 @@ export interface Temporal {
   address: string;
 }
 
+/** Temporal does not answer, or is not at the address that a command knows. */
+export class TemporalUnreachable extends Failure {}
+
 const CONNECT_TIMEOUT_MS = 4_000;
 /**
  * As in Temporal's Go SDK. A page of a history can be larger than gRPC's own limit of 4 MiB, since a workflow continues
@@ -51,7 +54,7 @@ export async function connectTemporal(given: TemporalChoice): Promise<Temporal> 
       address,
     };
   } catch (error) {
-    throw new Failure(
+    throw new TemporalUnreachable(
       `Temporal at ${address} does not answer (${sentenceOf(error)}): ` +
         'start it (`drover dev` brings one), or give its address with --address or TEMPORAL_ADDRESS',
       { cause: error },

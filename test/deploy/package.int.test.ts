@@ -103,6 +103,11 @@ spec:
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
     const history = await drover('history', 'pool', 'web', '-n', namespace);
     expect(history).toEqual({ code: 0, output: expect.stringMatching(/create +web-1, web-2/) as string });
+    const alone = await drover('history', 'pool', 'web', '-n', namespace, '--address', '127.0.0.1:1');
+    expect(alone).toEqual({
+      code: 0,
+      output: expect.stringMatching(/SuccessfulCreate +Created web-1, web-2/) as string,
+    });
     const { output } = await drover('version');
     for (const part of ['drover', 'definitions', 'workers'])
       expect(output).toMatch(new RegExp(`^${part} +${packageJson.version.replaceAll('.', '\\.')}$`, 'm'));

@@ -1,0 +1,114 @@
+import { EVENT_REPORTER } from '../../api/names.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { CoreEvents, VirtualMachineOperations, VirtualMachines, type Resource } from '../../api/resources.ts';
+import type { Act } from '../../decisions/history/act.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import type { Revision } from '../rollout/revisions.ts';
+
+/** Whose history is meant, and which VMs are its own. */
+export interface Subject {
+  resource: Resource;
+  namespace: string;
+  name: string;
+  isMember: (vm: string) => boolean;
+}
+
+interface Event extends KubeObject {
+  involvedObject: { kind: string; name: string };
+  eventTime?: string | null;
+  lastTimestamp?: string | null;
+  action?: string;
+  reason: string;
+  message?: string;
+  reportingInstance?: string;
+}
+
+/**
+ * Returns what the cluster alone tells, for users who can't reach Temporal: drover's Events, which the API server keeps
+ * for an hour by default, operations that name the VMs or their owner, and when each kept template was made. Leaves out
+ * what the user may not read.
+ */
+export async function actsInCluster(kube: KubeClient, subject: Subject, revisions: Revision[]): Promise<Act[]> {
+  const { namespace } = subject;
+  const [events, operations] = await Promise.all([
+    ifAllowed(kube.list<Event>(CoreEvents, { namespace, fieldSelector: `reportingComponent=${EVENT_REPORTER}` })),
+    ifAllowed(kube.list<StoredOperation>(VirtualMachineOperations, { namespace })),
+  ]);
+  return [
+    ...events.flatMap((event) => actOfEvent(event, subject)),
+    ...operations.flatMap((operation) => actOfOperation(operation, subject)),
+    ...revisions.map(actOfRevision),
+  ];
+}
+
+function actOfEvent(event: Event, { resource, name, isMember }: Subject): Act[] {
+  const { involvedObject: about, eventTime, lastTimestamp, action, reason, message, reportingInstance } = event;
+  const isOfVm = about.kind === VirtualMachines.kind && isMember(about.name);
+  if (!isOfVm && !(about.kind === resource.kind && about.name === name)) return [];
+  const time = eventTime ?? lastTimestamp ?? event.metadata.creationTimestamp ?? '';
+  return [
+    act({
+      time,
+      endedAt: time,
+      action: action ?? reason,
+      vms: isOfVm ? [about.name] : [],
+      end: reason,
+      why: message ?? null,
+      workflow: reportingInstance ?? '',
+    }),
+  ];
+}
+
+function actOfOperation({ metadata, spec, status }: StoredOperation, { resource, name, isMember }: Subject): Act[] {
+  const { names = [], owner } = spec.vms;
+  const vms = names.filter(isMember);
+  const isOfOwner = owner?.kind === resource.kind && owner.name === name;
+  if (vms.length === 0 && !isOfOwner) return [];
+  const over = status?.conditions?.find(
+    ({ type, status }) => status === 'True' && ['Complete', 'Failed'].includes(type),
+  );
+  return [
+    act({
+      time: status?.startTime ?? metadata.creationTimestamp,
+      endedAt: status?.completionTime ?? null,
+      action: spec.action.toLowerCase(),
+      vms,
+      requestedBy: spec.requestedBy ?? null,
+      end: over?.reason ?? 'InProgress',
+      why: spec.reason ?? null,
+      workflow: status?.workflowId ?? '',
+    }),
+  ];
+}
+
+const actOfRevision = ({ hash, createdAt, requestedBy, changeCause }: Revision): Act =>
+  act({
+    time: createdAt,
+    endedAt: createdAt,
+    action: 'template',
+    to: hash,
+    requestedBy,
+    end: 'Kept',
+    why: changeCause,
+  });
+
+const act = (known: Pick<Act, 'time' | 'endedAt' | 'action' | 'end' | 'why'> & Partial<Act>): Act => ({
+  vms: [],
+  from: null,
+  to: null,
+  requestedBy: null,
+  reason: null,
+  workflow: '',
+  ...known,
+});
+
+const ifAllowed = <T>(read: Promise<{ items: T[] }>): Promise<T[]> =>
+  read.then(
+    ({ items }) => items,
+    (error: unknown) => {
+      if (isNotFound(error) || (error instanceof KubeError && error.status === 403)) return [];
+      throw error;
+    },
+  );

@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest';
+import { CoreEvents, VirtualMachineOperations, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import type { Resource } from '../../../api/resources.ts';
+import { actsInCluster, type Subject } from '../../../clients/history/from-cluster.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+
+const eventOf = (kind: string, name: string, message: string): object => ({
+  metadata: { name: `${name}.1`, creationTimestamp: '2026-01-02T03:00:00Z' },
+  involvedObject: { kind, name },
+  eventTime: '2026-01-02T03:04:05.000000Z',
+  action: 'ScaleOut',
+  reason: 'SuccessfulCreate',
+  message,
+  reportingInstance: 'pool/default/prod/web',
+});
+
+const operation = (name: string, vms: object, status?: object): object => ({
+  metadata: { name, creationTimestamp: '2026-01-02T04:00:00Z' },
+  spec: { action: 'Restart', vms, requestedBy: 'ann', reason: 'new kernel' },
+  ...(status === undefined ? {} : { status }),
+});
+
+function cluster(objects: Map<Resource, object[] | Error>): { kube: KubeClient; asked: object[] } {
+  const asked: object[] = [];
+  const list = (resource: Resource, options: object): Promise<{ items: object[] }> => {
+    asked.push(options);
+    const found = objects.get(resource) ?? [];
+    return found instanceof Error ? Promise.reject(found) : Promise.resolve({ items: found });
+  };
+  return { kube: { list } as unknown as KubeClient, asked };
+}
+
+const pool: Subject = {
+  resource: VirtualMachinePools,
+  namespace: 'prod',
+  name: 'web',
+  isMember: (vm) => vm.startsWith('web-'),
+};
+const vm: Subject = { ...pool, resource: VirtualMachines, name: 'web-1', isMember: (name) => name === 'web-1' };
+
+describe('what the cluster alone tells', () => {
+  const { kube, asked } = cluster(
+    new Map([
+      [
+        CoreEvents,
+        [
+          eventOf('VirtualMachinePool', 'web', 'Created web-1'),
+          eventOf('VirtualMachine', 'web-1', 'Restarted'),
+          eventOf('VirtualMachinePool', 'db', 'of another pool'),
+          eventOf('VirtualMachine', 'db-1', 'of another VM'),
+          eventOf('VirtualMachineReplicaSet', 'web', 'of another kind'),
+        ],
+      ],
+      [
+        VirtualMachineOperations,
+        [
+          operation('running', { names: ['web-1', 'db-1'] }),
+          operation(
+            'of-pool',
+            { owner: { kind: 'VirtualMachinePool', name: 'web' } },
+            {
+              startTime: '2026-01-02T04:00:01Z',
+              completionTime: '2026-01-02T04:10:00Z',
+              conditions: [{ type: 'Failed', status: 'True', reason: 'VmsFailed' }],
+            },
+          ),
+          operation('of-set', { owner: { kind: 'VirtualMachineReplicaSet', name: 'web' } }),
+          operation('of-others', { names: ['db-1'] }),
+        ],
+      ],
+    ]),
+  );
+
+  test('is about the pool and its VMs alone', async () => {
+    const revisions = [
+      { number: 1, hash: 'abc', createdAt: '2026-01-01T00:00:00Z', requestedBy: 'bob', changeCause: 'new disk' },
+    ] as Parameters<typeof actsInCluster>[2];
+    const acts = await actsInCluster(kube, pool, revisions);
+    expect(
+      acts.map(({ action, vms, requestedBy, end, why, endedAt }) => [action, vms, requestedBy, end, why, endedAt]),
+    ).toEqual([
+      ['ScaleOut', [], null, 'SuccessfulCreate', 'Created web-1', '2026-01-02T03:04:05.000000Z'],
+      ['ScaleOut', ['web-1'], null, 'SuccessfulCreate', 'Restarted', '2026-01-02T03:04:05.000000Z'],
+      ['restart', ['web-1'], 'ann', 'InProgress', 'new kernel', null],
+      ['restart', [], 'ann', 'VmsFailed', 'new kernel', '2026-01-02T04:10:00Z'],
+      ['template', [], 'bob', 'Kept', 'new disk', '2026-01-01T00:00:00Z'],
+    ]);
+    expect(asked).toContainEqual({ namespace: 'prod', fieldSelector: 'reportingComponent=drover.dev/worker' });
+  });
+
+  test('is about one VM, if that is meant', async () => {
+    const acts = await actsInCluster(kube, vm, []);
+    expect(acts.map(({ vms, why }) => [vms, why])).toEqual([
+      [['web-1'], 'Restarted'],
+      [['web-1'], 'new kernel'],
+    ]);
+  });
+
+  test('leaves out what the user may not read, and nothing else', async () => {
+    const refused = new KubeError(403, 'Forbidden', 'no');
+    const events = [eventOf('VirtualMachine', 'web-1', 'Restarted')];
+    const some = cluster(
+      new Map<Resource, object[] | Error>([
+        [CoreEvents, events],
+        [VirtualMachineOperations, refused],
+      ]),
+    );
+    expect(await actsInCluster(some.kube, vm, [])).toHaveLength(1);
+    const broken = cluster(new Map([[CoreEvents, new KubeError(500, 'InternalError', 'broken')]]));
+    await expect(actsInCluster(broken.kube, vm, [])).rejects.toThrow('broken');
+  });
+});

@@ -42,6 +42,6 @@ export async function recordAct(
     const said = { ...act, ...because, vms: [...vms], by: await requestedBy(() => session.kube()) };
     await client.withDeadline(Date.now() + WITHIN_MS, () => handle.signal(record, said));
   } catch (error) {
-    if (!isWorkflowNotFound(error)) note(`\`drover history\` will not show it: ${sentenceOf(error)}`);
+    if (!isWorkflowNotFound(error)) note(`\`drover history\` will not say who asked: ${sentenceOf(error)}`);
   }
 }

@@ -80,6 +80,7 @@ export const CoreEvents = namespaced('', 'v1', 'events', 'Event');
 export const Events = namespaced('events.k8s.io', 'v1', 'events', 'Event');
 export const Services = namespaced('', 'v1', 'services', 'Service');
 export const PodDisruptionBudgets = namespaced('policy', 'v1', 'poddisruptionbudgets', 'PodDisruptionBudget');
+export const Leases = namespaced('coordination.k8s.io', 'v1', 'leases', 'Lease');
 export const ResourceQuotas = namespaced('', 'v1', 'resourcequotas', 'ResourceQuota');
 export const Namespaces = clusterWide('', 'v1', 'namespaces', 'Namespace');
 export const Nodes = clusterWide('', 'v1', 'nodes', 'Node');
@@ -111,6 +112,13 @@ export const ValidatingAdmissionPolicyBindings = clusterWide(
   'validatingadmissionpolicybindings',
   'ValidatingAdmissionPolicyBinding',
 );
+
+/**
+ * Whether who has rights in one namespace alone may know all objects of this kind: KubeVirt's own is in another, and
+ * Leases tell of other namespaces.
+ */
+export const isInNamespace = (resource: Resource): boolean =>
+  resource.namespaced && resource !== KubeVirts && resource !== Leases;
 
 export const apiVersionOf = (resource: Resource): string =>
   resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;

@@ -30,7 +30,7 @@ export class KubeError extends Error {
  * Why an act on an object is refused by other than the API server: `Conflict` if another look may find that it is not,
  * otherwise it would hardly be accepted next time either.
  */
-type RefusedReason = 'Conflict' | 'DiskHeld' | 'FailedDependency' | 'Invalid' | 'ReferenceMissing';
+type RefusedReason = 'Conflict' | 'DiskHeld' | 'FailedDependency' | 'Invalid' | 'NamespaceLeft' | 'ReferenceMissing';
 
 /** drover or KubeVirt refuses to act on an object. Counts as a refusal of the API server does. */
 export class ActRefused extends Error {

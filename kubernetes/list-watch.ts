@@ -23,7 +23,14 @@ export interface ListWatchOptions<T extends KubeObject, V> extends VersionedStor
   /** Called when a relist found this many changes that no watch event had reported. */
   onMissed?: (count: number) => void;
   relistMs?: number;
+  /** Whether there is something to do without this collection: what the API server won't list is then `missing`. */
+  isOptional?: boolean;
+  /** Called when that is so, and with null when it is listed after all. */
+  onMissing?: (why: Missing | null) => void;
 }
+
+/** Why a collection can't be followed. */
+export type Missing = 'the API server does not serve it' | 'this client may not list it';
 
 const FIRST_DELAY_MS = 250;
 const LAST_DELAY_MS = 5_000;
@@ -38,6 +45,8 @@ const WATCH_SECONDS = { least: 240, more: 60 };
  */
 const QUIET_MS = 10_000;
 const WATCHDOG_SLACK_MS = 15_000;
+/** How seldom at most what is missing is asked for again. */
+const MISSING_MS = 30_000;
 /** Each is a number that a workflow carries: more are forgotten, and asked for once more. */
 const MOST_LOST_VERSIONS = 10_000;
 
@@ -63,6 +72,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   #listedAt = -Infinity;
   /** Versions that were asked for, and that the API server does not have: they are from before a restore. */
   readonly #lostVersions = new Set<bigint>();
+  #missing: Missing | null = null;
   #brokenAt: number | undefined;
   #failedAt = -Infinity;
   #running: Promise<void> | undefined;
@@ -79,7 +89,12 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     return this;
   }
 
-  /** Resolves once the first list is in the cache. */
+  /** Why there is nothing to know; null if there is. It then stays empty, and counts as known. */
+  get missing(): Missing | null {
+    return this.#missing;
+  }
+
+  /** Resolves once the first list is in the cache, or it is `missing`. */
   ready(): Promise<void> {
     return this.#firstList.promise;
   }
@@ -107,7 +122,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
    * version that the API server does not have is from before a restore, and is asked for in vain only once.
    */
   async catchUp(version: bigint, timeoutMs: number): Promise<void> {
-    if (this.synced && this.#lostVersions.has(version)) return;
+    if (this.#missing !== null || (this.synced && this.#lostVersions.has(version))) return;
     if (await this.reached(version, timeoutMs)) return;
     await this.relist();
     if (this.version >= version) return;
@@ -155,6 +170,11 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
           throw new Error('the watch was ended as soon as it had begun');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
+        if (this.#isMissing(error)) {
+          await sleep(delay, undefined, { signal: this.#stop.signal }).catch(() => {});
+          delay = Math.min(delay * 2, MISSING_MS);
+          continue;
+        }
         // A list that expires before its last page would do so again.
         if (isGone(error) && !isListing) {
           const isBehind = this.#watchedVersion !== null && this.#watchedVersion < this.version;
@@ -185,7 +205,23 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     });
     const missed = await this.applyList(pages, () => this.#stopWatching());
     if (missed > 0) onMissed?.(missed);
+    this.#setMissing(null);
     this.#firstList.resolve();
+  }
+
+  /** What was there once, such as before a restart of the API server, is only late. */
+  #isMissing(error: unknown): boolean {
+    if (this.#options.isOptional !== true || this.version > 0n || !(error instanceof KubeError)) return false;
+    if (error.status !== 403 && error.status !== 404) return false;
+    this.#setMissing(error.status === 404 ? 'the API server does not serve it' : 'this client may not list it');
+    this.#firstList.resolve();
+    return true;
+  }
+
+  #setMissing(why: Missing | null): void {
+    if (why === this.#missing) return;
+    this.#missing = why;
+    this.#options.onMissing?.(why);
   }
 
   async #watch(onProgress: () => void): Promise<void> {

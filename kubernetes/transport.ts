@@ -25,8 +25,8 @@ export interface TransportOptions {
   /** Maximum number of connections to the API server; further calls wait for one. */
   connections?: number;
   userAgent?: string;
-  /** Called right before each call that may change something; if it throws, nothing is sent. */
-  beforeWrite?: () => Promise<void>;
+  /** Called with its path right before each call that may change something; if it throws, nothing is sent. */
+  beforeWrite?: (path: string) => Promise<void>;
 }
 
 const DEADLINE_MS = 30_000;
@@ -79,7 +79,7 @@ export class Transport {
     const deadlineMs = request.deadlineMs ?? DEADLINE_MS;
     for (let attempt = 1; ; attempt++) {
       await this.#refresh();
-      if (request.method !== 'GET') await this.#options.beforeWrite?.();
+      if (request.method !== 'GET') await this.#options.beforeWrite?.(request.path);
       request.lastCheck?.();
       const sentAt = Date.now();
       const { statusCode, headers, body } = await this.#send(this.#calls!, request, deadlineMs);

@@ -15,6 +15,10 @@ const Environment = z.object({
   DROVER_CLUSTER: z
     .string()
     .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be lower-case letters, digits, "-" and "."'),
+  DROVER_NAMESPACE: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be the name of one namespace')
+    .optional(),
   // What deletes a part of a pool's VMs is told the names of all others: at most 1 MB for this many.
   DROVER_BURST: whole(1, 1_000),
   DROVER_CONCURRENCY: whole(1, 1_000),
@@ -37,6 +41,8 @@ const DEFAULTS = Object.fromEntries(
 export interface WorkerConfig {
   /** Drover's name for the Kubernetes cluster: part of every workflow ID and of the task queue. */
   cluster: string;
+  /** The only namespace that it serves; undefined for all of the cluster. */
+  namespace: string | undefined;
   /** VMs of one pool in flight at once. */
   burst: number;
   /** Concurrent calls to the API server, for one activity. */
@@ -79,6 +85,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
   const { data } = parsed;
   return {
     cluster: data.DROVER_CLUSTER,
+    namespace: data.DROVER_NAMESPACE,
     burst: data.DROVER_BURST,
     concurrency: data.DROVER_CONCURRENCY,
     connections: data.DROVER_CONNECTIONS,

@@ -11,6 +11,10 @@ export interface Variable {
  */
 export const VARIABLES = {
   DROVER_CLUSTER: { what: "drover's name for the cluster, as --cluster", value: 'default' },
+  DROVER_NAMESPACE: {
+    what: 'the only namespace that it serves, with Roles instead of a ClusterRole',
+    without: 'all namespaces',
+  },
   DROVER_BURST: { what: 'VMs of one pool in flight at once', value: '250' },
   DROVER_CONCURRENCY: { what: 'calls to the API server at once, for one activity', value: '32' },
   DROVER_CONNECTIONS: { what: 'connections to the API server', value: '64' },

@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, Runtime, Worker, type Logger, type WorkerOptions } from '@temporalio/worker';
 import { ClusterCache } from '../activities/cache/cluster-cache.ts';
+import { offWithout } from '../activities/cache/features.ts';
 import { ensureCurrentAttempt } from '../activities/lib/attempt.ts';
 import { VirtualMachinePools } from '../api/resources.ts';
 import type { VmiView } from '../decisions/views/vmi.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
+import { ActRefused } from '../kubernetes/errors.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/lib/messages.ts';
 import { createActivities } from './activities.ts';
@@ -48,21 +50,14 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   const client = new KubeClient(loadKubeConfig(kube), {
     connections: config.connections,
     userAgent: 'drover-worker',
-    beforeWrite: ensureCurrentAttempt,
-  });
-  const cache = createClusterCache(client, logger, metrics);
-  let serving: Serving | undefined;
-  const health: Health = {
-    isReady: () => serving?.isServing === true && Object.values(cache.caches).every(({ synced }) => synced),
-    metrics: () => {
-      for (const [resource, { size }] of Object.entries(cache.caches)) metrics.objects.set({ resource }, size);
-      metrics.pools.look(cache.pools.values());
-      metrics.sets.look([...cache.replicaSets.values(), ...cache.vmiSets.values()]);
-      metrics.drains.look(cache.pools.values());
-      metrics.healing.look(cache.pools.values());
-      return metrics.registry.metrics();
+    beforeWrite: (path) => {
+      ensureServed(cache, path);
+      return ensureCurrentAttempt();
     },
-  };
+  });
+  const cache: ClusterCache = createClusterCache({ client, namespace: config.namespace, logger, metrics });
+  let serving: Serving | undefined;
+  const health = healthOf(cache, metrics, () => serving?.isServing === true);
   const server = config.health && (await serveHealth(config.health, health));
   let connection: TemporalConnection | undefined;
   try {
@@ -83,6 +78,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       client: new Client({ ...temporal, connection: connection.view() }),
       kube: client,
       cluster: config.cluster,
+      namespace: config.namespace,
       logger,
       stop,
     };
@@ -92,9 +88,11 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     const onServing = (): void =>
       logger.info('worker ready', {
         cluster: config.cluster,
+        ...(config.namespace === undefined ? {} : { namespace: config.namespace }),
         server: client.server,
         pools: cache.pools.size,
         vms: cache.vms.size,
+        ...(cache.missing.length === 0 ? {} : { off: cache.missing.map(inWords) }),
       });
     const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
     const onProblem = ({ message }: Error): void => refused.lasts(message);
@@ -110,6 +108,20 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     server?.close();
   }
 }
+
+const healthOf = (cache: ClusterCache, metrics: Metrics, isServing: () => boolean): Health => ({
+  isReady: () => isServing() && Object.values(cache.caches).every(({ synced, missing }) => synced || missing !== null),
+  metrics: () => {
+    for (const [resource, { size }] of Object.entries(cache.caches)) metrics.objects.set({ resource }, size);
+    metrics.missingKinds.reset();
+    for (const { resource } of cache.missing) metrics.missingKinds.set({ resource: resource.plural }, 1);
+    metrics.pools.look(cache.pools.values());
+    metrics.sets.look([...cache.replicaSets.values(), ...cache.vmiSets.values()]);
+    metrics.drains.look(cache.pools.values());
+    metrics.healing.look(cache.pools.values());
+    return metrics.registry.metrics();
+  },
+});
 
 /**
  * Ends the worker once `reason` has come, to be started again by its supervisor. `why`: the line that it leaves in its
@@ -205,6 +217,10 @@ async function untilOneEnds(stopping: AbortController, parts: Promise<void>[], d
   if (failed !== undefined) throw failed.reason;
 }
 
+/** What is off without a kind of object, and why. */
+const inWords = ({ resource, why }: ClusterCache['missing'][number]): string =>
+  `${offWithout(resource)} (${resource.plural}: ${why})`;
+
 const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
 /**
@@ -220,9 +236,24 @@ function stopOnSignals(): AbortController {
 const untilAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
   Promise.race([promise, once(signal, 'abort').then(() => Promise.reject(signal.reason))]);
 
-function createClusterCache(client: KubeClient, logger: Logger, metrics: Metrics): ClusterCache {
+/** Throws if the call is about a namespace that is left to workers of its own. */
+function ensureServed(cache: ClusterCache, path: string): void {
+  const [, namespace] = /\/namespaces\/([^/]+)\//.exec(path) ?? [];
+  if (namespace === undefined || !cache.isLeft(namespace)) return;
+  throw new ActRefused('NamespaceLeft', `namespace ${namespace} is left to drover workers of its own`);
+}
+
+interface CacheOptions {
+  client: KubeClient;
+  namespace: string | undefined;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+function createClusterCache({ client, namespace, logger, metrics }: CacheOptions): ClusterCache {
   const cache = new ClusterCache({
     client,
+    namespace,
     onError: (resource, error) => {
       metrics.watchErrors.inc({ resource });
       logger.warn('a watch failed and is restarted', { resource, error: error.message });
@@ -236,6 +267,11 @@ function createClusterCache(client: KubeClient, logger: Logger, metrics: Metrics
       else logger.info('the API server answers again', { server: client.server });
     },
     onRestored: () => logger.warn('the API server was restored from a backup: everything is listed anew'),
+    onMissing: (resource, why) => {
+      if (why === null)
+        logger.info('what was off is on again', { on: offWithout(resource), resource: resource.plural });
+      else logger.warn('a kind of object can not be listed: something is off', { off: inWords({ resource, why }) });
+    },
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
     onVmiFailed: ({ namespace }) => metrics.failedVmis.inc({ namespace }),
   });

@@ -1,3 +1,4 @@
+import { CLAIM_NAME } from '../../api/claim.ts';
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
@@ -5,7 +6,9 @@ import type { Identity } from '../../api/ownership.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import {
   ControllerRevisions,
+  isInNamespace,
   KubeVirts,
+  Leases,
   Namespaces,
   Nodes,
   PersistentVolumeClaims,
@@ -37,7 +40,9 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { ConfigurationContents } from '../configuration/contents.ts';
+import { claimCache, type ClaimCache } from './claims.ts';
 import { confirm, wasRestored } from './confirm.ts';
+import { isOptional } from './features.ts';
 import type { CacheChange, OwnerChange } from './objects/cache-change.ts';
 import { Expansions } from './objects/expansions.ts';
 import { changeRoles, withKnownRole } from './objects/known-roles.ts';
@@ -48,13 +53,19 @@ import { MigrationCache } from './objects/migration-cache.ts';
 import type { NamedOperations } from './objects/named-operations.ts';
 import { NodeCache } from './objects/node-cache.ts';
 import { namespaceCache, OperationCache, type NamespaceCache } from './objects/operation-cache.ts';
-import { commonTo, ownerCaches, type AllOptions, type OwnerCaches } from './objects/owner-caches.ts';
+import {
+  commonTo,
+  ownerCaches,
+  type AllOptions,
+  type CommonOptions,
+  type OwnerCaches,
+} from './objects/owner-caches.ts';
 
 /** How long a decision waits for the watch to catch up before it relists. */
 const CATCH_UP_MS = 2_000;
 
 interface ClusterCacheOptions extends AllOptions {
-  /** Which kinds of objects are followed: all by default. Of another kind, nothing is known. */
+  /** Which kinds of objects are followed: by default all, or those of the namespace. Of another, nothing is known. */
   follows?: (resource: Resource) => boolean;
   /** Called when the API server stops answering, and when it answers again. */
   onContact?: (isLost: boolean) => void;
@@ -64,15 +75,31 @@ interface ClusterCacheOptions extends AllOptions {
   onVmiFailed?: (vmi: VmiView) => void;
 }
 
-type Cache = Pick<ListWatch<KubeObject, unknown>, 'size' | 'synced' | 'behindMs'>;
+type Cache = Pick<ListWatch<KubeObject, unknown>, 'size' | 'synced' | 'missing' | 'behindMs'>;
+
+const podBudgetCache = (
+  options: CommonOptions,
+  onChange: (change: Extract<CacheChange, { kind: 'pod budget' }>) => void,
+): ListWatch<PodDisruptionBudget, PodBudgetView | null> =>
+  new ListWatch<PodDisruptionBudget, PodBudgetView | null>({
+    ...options,
+    view: podBudgetView,
+    onChange: (_key, before, after) => {
+      if ((after ?? before) != null)
+        onChange({ kind: 'pod budget', before: before ?? undefined, after: after ?? undefined });
+    },
+  });
 
 /** For small requests: an answer that takes longer is worth no more than none. */
 const CONTACT_DEADLINE_MS = 5_000;
 
+/** Why a worker of one namespace does without what is in none. */
+const OUT_OF_REACH = 'the worker has rights in one namespace alone';
+
 /**
- * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, operations,
- * VMs, VMIs, namespaces and nodes, the revisions, kept disks and migrations of pools, and KubeVirt's VM rollout
- * strategy.
+ * One worker's cache of a cluster, or of one of its namespaces, which follows the API server: all pools, replica sets
+ * of both kinds, operations, VMs, VMIs, namespaces and nodes, the revisions, kept disks and migrations of pools, and
+ * KubeVirt's VM rollout strategy.
  */
 export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations'> {
   readonly pools: OwnerCaches['pools'];
@@ -93,6 +120,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   readonly nodes: NodeCache;
   /** Labels of namespaces. */
   readonly namespaces: NamespaceCache;
+  readonly #claims: ClaimCache;
   readonly keptClaims: LabelledObjects<KubeObject, KeptClaim & { poolUid: string }>;
   /** Secrets and ConfigMaps of pools whose VMs restart when they change. */
   readonly contents: ConfigurationContents;
@@ -105,7 +133,8 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   readonly #onListenerFailed: (error: Error) => void;
 
   constructor(options: ClusterCacheOptions) {
-    const { client, onError, onContact, onVmiFailed, follows = () => true } = options;
+    const { client, onError, onContact, onVmiFailed, namespace } = options;
+    const { follows = namespace === undefined ? () => true : isInNamespace } = options;
     this.#onListenerFailed = (error) => onError?.('listener', error);
     this.#client = client;
     this.#follows = follows;
@@ -115,7 +144,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
       onChange: onContact,
     });
-    const common = commonTo(options);
+    const common = commonTo({ ...options, isOptional });
     const owners = ownerCaches(common, (change) => this.#ownerChanged(change));
     this.contents = new ConfigurationContents({
       ...options,
@@ -138,8 +167,13 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
     this.vmiHistories = members.vmiHistories;
     this.diskUsers = members.diskUsers;
     this.#namedOperations = members.operations;
-    this.operations = new OperationCache(common, (change) => this.#notify(change));
     this.namespaces = namespaceCache(common);
+    this.#claims = claimCache(common, (namespace) => this.#notify({ kind: 'claim', namespace }));
+    this.operations = new OperationCache(
+      common,
+      (change) => this.#notify(change),
+      () => this.namespaces.missing === null,
+    );
     this.migrations = new MigrationCache({
       ...common(VirtualMachineInstanceMigrations),
       onOwnChange: (before, after) => this.#notify({ kind: 'migration', before, after }),
@@ -153,14 +187,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
         });
       },
     });
-    this.podBudgets = new ListWatch<PodDisruptionBudget, PodBudgetView | null>({
-      ...common(PodDisruptionBudgets),
-      view: podBudgetView,
-      onChange: (_key, before, after) => {
-        if ((after ?? before) != null)
-          this.#notify({ kind: 'pod budget', before: before ?? undefined, after: after ?? undefined });
-      },
-    });
+    this.podBudgets = podBudgetCache(common(PodDisruptionBudgets), (change) => this.#notify(change));
     this.revisions = new LabelledObjects({
       ...common(ControllerRevisions),
       labelSelector: POOL_LABEL,
@@ -186,7 +213,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
 
   /** Resolves once all first lists are in the caches. */
   async start(): Promise<void> {
-    await Promise.all([this.#strategy.start(), ...this.#lists.map(([, cache]) => cache.start().ready())]);
+    await Promise.all(this.#lists.map(([, cache]) => cache.start().ready()));
     await this.contents.ready();
     this.#contact.start();
   }
@@ -194,16 +221,31 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   async stop(): Promise<void> {
     const lists = this.#lists.map(([, cache]) => cache);
     this.#namedOperations.stop();
-    await Promise.all([this.#contact, ...lists, this.#strategy, this.contents].map((cache) => cache.stop()));
+    await Promise.all([this.#contact, ...lists, this.contents].map((cache) => cache.stop()));
   }
 
+  /** The kinds that it follows. */
   get #lists() {
     return this.#all.filter(([resource]) => this.#follows(resource));
+  }
+
+  /** What it does without: kinds of objects, and why it follows none of them. */
+  get missing(): { resource: Resource; why: string }[] {
+    return this.#all.flatMap(([resource, { missing }]) => {
+      const why = this.#follows(resource) ? missing : OUT_OF_REACH;
+      return why === null ? [] : [{ resource, why }];
+    });
+  }
+
+  /** Whether this namespace is left to workers of its own: nothing in it is this worker's to do. */
+  isLeft(namespace: string): boolean {
+    return this.#claims.get(`${namespace}/${CLAIM_NAME}`) !== undefined;
   }
 
   get #all() {
     const { operations, vms, vmis, migrations, podBudgets, revisions, keptClaims, namespaces, nodes } = this;
     return [
+      [KubeVirts, this.#strategy.list],
       ...Object.values(OWNER_KINDS).map(({ resource, cache }) => [resource, this[cache]] as const),
       ...operations.lists,
       [VirtualMachines, vms],
@@ -214,6 +256,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
       [PersistentVolumeClaims, keptClaims],
       [Namespaces, namespaces],
       [Nodes, nodes],
+      [Leases, this.#claims],
     ] as const;
   }
 
@@ -317,12 +360,12 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
     return () => this.#listeners.delete(listener);
   }
 
-  async #ask({ client, onRestored }: ClusterCacheOptions): Promise<void> {
-    const seen = VERSIONED.map((kind) => this[kind].version).reduce((one, other) => (one > other ? one : other));
-    if (!(await wasRestored(client, seen, CONTACT_DEADLINE_MS))) return;
+  async #ask({ client, namespace, onRestored }: ClusterCacheOptions): Promise<void> {
+    const versions = VERSIONED.flatMap((kind) => (this[kind].synced ? [this[kind].version] : []));
+    const seen = versions.reduce((one, other) => (one > other ? one : other), 0n);
+    if (!(await wasRestored(client, namespace, { seen, deadlineMs: CONTACT_DEADLINE_MS }))) return;
     onRestored?.();
     for (const [, cache] of this.#lists) cache.restart();
-    this.#strategy.restart();
     this.contents.restart();
   }
 

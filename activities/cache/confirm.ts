@@ -52,8 +52,12 @@ export async function confirm(
  * it was restored from a backup. Watches don't tell: from a version that the API server does not have yet, they are
  * silent until it has. Throws if it does not answer.
  */
-export async function wasRestored(client: KubeClient, seen: bigint, deadlineMs: number): Promise<boolean> {
-  const path = `${pathOf(VirtualMachinePools, undefined)}?limit=1`;
+export async function wasRestored(
+  client: KubeClient,
+  namespace: string | undefined,
+  { seen, deadlineMs }: { seen: bigint; deadlineMs: number },
+): Promise<boolean> {
+  const path = `${pathOf(VirtualMachinePools, namespace)}?limit=1`;
   const { metadata } = await client.request<Partial<KubeList>>({ method: 'GET', path, deadlineMs });
   const version = metadata?.resourceVersion;
   return isVersion(version) && BigInt(version) < seen;

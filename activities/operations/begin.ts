@@ -47,7 +47,7 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
   const signal = cancellationSignal();
   const workflowId = runs.workflowId(ref);
   const operation = await liveOperation(client, ref, signal);
-  if (operation === undefined) return { is: 'missing' };
+  if (operation === undefined || cache.isLeft(ref.namespace ?? '')) return { is: 'missing' };
   if (operation.status?.completionTime !== undefined) return over(operation);
   const write = (known: StoredOperation, end: Standing['end']) =>
     writeOperationStatus(client, ref, known, { progress: null, end, workflowId }, signal);

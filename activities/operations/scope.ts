@@ -3,11 +3,12 @@ import { namespacesOf, type OperationScope } from '../../decisions/operations/sc
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
-export type ScopeCaches = Pick<ClusterCache, 'namespaces' | 'pools' | 'replicaSets'>;
+export type ScopeCaches = Pick<ClusterCache, 'isLeft' | 'namespaces' | 'pools' | 'replicaSets'>;
 
 /** Returns where the operation may find its VMs, by what this worker knows: as the labels of namespaces are later. */
 export function scopeOf(cache: ScopeCaches, operation: StoredOperation): OperationScope {
-  const includes = namespacesOf(operation, (namespace) => cache.namespaces.get(namespace));
+  const selects = namespacesOf(operation, (namespace) => cache.namespaces.get(namespace));
+  const includes = (namespace: string): boolean => selects(namespace) && !cache.isLeft(namespace);
   const { owner } = operation.spec.vms;
   const owners = new Set<string>();
   if (owner === undefined) return { includes, owners };

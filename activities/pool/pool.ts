@@ -71,7 +71,7 @@ export function createPoolActivities({
         reached = await cache.catchUp({ ...minVersions, pools: live?.metadata.resourceVersion });
         pool = await knownPool(client, cache, { namespace, name });
       }
-      if (pool === undefined) return { gone: true };
+      if (pool === undefined || cache.isLeft(namespace)) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
       await revisions.expandAll(pool);
       const { plan, error } = containedPlan({ ...snapshotOf(cache, pool), ...asked, batches, burst });

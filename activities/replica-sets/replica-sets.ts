@@ -41,7 +41,7 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       if (resultUnknown) await cache[kindOfOwner({ kind }).members.cache].relist();
       const reached = await cache.catchUp(minVersions);
       const set = await knownSet(client, cache, { kind, namespace, name });
-      if (set === undefined) return { gone: true };
+      if (set === undefined || cache.isLeft(request.namespace)) return { gone: true };
       const { uid, generation = 0 } = set.metadata;
       const { plan, error } = planOf({ ...request, now }, set);
       if (error !== null) {

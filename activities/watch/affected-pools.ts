@@ -13,14 +13,14 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { CacheChange } from '../cache/objects/cache-change.ts';
+import type { ObjectChange } from '../cache/objects/cache-change.ts';
 import { isAbout } from '../configuration/contents.ts';
 
 /** Returns `namespace/name` of a pool or a replica set. */
 export const ownerName = ({ metadata: { namespace, name } }: StoredVmOwner): string => `${namespace}/${name}`;
 
 /** Returns the pools, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads. */
-export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'pools' | 'vms' | 'vmis'>): string[] {
+export function affectedPools(change: ObjectChange, cache: Pick<ClusterCache, 'pools' | 'vms' | 'vmis'>): string[] {
   switch (change.kind) {
     case 'pool':
       return ownerFingerprint(change.before) === ownerFingerprint(change.after)
@@ -57,7 +57,7 @@ const poolNamedBy = ({ namespace, pool }: { namespace: string; pool: string | nu
   pool === null ? [] : [`${namespace}/${pool}`];
 
 function poolsOfVm(
-  { before, after }: Extract<CacheChange, { kind: 'vm' }>,
+  { before, after }: Extract<ObjectChange, { kind: 'vm' }>,
   { pools }: Pick<ClusterCache, 'pools'>,
 ): string[] {
   const affected = distinct([before, after].flatMap(poolOfVm));
@@ -80,7 +80,7 @@ function hasSameAnnotations(
 
 /** The pools of the namespace whose VMs restart when this changes. */
 function poolsOfContent(
-  { namespace, reference }: Extract<CacheChange, { kind: 'content' }>,
+  { namespace, reference }: Extract<ObjectChange, { kind: 'content' }>,
   cache: Pick<ClusterCache, 'pools'>,
 ): string[] {
   const inNamespace = [...cache.pools.values()].filter(({ metadata }) => metadata.namespace === namespace);
@@ -107,7 +107,7 @@ export function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | u
 
 /** The VMIs on the node that has changed. */
 export function vmisOn(
-  { before, after }: Extract<CacheChange, { kind: 'node' }>,
+  { before, after }: Extract<ObjectChange, { kind: 'node' }>,
   { vmis }: Pick<ClusterCache, 'vmis'>,
 ): VmiView[] {
   const { name } = (after ?? before)!;

@@ -5,7 +5,7 @@ import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { CacheChange } from '../cache/objects/cache-change.ts';
+import type { ObjectChange } from '../cache/objects/cache-change.ts';
 import {
   distinct,
   ownerName,
@@ -27,7 +27,10 @@ const UNREAD = new Set([...VM_FIELDS_OF_TRANSITIONS].filter((field) => field !==
 /**
  * Returns the sets of VMs, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads.
  */
-export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'replicaSets' | 'vms' | 'vmis'>): string[] {
+export function affectedSets(
+  change: ObjectChange,
+  cache: Pick<ClusterCache, 'replicaSets' | 'vms' | 'vmis'>,
+): string[] {
   const setsOf = (vm: VmView | undefined): string[] =>
     vm === undefined ? [] : setsOfMember({ ...vm, labels: vm.ownLabels }, OF_VMS, cache.replicaSets);
   switch (change.kind) {
@@ -60,7 +63,7 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
 }
 
 /** Returns the sets of VMIs, by `namespace/name`, that a change concerns. */
-export function affectedVmiSets(change: CacheChange, cache: Pick<ClusterCache, 'vmiSets' | 'vmis'>): string[] {
+export function affectedVmiSets(change: ObjectChange, cache: Pick<ClusterCache, 'vmiSets' | 'vmis'>): string[] {
   const setsOf = (vmi: VmiView | undefined): string[] => {
     const { standalone = null, namespace = '' } = vmi ?? {};
     return standalone === null ? [] : setsOfMember({ namespace, ...standalone }, OF_VMIS, cache.vmiSets);

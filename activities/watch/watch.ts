@@ -8,7 +8,7 @@ import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { CacheChange } from '../cache/objects/cache-change.ts';
+import type { CacheChange, ObjectChange } from '../cache/objects/cache-change.ts';
 import { vmiSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
 import { rejectOnServerLost, rejectOnShutdown } from '../lib/shutdown.ts';
 import { ownerName, affectedPools } from './affected-pools.ts';
@@ -18,7 +18,7 @@ import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
 import { ManagedLook } from './managed-look.ts';
 import { watchedOperations } from './watched-operations.ts';
-import type { Signals, Watched } from './watched.ts';
+import type { Signals, Watched, WatchedObjects } from './watched.ts';
 
 interface WatchActivityOptions {
   cache: ClusterCache;
@@ -128,7 +128,7 @@ function watchedKinds({ cache, burst, signalsOf, operationSignals }: WatchActivi
   const watched = <K extends VmOwnerKind>(
     kind: K,
     { affected, isSettled, members }: Rules<StoredOwners[K]>,
-  ): Watched => {
+  ): WatchedObjects => {
     const { noun, cache: owners } = OWNER_KINDS[kind];
     const all = (): StoredOwners[K][] => [...cache[owners].values()] as StoredOwners[K][];
     return {
@@ -154,7 +154,22 @@ function watchedKinds({ cache, burst, signalsOf, operationSignals }: WatchActivi
       members: ['vmis'],
     }),
     watchedOperations(cache, operationSignals),
-  ];
+  ].map((watched) => besidesClaimed(watched, cache));
+}
+
+/** Leaves out what is in namespaces that have workers of their own: its workflows are told that it is gone. */
+function besidesClaimed(watched: WatchedObjects, cache: Pick<ClusterCache, 'isLeft'>): Watched {
+  const isOurs = (key: string): boolean => !cache.isLeft(key.slice(0, key.indexOf('/')));
+  return {
+    ...watched,
+    all: () => watched.all().filter(isOurs),
+    exists: (key) => isOurs(key) && watched.exists(key),
+    affected: (change) =>
+      change.kind === 'claim'
+        ? watched.all().filter((key) => key.startsWith(`${change.namespace}/`))
+        : watched.affected(change).filter(isOurs),
+    isUnsettled: (key) => isOurs(key) && watched.isUnsettled(key),
+  };
 }
 
 interface StoredOwners extends Record<VmOwnerKind, StoredVmOwner> {
@@ -165,7 +180,7 @@ interface StoredOwners extends Record<VmOwnerKind, StoredVmOwner> {
 
 /** What must be known of a kind of owner to watch it. */
 interface Rules<Owner extends StoredVmOwner> {
-  affected: (change: CacheChange, cache: ClusterCache) => string[];
+  affected: (change: ObjectChange, cache: ClusterCache) => string[];
   /** Whether the owner's workflow would have nothing to do now. */
   isSettled: (owner: Owner) => boolean;
   /** The caches of what its plans read. */

@@ -2,11 +2,14 @@ import { needsWorkflow } from '../../decisions/operations/lifetime.ts';
 import { operationKey, operationOfKey } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { CacheChange } from '../cache/objects/cache-change.ts';
-import type { Signals, Watched } from './watched.ts';
+import type { ObjectChange } from '../cache/objects/cache-change.ts';
+import type { Signals, WatchedObjects } from './watched.ts';
 
 /** Operations that have not ended, or are to be deleted after that: each has a workflow of its own. */
-export const watchedOperations = ({ operations }: Pick<ClusterCache, 'operations'>, signals: Signals): Watched => {
+export const watchedOperations = (
+  { operations }: Pick<ClusterCache, 'operations'>,
+  signals: Signals,
+): WatchedObjects => {
   const isUnsettled = (key: string): boolean => {
     const operation = operations.get(operationOfKey(key));
     return operation !== undefined && needsWorkflow(operation);
@@ -26,7 +29,7 @@ export const watchedOperations = ({ operations }: Pick<ClusterCache, 'operations
 const keyOf = ({ metadata }: StoredOperation): string => operationKey(metadata);
 
 /** What workflows write themselves, into the status, tells them nothing. */
-function affected(change: CacheChange): string[] {
+function affected(change: ObjectChange): string[] {
   if (change.kind !== 'operation') return [];
   const { before, after } = change;
   const isSame = before?.metadata.uid === after?.metadata.uid;

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { OwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { CacheChange } from '../cache/objects/cache-change.ts';
+import type { CacheChange, ObjectChange } from '../cache/objects/cache-change.ts';
 
 /** Tells the workflow of a pool, a replica set or an operation, by its key as `Watched` has it. */
 type Notify = (
@@ -35,3 +35,6 @@ export interface Watched {
   /** The resource versions that the plan triggered by a signal must have observed. */
   versions: () => ResourceVersions;
 }
+
+/** The same, without regard to claims of namespaces. */
+export type WatchedObjects = Omit<Watched, 'affected'> & { affected: (change: ObjectChange) => string[] };

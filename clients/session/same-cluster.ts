@@ -12,15 +12,20 @@ export async function ensureSameCluster(session: Session): Promise<void> {
     import('../../workers/watch/cluster-watch.ts'),
   ]);
   const { cluster } = session;
-  const [uid, watched] = await Promise.all([uidOf(session), watchedCluster(client, cluster)]);
-  if (uid === undefined || watched === undefined || watched === uid) return;
-  throw new Failure(new ClusterNameTaken({ cluster, uid }, watched).message);
+  const watched = await watchedCluster(client, cluster);
+  const namespace = watched?.namespace;
+  const uid = watched === undefined ? undefined : await uidOf(session, namespace);
+  if (uid !== undefined && watched?.uid !== uid)
+    throw new Failure(new ClusterNameTaken({ cluster, namespace, uid }, watched ?? null).message);
+  const own = await session.namespace();
+  if (namespace !== undefined && namespace !== own)
+    throw new Failure(`drover's workers of the name ${cluster} serve namespace ${namespace} alone, and not ${own}`);
 }
 
-async function uidOf(session: Session): Promise<string | undefined> {
+async function uidOf(session: Session, namespace: string | undefined): Promise<string | undefined> {
   try {
-    const [kube, { clusterUidOf }] = await Promise.all([session.kube(), import('../../kubernetes/cluster-uid.ts')]);
-    return await clusterUidOf(kube);
+    const [kube, { servedUidOf }] = await Promise.all([session.kube(), import('../../kubernetes/cluster-uid.ts')]);
+    return await servedUidOf(kube, namespace);
   } catch (error) {
     if (error instanceof KubeError || error instanceof KubeUnreachable || error instanceof Failure) return undefined;
     throw error;

@@ -9,6 +9,7 @@ import {
   CustomResourceDefinitions,
   ValidatingAdmissionPolicies,
   ValidatingAdmissionPolicyBindings,
+  VirtualMachinePools,
   type Resource,
 } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -46,6 +47,22 @@ export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: s
         { cause: error },
       );
     }
+  }
+}
+
+/**
+ * Reports which of drover's namespaced kinds the cluster serves, for a namespace whose owner may not install any.
+ * Throws `Failure` without pools; other kinds may be missing, and what they are for is then off.
+ */
+export async function checkCrds(kube: KubeClient, namespace: string, say: (line: string) => void): Promise<void> {
+  for (const crd of (droverCrds() as Crd[]).filter(({ spec }) => spec.scope === 'Namespaced')) {
+    const { name } = crd.metadata;
+    const isServed = await answers(kube, resourceOf(crd), namespace);
+    if (!isServed && resourceOf(crd).plural === VirtualMachinePools.plural)
+      throw new Failure(
+        `the cluster does not know ${name}: a user who may must run \`drover setup\` for the cluster once, which installs drover's custom resources and admission policies`,
+      );
+    say(`customresourcedefinition.apiextensions.k8s.io/${name} ${isServed ? 'is served' : 'is missing'}`);
   }
 }
 
@@ -109,17 +126,15 @@ function isNewer(one: string, other: string): boolean {
   return false;
 }
 
-async function served(kube: KubeClient, { metadata: { name }, spec }: Crd): Promise<void> {
-  const deadline = Date.now() + ESTABLISHED_TIMEOUT_MS;
-  const { group, names, versions } = spec;
+function resourceOf({ spec: { group, names, scope, versions } }: Crd): Resource {
   const version = versions.find(({ served }) => served)!.name;
-  const resource: Resource = {
-    group,
-    version,
-    plural: names.plural,
-    kind: names.kind,
-    namespaced: spec.scope === 'Namespaced',
-  };
+  return { group, version, plural: names.plural, kind: names.kind, namespaced: scope === 'Namespaced' };
+}
+
+async function served(kube: KubeClient, crd: Crd): Promise<void> {
+  const deadline = Date.now() + ESTABLISHED_TIMEOUT_MS;
+  const { name } = crd.metadata;
+  const resource = resourceOf(crd);
   for (;;) {
     const { status } = await kube.get<Crd>(CustomResourceDefinitions, { name });
     const conditions = status?.conditions ?? [];
@@ -138,9 +153,9 @@ async function served(kube: KubeClient, { metadata: { name }, spec }: Crd): Prom
 }
 
 /** Reports whether a new resource is served: its paths answer 404, then 429, for a moment after it is Established. */
-async function answers(kube: KubeClient, resource: Resource): Promise<boolean> {
+async function answers(kube: KubeClient, resource: Resource, namespace?: string): Promise<boolean> {
   try {
-    await kube.list(resource, { fieldSelector: 'metadata.name=drover-setup' });
+    await kube.list(resource, { fieldSelector: 'metadata.name=drover-setup', namespace });
     return true;
   } catch (error) {
     if (isNotFound(error) || isTransient(error)) return false;

@@ -1,18 +1,21 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { clusterUidOf } from '../../kubernetes/cluster-uid.ts';
+import { servedUidOf } from '../../kubernetes/cluster-uid.ts';
 import { ClusterNameTaken, ensureWatch } from '../../workers/watch/cluster-watch.ts';
 import { watchIdOf } from '../../workflows/lib/messages.ts';
 import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Temporal } from '../session/temporal.ts';
-import { applyCrds, applyPolicies } from './crds.ts';
+import { claimNamespace } from './claim.ts';
+import { applyCrds, applyPolicies, checkCrds } from './crds.ts';
 import { missingSearchAttributes, registerSearchAttributes } from './search-attributes.ts';
 
 interface SetupOptions {
   kube: KubeClient;
   temporal: Temporal;
-  /** drover's name for the cluster. */
+  /** drover's name for the cluster, or for the namespace. */
   cluster: string;
+  /** The only namespace that workers of this name serve: whoever has rights in it alone can set it up. */
+  namespace?: string | undefined;
   /** Report what would be done, without doing it. */
   dryRun?: boolean;
   /** Called with one line for each thing that was done or found. */
@@ -23,25 +26,30 @@ interface SetupOptions {
  * Makes a cluster and a Temporal namespace ready for drover: its custom resources, its search attributes, and the
  * workflow that watches the cluster. Safe to repeat. Throws `Failure` with one sentence.
  */
-export async function setup({ kube, temporal, cluster, dryRun = false, say }: SetupOptions): Promise<void> {
+export async function setup(options: SetupOptions): Promise<void> {
+  const { kube, temporal, namespace, dryRun = false, say } = options;
   // Checks what may be refused before anything is written.
   const missing = await missingSearchAttributes(temporal);
-  await applyCrds(kube, dryRun, say);
-  await applyPolicies(kube, dryRun, say);
+  if (namespace === undefined) {
+    await applyCrds(kube, dryRun, say);
+    await applyPolicies(kube, dryRun, say);
+  } else await checkCrds(kube, namespace, say);
   if (!dryRun) await registerSearchAttributes(temporal, missing);
   for (const attribute of searchAttributes) {
     say(`search attribute ${attribute.name} ${missing.includes(attribute) ? 'registered' : 'unchanged'}`);
   }
-  await setUpWatch({ kube, temporal, cluster, dryRun, say });
+  await setUpWatch({ ...options, dryRun });
+  if (namespace !== undefined) await claimNamespace({ kube, namespace, cluster: options.cluster, dryRun, say });
 }
 
 /**
  * Starts the workflow that watches the cluster, or leaves the running one as it is. Throws `Failure` if that one
- * watches another cluster.
+ * watches anything else.
  */
-async function setUpWatch({ kube, temporal, cluster, dryRun, say }: Required<SetupOptions>): Promise<void> {
+async function setUpWatch({ kube, temporal, cluster, namespace, dryRun, say }: SetupOptions): Promise<void> {
   try {
-    const wasRunning = await ensureWatch(temporal.client, { cluster, uid: await clusterUidOf(kube) }, dryRun);
+    const uid = await servedUidOf(kube, namespace);
+    const wasRunning = await ensureWatch(temporal.client, { cluster, namespace, uid }, dryRun);
     say(`workflow ${watchIdOf(cluster)} ${wasRunning ? 'is running' : 'started'}`);
   } catch (error) {
     if (error instanceof ClusterNameTaken) throw new Failure(error.message, { cause: error });

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
+import { ROLE_FILE, roleFile } from '../../deploy/generate-role.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { readConfig } from '../../workers/config.ts';
 import { imageEnvironment } from './dockerfile.ts';
@@ -55,6 +56,17 @@ test("the roles speak of each of drover's kinds", () => {
   }
   for (const plural of scaled)
     expect(rightsOf(roleOf('rbac/users.yaml', 'drover-edit'))).toContain(`patch ${plural}.drover.dev/scale`);
+});
+
+test('the Roles of workers of one namespace are kept as they are generated, and hold what is in a namespace', () => {
+  expect(readFileSync(ROLE_FILE, 'utf8')).toBe(roleFile());
+  const [role] = readManifests('components/namespaced/role.yaml');
+  const [own, all] = [rightsOf(role!), rightsOf(roleOf('rbac/worker.yaml', 'drover-worker'))];
+  const added = ['get leases.coordination.k8s.io'];
+  expect(own.filter((right) => !all.includes(right))).toEqual(added);
+  const beyond =
+    /^\w+ (?:nodes|namespaces|kubevirts|leases|selfsubjectaccessreviews|clustervirtualmachineoperations)\b/;
+  expect(all.filter((right) => !own.includes(right) && !beyond.test(right))).toEqual([]);
 });
 
 test('the pods run this version of drover, with the commands that it has', () => {

@@ -10,12 +10,12 @@ import { readManifests } from './rights.ts';
 /** The namespace that the manifests put drover's service accounts in. */
 export const NAMESPACE = 'drover';
 
-const rbac = (plural: string, kind: string): Resource => ({
+const rbac = (plural: string, kind: string, namespaced = false): Resource => ({
   group: 'rbac.authorization.k8s.io',
   version: 'v1',
   plural,
   kind,
-  namespaced: false,
+  namespaced,
 });
 export const ClusterRoles = rbac('clusterroles', 'ClusterRole');
 export const ClusterRoleBindings = rbac('clusterrolebindings', 'ClusterRoleBinding');
@@ -24,7 +24,23 @@ const KINDS: Record<string, Resource> = {
   ServiceAccount: ServiceAccounts,
   ClusterRole: ClusterRoles,
   ClusterRoleBinding: ClusterRoleBindings,
+  Role: rbac('roles', 'Role', true),
+  RoleBinding: rbac('rolebindings', 'RoleBinding', true),
 };
+
+/** Creates the service accounts of workers that serve this namespace alone, with their Roles, from the manifests. */
+export async function createNamespacedAccounts(kube: KubeClient, namespace: string): Promise<void> {
+  const accounts = ['rbac/worker.yaml', 'rbac/setup.yaml'].flatMap(readManifests);
+  for (const object of [
+    ...accounts.filter(({ kind }) => kind === 'ServiceAccount'),
+    ...readManifests('components/namespaced/role.yaml'),
+  ]) {
+    const { subjects } = object as { subjects?: { namespace?: string }[] };
+    for (const subject of subjects ?? []) subject.namespace = namespace;
+    object.metadata.namespace = namespace;
+    await kube.create(KINDS[object.kind!]!, object);
+  }
+}
 
 /** Creates drover's service accounts in the cluster, with their roles, from the manifests. */
 export async function createServiceAccounts(kube: KubeClient): Promise<void> {
@@ -37,19 +53,19 @@ export async function createServiceAccounts(kube: KubeClient): Promise<void> {
   }
 }
 
-export async function tokenOf({ kube }: TestFleet, account: string): Promise<string> {
-  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${account}/token`;
+export async function tokenOf({ kube }: TestFleet, account: string, namespace = NAMESPACE): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } };
   const { status } = await kube.request<{ status: { token: string } }>({ method: 'POST', path, body });
   return status.token;
 }
 
 /** Writes a kubeconfig of the stack's cluster for one of drover's service accounts, and returns its path. */
-export async function kubeconfigOf(fleet: TestFleet, account: string): Promise<string> {
+export async function kubeconfigOf(fleet: TestFleet, account: string, namespace = NAMESPACE): Promise<string> {
   const cluster = loadKubeConfig({ kubeconfig: fleet.stack.kubeconfig }).getCurrentCluster()!;
   const config = new KubeConfig();
-  config.loadFromClusterAndUser(cluster, { name: account, token: await tokenOf(fleet, account) });
-  const file = join(fleet.stack.state, `${account}.kubeconfig`);
+  config.loadFromClusterAndUser(cluster, { name: account, token: await tokenOf(fleet, account, namespace) });
+  const file = join(fleet.stack.state, `${namespace}-${account}.kubeconfig`);
   writeFileSync(file, config.exportConfig());
   return file;
 }

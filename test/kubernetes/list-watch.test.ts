@@ -8,7 +8,7 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 
-type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange' | 'onError'>;
+type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange' | 'onError' | 'isOptional' | 'onMissing'>;
 
 /**
  * Starts a list-watch on a server that answers every list with `list`, and ends every watch right after what `onWatch`
@@ -76,6 +76,45 @@ test('a list that always expires before its last page is asked for ever more sel
   expect(lists[3]! - lists[0]!).toBeGreaterThan(1_200);
   expect(listWatch.behindMs).toBeGreaterThan(1_200);
   expect(errors[0]).toBe(expired.message);
+});
+
+test.each([
+  [403, 'Forbidden', 'this client may not list it'],
+  [404, 'NotFound', 'the API server does not serve it'],
+])(
+  'a kind that a worker can do without, and that is answered with %i, counts as known until it is there',
+  async (code, reason, why) => {
+    let isThere = false;
+    const told: (string | null)[] = [];
+    const errors: Error[] = [];
+    const list = () =>
+      isThere ? { metadata: { resourceVersion: '7' }, items: [vm('web-1', '7')] } : { kind: 'Status', code, reason };
+    const options = {
+      onMissing: (what: string | null) => told.push(what),
+      onError: (error: Error) => errors.push(error),
+    };
+    const listWatch = await onServer(list, undefined, { isOptional: true, ...options });
+    await listWatch.ready();
+    await listWatch.catchUp(1_000n, 60_000);
+    expect(listWatch).toMatchObject({ missing: why, synced: false, size: 0, behindMs: 0 });
+    expect(errors).toEqual([]);
+    isThere = true;
+    await vi.waitFor(() => expect(listWatch.missing).toBeNull(), { timeout: 10_000 });
+    expect(listWatch).toMatchObject({ synced: true, size: 1 });
+    expect(told).toEqual([why, null]);
+  },
+);
+
+test('a kind that a worker can not do without keeps it waiting, and is an error', async () => {
+  const errors: string[] = [];
+  const forbidden = { kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' };
+  let isThere = false;
+  const list = () => (isThere ? { metadata: { resourceVersion: '7' }, items: [] } : forbidden);
+  const listWatch = await onServer(list, undefined, { onError: ({ message }) => errors.push(message) });
+  await vi.waitFor(() => expect(errors).toContain('no'), { timeout: 10_000 });
+  expect(listWatch).toMatchObject({ missing: null, synced: false });
+  isThere = true;
+  await listWatch.ready();
 });
 
 const vm = (name: string, resourceVersion: string) => ({

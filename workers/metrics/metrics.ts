@@ -15,30 +15,26 @@ export function createMetrics() {
   collectDefaultMetrics({ register: registry });
   const counter = <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []): Counter<L> =>
     new Counter({ name, help, labelNames, registers });
+  const gauge = <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []): Gauge<L> =>
+    new Gauge({ name, help, labelNames, registers });
   return {
     registry,
-    objects: new Gauge({
-      name: 'drover_cached_objects',
-      help: 'Objects in the watch cache.',
-      labelNames: ['resource'],
-      registers,
-    }),
+    objects: gauge('drover_cached_objects', 'Objects in the watch cache.', ['resource']),
+    missingKinds: gauge(
+      'drover_missing_kinds',
+      '1 for each kind of object that this worker can not list: what is off without it is in its log.',
+      ['resource'],
+    ),
     watchErrors: counter('drover_watch_errors_total', 'Watches that failed and were restarted.', ['resource']),
-    serverLost: new Gauge({
-      name: 'drover_api_server_unreachable',
-      help: '1 while this worker takes no work because the API server does not answer.',
-      registers,
-    }),
-    watchRunning: new Gauge({
-      name: 'drover_watch_running',
-      help: '1 while this worker watches the cluster for all workers.',
-      registers,
-    }),
-    lastSignal: new Gauge({
-      name: 'drover_last_signal_timestamp_seconds',
-      help: 'When this worker last told the workflow of a pool or a set of a change; 0 if it never has.',
-      registers,
-    }),
+    serverLost: gauge(
+      'drover_api_server_unreachable',
+      '1 while this worker takes no work because the API server does not answer.',
+    ),
+    watchRunning: gauge('drover_watch_running', '1 while this worker watches the cluster for all workers.'),
+    lastSignal: gauge(
+      'drover_last_signal_timestamp_seconds',
+      'When this worker last told the workflow of a pool or a set of a change; 0 if it never has.',
+    ),
     missedEvents: counter(
       'drover_missed_events_total',
       'Changes that a relist found and no watch event had reported.',

@@ -4,39 +4,46 @@ import { taskQueueOf, watchIdOf } from '../../workflows/lib/messages.ts';
 import { DroverCluster } from '../../workflows/lib/search-attributes.ts';
 import type { WatchRun } from './put-back.ts';
 
-/** A cluster, by drover's name for it and by the UID of its kube-system namespace. */
-interface ClusterIdentity {
+/** What the workers of one name serve: a cluster, or one of its namespaces. */
+interface ServedIdentity {
+  /** drover's name for it. */
   cluster: string;
+  /** The only namespace that they serve; undefined if they serve all. */
+  namespace: string | undefined;
+  /** UID of that namespace, or else of kube-system. */
   uid: string;
 }
 
-/** Thrown if another cluster has this name: a worker of one must not act on what was decided for the other. */
+/** Thrown if something else has this name: its workers must not act on what was decided for the other. */
 export class ClusterNameTaken extends Error {
   override readonly name = 'ClusterNameTaken';
 
-  constructor({ cluster, uid }: ClusterIdentity, watched: string | null) {
+  constructor(identity: ServedIdentity, watched: Watched | null) {
+    const { cluster } = identity;
     const id = watchIdOf(cluster);
-    const whose =
-      watched === null
-        ? 'does not say which cluster it watches'
-        : `watches the cluster whose kube-system namespace has the UID ${watched}`;
+    const whose = watched === null ? 'does not say what it watches' : `watches ${inWords(watched)}`;
     super(
-      `this cluster (kube-system has the UID ${uid}) can't be called ${JSON.stringify(cluster)}: workflow ${id} ${whose}. ` +
-        `Give one of them another name with --cluster and DROVER_CLUSTER; if the other cluster is gone, terminate ${id} in Temporal`,
+      `${inWords(identity)} can't be called ${JSON.stringify(cluster)}: workflow ${id} ${whose}. ` +
+        `Give one of them another name with --cluster and DROVER_CLUSTER; if the other is gone, terminate ${id} in Temporal`,
     );
   }
 }
 
-/**
- * Returns the UID of the cluster that the watch of this name watches; null if the watch doesn't say so, `undefined` if
- * no watch runs.
- */
-export async function watchedCluster(client: Client, cluster: string): Promise<string | null | undefined> {
+type Watched = Omit<ServedIdentity, 'cluster'>;
+
+const inWords = ({ namespace, uid }: Watched): string =>
+  namespace === undefined
+    ? `the cluster whose kube-system namespace has the UID ${uid}`
+    : `namespace ${namespace} with the UID ${uid} alone`;
+
+/** Returns what the watch of this name watches; null if the watch doesn't say so, `undefined` if no watch runs. */
+export async function watchedCluster(client: Client, cluster: string): Promise<Watched | null | undefined> {
   try {
     const { status, memo } = await client.workflow.getHandle(watchIdOf(cluster)).describe();
     if (status.name !== 'RUNNING') return undefined;
-    const uid = memo?.['clusterUid'];
-    return typeof uid === 'string' ? uid : null;
+    const { clusterUid: uid, namespace } = memo ?? {};
+    if (typeof uid !== 'string') return null;
+    return { uid, namespace: typeof namespace === 'string' ? namespace : undefined };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
@@ -57,12 +64,12 @@ export async function watchRun(client: Client, cluster: string, runId: string | 
 
 /**
  * Makes sure that the watch workflow runs and watches this cluster; with `isDry`, starts nothing. Resolves to true if
- * the workflow was already running. Throws `ClusterNameTaken` if it watches another cluster.
+ * the workflow was already running. Throws `ClusterNameTaken` if it watches anything else.
  */
-export async function ensureWatch(client: Client, identity: ClusterIdentity, isDry = false): Promise<boolean> {
-  const { cluster, uid } = identity;
-  const isOurs = (watched: string | null | undefined): boolean => {
-    if (watched !== undefined && watched !== uid) throw new ClusterNameTaken(identity, watched);
+export async function ensureWatch(client: Client, identity: ServedIdentity, isDry = false): Promise<boolean> {
+  const { cluster, namespace, uid } = identity;
+  const isOurs = (watched: Watched | null | undefined): boolean => {
+    if (watched !== undefined && watched?.uid !== uid) throw new ClusterNameTaken(identity, watched);
     return watched !== undefined;
   };
   if (isOurs(await watchedCluster(client, cluster))) return true;
@@ -74,10 +81,10 @@ export async function ensureWatch(client: Client, identity: ClusterIdentity, isD
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     typedSearchAttributes: new TypedSearchAttributes([{ key: DroverCluster, value: cluster }]),
-    memo: { clusterUid: uid },
+    memo: { clusterUid: uid, ...(namespace === undefined ? {} : { namespace }) },
     args: [{ cluster }],
   });
-  // Another cluster's worker may have been faster.
+  // The worker of something else may have been faster.
   isOurs(await watchedCluster(client, cluster));
   return false;
 }

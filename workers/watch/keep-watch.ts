@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Logger } from '@temporalio/worker';
+import { CLAIM_NAME, type Claim } from '../../api/claim.ts';
+import { Leases } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { clusterUidOf } from '../../kubernetes/cluster-uid.ts';
+import { servedUidOf } from '../../kubernetes/cluster-uid.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { RepeatedProblem } from '../repeated-problem.ts';
 import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
 
@@ -15,6 +18,8 @@ export interface KeepWatchOptions {
   kube: Pick<KubeClient, 'get'>;
   /** Drover's name for the cluster. */
   cluster: string;
+  /** The only namespace that is served. */
+  namespace?: string | undefined;
   logger: Pick<Logger, 'info' | 'warn'>;
   /** Aborted when the process is asked to stop. */
   stop: AbortSignal;
@@ -26,19 +31,20 @@ export interface KeepWatchOptions {
  * `ClusterNameTaken`; waits for servers that don't answer, and for `drover setup`.
  */
 export async function waitUntilWatched(options: KeepWatchOptions, known?: string): Promise<string | undefined> {
-  const { client, kube, cluster, logger, stop } = options;
+  const { client, kube, cluster, namespace, logger, stop } = options;
   let uid = known;
   const problem = new RepeatedProblem((error) =>
     logger.warn('the watch workflow could not be described; retrying', { cluster, error }),
   );
   while (!stop.aborted) {
     try {
-      uid ??= await clusterUidOf(kube, stop);
-      const wasRunning = await ensureWatch(client, { cluster, uid });
+      uid ??= await servedUidOf(kube, namespace, stop);
+      if (namespace !== undefined) await ensureClaimed(kube, namespace, cluster);
+      const wasRunning = await ensureWatch(client, { cluster, namespace, uid });
       if (!wasRunning) logger.info('the watch of the cluster was started', { cluster });
       return uid;
     } catch (error) {
-      if (error instanceof ClusterNameTaken) throw error;
+      if (error instanceof ClusterNameTaken || (error instanceof Unclaimed && known !== undefined)) throw error;
       problem.lasts(inWords(error));
       await pause(TRY_AGAIN_MS, stop);
     }
@@ -46,7 +52,26 @@ export async function waitUntilWatched(options: KeepWatchOptions, known?: string
   return uid;
 }
 
-/** Restarts the watch if someone has terminated it, until the process is asked to stop. Throws `ClusterNameTaken`. */
+/** A worker of one namespace acts only while the namespace is left to it: the workers of the cluster act otherwise. */
+class Unclaimed extends Error {
+  override readonly name = 'Unclaimed';
+}
+
+/** Throws `Unclaimed` unless the namespace is left to the workers of this name. */
+async function ensureClaimed(kube: Pick<KubeClient, 'get'>, namespace: string, cluster: string): Promise<void> {
+  const claim = await ignoreNotFound(kube.get<Claim>(Leases, { namespace, name: CLAIM_NAME }));
+  const holder = claim?.spec?.holderIdentity;
+  if (holder === cluster) return;
+  const whose = holder === undefined ? 'not claimed' : `claimed for ${holder}`;
+  throw new Unclaimed(
+    `namespace ${namespace} is ${whose} (Lease ${CLAIM_NAME}), and these are the workers of ${cluster}: \`drover setup --only-namespace ${namespace} --cluster ${cluster}\` claims it`,
+  );
+}
+
+/**
+ * Restarts the watch if someone has terminated it, until the process is asked to stop. Throws `ClusterNameTaken`, and
+ * `Unclaimed` if the namespace is no longer left to this worker.
+ */
 export async function keepWatch(options: KeepWatchOptions, uid: string | undefined): Promise<void> {
   for (;;) {
     await pause(LOOK_AGAIN_MS, options.stop);

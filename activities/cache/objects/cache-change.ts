@@ -25,6 +25,12 @@ export type OwnerChange =
 
 /** What a worker's cache tells its listeners. */
 export type CacheChange =
+  | ObjectChange
+  /** A namespace is left to workers of its own, or not any more. */
+  | { kind: 'claim'; namespace: string };
+
+/** What is told of objects that pools, sets and operations go by. */
+export type ObjectChange =
   | OwnerChange
   | Change<'operation', StoredOperation>
   | Change<'vm', VmView>

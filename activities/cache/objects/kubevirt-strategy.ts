@@ -3,13 +3,11 @@ import { DRAIN_TAINT } from '../../../decisions/views/drained-node.ts';
 import { kubevirtView, type KubeVirt } from '../../../decisions/views/from-object/kubevirt.ts';
 import { PLUGS_ALL, type KubeVirtPlugs } from '../../../decisions/vm-update/disruption.ts';
 import { plugsOf, strategyOf, type KubeVirtView } from '../../../decisions/vm-update/vm-rollout-strategy.ts';
-import { isNotFound } from '../../../kubernetes/errors.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
 
 /** What the cluster's KubeVirt object says, such as its VM rollout strategy; of a cluster without one, the defaults. */
 export class KubeVirtStrategy {
   readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
-  readonly #noKubeVirt = Promise.withResolvers<void>();
   readonly #onChange: (before: VmRolloutStrategy, after: VmRolloutStrategy) => void;
   #current: VmRolloutStrategy = strategyOf(undefined);
   #plugs: KubeVirtPlugs = PLUGS_ALL;
@@ -24,25 +22,12 @@ export class KubeVirtStrategy {
       ...options,
       view: kubevirtView,
       onChange: () => this.#read(),
-      onError: (error) => {
-        // If the API does not have this kind, the cluster has no such object either.
-        if (isNotFound(error)) this.#noKubeVirt.resolve();
-        options.onError?.(error);
-      },
     });
   }
 
-  /** Resolves once the strategy is known. */
-  async start(): Promise<void> {
-    await Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
-  }
-
-  restart(): void {
-    this.#kubevirts.restart();
-  }
-
-  stop(): Promise<void> {
-    return this.#kubevirts.stop();
+  /** The list that it is read from. */
+  get list(): ListWatch<KubeVirt, KubeVirtView> {
+    return this.#kubevirts;
   }
 
   get current(): VmRolloutStrategy {

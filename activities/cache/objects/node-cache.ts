@@ -28,9 +28,9 @@ export class NodeCache extends ListWatch<Node, NodeView> {
     this.#drainTaint = drainTaint;
   }
 
-  /** Reports whether the node is not ready or no longer exists; false for null. */
+  /** Reports whether the node is not ready or no longer exists; false for null, and as long as no nodes are known. */
   isLost(node: string | null): boolean {
-    return node !== null && this.get(node)?.ready !== true;
+    return node !== null && this.synced && this.get(node)?.ready !== true;
   }
 
   /** Fills in what is known of a VMI from its node alone. */

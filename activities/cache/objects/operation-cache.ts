@@ -16,11 +16,15 @@ import type { CommonOptions } from './owner-caches.ts';
 export class OperationCache {
   readonly #namespaced: ListWatch<KubeObject, StoredOperation>;
   readonly #clusterWide: ListWatch<KubeObject, StoredOperation>;
+  readonly #knowsNamespaces: () => boolean;
 
+  /** `knowsNamespaces`: whether it is known which there are. Without that, nothing is done cluster-wide. */
   constructor(
     common: (resource: Resource) => CommonOptions,
     onChange: (change: Extract<CacheChange, { kind: 'operation' }>) => void,
+    knowsNamespaces: () => boolean,
   ) {
+    this.#knowsNamespaces = knowsNamespaces;
     const list = (resource: Resource) =>
       new ListWatch<KubeObject, StoredOperation>({
         ...common(resource),
@@ -41,13 +45,14 @@ export class OperationCache {
 
   /** Returns the operation; undefined if this worker knows none of that UID. */
   get(ref: OperationRef): StoredOperation | undefined {
+    if (ref.namespace === undefined && !this.#knowsNamespaces()) return undefined;
     const found = this.#listOf(ref).get(operationName(ref));
     return found?.metadata.uid === ref.uid ? found : undefined;
   }
 
   *values(): Generator<StoredOperation> {
     yield* this.#namespaced.values();
-    yield* this.#clusterWide.values();
+    if (this.#knowsNamespaces()) yield* this.#clusterWide.values();
   }
 
   /** Reports whether it is as far as what was read: before that, it knows less. */

@@ -5,7 +5,7 @@ import { ownerView } from '../../../decisions/views/from-object/owner.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../../decisions/views/owner.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
+import { ListWatch, type ListWatchOptions, type Missing } from '../../../kubernetes/list-watch.ts';
 import type { OwnerChange } from './cache-change.ts';
 
 /** The caches of the objects that own members, one of each kind. */
@@ -18,26 +18,35 @@ export interface OwnerCaches {
 /** Options that the caches of all resources have. */
 export type CommonOptions = Pick<
   ListWatchOptions<KubeObject, unknown>,
-  'client' | 'resource' | 'relistMs' | 'onError' | 'onMissed'
+  'client' | 'resource' | 'namespace' | 'relistMs' | 'isOptional' | 'onError' | 'onMissed' | 'onMissing'
 >;
 
 /** What the caches of all resources are made from. */
 export interface AllOptions {
   client: KubeClient;
+  /** The only namespace that is looked at, if the worker has rights in no other. */
+  namespace?: string | undefined;
+  /** Whether there is something to do without the objects of a kind. */
+  isOptional?: (resource: Resource) => boolean;
   relistMs?: number;
   onError?: (resource: string, error: Error) => void;
   onMissed?: (resource: string, count: number) => void;
+  /** Called when a kind of object that the worker can do without can't be listed, and with null when it can again. */
+  onMissing?: (resource: Resource, why: Missing | null) => void;
 }
 
 /** Options of the caches of all resources. */
 export const commonTo =
-  ({ client, relistMs, onError, onMissed }: AllOptions) =>
+  ({ client, namespace, isOptional = () => false, relistMs, onError, onMissed, onMissing }: AllOptions) =>
   (resource: Resource): CommonOptions => ({
     client,
     resource,
+    ...(namespace === undefined ? {} : { namespace }),
+    isOptional: isOptional(resource),
     ...(relistMs === undefined ? {} : { relistMs }),
     onError: (error: Error) => onError?.(resource.plural, error),
     onMissed: (count: number) => onMissed?.(resource.plural, count),
+    onMissing: (why: Missing | null) => onMissing?.(resource, why),
   });
 
 /** Creates the caches of all kinds of owners, whole but for what the API server notes about fields. */

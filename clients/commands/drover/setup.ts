@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
 import { print } from '../../cli/output.ts';
 import type { DryRun } from '../../cli/values.ts';
@@ -7,15 +7,24 @@ import { inSession } from '../../session/session.ts';
 export const setupCommand = (): Command =>
   new Command('setup')
     .description('make the cluster and Temporal ready: custom resources, search attributes, the watch workflow')
+    .addOption(
+      new Option('--only-namespace <name>', 'for workers that serve this namespace alone, with rights in it alone').env(
+        'DROVER_NAMESPACE',
+      ),
+    )
     .addOption(dryRunOption())
     .addHelpText(
       'after',
       examples(
         ['Once for each cluster; again after an upgrade of drover', 'drover setup'],
+        [
+          "A namespace alone, by its admin, once the cluster has drover's custom resources",
+          'drover setup --cluster shop --only-namespace shop',
+        ],
         ['A second cluster beside the first, on the same Temporal', 'drover setup --cluster east --context east'],
       ),
     )
-    .action(({ dryRun }: { dryRun: DryRun }, command: Command) =>
+    .action(({ dryRun, onlyNamespace }: { dryRun: DryRun; onlyNamespace?: string }, command: Command) =>
       inSession(command, async (session) => {
         const [kube, temporal, { setup }] = await Promise.all([
           session.kube(),
@@ -26,6 +35,7 @@ export const setupCommand = (): Command =>
           kube,
           temporal,
           cluster: session.cluster,
+          namespace: onlyNamespace,
           dryRun: dryRun !== 'none',
           say: (line) => print(line + dryRunRemark(dryRun)),
         });

@@ -91,15 +91,16 @@ test('the cache is synced once VMIs are listed, and does not wait for kinds that
   let complete = false;
   const start = cache.start().then(() => (complete = true));
   await until(async () => {
-    const { virtualmachineinstances, ...others } = cache.caches;
+    const { virtualmachineinstances, kubevirts, ...others } = cache.caches;
     expect(Object.values(others).every(({ synced }) => synced)).toBe(true);
+    expect(kubevirts!.missing).toBe('the API server does not serve it');
     expect(calls).toContainEqual(expect.stringMatching(/kubevirts 404$/));
     expect(virtualmachineinstances!.synced).toBe(false);
   });
   expect(complete).toBe(false);
   listed.resolve();
   await start;
-  expect(Object.values(cache.caches).every(({ synced }) => synced)).toBe(true);
+  expect(Object.values(cache.caches).every(({ synced, missing }) => synced || missing !== null)).toBe(true);
   expect(cache.rolloutStrategy()).toBe('LiveUpdate');
 });
 
@@ -111,7 +112,11 @@ test('waits for KubeVirt while it is unreachable', async () => {
   let complete = false;
   const start = cache.start().then(() => (complete = true));
   await until(async () => expect(calls.filter((call) => call.endsWith('kubevirts 503')).length).toBeGreaterThan(1));
-  await until(async () => expect(Object.values(cache.caches).every(({ synced }) => synced)).toBe(true));
+  await until(async () => {
+    const { kubevirts, ...others } = cache.caches;
+    expect(Object.values(others).every(({ synced }) => synced)).toBe(true);
+    expect(kubevirts!.missing).toBeNull();
+  });
   expect(complete).toBe(false);
   away = false;
   await start;
@@ -185,4 +190,18 @@ test('caches only ControllerRevisions of drover, and indexes only those that a p
     requestedBy: null,
     changeCause: null,
   });
+});
+
+test('a worker that may not list nodes, or whose cluster lacks a kind, does without and says so', async () => {
+  const { cache } = await aWorkerCache(cluster().stack.kubeconfig, (_method, path) => {
+    if (path.startsWith('/api/v1/nodes')) return { status: 403 };
+    return path.includes('/virtualmachinereplicasets') ? { status: 404 } : 'pass';
+  });
+  await cache.start();
+  expect(cache.missing.map(({ resource, why }) => [resource.plural, why])).toEqual([
+    ['virtualmachinereplicasets', 'the API server does not serve it'],
+    ['nodes', 'this client may not list it'],
+  ]);
+  await cache.catchUp({});
+  expect(cache.nodes.isLost('node-1')).toBe(false);
 });

@@ -12,5 +12,5 @@ test.each<[words: string, metadata: object | undefined, restored: boolean]>([
   ['that tells no version may be anything', {}, false],
   ['that answers with something else may be anything', undefined, false],
 ])('an API server %s', async (_words, metadata, restored) => {
-  expect(await wasRestored(clientAt(metadata), 900n, 1_000)).toBe(restored);
+  expect(await wasRestored(clientAt(metadata), undefined, { seen: 900n, deadlineMs: 1_000 })).toBe(restored);
 });

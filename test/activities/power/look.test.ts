@@ -16,6 +16,7 @@ test('an observation stays small, however many VMs there are and however long th
     operations: { hasReached: () => false },
     vmiOf: aVmi,
     lost: new AbortController().signal,
+    isLeft: () => false,
     catchUp: () => Promise.resolve(),
     subscribe: () => () => {},
     versionsOf: () => ({ vms: '1' }),

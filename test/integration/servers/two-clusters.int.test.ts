@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { setup } from '../../../clients/setup/setup.ts';
-import { clusterUidOf } from '../../../kubernetes/cluster-uid.ts';
+import { servedUidOf } from '../../../kubernetes/cluster-uid.ts';
 import { watchIdOf } from '../../../workflows/lib/messages.ts';
 import { droverHere } from '../../clients/in-process.ts';
 import { aFleet, until } from '../fleet.ts';
@@ -17,7 +17,7 @@ const startWorkerOf = (of: typeof first) => first().startWorker({ KUBECONFIG: of
 
 test('the second cluster of a name is refused by its worker, by setup, and by the commands that start or control runs', async () => {
   const told = new RegExp(
-    String.raw`can't be called "default": workflow watch/default watches the cluster .* ${await clusterUidOf(first().kube)}`,
+    String.raw`can't be called "default": workflow watch/default watches the cluster .* ${await servedUidOf(first().kube, undefined)}`,
   );
   await expect(startWorkerOf(second)).rejects.toThrow(told);
   await expect(setUp(second)).rejects.toThrow(told);
@@ -44,7 +44,10 @@ test('a watch that is terminated is started again by a worker, which ends when a
   await watch().terminate('a test');
   await until(async () => {
     const now = await watch().describe();
-    expect(now).toMatchObject({ status: { name: 'RUNNING' }, memo: { clusterUid: await clusterUidOf(first().kube) } });
+    expect(now).toMatchObject({
+      status: { name: 'RUNNING' },
+      memo: { clusterUid: await servedUidOf(first().kube, undefined) },
+    });
     expect(now.runId).not.toBe(before.runId);
   });
   await watch().terminate('a test');

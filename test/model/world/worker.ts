@@ -17,7 +17,7 @@ import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { Signals } from '../../../activities/watch/watched.ts';
-import { ClusterVirtualMachineOperations, Namespaces, type Resource } from '../../../api/resources.ts';
+import { ClusterVirtualMachineOperations, Leases, Namespaces, type Resource } from '../../../api/resources.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { runControl } from '../../../workers/operations/run-control.ts';
@@ -42,7 +42,7 @@ interface WorkerOptions {
 }
 
 /** Kinds that the model has no objects of: to follow them would only shift its random numbers. */
-const NOT_PLAYED = new Set<Resource>([ClusterVirtualMachineOperations, Namespaces]);
+const NOT_PLAYED = new Set<Resource>([ClusterVirtualMachineOperations, Namespaces, Leases]);
 
 const NONE: Signals = {
   notify: () => Promise.resolve(),

@@ -1,0 +1,22 @@
+import { GROUP } from './names.ts';
+import type { KubeObject } from './objects.ts';
+
+/**
+ * A Lease of this name, with this label, leaves its namespace to the workers that it names (`holderIdentity`): those of
+ * the whole cluster do nothing there.
+ */
+export const CLAIM_NAME = 'drover';
+export const CLAIM_LABEL = `${GROUP}/claim`;
+
+/** A Lease, as far as drover reads it. */
+export interface Claim extends KubeObject {
+  spec?: { holderIdentity?: string };
+}
+
+/** The claim of a namespace by the workers of this name. */
+export const claimOf = (namespace: string, cluster: string): Claim => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { namespace, name: CLAIM_NAME, labels: { [CLAIM_LABEL]: 'true' } },
+  spec: { holderIdentity: cluster },
+});

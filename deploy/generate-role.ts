@@ -1,0 +1,68 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { parseAllDocuments, stringify } from 'yaml';
+import * as resources from '../api/resources.ts';
+import { isInNamespace, type Resource } from '../api/resources.ts';
+
+const HEADER = '# Generated from deploy/rbac by deploy/generate-role.ts: what is in one namespace of these rights.';
+
+interface Rule {
+  apiGroups: string[];
+  resources: string[];
+  resourceNames?: string[];
+  verbs: string[];
+}
+
+/** Kinds that are in no namespace, or in one that the worker does not serve. */
+const OUT_OF_REACH = new Set(
+  Object.values(resources).flatMap((one) => (isResource(one) && !isInNamespace(one) ? [one.plural] : [])),
+);
+
+function isResource(one: unknown): one is Resource {
+  return typeof one === 'object' && one !== null && 'plural' in one;
+}
+
+/** By its UID, it is known which namespace this is; by its Lease, that it is left to these workers. */
+const ITS_NAMESPACE: Rule = { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] };
+const claim = (...verbs: string[]): Rule => ({ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs });
+
+function rulesIn(file: string, name: string): Rule[] {
+  const documents = parseAllDocuments(readFileSync(new URL(`rbac/${file}`, import.meta.url), 'utf8'));
+  const objects = documents.map((one) => one.toJS() as { kind: string; metadata: { name: string }; rules: Rule[] });
+  return objects.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)!.rules;
+}
+
+const withinNamespace = (rules: Rule[]): Rule[] =>
+  rules.flatMap((rule) => {
+    const kept = rule.resources.filter((resource) => !OUT_OF_REACH.has(resource.split('/')[0]!));
+    return kept.length === 0 ? [] : [{ ...rule, resources: kept }];
+  });
+
+const roleOf = (name: string, rules: Rule[], ownClaim: Rule): object[] => [
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { name },
+    rules: [...withinNamespace(rules), ITS_NAMESPACE, ownClaim],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+    subjects: [{ kind: 'ServiceAccount', name }],
+  },
+];
+
+/** The Roles by which a worker serves one namespace. `node deploy/generate-role.ts` writes them. */
+export const roleFile = (): string =>
+  [
+    ...roleOf('drover-worker', rulesIn('worker.yaml', 'drover-worker'), claim('get')),
+    ...roleOf('drover-setup', rulesIn('setup.yaml', 'drover-setup'), claim('get', 'create', 'patch')),
+  ]
+    .map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }))
+    .join('---\n')
+    .replace(/^/, `${HEADER}\n`);
+
+export const ROLE_FILE = new URL('components/namespaced/role.yaml', import.meta.url);
+
+if (import.meta.main) writeFileSync(ROLE_FILE, roleFile());

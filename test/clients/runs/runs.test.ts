@@ -147,6 +147,7 @@ test('warns that no worker runs when a transition is signalled', async () => {
   const client = { workflow: { getHandle: () => ({ signal: () => Promise.resolve() }) } };
   const session = {
     cluster: 'default',
+    untilAnswered: <T>(call: Promise<T>) => call,
     temporal: () => Promise.resolve({ connection, client, namespace: 'default' }),
   } as unknown as Session;
   await signalRun(session, Transitions, 'machine-types/default/a', 'abort');

@@ -8,7 +8,6 @@ import { VirtualMachinePools } from '../api/resources.ts';
 import type { VmiView } from '../decisions/views/vmi.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
-import { ActRefused } from '../kubernetes/errors.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/lib/messages.ts';
 import { createActivities } from './activities.ts';
@@ -18,6 +17,7 @@ import { serveHealth, type Health } from './health/health.ts';
 import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import { refuseLeft } from './refuse-left.ts';
 import { RepeatedProblem } from './repeated-problem.ts';
 import { Serving } from './serving.ts';
 import { TemporalConnection } from './temporal-connection.ts';
@@ -51,7 +51,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     connections: config.connections,
     userAgent: 'drover-worker',
     beforeWrite: (path) => {
-      ensureServed(cache, path);
+      refuseLeft(cache, path);
       return ensureCurrentAttempt();
     },
   });
@@ -235,13 +235,6 @@ function stopOnSignals(): AbortController {
 
 const untilAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
   Promise.race([promise, once(signal, 'abort').then(() => Promise.reject(signal.reason))]);
-
-/** Throws if the call is about a namespace that is left to workers of its own. */
-function ensureServed(cache: ClusterCache, path: string): void {
-  const [, namespace] = /\/namespaces\/([^/]+)\//.exec(path) ?? [];
-  if (namespace === undefined || !cache.isLeft(namespace)) return;
-  throw new ActRefused('NamespaceLeft', `namespace ${namespace} is left to drover workers of its own`);
-}
 
 interface CacheOptions {
   client: KubeClient;

@@ -54,6 +54,9 @@ export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
  */
 export const SET_RIGHT_ANNOTATION = `${GROUP}/correct-drift`;
 
+/** On an operation: the name of the schedule that has made it. */
+export const SCHEDULE_LABEL = `${GROUP}/schedule`;
+
 /**
  * On a pool: VMs that exist already become its own, or leave it (`MembershipChange`, in JSON). The pool begins nothing
  * until the annotation goes.

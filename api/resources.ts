@@ -33,6 +33,12 @@ export const ClusterVirtualMachineOperations = clusterWide(
   'clustervirtualmachineoperations',
   'ClusterVirtualMachineOperation',
 );
+export const VirtualMachineOperationSchedules = namespaced(
+  GROUP,
+  VERSION,
+  'virtualmachineoperationschedules',
+  'VirtualMachineOperationSchedule',
+);
 /** KubeVirt has a kind of the same name in its own group. */
 export const VirtualMachineInstanceReplicaSets = namespaced(
   GROUP,

@@ -29,6 +29,7 @@ import { vmCommand } from './commands/power/vm.ts';
 import { protectCommand, unprotectCommand } from './commands/protect.ts';
 import { rolloutCommand } from './commands/rollout/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
+import { schedulesCommand } from './commands/schedules/schedules.ts';
 import { statusCommand } from './commands/status.ts';
 
 /** The `drover` command with all of its subcommands. `name`: what people type to call it. */
@@ -81,6 +82,7 @@ function withoutCompletion(name: string): Command {
   for (const command of [
     vmCommand(),
     operationsCommand(),
+    schedulesCommand(),
     changeCommand(),
     protectCommand(),
     unprotectCommand(),

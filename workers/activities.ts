@@ -12,13 +12,14 @@ import { createPowerActivities } from '../activities/power/power.ts';
 import { createReplicaSetActivities } from '../activities/replica-sets/replica-sets.ts';
 import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
+import { createScheduleActivities } from '../activities/schedules/schedules.ts';
 import { createWatchActivities } from '../activities/watch/watch.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { runControl } from './operations/run-control.ts';
 import { childSignals } from './watch/lost-children.ts';
-import { operationSignals } from './watch/signal-operation.ts';
+import { operationSignals, scheduleSignals } from './watch/signal-operation.ts';
 import { signalsOf } from './watch/signal-owner.ts';
 
 interface ActivitiesOptions {
@@ -69,6 +70,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...createDrainActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...operations,
+      ...createScheduleActivities(common),
       ...machineTypes,
     }),
     waiting: withWaitFailures({
@@ -87,6 +89,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
           return { ...signals, notify: (...args) => notify(...args).then(() => metrics.lastSignal.setToCurrentTime()) };
         },
         operationSignals,
+        scheduleSignals,
         childSignals,
         onFailure: () => metrics.failedSignals.inc(),
         onWatching: (isWatching) => metrics.watchRunning.inc(isWatching ? 1 : -1),

@@ -15,6 +15,7 @@ import {
   PodDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
+  VirtualMachineOperationSchedules,
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
@@ -52,7 +53,13 @@ import { memberCaches, type MemberCaches } from './objects/member-caches.ts';
 import { MigrationCache } from './objects/migration-cache.ts';
 import type { NamedOperations } from './objects/named-operations.ts';
 import { NodeCache } from './objects/node-cache.ts';
-import { namespaceCache, OperationCache, type NamespaceCache } from './objects/operation-cache.ts';
+import {
+  namespaceCache,
+  OperationCache,
+  scheduleCache,
+  type NamespaceCache,
+  type ScheduleCache,
+} from './objects/operation-cache.ts';
 import {
   commonTo,
   ownerCaches,
@@ -107,6 +114,8 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   readonly vmiSets: OwnerCaches['vmiSets'];
   /** What people have asked to be done to VMs. */
   readonly operations: OperationCache;
+  /** When they want which of these. */
+  readonly schedules: ScheduleCache;
   readonly vms: MemberCaches['vms'];
   readonly vmis: MemberCaches['vmis'];
   readonly failedVmis: MemberCaches['failedVmis'];
@@ -174,6 +183,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
       (change) => this.#notify(change),
       () => this.namespaces.missing === null,
     );
+    this.schedules = scheduleCache(common, (change) => this.#notify(change));
     this.migrations = new MigrationCache({
       ...common(VirtualMachineInstanceMigrations),
       onOwnChange: (before, after) => this.#notify({ kind: 'migration', before, after }),
@@ -243,7 +253,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   }
 
   get #all() {
-    const { operations, vms, vmis, migrations, podBudgets, revisions, keptClaims, namespaces, nodes } = this;
+    const { operations, schedules, vms, vmis, migrations, podBudgets, revisions, keptClaims, namespaces, nodes } = this;
     return [
       [KubeVirts, this.#strategy.list],
       ...Object.values(OWNER_KINDS).map(({ resource, cache }) => [resource, this[cache]] as const),
@@ -257,6 +267,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
       [Namespaces, namespaces],
       [Nodes, nodes],
       [Leases, this.#claims],
+      [VirtualMachineOperationSchedules, schedules],
     ] as const;
   }
 

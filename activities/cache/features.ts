@@ -7,6 +7,7 @@ import {
   VirtualMachineInstanceMigrations,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineOperations,
+  VirtualMachineOperationSchedules,
   VirtualMachineReplicaSets,
   type Resource,
 } from '../../api/resources.ts';
@@ -16,6 +17,7 @@ const OFF: ReadonlyMap<Resource, string> = new Map([
   [VirtualMachineReplicaSets, 'VirtualMachineReplicaSets'],
   [VirtualMachineInstanceReplicaSets, 'VirtualMachineInstanceReplicaSets'],
   [VirtualMachineOperations, 'operations'],
+  [VirtualMachineOperationSchedules, 'schedules of operations'],
   [ClusterVirtualMachineOperations, 'cluster-wide operations'],
   [Namespaces, 'cluster-wide operations'],
   [VirtualMachineInstanceMigrations, 'live migrations by drover, and waiting for those of others'],

@@ -29,6 +29,7 @@ export function affectedPools(change: ObjectChange, cache: Pick<ClusterCache, 'p
     case 'replica set':
     case 'VMI replica set':
     case 'operation':
+    case 'schedule':
       return [];
     case 'vm':
       return poolsOfVm(change, cache);
@@ -39,10 +40,8 @@ export function affectedPools(change: ObjectChange, cache: Pick<ClusterCache, 'p
     case 'migration':
     case 'pod budget':
       return looksTheSame(change.before, change.after) ? [] : poolNamedBy((change.after ?? change.before)!);
-    case 'disk': {
-      const { kept, namespace } = (change.after ?? change.before)!;
-      return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${kept.pool}`];
-    }
+    case 'disk':
+      return poolOfDisk(change);
     case 'node':
       return distinct(vmisOn(change, cache).flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
     case 'content':
@@ -55,6 +54,11 @@ export function affectedPools(change: ObjectChange, cache: Pick<ClusterCache, 'p
 /** Migrations of VMs that are in no pool name none. */
 const poolNamedBy = ({ namespace, pool }: { namespace: string; pool: string | null }): string[] =>
   pool === null ? [] : [`${namespace}/${pool}`];
+
+function poolOfDisk({ before, after }: Extract<ObjectChange, { kind: 'disk' }>): string[] {
+  const { kept, namespace } = (after ?? before)!;
+  return looksTheSame(before, after) ? [] : [`${namespace}/${kept.pool}`];
+}
 
 function poolsOfVm(
   { before, after }: Extract<ObjectChange, { kind: 'vm' }>,

@@ -53,6 +53,7 @@ export function affectedSets(
     case 'pool':
     case 'VMI replica set':
     case 'operation':
+    case 'schedule':
     case 'migration':
     case 'pod budget':
     case 'disk':
@@ -87,6 +88,7 @@ export function affectedVmiSets(change: ObjectChange, cache: Pick<ClusterCache, 
     case 'pool':
     case 'replica set':
     case 'operation':
+    case 'schedule':
     case 'migration':
     case 'pod budget':
     case 'disk':

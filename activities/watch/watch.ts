@@ -18,6 +18,7 @@ import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
 import { ManagedLook } from './managed-look.ts';
 import { watchedOperations } from './watched-operations.ts';
+import { watchedSchedules } from './watched-schedules.ts';
 import type { Signals, Watched, WatchedObjects } from './watched.ts';
 
 interface WatchActivityOptions {
@@ -25,6 +26,7 @@ interface WatchActivityOptions {
   burst: number;
   signalsOf: (kind: VmOwnerKind) => Signals;
   operationSignals: Signals;
+  scheduleSignals: Signals;
   childSignals: ChildSignals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
@@ -99,7 +101,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
 export type WatchActivities = ReturnType<typeof createWatchActivities>;
 
 /** Returns what is watched, by the kind of owner. */
-function watchedKinds({ cache, burst, signalsOf, operationSignals }: WatchActivityOptions): Watched[] {
+function watchedKinds({ cache, burst, signalsOf, ...objects }: WatchActivityOptions): Watched[] {
   const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst };
 
   /** Reports whether the pool's workflow would have nothing to do now. */
@@ -153,7 +155,8 @@ function watchedKinds({ cache, burst, signalsOf, operationSignals }: WatchActivi
       isSettled: isSettledVmiSet,
       members: ['vmis'],
     }),
-    watchedOperations(cache, operationSignals),
+    watchedOperations(cache, objects.operationSignals),
+    watchedSchedules(cache, objects.scheduleSignals),
   ].map((watched) => besidesClaimed(watched, cache));
 }
 

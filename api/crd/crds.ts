@@ -8,10 +8,12 @@ import {
   ClusterVirtualMachineOperations,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineOperations,
+  VirtualMachineOperationSchedules,
   VirtualMachinePools,
   VirtualMachineReplicaSets,
   type Resource,
 } from '../resources.ts';
+import { VirtualMachineOperationSchedule } from '../schedules/schedule.ts';
 import { structuralSchema, type StructuralSchema } from './structural-schema.ts';
 
 /** The fields of a CustomResourceDefinition (apiextensions.k8s.io/v1) that drover sets. */
@@ -73,6 +75,7 @@ export const droverCrds = (): CustomResourceDefinition[] => [
       'Something that is done once to VMs of several namespaces, or of all, with one limit over all of them.',
     schema: ClusterVirtualMachineOperation,
   }),
+  scheduleCrd(),
 ];
 
 /** Has Argo CD, Flux and Helm leave the definitions, and so all pools, when drover is taken out of what they apply. */
@@ -190,6 +193,35 @@ const operationCrd = (crd: Omit<Replicated, 'what' | 'columns'>): CustomResource
     ...crd,
     what: 'operation',
     columns: OPERATION_COLUMNS,
+    subresources: { status: {} },
+    unobserved: { observedGeneration: 0 },
+  });
+
+const column = (name: string, jsonPath: string, description: string): PrinterColumn => ({
+  name,
+  type: 'string',
+  jsonPath,
+  description,
+});
+
+const scheduleCrd = (): CustomResourceDefinition =>
+  defined({
+    resource: VirtualMachineOperationSchedules,
+    what: 'schedule',
+    shortNames: ['vmopschedule', 'vmopschedules'],
+    description: 'An operation on VMs that is made again and again, at the times of a cron.',
+    schema: VirtualMachineOperationSchedule,
+    columns: [
+      column('Action', '.spec.operationTemplate.spec.action', 'What is done to the VMs.'),
+      column('Schedule', '.spec.schedule', 'When.'),
+      column('TimeZone', '.spec.timeZone', 'In which time zone; UTC if none is given.'),
+      { ...column('Suspend', '.spec.suspend', 'Whether no operation is made.'), type: 'boolean' },
+      column('State', '.status.conditions[?(@.type=="Ready")].reason', 'How it stands.'),
+      { ...column('Last', '.status.lastScheduleTime', 'For when the last operation was made.'), type: 'date' },
+      column('Next', '.status.nextScheduleTime', 'For when the next is to be made.'),
+      column('Succeeded', '.status.conditions[?(@.type=="Succeeded")].status', 'Whether the last one did all.'),
+      AGE,
+    ],
     subresources: { status: {} },
     unobserved: { observedGeneration: 0 },
   });

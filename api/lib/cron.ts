@@ -21,10 +21,28 @@ const LONG_AGO = new Date(0);
  * what is wrong with the cron or the time zone.
  */
 export function cronOf(text: string, timeZone: string): Cron {
-  const fault = timeZoneFault(timeZone) ?? cronFault(text);
-  if (fault !== undefined) throw new RangeError(fault);
-  return parse(text, timeZone);
+  const key = `${text} ${timeZone}`;
+  const known = KNOWN.get(key) ?? read(text, timeZone);
+  if (KNOWN.size >= MAX_KNOWN) KNOWN.clear();
+  KNOWN.set(key, known);
+  if (known instanceof Cron) return known;
+  throw new RangeError(known);
 }
+
+/** Kept, because parsing is expensive, and a pool asks on each of its turns. */
+const KNOWN = new Map<string, Cron | string>();
+const MAX_KNOWN = 100;
+
+/** Returns a cron, or what is wrong with it or with the time zone. */
+const read = (text: string, timeZone: string): Cron | string =>
+  timeZoneFault(timeZone) ?? cronFault(text) ?? parse(text, timeZone);
+
+/**
+ * Returns the last run of the cron at or before `time`, in milliseconds since the epoch; null if there is none. A cron
+ * has a resolution of one second, and excludes the moment that it is given.
+ */
+export const lastRun = (cron: Cron, time: number): number | null =>
+  cron.previousRuns(1, new Date(time + 1))[0]?.getTime() ?? null;
 
 /** Returns what is wrong with a cron of five fields; undefined if it is valid. */
 export function cronFault(text: string): string | undefined {

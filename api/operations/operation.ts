@@ -94,6 +94,13 @@ const rulesOf = (...scope: string[]) =>
 const NamespacedSpec = z.strictObject(FIELDS).meta(rulesOf());
 const ClusterWideSpec = z.strictObject({ ...FIELDS, ...NAMESPACES }).meta(rulesOf(...Object.keys(NAMESPACES)));
 
+const { requestedBy: _by, paused: _paused, aborted: _aborted, ttlSecondsAfterFinished: _ttl, ...ASKED } = FIELDS;
+
+/** What the operations of a schedule ask for: the schedule says all else. */
+export const OperationTemplateSpec = z
+  .strictObject(ASKED)
+  .meta(rules([DEADLINE_RULE, DEADLINE_SHAPE], [PATCH_RULE, PATCH_SHAPE]));
+
 /** What an operation of either kind asks for: only a cluster-wide one says which namespaces. */
 export type OperationSpec = z.infer<typeof ClusterWideSpec>;
 

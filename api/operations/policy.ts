@@ -1,6 +1,10 @@
 import { GROUP } from '../names.ts';
 import type { KubeObject } from '../objects.ts';
-import { ClusterVirtualMachineOperations, VirtualMachineOperations } from '../resources.ts';
+import {
+  ClusterVirtualMachineOperations,
+  VirtualMachineOperations,
+  VirtualMachineOperationSchedules,
+} from '../resources.ts';
 
 const OPERATIONS_POLICY = `operations.${GROUP}`;
 
@@ -12,21 +16,36 @@ const MOST_NAMES_ASKED = 20;
 const NAMES_AN_EXPRESSION = 2;
 
 /** What each action does to a VM; but for `patch`, also the subresource of KubeVirt by which `virtctl` does it. */
-const DOES = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop', 'Migrate': 'migrate', 'Patch': 'patch'}[object.spec.action]`;
+const DOES = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop', 'Migrate': 'migrate', 'Patch': 'patch'}[variables.spec.action]`;
 const subresource = (name: string): string =>
   `authorizer.group('subresources.kubevirt.io').resource('virtualmachines').subresource(${name}).namespace(variables.within)`;
 const VMS = `authorizer.group('kubevirt.io').resource('virtualmachines').namespace(variables.within)`;
 /** The right that it takes, as Kubernetes asks whoever does it by hand: what is asked for, and the verb. */
 const ASKED = `(variables.does == 'patch' ? ${VMS} : ${subresource('variables.does')})`;
 const VERB = `(variables.does == 'patch' ? 'patch' : 'update')`;
-const isPaused = (object: string): string => `(has(${object}.spec.paused) && ${object}.spec.paused)`;
+const isTrue = (object: string, field: string): string => `(has(${object}.spec.${field}) && ${object}.spec.${field})`;
+/** Whether a person lets go on what was held back. */
+const isLetGo = (field: string): string => `(${isTrue('oldObject', field)} && !${isTrue('object', field)})`;
+
+const SCHEDULE = VirtualMachineOperationSchedules;
+/** What of a schedule says which operations are made, and when. Anybody who may change it may suspend it. */
+const TOLD = [
+  'schedule',
+  'timeZone',
+  'startingDeadlineSeconds',
+  'concurrencyPolicy',
+  'requestedBy',
+  'operationTemplate',
+].map((field) => `object.spec.?${field} == oldObject.spec.?${field}`);
+const isOfSchedule = (object: string): string =>
+  `${object}.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind == '${SCHEDULE.kind}')`;
 
 /** Whether the requester may do it to the next names from this one on; true beyond their end. */
 const mayEach = (first: number): string =>
   Array.from({ length: NAMES_AN_EXPRESSION }, (_, index) => first + index)
     .map(
       (place) =>
-        `(size(object.spec.vms.names) <= ${place} || ${ASKED}.name(object.spec.vms.names[${place}]).check(${VERB}).allowed())`,
+        `(size(variables.spec.vms.names) <= ${place} || ${ASKED}.name(variables.spec.vms.names[${place}]).check(${VERB}).allowed())`,
     )
     .join(' && ');
 
@@ -37,9 +56,11 @@ const refusal = (which: string) => ({
 });
 
 /**
- * The policy by which the API server lets nobody have drover do what he may not do himself: whoever makes an operation,
- * or lets one go on that was paused, must be allowed the same on the VMs that it names, or on all of the namespace. For
- * a cluster-wide operation, in all namespaces, whichever it selects: labels of namespaces change.
+ * The policy by which the API server lets nobody have drover do what he may not do himself: whoever makes an operation
+ * or a schedule of operations, changes a schedule, or lets one go on that was paused or suspended, must be allowed the
+ * same on the VMs that it names, or on all of the namespace. For a cluster-wide operation, in all namespaces, whichever
+ * it selects: labels of namespaces change. What a schedule makes is made by a worker, which alone may write the status
+ * of schedules, in the name of whoever has asked for the schedule.
  */
 export const operationsPolicy = (): KubeObject => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
@@ -53,22 +74,32 @@ export const operationsPolicy = (): KubeObject => ({
           apiGroups: [GROUP],
           apiVersions: ['*'],
           operations: ['CREATE', 'UPDATE'],
-          resources: [VirtualMachineOperations.plural, ClusterVirtualMachineOperations.plural],
+          resources: [VirtualMachineOperations.plural, ClusterVirtualMachineOperations.plural, SCHEDULE.plural],
         },
       ],
     },
     variables: [
-      { name: 'begins', expression: `oldObject == null || (${isPaused('oldObject')} && !${isPaused('object')})` },
-      { name: 'does', expression: DOES },
+      { name: 'isSchedule', expression: `request.resource.resource == '${SCHEDULE.plural}'` },
+      { name: 'spec', expression: 'variables.isSchedule ? dyn(object).spec.operationTemplate.spec : object.spec' },
       // The authorizer takes an empty namespace for all of them. A cluster-wide object is requested without one.
       { name: 'within', expression: "has(request.namespace) ? request.namespace : ''" },
+      {
+        name: 'byWorker',
+        expression: `!variables.isSchedule && oldObject == null && ${isOfSchedule('object')} && authorizer.group('${GROUP}').resource('${SCHEDULE.plural}').subresource('status').namespace(variables.within).check('patch').allowed()`,
+      },
+      { name: 'isNew', expression: `oldObject == null || (variables.isSchedule && !(${TOLD.join(' && ')}))` },
+      {
+        name: 'begins',
+        expression: `!variables.byWorker && (variables.isNew || ${isLetGo('paused')} || ${isLetGo('suspend')})`,
+      },
+      { name: 'does', expression: DOES },
       {
         name: 'scope',
         expression: "variables.within == '' ? 'all namespaces' : 'namespace ' + variables.within",
       },
       {
         name: 'named',
-        expression: `has(object.spec.vms.names) && size(object.spec.vms.names) <= ${MOST_NAMES_ASKED}`,
+        expression: `has(variables.spec.vms.names) && size(variables.spec.vms.names) <= ${MOST_NAMES_ASKED}`,
       },
     ],
     validations: [
@@ -81,16 +112,21 @@ export const operationsPolicy = (): KubeObject => ({
         ...refusal("' each of these VMs in ' + variables.scope"),
       })),
       {
-        expression: `!variables.begins || !has(object.spec.patch) || !has(object.spec.patch.restart) || ${subresource("'restart'")}.check('update').allowed()`,
+        expression: `!variables.begins || !has(variables.spec.patch) || !has(variables.spec.patch.restart) || ${subresource("'restart'")}.check('update').allowed()`,
         messageExpression: `request.userInfo.username + ' may not restart all VMs of ' + variables.scope + ': spec.patch.restart takes the right to update virtualmachines/restart of subresources.kubevirt.io'`,
         reason: 'Forbidden',
       },
       {
         expression:
-          'oldObject != null || !has(object.spec.requestedBy) || object.spec.requestedBy == request.userInfo.username',
+          'variables.byWorker || !variables.isNew || !has(object.spec.requestedBy) || object.spec.requestedBy == request.userInfo.username',
         messageExpression:
-          "'spec.requestedBy must be ' + request.userInfo.username + ', who makes the operation, or be left out'",
+          "'spec.requestedBy must be ' + request.userInfo.username + ', who makes ' + (variables.isSchedule ? 'or changes the schedule' : 'the operation') + ', or be left out'",
         reason: 'Invalid',
+      },
+      {
+        expression: `variables.isSchedule || variables.byWorker || !${isOfSchedule('object')} || (oldObject != null && ${isOfSchedule('oldObject')})`,
+        message: `only a worker of drover makes operations of a schedule: leave the owner reference to ${SCHEDULE.kind} out`,
+        reason: 'Forbidden',
       },
     ],
   },

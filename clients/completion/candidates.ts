@@ -1,6 +1,12 @@
 import type { Command } from 'commander';
 import { KEPT_DISK } from '../../api/names.ts';
-import { Nodes, VirtualMachineOperations, VirtualMachines, type Resource } from '../../api/resources.ts';
+import {
+  Nodes,
+  VirtualMachineOperations,
+  VirtualMachineOperationSchedules,
+  VirtualMachines,
+  type Resource,
+} from '../../api/resources.ts';
 import { Disks, KINDS, Pools } from '../cli/kinds.ts';
 import { Session } from '../session/session.ts';
 import type { CommandLine } from './command-line.ts';
@@ -18,6 +24,7 @@ const NAMED: Record<string, Resource> = {
   detach: VirtualMachines,
   disks: Disks.resource,
   operations: VirtualMachineOperations,
+  schedules: VirtualMachineOperationSchedules,
   drain: Nodes,
 };
 

@@ -13,7 +13,7 @@ import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
 
 /** How long operations that commands make are kept after their end: a week. */
-const KEPT_SECONDS = 7 * 86_400;
+export const KEPT_SECONDS = 7 * 86_400;
 
 /** What a command asks for. */
 export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'reason' | 'patch'> {
@@ -53,7 +53,7 @@ interface ToMake {
 export async function makeAndFollow(
   session: Session,
   { operation, what, tellDryRun, tell }: ToMake,
-  { dryRun, output, wait }: MakingFlags,
+  { dryRun, output, wait }: Pick<MakingFlags, 'dryRun' | 'output' | 'wait'>,
 ): Promise<void> {
   const { nameOf, printObjects } = await import('./view.ts');
   if (output !== undefined) return printObjects([operation], output, { isOne: true });

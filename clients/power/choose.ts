@@ -75,7 +75,8 @@ export async function choose(
   return chosen;
 }
 
-function checkedOwner(action: PowerAction, names: string[], choice: Choice): NamedOwner | undefined {
+/** Returns the owner that is given. Throws `UsageError` for arguments that don't go together, or choose no VMs. */
+export function checkedOwner(action: PowerAction, names: string[], choice: Choice): NamedOwner | undefined {
   const { pending, outdated, allNamespaces, selector, pool, owner } = choice;
   const given = Object.entries({
     '--pending': pending,

@@ -1,4 +1,4 @@
-import { cronOf } from '../../api/lib/cron.ts';
+import { cronOf, lastRun } from '../../api/lib/cron.ts';
 import { durationMs } from '../../api/lib/duration.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/pool-defaults.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
@@ -67,29 +67,10 @@ function endOf(schedules: readonly Schedule[], now: number): number {
   return end;
 }
 
-/**
- * Returns the last opening at or before `time`. A cron has a resolution of one second, and excludes the moment that it
- * is given.
- */
-const lastOpening = ({ cron }: Schedule, time: number): number =>
-  cron.previousRuns(1, new Date(time + 1))[0]?.getTime() ?? -Infinity;
-
-/** Cached, because parsing is expensive and a pool asks on each of its turns. */
-const KEPT = new Map<string, Schedule | { fault: string }>();
-const MAX_KEPT = 100;
+const lastOpening = ({ cron }: Schedule, time: number): number => lastRun(cron, time) ?? -Infinity;
 
 function scheduleOf(window: MaintenanceWindow): Schedule | { fault: string } {
   const { cron, duration, timeZone = DEFAULT_TIME_ZONE } = window;
-  const key = `${cron} ${duration} ${timeZone}`;
-  const known = KEPT.get(key);
-  if (known !== undefined) return known;
-  const schedule = read({ cron, duration, timeZone });
-  if (KEPT.size >= MAX_KEPT) KEPT.clear();
-  KEPT.set(key, schedule);
-  return schedule;
-}
-
-function read({ cron, duration, timeZone }: Required<MaintenanceWindow>): Schedule | { fault: string } {
   try {
     return { cron: cronOf(cron, timeZone), ms: durationMs(duration) };
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { OperationCondition } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason, ConditionType } from '../../api/reasons.ts';
+import type { ScheduleCondition } from '../../api/schedules/reasons.ts';
 
 /** A condition of this type without its transition time, which only the owner's status knows. */
 export type Untimed<Type extends ConditionType = ConditionType> = {
@@ -10,7 +11,7 @@ export type Untimed<Type extends ConditionType = ConditionType> = {
 /** Follows Kubernetes: `lastTransitionTime` changes only with the condition's status. */
 export function withTime(
   { status }: { status?: { conditions?: Condition[] } | undefined },
-  condition: Untimed | OperationCondition,
+  condition: Untimed | OperationCondition | ScheduleCondition,
   now: string,
 ): Condition {
   const before = status?.conditions?.find(({ type }) => type === condition.type);

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { OPERATION_REASONS } from '../../api/operations/reasons.ts';
 import { CONDITION_REASONS, EVENT_REASONS } from '../../api/reasons.ts';
+import { SCHEDULE_REASONS } from '../../api/schedules/reasons.ts';
 
 const docs = ['pools', 'replica-sets', 'operations']
   .map((name) => readFileSync(resolve(import.meta.dirname, `../../docs/${name}.md`), 'utf8'))
@@ -13,7 +14,7 @@ const rowsOf = (condition: string): string =>
     .filter((line) => line.startsWith(`| \`${condition}\` |`))
     .join('\n');
 
-test.each([...Object.entries(CONDITION_REASONS), ...Object.entries(OPERATION_REASONS)])(
+test.each([CONDITION_REASONS, OPERATION_REASONS, SCHEDULE_REASONS].flatMap((reasons) => Object.entries(reasons)))(
   'docs/ name the reasons of %s',
   (condition, reasons) => {
     // Reasons without a description say that there is nothing to say.

@@ -44,7 +44,7 @@ export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): stri
   `${poolIdOf(ref)}/update/${revision}/${n}`;
 /** Returns the id of the workflow of the pool that a batch or an attempt belongs to. */
 export const poolOfChild = (workflowId: string): string => workflowId.split('/').slice(0, 4).join('/');
-/** An operation in a cluster. */
+/** An operation in a cluster, or a schedule of operations. */
 export interface OperationKey extends OperationRef {
   cluster: string;
 }
@@ -52,5 +52,7 @@ export interface OperationKey extends OperationRef {
 export const operationIdOf = ({ cluster, ...ref }: OperationKey): string => `operation/${cluster}/${operationKey(ref)}`;
 /** Of the workflow that acts on the VMs of the operation. */
 export const operationRunIdOf = (key: OperationKey): string => `${operationIdOf(key)}/run`;
+/** Of the workflow of a schedule of operations. */
+export const scheduleIdOf = ({ cluster, ...ref }: OperationKey): string => `schedule/${cluster}/${operationKey(ref)}`;
 /** `id` is a few letters and digits, which people type. */
 export const transitionIdOf = (cluster: string, id: string): string => `machine-types/${cluster}/${id}`;

@@ -30,6 +30,7 @@ export {
   ownerIdOf,
   poolIdOf,
   poolOfChild,
+  scheduleIdOf,
   taskQueueOf,
   transitionIdOf,
   updateBatchIdOf,

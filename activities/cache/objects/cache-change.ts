@@ -7,6 +7,7 @@ import type { NodeView } from '../../../decisions/views/node.ts';
 import type { StoredVmiSet, StoredReplicaSet } from '../../../decisions/views/owner.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 
@@ -33,6 +34,7 @@ export type CacheChange =
 export type ObjectChange =
   | OwnerChange
   | Change<'operation', StoredOperation>
+  | Change<'schedule', StoredSchedule>
   | Change<'vm', VmView>
   | Change<'vmi', VmiView>
   /** A migration by which drover moves a VM off its node. */

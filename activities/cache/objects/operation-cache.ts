@@ -3,11 +3,13 @@ import {
   ClusterVirtualMachineOperations,
   Namespaces,
   VirtualMachineOperations,
+  VirtualMachineOperationSchedules,
   type Resource,
 } from '../../../api/resources.ts';
 import { isVersion } from '../../../decisions/lib/resource-versions.ts';
 import { operationName, type OperationRef } from '../../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { CacheChange } from './cache-change.ts';
 import type { CommonOptions } from './owner-caches.ts';
@@ -74,4 +76,18 @@ export const namespaceCache = (common: (resource: Resource) => CommonOptions): N
     ...common(Namespaces),
     metadataOnly: true,
     view: ({ metadata }) => metadata.labels ?? {},
+  });
+
+/** When people want which operations, by `namespace/name`. */
+export type ScheduleCache = ListWatch<KubeObject, StoredSchedule>;
+
+/** Creates the cache of all schedules, as whole. */
+export const scheduleCache = (
+  common: (resource: Resource) => CommonOptions,
+  onChange: (change: Extract<CacheChange, { kind: 'schedule' }>) => void,
+): ScheduleCache =>
+  new ListWatch<KubeObject, StoredSchedule>({
+    ...common(VirtualMachineOperationSchedules),
+    view: (object) => withoutManagedFields(object) as StoredSchedule,
+    onChange: (_key, before, after) => onChange({ kind: 'schedule', before, after }),
   });

@@ -4,6 +4,7 @@ import type { AnyOperation } from '../../../api/operations/operation.ts';
 import { ACTION_LABELS, type PowerAction } from '../../../decisions/power/action.ts';
 import { isAboutVmi } from '../../../decisions/power/target.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
+import { UsageError } from '../../cli/failure.ts';
 import { dryRunRemark, examples } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
 import { atLeastOne } from '../../cli/values.ts';
@@ -21,6 +22,9 @@ interface PowerOptions extends MakingFlags {
   owner?: string;
   atOnce: IntOrPercent;
   maxUnavailable: IntOrPercent;
+  schedule?: string;
+  timeZone?: string;
+  name?: string;
 }
 
 export const startVmsCommand = (): Command =>
@@ -45,6 +49,7 @@ export const stopVmsCommand = (): Command =>
       ['Some VMs of a pool', 'drover vm stop --pool web -l tier=spare --reason "end of the sale"'],
       ['All VMs of a project, everywhere', 'drover vm stop -A -l project=moon'],
       ['What would that be?', 'drover vm stop --pool web --dry-run'],
+      ['Each working day', 'drover vm stop -l office=yes --schedule "0 20 * * 1-5" --time-zone Europe/Zurich'],
     ],
   });
 
@@ -107,7 +112,10 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
     .option('--pool <name>', 'VMs that this pool owns')
     .option('--owner <kind/name>', 'VMs that this pool or replica set owns, such as vmrs/runners')
     .option('-A, --all-namespaces', 'in all namespaces: one operation, with one limit over all of them')
-    .addOption(limit);
+    .addOption(limit)
+    .option('--schedule <cron>', `${verb} them again and again: minute, hour, day of month, month, day of week`)
+    .option('--time-zone <zone>', 'of --schedule, such as Europe/Zurich; UTC by default')
+    .option('--name <name>', 'of the schedule; by default, one is made up');
   return withMaking(command, { deadline, done: done.toLowerCase() })
     .addHelpText('after', examples(...shown))
     .action((names: string[], options: PowerOptions, command: Command) =>
@@ -117,6 +125,7 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
 
 async function begin(session: Session, action: PowerAction, names: string[], options: PowerOptions): Promise<void> {
   const { pending = false, outdated = false, allNamespaces = false, selector, pool, owner, dryRun } = options;
+  if (isScheduled(options)) return makeSchedule(session, action, names, options);
   const { choose, formatApart } = await import('../../power/choose.ts');
   const chosen = await choose(session, action, names, { pending, outdated, allNamespaces, selector, pool, owner });
   const { verb, done } = ACTION_LABELS[action];
@@ -145,7 +154,7 @@ const limitOf = (action: PowerAction, { maxUnavailable, atOnce }: PowerOptions):
 async function operationOf(
   session: Session,
   action: PowerAction,
-  { names, owner }: ChosenVms,
+  { names, owner }: Pick<ChosenVms, 'names' | 'owner'>,
   options: PowerOptions,
 ): Promise<AnyOperation> {
   const {
@@ -177,4 +186,35 @@ async function operationOf(
     ...(reason === undefined ? {} : { reason }),
   };
   return operationFor(allNamespaces ? undefined : await session.namespace(), asked);
+}
+
+/** Throws `UsageError` for what goes with `--schedule` alone. */
+function isScheduled(options: PowerOptions): options is PowerOptions & { schedule: string } {
+  const { schedule, timeZone, name } = options;
+  if (schedule !== undefined) return true;
+  if (timeZone !== undefined) throw new UsageError('--time-zone goes with --schedule');
+  if (name !== undefined) throw new UsageError('--name goes with --schedule');
+  return false;
+}
+
+/** Its VMs are chosen anew each time, so that it does not matter which there are now. */
+async function makeSchedule(
+  session: Session,
+  action: PowerAction,
+  words: string[],
+  options: PowerOptions & { schedule: string },
+): Promise<void> {
+  const { schedule, timeZone, name, pending = false, outdated = false, allNamespaces = false } = options;
+  const [{ checkedOwner }, { vmNamesOf }, { checkWhen, makeOne }] = await Promise.all([
+    import('../../power/choose.ts'),
+    import('../../cli/targets.ts'),
+    import('../../schedules/make.ts'),
+  ]);
+  if (allNamespaces) throw new UsageError('a schedule is for the VMs of one namespace: give -n instead of -A');
+  const when = { schedule, timeZone };
+  checkWhen(when);
+  const { selector, pool, owner } = options;
+  const of = checkedOwner(action, words, { pending, outdated, allNamespaces, selector, pool, owner });
+  const names = words.length === 0 ? [] : vmNamesOf(words);
+  await makeOne(session, await operationOf(session, action, { names, owner: of }, options), { when, name }, options);
 }

@@ -50,6 +50,7 @@ async function given(): Promise<Given> {
   const patch = keyOf(world.operation(['db-0'], { action: 'Patch', patch: PATCH }));
   const members = [...own.map(({ metadata }) => metadata.name), 'api-1', 'web-4', 'web-5', 'web-7', 'kv-1'];
   const patchOfMembers = keyOf(world.operation(members, { action: 'Patch', patch: PATCH }, 'patch-of-members'));
+  const schedule = keyOf(world.schedule({ suspend: true }));
   await world.start();
   const vmi = world.server.get(VirtualMachineInstances, own[0]!.metadata).metadata.uid;
   const forgery: Forgery = {
@@ -62,6 +63,7 @@ async function given(): Promise<Given> {
     clusterOperation,
     patch,
     patchOfMembers,
+    schedule,
   };
   return { world, web, forgery };
 }

@@ -38,6 +38,8 @@ export interface Forgery {
   patch: ReturnType<typeof keyOf>;
   /** One that changes all VMs that are of pools. */
   patchOfMembers: ReturnType<typeof keyOf>;
+  /** A schedule of operations that is suspended, and whose status tells that. */
+  schedule: ReturnType<typeof keyOf>;
   /** A VM of pool `web` to which nothing is to be done, and the UID of its VMI. */
   own: Stored;
   vmi: string;
@@ -231,6 +233,21 @@ export const TABLE: Record<ActivityName, Row> = {
   recordHealing: { reads: true },
   beginOperation: { trusts: 'the status of an operation says that it was begun' },
   followOperation: { trusts: 'the status of an operation says what its run says' },
+  lookAtSchedule: {
+    forged: ({ web, schedule }) => [
+      ['a schedule that is not there', [{ ...web, name: 'none' }, null]],
+      ['a schedule of another UID', [{ ...schedule, uid: 'another' }, null]],
+      ['a schedule of another namespace', [{ ...schedule, namespace: BANK }, null]],
+      ['a schedule that is suspended', [schedule, null]],
+      ['a schedule that is suspended, and ran long ago', [schedule, 0]],
+    ],
+    honest: {
+      'a schedule whose time has come': (world) => {
+        const schedule = world.schedule({ schedule: '* * * * *' });
+        return () => [keyOf(schedule), null];
+      },
+    },
+  },
   deleteOperation: {
     forged: ({ web }) => [
       ['an operation that is not there', [{ ...web, name: 'none' }]],

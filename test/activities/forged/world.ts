@@ -27,18 +27,22 @@ import {
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
   VirtualMachineOperations,
+  VirtualMachineOperationSchedules,
   VirtualMachinePools,
   VirtualMachineReplicaSets,
   VirtualMachines,
 } from '../../../api/resources.ts';
+import type { ScheduleSpec } from '../../../api/schedules/schedule.ts';
 import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
+import { planSchedule } from '../../../decisions/schedules/plan.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate, memberFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredSet } from '../../../decisions/views/owner.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
+import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { createActivities } from '../../../workers/activities.ts';
 import { createMetrics } from '../../../workers/metrics/metrics.ts';
@@ -154,6 +158,25 @@ export class World {
       metadata: { name: 'restart' },
       spec: { action: 'Restart', vms: { selector: {} }, namespaces },
     });
+  }
+
+  /** A schedule that has been there for an hour, and of which a worker has told all that there is to tell. */
+  schedule(spec: Partial<ScheduleSpec>): Stored {
+    const template = { spec: { action: 'Stop', vms: { names: ['db'] } } } as const;
+    const made = this.server.create(VirtualMachineOperationSchedules, {
+      metadata: { namespace: SHOP, name: 'night' },
+      spec: { schedule: '0 0 1 1 *', operationTemplate: template, ...spec },
+    });
+    const now = Date.now();
+    const status = { observedGeneration: 1, effectiveSince: new Date(now - 3_600_000).toISOString() };
+    const schedule = { ...made, status } as unknown as StoredSchedule;
+    const plan = planSchedule({ schedule, operations: [], ranUntil: null, refusal: null, now });
+    return this.server.write(
+      VirtualMachineOperationSchedules,
+      made.metadata,
+      (before) => ({ ...before, status: plan.status }),
+      'status',
+    );
   }
 
   /** What the last call came to. */

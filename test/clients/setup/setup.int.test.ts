@@ -104,6 +104,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     'customresourcedefinition.apiextensions.k8s.io/virtualmachineinstancereplicasets.drover.dev unchanged',
     'customresourcedefinition.apiextensions.k8s.io/virtualmachineoperations.drover.dev unchanged',
     'customresourcedefinition.apiextensions.k8s.io/clustervirtualmachineoperations.drover.dev unchanged',
+    'customresourcedefinition.apiextensions.k8s.io/virtualmachineoperationschedules.drover.dev unchanged',
     'validatingadmissionpolicy.admissionregistration.k8s.io/keep-definitions.drover.dev unchanged',
     'validatingadmissionpolicybinding.admissionregistration.k8s.io/keep-definitions.drover.dev unchanged',
     'validatingadmissionpolicy.admissionregistration.k8s.io/operations.drover.dev unchanged',
@@ -123,6 +124,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     'clustervirtualmachineoperations.drover.dev',
     'virtualmachineinstancereplicasets.drover.dev',
     'virtualmachineoperations.drover.dev',
+    'virtualmachineoperationschedules.drover.dev',
     'virtualmachinepools.drover.dev',
     'virtualmachinereplicasets.drover.dev',
   ]);

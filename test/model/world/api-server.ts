@@ -37,6 +37,7 @@ const WITH_STATUS = new Set([
   'virtualmachineinstancereplicasets',
   'virtualmachineoperations',
   'clustervirtualmachineoperations',
+  'virtualmachineoperationschedules',
   'virtualmachines',
   'datavolumes',
   'persistentvolumeclaims',

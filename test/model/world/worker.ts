@@ -15,6 +15,7 @@ import { createReplicaSetActivities } from '../../../activities/replica-sets/rep
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
+import { createScheduleActivities } from '../../../activities/schedules/schedules.ts';
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { Signals } from '../../../activities/watch/watched.ts';
 import { ClusterVirtualMachineOperations, Leases, Namespaces, type Resource } from '../../../api/resources.ts';
@@ -22,6 +23,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { runControl } from '../../../workers/operations/run-control.ts';
 import { childSignals } from '../../../workers/watch/lost-children.ts';
+import { scheduleSignals } from '../../../workers/watch/signal-operation.ts';
 import { signalsOf } from '../../../workers/watch/signal-owner.ts';
 import { CLUSTER } from './names.ts';
 import type { ModelWorker } from './temporal/activity.ts';
@@ -89,12 +91,14 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed }: W
     ...createPowerActivities({ ...common, runs: runControl(CLUSTER), chosenUids: new ChosenUids() }),
     ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
     ...createAwaitRemovalActivities(common),
+    ...createScheduleActivities(common),
     ...createWatchActivities({
       cache,
       burst,
       signalsOf,
       // Stories start runs themselves.
       operationSignals: NONE,
+      scheduleSignals,
       childSignals,
       stopping: stopping.signal,
     }),

@@ -1,0 +1,162 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { CHANGE_CAUSE_ANNOTATION, SCHEDULE_LABEL } from '../../api/names.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { VirtualMachineOperations, VirtualMachineOperationSchedules } from '../../api/resources.ts';
+import type { ScheduleStatus } from '../../api/schedules/schedule.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { isOf } from '../../decisions/schedules/names.ts';
+import { operationOf } from '../../decisions/schedules/operation.ts';
+import { planSchedule } from '../../decisions/schedules/plan.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, ignoreStale, isAlreadyExists, isRefusal } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { ensureCurrentAttempt } from '../lib/attempt.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+
+/** What a look at a schedule has come to. */
+export type Looked =
+  /** There is no such schedule: it is deleted, or never was. */
+  | { is: 'missing' }
+  /**
+   * `waitMs`: when to look again if nothing happens; null if there is nothing to wait for. `ranUntil`: the last time
+   * for which an operation was made, in milliseconds since the epoch; null if there was none.
+   */
+  | { is: 'known'; waitMs: number | null; ranUntil: number | null };
+
+/** How long a refused operation waits for the next try, in milliseconds. */
+const REFUSED_MS = 30_000;
+
+interface ScheduleActivityOptions {
+  client: KubeClient;
+  cache: Pick<ClusterCache, 'isLeft'>;
+}
+
+export function createScheduleActivities(options: ScheduleActivityOptions) {
+  return {
+    /**
+     * Makes the operation that is due by a schedule, if one is, and tells in its status how it stands. Safe to run
+     * again at any point: a time has one name, and so one operation.
+     */
+    lookAtSchedule: (ref: OperationRef, ranUntil: number | null): Promise<Looked> =>
+      withHeartbeat(() => retryOnConflict(() => look(options, ref, ranUntil))),
+  };
+}
+
+export type ScheduleActivities = ReturnType<typeof createScheduleActivities>;
+
+async function look(
+  { client, cache }: ScheduleActivityOptions,
+  ref: OperationRef,
+  ranUntil: number | null,
+): Promise<Looked> {
+  const signal = cancellationSignal();
+  const schedule = await liveSchedule(client, ref, signal);
+  if (schedule?.metadata.deletionTimestamp !== undefined) return { is: 'missing' };
+  if (schedule === undefined || cache.isLeft(schedule.metadata.namespace)) return { is: 'missing' };
+  const operations = await operationsOf(client, schedule, signal);
+  const known = { schedule, ranUntil, now: client.clock.now() };
+  let plan = planSchedule({ ...known, operations, refusal: null });
+  if (plan.run !== null) {
+    const made = await make(client, schedule, plan.run, signal);
+    plan = planSchedule(
+      isRefused(made)
+        ? { ...known, operations, refusal: made.refused }
+        : { ...known, operations: [...operations, made], refusal: null },
+    );
+  }
+  for (const operation of plan.abort) await abort(client, operation, signal);
+  await writeStatus(client, schedule, plan.status, signal);
+  for (const { metadata } of plan.surplus) {
+    const { uid, resourceVersion } = metadata;
+    await ensureCurrentAttempt();
+    await ignoreStale(client.delete(VirtualMachineOperations, metadata, { uid, resourceVersion, signal }));
+  }
+  const triesAgain = plan.status.conditions?.some(({ reason }) => reason === 'OperationRefused') === true;
+  const waits = [
+    ...(plan.lookAt === null ? [] : [Math.max(plan.lookAt - client.clock.now(), 0)]),
+    ...(triesAgain ? [REFUSED_MS] : []),
+  ];
+  return { is: 'known', waitMs: waits.length === 0 ? null : Math.min(...waits), ranUntil: plan.last };
+}
+
+/** Why the API server does not take an operation. */
+interface Refused {
+  refused: string;
+}
+const isRefused = (made: StoredOperation | Refused): made is Refused => !('metadata' in made);
+
+async function liveSchedule(
+  client: KubeClient,
+  { namespace, name, uid }: OperationRef,
+  signal: AbortSignal,
+): Promise<StoredSchedule | undefined> {
+  const read = client.get<KubeObject>(VirtualMachineOperationSchedules, { namespace, name }, { signal });
+  const found = (await ignoreNotFound(read)) as StoredSchedule | undefined;
+  return found?.metadata.uid === uid ? found : undefined;
+}
+
+/** Read from the API server: a cache might not show the one before yet. */
+async function operationsOf(
+  client: KubeClient,
+  schedule: StoredSchedule,
+  signal: AbortSignal,
+): Promise<StoredOperation[]> {
+  const { namespace, name } = schedule.metadata;
+  const labelSelector = `${SCHEDULE_LABEL}=${name}`;
+  const { items } = await client.list<KubeObject>(VirtualMachineOperations, { namespace, labelSelector, signal });
+  return (items as unknown as StoredOperation[]).filter((operation) => isOf(schedule, operation));
+}
+
+/** Returns the operation for this time, made now or before, or why the API server refuses it. */
+async function make(
+  client: KubeClient,
+  schedule: StoredSchedule,
+  time: number,
+  signal: AbortSignal,
+): Promise<StoredOperation | Refused> {
+  const operation = operationOf(schedule, time);
+  await ensureCurrentAttempt();
+  try {
+    return await client.create<StoredOperation>(VirtualMachineOperations, operation as unknown as StoredOperation, {
+      signal,
+    });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    if (!isAlreadyExists(error)) return { refused: error.message };
+  }
+  const there = await ignoreNotFound(
+    client.get<StoredOperation>(VirtualMachineOperations, operation.metadata, { signal }),
+  );
+  if (there !== undefined && isOf(schedule, there)) return there;
+  return { refused: `there is an operation ${operation.metadata.name} already, which is not this schedule's` };
+}
+
+async function abort(client: KubeClient, { metadata }: StoredOperation, signal: AbortSignal): Promise<void> {
+  const { uid } = metadata;
+  const annotations = { [CHANGE_CAUSE_ANNOTATION]: 'its schedule replaces it by the next one' };
+  await ensureCurrentAttempt();
+  const patch = { metadata: { uid, annotations }, spec: { aborted: true } };
+  await ignoreStale(client.patch(VirtualMachineOperations, metadata, 'merge', patch, { signal }));
+}
+
+async function writeStatus(
+  client: KubeClient,
+  { metadata, status: before }: StoredSchedule,
+  status: ScheduleStatus,
+  signal: AbortSignal,
+): Promise<void> {
+  if (canonical(status) === canonical(before)) return;
+  const { uid, resourceVersion } = metadata;
+  await ensureCurrentAttempt();
+  const patch = [
+    { op: 'test', path: '/metadata/uid', value: uid },
+    { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
+    { op: 'add', path: '/status', value: status },
+  ];
+  const options = { subresource: 'status', signal };
+  await client.patch(VirtualMachineOperationSchedules, metadata, 'json', patch, options);
+}

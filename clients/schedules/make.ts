@@ -1,0 +1,100 @@
+import { cronFault, cronOf, timeZoneFault } from '../../api/lib/cron.ts';
+import { API_VERSION, SCHEDULE_LABEL } from '../../api/names.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import type { AnyOperation } from '../../api/operations/operation.ts';
+import { DEFAULT_TIME_ZONE } from '../../api/pool-defaults.ts';
+import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
+import type { VirtualMachineOperationSchedule } from '../../api/schedules/schedule.ts';
+import { ACTION_LABELS } from '../../decisions/power/action.ts';
+import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { UsageError } from '../cli/failure.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { dryRunRemark } from '../cli/options.ts';
+import { print, serialize } from '../cli/output.ts';
+import { KEPT_SECONDS, type MakingFlags } from '../operations/make.ts';
+import type { Session } from '../session/session.ts';
+
+/** When operations are to be made. */
+export interface When {
+  schedule: string;
+  timeZone: string | undefined;
+}
+
+/** Throws `UsageError` for what is no cron or no time zone. */
+export function checkWhen({ schedule, timeZone }: When): void {
+  const cron = cronFault(schedule);
+  if (cron !== undefined) throw new UsageError(`--schedule ${JSON.stringify(schedule)}: ${cron}`);
+  const zone = timeZone === undefined ? undefined : timeZoneFault(timeZone);
+  if (zone !== undefined) throw new UsageError(`--time-zone: ${zone}`);
+}
+
+/**
+ * Makes the schedule of an operation, or prints it, as the flags say. `name`: by default, the API server gives it one.
+ */
+export async function makeOne(
+  session: Session,
+  operation: AnyOperation,
+  { when, name }: { when: When; name: string | undefined },
+  { dryRun, output }: Pick<MakingFlags, 'dryRun' | 'output'>,
+): Promise<void> {
+  const schedule = scheduleFor(operation, when, name);
+  if (output !== undefined) return print(await serialize(schedule as unknown as KubeObject, output));
+  const isToTry = dryRun === 'server';
+  const made = dryRun === 'client' ? schedule : await create(await session.kube(), schedule, isToTry);
+  const { verb } = ACTION_LABELS[operation.spec.action];
+  const { schedule: cron, timeZone = DEFAULT_TIME_ZONE } = when;
+  const next = cronOf(cron, timeZone).nextRun()?.toISOString() ?? 'no time';
+  print(
+    `schedule ${schedule.metadata.namespace}/${made.metadata.name ?? `${verb}-`} made${dryRunRemark(dryRun)}: ` +
+      `${verb} at ${cron} (${timeZone}), the next time at ${next}`,
+  );
+}
+
+function scheduleFor(
+  { metadata, spec }: AnyOperation,
+  { schedule, timeZone }: When,
+  name: string | undefined,
+): VirtualMachineOperationSchedule {
+  const { requestedBy, paused: _, aborted: __, ttlSecondsAfterFinished: ___, ...template } = spec;
+  const { namespace, generateName } = metadata;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'VirtualMachineOperationSchedule',
+    metadata: { namespace: namespace!, ...(name === undefined ? { generateName: generateName! } : { name }) },
+    spec: {
+      schedule,
+      ...(timeZone === undefined ? {} : { timeZone }),
+      ...(requestedBy === undefined ? {} : { requestedBy }),
+      operationTemplate: { spec: template },
+    },
+  };
+}
+
+async function create(
+  kube: KubeClient,
+  schedule: VirtualMachineOperationSchedule,
+  dryRun: boolean,
+): Promise<StoredSchedule> {
+  const object = schedule as unknown as StoredSchedule;
+  const resource = VirtualMachineOperationSchedules;
+  return ofKnownKind(resource, kube.create<StoredSchedule>(resource, object, { strict: true, dryRun }));
+}
+
+/**
+ * Returns the operation that the schedule would make, for whoever runs it now: it is theirs, and takes their rights. It
+ * does not count as the schedule's.
+ */
+export function operationNow(schedule: StoredSchedule, requestedBy: string | undefined): AnyOperation {
+  const { namespace, name } = schedule.metadata;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'VirtualMachineOperation',
+    metadata: { namespace, generateName: `${name}-`, labels: { [SCHEDULE_LABEL]: name } },
+    spec: {
+      ...schedule.spec.operationTemplate.spec,
+      ...(requestedBy === undefined ? {} : { requestedBy }),
+      ttlSecondsAfterFinished: KEPT_SECONDS,
+    },
+  };
+}

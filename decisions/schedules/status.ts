@@ -1,0 +1,108 @@
+import { MAX_ACTIVE_TOLD } from '../../api/schedules/limits.ts';
+import type { ScheduleCondition } from '../../api/schedules/reasons.ts';
+import type { ScheduleStatus } from '../../api/schedules/schedule.ts';
+import { withTime } from '../owners/conditions.ts';
+import type { StoredOperation } from '../views/stored-operation.ts';
+import type { StoredSchedule } from '../views/stored-schedule.ts';
+import { hasSucceeded } from './history.ts';
+import { timeOf } from './names.ts';
+import type { Times } from './times.ts';
+
+const MESSAGE_LENGTH = 1_024;
+
+interface Standing {
+  schedule: StoredSchedule;
+  operations: readonly StoredOperation[];
+  active: readonly StoredOperation[];
+  times: Times;
+  /** Why its times can't be known; null if they can. */
+  fault: string | null;
+  refusal: string | null;
+  now: number;
+}
+
+/** Returns the status that the schedule should have. */
+export function scheduleStatus(standing: Standing): ScheduleStatus {
+  const { schedule, operations, active, times, now } = standing;
+  const { generation: observedGeneration = 0 } = schedule.metadata;
+  const { since, last, next, missed } = times;
+  const ends = operations.filter(hasSucceeded).map(({ status }) => Date.parse(status!.completionTime!));
+  const before = schedule.status?.lastSuccessfulTime;
+  const succeeded = Math.max(...ends, before === undefined ? -Infinity : Date.parse(before));
+  const names = active.map(({ metadata }) => metadata.name).toSorted();
+  return {
+    observedGeneration,
+    effectiveSince: text(since),
+    ...(last === null ? {} : { lastScheduleTime: text(last) }),
+    ...(succeeded === -Infinity ? {} : { lastSuccessfulTime: text(succeeded) }),
+    ...(next === null ? {} : { nextScheduleTime: text(next) }),
+    ...(missed === null ? {} : { lastMissed: { time: text(missed.time), why: cut(missed.why) } }),
+    ...(names.length === 0 ? {} : { active: names.slice(0, MAX_ACTIVE_TOLD) }),
+    conditions: conditionsOf(standing).map((condition) => ({
+      ...withTime(schedule, condition, text(now)),
+      observedGeneration,
+    })),
+  };
+}
+
+/** Times of a schedule are whole minutes, those of operations whole seconds: as Kubernetes writes times. */
+const text = (time: number): string => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
+const cut = (message: string): string => message.slice(0, MESSAGE_LENGTH);
+
+function conditionsOf(standing: Standing): ScheduleCondition[] {
+  const { schedule, fault, refusal } = standing;
+  const succeeded = succeededCondition(standing);
+  const rest = succeeded === null ? [] : [succeeded];
+  const stalls = (reason: 'InvalidSchedule' | 'OperationRefused', message: string): ScheduleCondition[] => [
+    { type: 'Ready', status: 'False', reason, message: cut(message) },
+    { type: 'Stalled', status: 'True', reason, message: cut(message) },
+    ...rest,
+  ];
+  if (fault !== null) return stalls('InvalidSchedule', fault);
+  if (schedule.spec.suspend === true)
+    return [{ type: 'Ready', status: 'True', reason: 'Suspended', message: 'spec.suspend is true' }, ...rest];
+  if (refusal !== null) return stalls('OperationRefused', refusal);
+  return [{ type: 'Ready', status: 'True', reason: 'Scheduled', message: messageOf(standing) }, ...rest];
+}
+
+function messageOf({ times: { due, next }, active }: Standing): string {
+  if (due !== null && active.length > 0)
+    return `the operation for ${text(due)} waits for the end of ${active[0]!.metadata.name}`;
+  return next === null ? 'no operation is made any more' : `the next operation is made at ${text(next)}`;
+}
+
+/** What became of the last time; null if there was none. */
+function succeededCondition({ schedule, operations, times }: Standing): ScheduleCondition | null {
+  const { last, missed } = times;
+  if (missed !== null && missed.time > (last ?? -Infinity))
+    return {
+      type: 'Succeeded',
+      status: 'False',
+      reason: 'Missed',
+      message: cut(`${text(missed.time)}: ${missed.why}`),
+    };
+  const newest = operations.find((one) => timeOf(schedule, one) === last);
+  if (newest === undefined) return earlier(schedule);
+  const { name } = newest.metadata;
+  if (newest.status?.completionTime === undefined)
+    return { type: 'Succeeded', status: 'Unknown', reason: 'Running', message: `${name} goes on` };
+  if (hasSucceeded(newest))
+    return { type: 'Succeeded', status: 'True', reason: 'Complete', message: `${name} is done` };
+  const { reason = '', message = '' } = newest.status.conditions?.find(({ type }) => type === 'Failed') ?? {};
+  return {
+    type: 'Succeeded',
+    status: 'False',
+    reason: 'OperationFailed',
+    message: cut(`${name} has ended as ${reason}: ${message}`),
+  };
+}
+
+/** What was told of an operation that is deleted by now. */
+function earlier({ status }: StoredSchedule): ScheduleCondition | null {
+  const before = status?.conditions?.find(({ type }) => type === 'Succeeded');
+  if (before === undefined) return null;
+  const { status: is, reason, message = '' } = before as ScheduleCondition;
+  if (reason === 'Running')
+    return { type: 'Succeeded', status: 'False', reason: 'OperationFailed', message: 'it was deleted before its end' };
+  return { type: 'Succeeded', status: is, reason: reason as 'Complete', message };
+}

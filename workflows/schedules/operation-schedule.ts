@@ -1,0 +1,56 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  proxyActivities,
+  setCurrentDetails,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { ScheduleActivities } from '../../activities/schedules/schedules.ts';
+import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import { onSignal } from '../lib/handlers.ts';
+import { changed, type OperationKey } from '../lib/messages.ts';
+
+const { lookAtSchedule } = proxyActivities<ScheduleActivities>({
+  startToCloseTimeout: '1m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+});
+
+/** Timers must not be longer, and a clock may have been set meanwhile. */
+const LONGEST_WAIT_MS = 3_600_000;
+
+/**
+ * Makes the operations of a VirtualMachineOperationSchedule at their times. All that it knows is the object's identity,
+ * and for which time the last was made: all else is read from the API server, so that whoever starts it without an
+ * object starts nothing. `ranUntil`: milliseconds since the epoch.
+ */
+export const operationSchedule = (key: OperationKey, ranUntil: number | null = null): Promise<void> =>
+  // Whoever wants it to end suspends or deletes the object.
+  CancellationScope.nonCancellable(() => keepTime(key, ranUntil));
+
+async function keepTime(key: OperationKey, from: number | null): Promise<void> {
+  const { cluster: _, ...ref } = key;
+  const name = escapeMarkdown(`${ref.namespace}/${ref.name}`);
+  let ranUntil = from;
+  let isAsked = false;
+  onSignal(changed, 'The schedule or one of its operations has changed: look again.', () => (isAsked = true));
+  for (let isKnown = from !== null; ; isKnown = true) {
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operationSchedule>(key, ranUntil);
+    isAsked = false;
+    const looked = await lookAtSchedule(ref, ranUntil);
+    if (looked.is === 'missing' && !isKnown) throw unknownSchedule(key);
+    if (looked.is === 'missing') return;
+    ranUntil = looked.ranUntil ?? ranUntil;
+    const last = ranUntil === null ? 'never' : new Date(ranUntil).toISOString();
+    setCurrentDetails(`Schedule **${name}**: last run **${last}**`);
+    await condition(() => isAsked, Math.min(looked.waitMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS));
+  }
+}
+
+const unknownSchedule = ({ namespace, name, uid }: OperationKey): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(
+    `there is no VirtualMachineOperationSchedule ${namespace}/${name} with the UID ${uid}: make one, and drover keeps it`,
+    'Refused',
+  );

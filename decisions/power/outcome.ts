@@ -146,7 +146,9 @@ function progressOfChange(held: VmInProgress, vm: VmView, input: OutcomeInput): 
   const up = isRestarted ? progressOfStart({ ...held, vmi: note.vmi! }, vm, input) : null;
   // Of a VM that somebody has stopped, the next VMI has it.
   if (up !== null && (!('end' in up) || up.end === 'Failed')) return up;
-  if (!vm.generationObserved) return { waitsFor: 'KubeVirt to observe its spec' };
+  // Of a VM that is stopped, KubeVirt says nothing.
+  const isRunning = liveVmi(input.snapshot.vmiOf(vm)) !== undefined;
+  if (isRunning && !vm.generationObserved) return { waitsFor: 'KubeVirt to observe its spec' };
   if (note?.kept !== undefined) return { end: 'Left', why: note.kept };
   const need = isRestarted ? 'Nothing' : (note?.need ?? 'Nothing');
   return { end: ACTION_LABELS.Patch.done, ...(need === 'Nothing' ? {} : { need }) };

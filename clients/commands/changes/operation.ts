@@ -34,7 +34,7 @@ export async function changeOperation(
     deadlineMs,
     atOnce,
     requestedBy: await usernameIn(() => session.kube()),
-    names: isNamed ? vms.map((key) => key.slice(key.indexOf('/') + 1)) : [],
+    names: isNamed ? vms.map((key) => key.slice(key.indexOf('/') + 1)).toSorted() : [],
     selector: isNamed ? undefined : (selector ?? ''),
     ...(reason === undefined ? {} : { reason }),
   });

@@ -378,7 +378,7 @@ test('a change is planned: what differs, what it needs, whom it is none of, and 
   ) as object;
   expect(object).toMatchObject({
     metadata: { namespace, generateName: 'patch-' },
-    spec: { action: 'Patch', vms: { names: ['db-2', 'db-1'] }, patch: { restart: true }, atOnce: '5%' },
+    spec: { action: 'Patch', vms: { names: ['db-1', 'db-2'] }, patch: { restart: true }, atOnce: '5%' },
   });
   expect(await change('apply', 'db-1', 'db-2', ...set, '--dry-run=server')).toMatchObject({
     code: 0,
@@ -386,6 +386,7 @@ test('a change is planned: what differs, what it needs, whom it is none of, and 
   });
   expect(await versions()).toEqual(before);
   const applied = await change('apply', 'db-1', 'db-2', ...set, '--reason', 'new hosts');
+
   expect(applied).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(

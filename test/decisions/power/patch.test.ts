@@ -67,6 +67,11 @@ describe('a change in progress', () => {
   test.each<[string, ReturnType<typeof outcome>, object | null]>([
     ['is done once KubeVirt has seen it', outcome(changed), { end: 'Patched', need: 'Restart' }],
     ['is done at once if it needs nothing', outcome({ changes: [noted({ need: 'Nothing' })] }), { end: 'Patched' }],
+    [
+      'is done at once to a VM that is stopped, of which KubeVirt says nothing',
+      outcome({ changes: [noted({ need: 'Start' })], generationObserved: false }, null),
+      { end: 'Patched', need: 'Start' },
+    ],
     ['is waited for until then', outcome({ ...changed, generationObserved: false }), null],
     [
       'fails if KubeVirt does not see it',

@@ -238,11 +238,13 @@ const specOf = ({ namespace }: TestVms, name: string) =>
 
 test('VMs are changed once each, though their worker dies and Temporal forgets, and are put back but for what people have changed', async () => {
   const names = namesUpTo('vm', 6);
-  const vms = await aVmsOld(each(names, {}));
+  const vms = await aVmsOld(each(names, { disk: 'root' }));
   const merge = [
     'metadata: { labels: { tier: gold } }',
-    'spec: { template: { spec: { evictionStrategy: LiveMigrate, domain: { cpu: { model: host-model } } } } }',
+    'spec: { template: { spec: { evictionStrategy: LiveMigrate, domain: {',
+    '  cpu: { model: host-model }, devices: { disks: [{ name: root, cache: none }] } } } } }',
   ].join('\n');
+  const first = (await specOf(vms, names[0]!)).spec;
   const before = await vms.vmis();
   const generations = async (): Promise<number[]> =>
     Promise.all(names.map(async (name) => (await specOf(vms, name)).metadata.generation!));
@@ -287,6 +289,11 @@ test('VMs are changed once each, though their worker dies and Temporal forgets, 
   });
   expect(await models()).toBe(`host-passthrough${' none'.repeat(5)}`);
   for (const name of names) expect((await specOf(vms, name)).metadata.labels ?? {}).not.toHaveProperty('tier');
+  const { domain, ...rest } = first.template.spec;
+  expect((await specOf(vms, names[0]!)).spec.template.spec).toMatchObject({
+    ...rest,
+    domain: { devices: domain['devices'] },
+  });
   expect(await generations()).toEqual(after.map((generation) => generation + 1));
 
   // What nobody can change, and nothing to undo.
@@ -488,7 +495,7 @@ test('nobody has drover do what he may not do himself', async () => {
   const ofNamespace = TestOperation.make(ada.kube, undefined, { paused: true }, { name: `${namespace}-ada` });
   await expect(ofNamespace).rejects.toMatchObject({ status: 403 });
   expect(await asks(carl.kube, { vms: some, action: 'Patch', patch: { merge: '{}' } })).toContain(
-    `${carl.username} may not patch each of these VMs: that takes the right to patch virtualmachines of kubevirt.io`,
+    `${carl.username} may not patch each of these VMs in namespace ${namespace}: that takes the right to patch virtualmachines of kubevirt.io`,
   );
 
   expect(await asks(ada.kube, { requestedBy: bob.username })).toContain(`spec.requestedBy must be ${ada.username}`);

@@ -23,6 +23,8 @@ export interface Shape {
   runStrategy?: string;
   vm?: Record<string, string>;
   vmi?: Record<string, string>;
+  /** It has a disk of this name. */
+  disk?: string;
 }
 
 /** VMs in a namespace of their own, an independent watch of them, and what tests do to them. */
@@ -72,9 +74,15 @@ export class TestVms {
   }
 
   /** Creates a VM without an owner. */
-  async add(name: string, { runStrategy = 'Always', vm = {}, vmi = {} }: Shape = {}): Promise<void> {
+  async add(name: string, { runStrategy = 'Always', vm = {}, vmi = {}, disk }: Shape = {}): Promise<void> {
     const annotations = { 'sim.drover.dev/boot-time': '300ms', 'sim.drover.dev/stop-time': '100ms', ...vmi };
-    const template = { metadata: { annotations }, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } };
+    const names = disk === undefined ? [] : [disk];
+    const devices = { disks: names.map((name) => ({ name, disk: { bus: 'virtio' } })) };
+    const volumes = names.map((name) => ({ name, containerDisk: { image: 'disk' } }));
+    const template = {
+      metadata: { annotations },
+      spec: { domain: { devices, memory: { guest: '64Mi' } }, volumes },
+    };
     const metadata = { namespace: this.namespace, name, annotations: vm };
     await this.#fleet.kube.create(VirtualMachines, { metadata, spec: { runStrategy, template } });
     if (runStrategy === 'Manual') await this.virtctl(name, 'start');

@@ -52,6 +52,12 @@ export const stories: Stories = {
     pools: { web: { replicas: 2 } },
     live: async (stage) => ended(stage, begin(stage, 'Patch', {}, { patch: label })),
   },
+  'change VMs that are stopped': {
+    about: '3 VMs that are stopped',
+    lone: 3,
+    areStopped: true,
+    live: async (stage) => ended(stage, begin(stage, 'Patch', {}, { patch: model })),
+  },
   'change with a worker lost while a person undoes what was done': {
     about: '5 VMs that run, 1 worker; a VM that was changed is changed back while no worker runs',
     lone: 5,

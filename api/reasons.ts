@@ -99,6 +99,9 @@ export const CONDITION_REASONS = {
     Waiting: 'VMs wait for what passes by itself',
     Stuck: 'VMs may wait forever',
   },
+  Contended: {
+    AnotherInstallation: 'another installation of drover writes the status of the pool, too',
+  },
   EvictionsNotLimited: {
     NameTaken: 'the PodDisruptionBudget that the pool would have belongs to something else',
   },

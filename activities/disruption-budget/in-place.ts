@@ -18,6 +18,8 @@ interface InPlaceTarget {
 export interface Place {
   /** For the options of each write of the act: throws a conflict if it is too late, and the write is not sent. */
   lastCheck: (() => void) | undefined;
+  /** The version of the VM that was read or written in this place; absent if it was not. */
+  seen?: string;
 }
 
 /** A place that was claimed, and the pool as it was then. */

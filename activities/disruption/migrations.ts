@@ -1,22 +1,25 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, MIGRATED_VMI_LABEL, POOL_LABEL } from '../../api/names.ts';
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
-import { triesInARow, whyHeldBy } from '../../decisions/drain/need.ts';
+import { shouldBeginBy, whyMigrating, whyNotBegun } from '../../decisions/disruption/migration.ts';
+import { triesInARow } from '../../decisions/drain/need.ts';
 import type { NotMoved } from '../../decisions/drain/refusals.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { migrationName, type MigrationPurpose } from '../../decisions/views/evacuation.ts';
+import { attemptOf, migrationName, type MigrationPurpose } from '../../decisions/views/evacuation.ts';
 import {
   earlierMigrationsText,
+  inFlightView,
   isInFlight,
   type VirtualMachineInstanceMigration,
 } from '../../decisions/views/from-object/migration.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { PoolKey } from '../owners/types.ts';
+import { refuseLeft } from './refuse-left.ts';
 
 /** Why a VM is not begun with now. */
 export type Held = Pick<NotMoved, 'reason' | 'why'>;
@@ -54,7 +57,7 @@ export class Migrations {
     const migration = migrationOf(purpose, vmi, attempt, key);
     const other = await this.#otherInFlight(migration);
     if (other !== undefined) return other;
-    const create = (place: Place) => this.#create(migration, place);
+    const create = (place: Place) => this.#create(migration, vm, place);
     const begun = await (
       key === null
         ? create(NO_PLACE)
@@ -70,9 +73,33 @@ export class Migrations {
     return begun instanceof NoPlace ? { reason: 'NoPlace', why: begun.whyNot } : begun;
   }
 
-  async #create(migration: VirtualMachineInstanceMigration, { lastCheck }: Place): Promise<ResourceVersions> {
+  /**
+   * Deletes drover's migration of the VMI if KubeVirt should have begun it by now, and has not even in this moment.
+   * Resolves to null if there is nothing to delete.
+   */
+  async cancel(vmi: VmiView): Promise<Held | null> {
     const { client } = this.#in;
+    const beginBy = shouldBeginBy(vmi);
+    if (beginBy === null || beginBy > Date.now()) return null;
+    const { namespace } = vmi;
     const signal = cancellationSignal();
+    const own = (await this.#inFlight(vmi)).find(({ metadata }) => metadata.name === vmi.migration?.name);
+    if (own === undefined || inFlightView(own)?.phase !== 'Pending' || attemptOf(vmi.uid, own.metadata.name) === null)
+      return null;
+    const { uid, resourceVersion } = own.metadata;
+    const at = { namespace, name: own.metadata.name };
+    const left = await ignoreStale(
+      client.delete(VirtualMachineInstanceMigrations, at, { uid, resourceVersion, signal }),
+    );
+    if (left === undefined) return null;
+    return { reason: 'NotBegun', why: whyNotBegun(vmi) };
+  }
+
+  async #create(migration: VirtualMachineInstanceMigration, vm: VmView, place: Place): Promise<ResourceVersions> {
+    const { client } = this.#in;
+    const { lastCheck } = place;
+    const signal = cancellationSignal();
+    await refuseLeft(client, vm, place);
     const made = await client
       .create(VirtualMachineInstanceMigrations, migration, { signal, lastCheck })
       .catch(async (error: unknown) => {
@@ -90,16 +117,17 @@ export class Migrations {
 
   /** KubeVirt migrates a VMI once at a time, and refuses another migration of the VMI meanwhile. */
   async #otherInFlight(own: VirtualMachineInstanceMigration): Promise<Held | undefined> {
-    const other = (await this.#inFlight(own)).find(({ metadata }) => metadata.name !== own.metadata.name);
-    if (other === undefined) return undefined;
-    const phase = other.status?.phase || 'Pending';
-    return { reason: 'OtherMigration', why: whyHeldBy({ name: other.metadata.name, phase }) };
+    const vmi = { namespace: own.metadata.namespace!, name: own.spec.vmiName };
+    const other = (await this.#inFlight(vmi)).find(({ metadata }) => metadata.name !== own.metadata.name);
+    const view = other && inFlightView(other);
+    return view == null ? undefined : { reason: 'OtherMigration', why: whyMigrating(view) };
   }
 
-  async #inFlight({ metadata, spec }: VirtualMachineInstanceMigration) {
+  /** Migrations of the VMI, whoever made them. */
+  async #inFlight({ namespace, name }: Pick<VmiView, 'namespace' | 'name'>) {
     const { items } = await this.#in.client.list<VirtualMachineInstanceMigration>(VirtualMachineInstanceMigrations, {
-      namespace: metadata.namespace!,
-      labelSelector: `${MIGRATED_VMI_LABEL}=${spec.vmiName}`,
+      namespace,
+      labelSelector: `${MIGRATED_VMI_LABEL}=${name}`,
       signal: cancellationSignal(),
     });
     return items.filter(isInFlight);

@@ -106,6 +106,8 @@ class Evacuator {
     const vm = cache.vmView(stored);
     const vmi = cache.withSurroundings(live);
     this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
+    if (target.act === 'cancel')
+      return isMemberOf(pool, vm) && vmi.uid === target.uid ? this.#migrations.cancel(vmi) : null;
     if (!isWanted(target, pool, vm, vmi)) return null;
     if (target.act === 'restart') await this.#references.refuseRestart(stored, vmi);
     const attempt = (vmi.evacuation?.attempt ?? 0) + 1;
@@ -136,11 +138,13 @@ class Evacuator {
   }
 }
 
+const isMemberOf = ({ metadata }: StoredPool, vm: VmView): boolean =>
+  isOwnedBy(vm, 'VirtualMachinePool', metadata) && metadata.deletionTimestamp === undefined;
+
 /** Decides again, on the VM and the pool as they are now, whether this is to be done to the VM. */
 function isWanted({ uid, act }: EvacuationTarget, pool: StoredPool, vm: VmView, vmi: VmiView): boolean {
   const rules = drainRules(pool.spec);
-  const isOurs = isOwnedBy(vm, 'VirtualMachinePool', pool.metadata) && pool.metadata.deletionTimestamp === undefined;
-  if (rules === null || !isOurs || vmi.uid !== uid || membershipChangeOf(pool) !== null) return false;
+  if (rules === null || !isMemberOf(pool, vm) || vmi.uid !== uid || membershipChangeOf(pool) !== null) return false;
   const need = evacuationNeed({ vm, vmi, rules, refusal: undefined, now: Date.now() });
   if (need.need !== 'act') return false;
   // Migrations that are refused leave no trace in the cluster: the plan alone knows that their deadline has passed.

@@ -1,18 +1,20 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { Stored } from '../../api/objects.ts';
 import { PoolStatus } from '../../api/pool/pool.ts';
 import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { claimVersions, hasOnlyReleasedClaims } from '../../decisions/disruption-budget/claims.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OwnerEvent } from '../../decisions/owners/events.ts';
+import { whyUnproven } from '../../decisions/pool/unproven.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { snapshotOf } from '../cache/snapshot.ts';
 import { recordEvent } from '../lib/events.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
+import type { RequestsSeen } from './requests-seen.ts';
 import type { OwnerKey } from './types.ts';
 
 /** Written by whatever disrupts the pool's VMs. */
@@ -24,9 +26,11 @@ const OF_POOLS: string[] = PoolStatus.keyof().options.filter((field) => !NOT_PLA
 const OF_SETS: string[] = ReplicaSetStatus.keyof().options;
 
 /**
- * What a later plan must have seen. `isLate`: another worker had written the status by then, so it was left as it is.
+ * What a later plan must have seen. `isLate`: another worker had written the status by then, or its plan was made for
+ * another spec, so it was left as it is.
+ * `refused`: it was left because the pool does not show what the status is to say, for this reason.
  */
-export type WrittenStatus = ResourceVersions & { isLate?: true };
+export type WrittenStatus = ResourceVersions & { isLate?: true; refused?: string };
 
 type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'remove'; path: string };
 
@@ -43,12 +47,14 @@ interface FoundStatus {
 
 /**
  * Writes what a plan has found to the status of a pool or a set, if that is still the status that the plan has seen: a
- * late write, by a worker that was taken for dead, gives way. Leaves disruption claims as they are, unless all of them
- * are spent: no later plan would write the status for these alone, so they are judged by nothing older than the plan.
+ * late write, by a worker that was taken for dead, gives way. Writes nothing by which a pause, a halt or a step of the
+ * pool ends, unless the pool shows why. Leaves disruption claims as they are, unless all of them are spent: no later
+ * plan would write the status for these alone, so they are judged by nothing older than the plan.
  */
 export async function writeOwnerStatus(
   client: KubeClient,
   cache: ClusterCache,
+  requests: RequestsSeen,
   key: OwnerKey,
   { status, events = [], minVersions = {} }: FoundStatus,
 ): Promise<WrittenStatus> {
@@ -59,8 +65,15 @@ export async function writeOwnerStatus(
     for (const event of events) await recordEvent(client, { metadata: key }, event, key.kind, causeOf(event));
   };
   const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
-  const write = async (owner: StoredVmOwner | undefined): Promise<Stored | undefined> => {
-    const pool = key.kind === undefined ? (owner as StoredPool | undefined) : undefined;
+  const write = async (owner: StoredVmOwner): Promise<WrittenStatus> => {
+    const pool = key.kind === undefined ? (owner as StoredPool) : undefined;
+    const why =
+      pool === undefined
+        ? null
+        : whyUnproven({ ...snapshotOf(cache, pool), earlier: requests.of(key.uid), now: Date.now() }, status);
+    const isOld = status.observedGeneration !== owner.metadata.generation;
+    if (why !== null)
+      return { ...versionsOf(key, owner.metadata.resourceVersion), ...(isOld ? { isLate: true } : { refused: why }) };
     const released = pool === undefined ? undefined : await releasedClaims(cache, pool);
     const path = `/status/${CLAIMS}`;
     const forgets: Operation[] =
@@ -71,30 +84,28 @@ export async function writeOwnerStatus(
             { op: 'remove', path },
           ];
     const test: Operation = { op: 'test', path: '/metadata/uid', value: key.uid };
-    const patch = [test, ...changes(fields, owner?.status, status), ...forgets];
-    return client.patch(kindOfOwner(key).resource, key, 'json', patch, {
+    const patch = [test, ...changes(fields, owner.status, status), ...forgets];
+    const written = await client.patch(kindOfOwner(key).resource, key, 'json', patch, {
       subresource: 'status',
       signal: cancellationSignal(),
     });
+    await tell();
+    return versionsOf(key, written.metadata.resourceVersion);
   };
+  const isNext = (before: StoredVmOwner): boolean => (before.status?.writes ?? 0) + 1 === status.writes;
   try {
     await cache.catchUp(minVersions);
-    const written = await write(cache[kindOfOwner(key).cache].get(`${key.namespace}/${key.name}`));
-    await tell();
-    return versionsOf(key, written?.metadata.resourceVersion);
+    const known = cache[kindOfOwner(key).cache].get(`${key.namespace}/${key.name}`);
+    if (known?.metadata.uid === key.uid && isNext(known)) return await write(known);
   } catch (error) {
     if (isNotFound(error)) return {};
     if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
-    // The cache may be behind, or the status may be another worker's by now.
-    const live = await liveOwner(client, key, cancellationSignal());
-    if (live === undefined) return {};
-    if (status.writes !== undefined && live.status?.writes === status.writes) await tell();
-    const isOther = status.writes !== undefined && (live.status?.writes ?? 0) + 1 !== status.writes;
-    if (isOther) return { ...versionsOf(key, live.metadata.resourceVersion), isLate: true };
-    const written = await write(live);
-    await tell();
-    return versionsOf(key, written?.metadata.resourceVersion);
   }
+  // The cache may be behind, or the status may be another worker's by now.
+  const live = await liveOwner(client, key, cancellationSignal());
+  if (live === undefined) return {};
+  if (live.status?.writes === status.writes) await tell();
+  return isNext(live) ? write(live) : { ...versionsOf(key, live.metadata.resourceVersion), isLate: true };
 }
 
 function changes(fields: readonly string[], before: StoredVmOwner['status'], status: AnyStatus): Operation[] {

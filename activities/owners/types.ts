@@ -42,6 +42,8 @@ export interface PlanRequest {
   refusals?: RefusedEvacuation[];
   /** What has become of a request about the pool's members; absent if nothing is known. */
   membership?: MembersReport;
+  /** Others write the status of the pool, too; absent if not. */
+  isContended?: true;
   /** Writes of the newest status that the workflow knows of; absent if it knows of none. */
   writes?: number;
   rollout: RolloutStatus | null;

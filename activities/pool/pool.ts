@@ -24,6 +24,7 @@ import { setFinalizer } from '../owners/finalizer.ts';
 import { keepReplicas } from '../owners/keep-replicas.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import { noteUid } from '../owners/note-uid.ts';
+import { RequestsSeen } from '../owners/requests-seen.ts';
 import { writeOwnerStatus, type WrittenStatus } from '../owners/status.ts';
 import type { Acted } from '../owners/try-each.ts';
 import type { Done, OwnerKey, PoolKey, PlanRequest, Planned, ToldTooLittle } from '../owners/types.ts';
@@ -52,6 +53,7 @@ export function createPoolActivities({
   onPlanFailed,
 }: PoolActivityOptions) {
   const told = new ToldBatches();
+  const requests = new RequestsSeen(cache);
   return {
     /**
      * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity:
@@ -144,7 +146,7 @@ export function createPoolActivities({
       events?: OwnerEvent[],
       minVersions?: ResourceVersions,
     ): Promise<WrittenStatus> =>
-      withHeartbeat(() => writeOwnerStatus(client, cache, key, { status, events, minVersions })),
+      withHeartbeat(() => writeOwnerStatus(client, cache, requests, key, { status, events, minVersions })),
   };
 }
 

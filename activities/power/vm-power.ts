@@ -252,7 +252,7 @@ export class VmPower {
     const act = async (place: Place): Promise<ResourceVersions> => {
       const noted = await this.#note(vm, vmi, begun, place);
       if (action !== 'Restart') return orRefused(askKubeVirt(client, noted, ACTION_LABELS[action].verb));
-      return orRefused(restartVm(client, noted, vmi!, place));
+      return orRefused(restartVm(client, noted, vmi!, { ...place, seen: noted.resourceVersion }));
     };
     if (action !== 'Restart' || owner === undefined) return act(NO_PLACE);
     const { namespace, name, uid } = owner.pool.metadata;

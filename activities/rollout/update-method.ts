@@ -2,6 +2,7 @@ import { graceOf } from '../../decisions/disruption/grace.ts';
 import { activeVmi, isDown, isMeantToRun } from '../../decisions/health/availability.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { isQueued } from '../../decisions/rollout/state/queue.ts';
+import { roomToStep, STEP_IS_FULL, whyNotOnRecord } from '../../decisions/rollout/turns/on-record.ts';
 import { needsRoom, roomIn } from '../../decisions/rollout/turns/room.ts';
 import { batchStop } from '../../decisions/rollout/turns/stop.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -69,19 +70,36 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
 
   turn({ busy, ended }: WaveProgress, now: number): Turn<BatchVm> {
     const waiting = this.#request.vms.filter(({ name }) => !busy.has(name) && !ended.has(name));
-    const full = this.#refusals.whyNot(OWN_BUDGET, now);
-    let room = full === null && waiting.length > 0 ? this.#room(busy, now) : 0;
-    const next = waiting.filter((held) => !this.#costs(held) || room-- > 0);
+    const { next, full = this.#refusals.whyNot(OWN_BUDGET, now) } = this.#chosen(waiting, busy, now);
     const whyNot = full ?? 'the disruption budget is used up';
     return { next, waiting, open: waiting.length, whyNot, dueAt: Infinity, times: this.#refusals.times };
   }
 
-  #room(onTheirWay: Iterable<string>, now: number): number {
+  /** Those that may be begun with now; `full`: what holds the others back, if it is not the budget. */
+  #chosen(waiting: readonly BatchVm[], busy: ReadonlySet<string>, now: number): { next: BatchVm[]; full?: string } {
     const pool = this.#pool();
-    if (pool === undefined) return 0;
-    const vms = this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
+    if (pool === undefined || waiting.length === 0) return { next: [] };
+    const full = whyNotOnRecord(pool, this.#request);
+    if (full !== null) return { next: [], full };
+    const vms = (): VmView[] => this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
     const vmiOf = (vm: VmView) => this.#cache.vmiOf(vm);
-    return roomIn({ pool, vms, vmiOf, onTheirWay, now });
+    const isFull = this.#refusals.whyNot(OWN_BUDGET, now) !== null;
+    let room = isFull ? 0 : roomIn({ pool, vms: vms(), vmiOf, onTheirWay: busy, now });
+    let toStep = roomToStep({ ...this.#request, pool, vms, vmiOf, onTheirWay: busy }) ?? Infinity;
+    const next = waiting.filter((held) => {
+      const [costs, advances] = [this.#costs(held), this.#advances(held)];
+      if ((costs && room <= 0) || (advances && toStep <= 0)) return false;
+      room -= Number(costs);
+      toStep -= Number(advances);
+      return true;
+    });
+    return { next, ...(toStep <= 0 && { full: STEP_IS_FULL }) };
+  }
+
+  /** Whether it gets the revision only now, as a replica: so many may before a step. */
+  #advances({ name }: BatchVm): boolean {
+    const vm = this.#follower.vmOf(name);
+    return vm !== undefined && isRegular(vm) && vm.revision !== this.#request.revision;
   }
 
   #costs(held: BatchVm): boolean {

@@ -7,6 +7,7 @@ import { liveVmi } from '../../decisions/health/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks, mergePatch } from '../../decisions/merge/vm.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
+import { roomToStep } from '../../decisions/rollout/turns/on-record.ts';
 import { recheckVm, type Recheck } from '../../decisions/rollout/turns/recheck.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -75,6 +76,8 @@ export class VmUpdater {
   readonly #targets: VmTargets;
   readonly #writer: SpecWriter;
   readonly #looks: VmLook;
+  /** Names of VMs that have, or are about to get, the revision by this. */
+  readonly #writing = new Set<string>();
   #vms: string | undefined;
   #vmis: string | undefined;
 
@@ -113,9 +116,10 @@ export class VmUpdater {
     const { key, places } = this.#in;
     const glance = tries === 0 ? this.#looks.cached(held) : undefined;
     if (glance !== undefined && this.#disrupts(held, glance))
-      return actInPlace(places, key, { vm: glance.view, vmi: glance.vmi }, async (place) =>
-        this.#actOn(held, await this.#looks.ofPool(held, place.pool), place, aside),
-      );
+      return actInPlace(places, key, { vm: glance.view, vmi: glance.vmi }, async (place) => {
+        const look = await this.#looks.ofPool(held, place.pool);
+        return this.#actOn(held, look, { ...place, ...(look && { seen: look.view.resourceVersion }) }, aside);
+      });
     const look = await this.#looks.live(held);
     if (look === undefined || !this.#disrupts(held, look))
       return (await this.#actOn(held, look, NO_PLACE, aside)).value;
@@ -151,8 +155,13 @@ export class VmUpdater {
 
   async #act(held: BatchVm, todo: ToDo, look: Look, place: Place, aside: Aside): Promise<Acted<Outcome>> {
     if (held.act === 'replace') return this.#remove(look.pool, look.vm, place);
+    if (todo.writes) this.#writing.add(held.name);
     const now = todo.writes ? await this.#write(look, place) : vmView(look.vm);
-    if (todo.restarts !== null) return this.#restart(held, { ...look, view: now, vmi: todo.restarts }, place, aside);
+    if (todo.restarts !== null) {
+      const isWritten = now.resourceVersion !== look.view.resourceVersion;
+      const proven = isWritten ? { ...place, seen: now.resourceVersion } : place;
+      return this.#restart(held, { ...look, view: now, vmi: todo.restarts }, proven, aside);
+    }
     if (held.act !== 'write') return { isDone: false, value: null };
     const live = liveVmi(look.vmi);
     if (live !== undefined) await this.#label(live);
@@ -231,7 +240,12 @@ export class VmUpdater {
   #decide(held: BatchVm, { pool, view, vmi, right }: Glance & Partial<Pick<Look, 'right'>>): Recheck {
     const { revision, rollout, startedAt } = this.#in;
     const correction = right?.disruption ?? null;
-    return recheckVm({ held, revision, rollout, startedAt, vm: view, vmi, pool, correction, now: Date.now() });
+    const { cache } = this.#in;
+    const vms = (): VmView[] =>
+      cache.vms.ownedBy('VirtualMachinePool', pool.metadata).filter(({ uid }) => uid !== view.uid);
+    const vmiOf = (vm: VmView): VmiView | undefined => cache.vmiOf(vm);
+    const toStep = roomToStep({ pool, vms, vmiOf, revision, rollout, onTheirWay: this.#writing });
+    return recheckVm({ held, revision, rollout, startedAt, vm: view, vmi, pool, toStep, correction, now: Date.now() });
   }
 
   #note({ vms, vmis }: ResourceVersions): void {

@@ -1,3 +1,4 @@
+import { isEvacuating } from '../views/evacuation.ts';
 import type { VmiView } from '../views/vmi.ts';
 
 /** How far a migration by drover has come; `until`: by when more is known, in milliseconds since the epoch. */
@@ -5,6 +6,25 @@ type MigrationProgress = { state: 'failed'; why: string } | { state: 'waiting'; 
 
 /** KubeVirt writes why a migration has failed a moment after the fact. */
 const WHY_FAILED_MS = 5_000;
+
+/**
+ * How long a migration may be Pending before drover takes it back: KubeVirt gives up a pod that does not come up after
+ * that time (`defaultCatchAllPendingTimeoutSeconds`), but has no limit for a migration that it does not begin.
+ */
+const BEGIN_MS = 15 * 60_000;
+
+type Pending = Pick<VmiView, 'evacuation' | 'migration' | 'otherPodOn'>;
+
+/** When KubeVirt should have begun drover's migration of the VMI, in milliseconds since the epoch; null if it has. */
+export const shouldBeginBy = ({ evacuation, migration }: Pending): number | null =>
+  isEvacuating({ evacuation }) && evacuation!.begunAt === null && migration !== null
+    ? migration.createdAt + BEGIN_MS
+    : null;
+
+/** Says that KubeVirt has not begun the migration, and why, if that is known. */
+export const whyNotBegun = ({ migration, otherPodOn }: Pending): string =>
+  `KubeVirt has not begun its migration ${migration?.name ?? ''} within ${BEGIN_MS / 60_000} min` +
+  (otherPodOn === null ? '' : `: a pod of an earlier one is left on ${otherPodOn} (status.activePods)`);
 
 /** Returns how far this migration of a VMI has come that has not moved it. `attempt`: which one it is, from 1. */
 export function progressOfAttempt(
@@ -23,9 +43,21 @@ export function progressOfAttempt(
 }
 
 const stateOf = (migration: VmiView['migration']): string =>
-  migration === null
-    ? ''
-    : ` (${migration.phase}${migration.overQuota === true ? '; a ResourceQuota rejects its pod' : ''})`;
+  migration === null ? '' : ` (${migration.phase}${quotaOf(migration)})`;
+
+type InFlight = NonNullable<VmiView['migration']>;
+
+const quotaOf = ({ overQuota }: Pick<InFlight, 'overQuota'>): string =>
+  overQuota === true ? '; a ResourceQuota rejects its pod' : '';
+
+/**
+ * Says which migration a VM waits for; completes its name to a sentence. One that KubeVirt has not begun may wait for
+ * ever, so that a person must find it. The phases of others follow one another within seconds, and are not told.
+ */
+export const whyMigrating = ({ name, phase, createdAt, ...more }: InFlight): string =>
+  phase === 'Pending'
+    ? `its migration ${name}, made at ${new Date(createdAt).toISOString()}, is Pending${quotaOf(more)}`
+    : `it migrates (${name})`;
 
 /**
  * From when the time of a VM counts that drover migrates, in milliseconds since the epoch: KubeVirt migrates a few VMIs

@@ -2,6 +2,7 @@ import { isEvacuating } from '../views/evacuation.ts';
 import type { Operation, OperationKind } from '../views/operation.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import { whyMigrating } from './migration.ts';
 import { isPausedByPerson } from './pause.ts';
 
 /** A reason why a VM must not be disrupted now: neither stopped, restarted, replaced nor changed. */
@@ -35,7 +36,7 @@ export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
     ...(vm.runStrategy === 'WaitAsReceiver' ? [{ kind: 'Receives' as const, why: 'it receives a migration' }] : []),
     ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, why: 'it is paused by a person' }] : []),
     ...(isEvacuating(vmi) ? [{ kind: 'Evacuates' as const, why: 'it is being moved' }] : []),
-    ...(vmi?.migration != null ? [{ kind: 'Migrates' as const, why: 'it migrates' }] : []),
+    ...(vmi?.migration != null ? [{ kind: 'Migrates' as const, why: whyMigrating(vmi.migration) }] : []),
   ];
 }
 

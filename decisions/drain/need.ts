@@ -1,8 +1,10 @@
 import type { DrainRules } from '../../api/pool-defaults.ts';
+import { shouldBeginBy, whyMigrating, whyNotBegun } from '../disruption/migration.ts';
 import { deferred, NOTHING, type Deferred, type Excluded, type Need } from '../disruption/need.ts';
 import { isPausedByPerson } from '../disruption/pause.ts';
 import { reasonsOf, type Reason } from '../disruption/reasons.ts';
 import { isActive, isMeantToRun, isRestarting, servesNobody } from '../health/availability.ts';
+import { earlier } from '../lib/times.ts';
 import type { EvacuationAct } from '../owners/steps.ts';
 import { isEvacuating, type Evacuation } from '../views/evacuation.ts';
 import type { VmView } from '../views/vm.ts';
@@ -44,9 +46,6 @@ export interface EvacuationInput {
 
 /** After so many failed migrations in a row a VM is restarted instead. */
 const MAX_FAILURES = 3;
-/** Why a VM waits for a migration that is not drover's. */
-export const whyHeldBy = ({ name, phase }: { name: string; phase: string }): string =>
-  `another migration of it, ${name}, is ${phase}`;
 
 /**
  * How long the pod of a VMI may take to come up on a node that is cordoned. KubeVirt refuses its eviction until then,
@@ -64,15 +63,32 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
       `it is marked to leave ${nodeToLeave(vmi)}, which is not drained: \`virtctl evacuate-cancel vmi NAME\` takes the mark back`,
     );
   const isPast = input.now >= deadlineOf(input);
-  if (isEvacuating(vmi) && !(isPast && input.rules.method !== 'Migrate' && !isPausedByPerson(vm, vmi)))
-    return migrating(input, vmi, isPast);
   const held = whyNot(vm, vmi);
+  const isLate = isNotBegun(vmi, input.now);
+  if (isLate && (held !== null || !isRestartedInstead(input, vmi, isPast))) return cancel(vmi);
+  if (isEvacuating(vmi) && !isLate && !(isPast && input.rules.method !== 'Migrate' && !isPausedByPerson(vm, vmi)))
+    return migrating(input, vmi, isPast);
   if (held !== null) return held;
-  if (!isEvacuating(vmi) && vmi.migration !== null) return waits(whyHeldBy(vmi.migration));
+  if (!isEvacuating(vmi) && vmi.migration !== null) return waits(whyMigrating(vmi.migration));
   const until = vmi.createdAt + START_MS;
   if (isStarting(vmi) && until > input.now) return waits(`it is starting (${vmi.whyNotReady ?? vmi.phase})`, { until });
   return actOn(input, vmi, isPast);
 }
+
+const isNotBegun = (vmi: VmiView, now: number): boolean => (shouldBeginBy(vmi) ?? Infinity) <= now;
+
+/** KubeVirt never migrates it while a pod of an earlier migration is left; else KubeVirt may just be busy, or down. */
+const isRestartedInstead = ({ vm, rules }: EvacuationInput, vmi: VmiView, isPast: boolean): boolean =>
+  (vmi.otherPodOn !== null || isPast) &&
+  rules.method !== 'Migrate' &&
+  departureOf(vmi) === 'Drain' &&
+  !isPausedByPerson(vm, vmi);
+
+const cancel = (vmi: VmiView): EvacuationNeed => {
+  const why = whyNotBegun(vmi);
+  const refused = waits(why, { isStuck: vmi.otherPodOn !== null });
+  return { need: 'act', act: 'cancel', why, needsBudget: false, isBegun: true, isWish: false, refused };
+};
 
 const waits = (why: string, { isStuck = false, until = null as number | null } = {}): DeferredEvacuation => ({
   ...deferred(why, until),
@@ -106,7 +122,7 @@ function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacu
   if (isPast)
     return waits(`migration ${attempt} has taken longer than ${input.rules.deadlineSeconds} s`, { isStuck: true });
   const message = since === null ? `waits for KubeVirt to begin migration ${attempt}` : `migrates (attempt ${attempt})`;
-  return { need: 'underway', message, until: Number.isFinite(deadline) ? deadline : null };
+  return { need: 'underway', message, until: earlier(Number.isFinite(deadline) ? deadline : null, shouldBeginBy(vmi)) };
 }
 
 /** Reasons that a drain has rules of its own for: a VM that a person has paused may migrate. */
@@ -130,9 +146,14 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
   const tried = triesInARow(vmi, now);
   // What is done changes when the deadline passes.
   const soonest = isPast ? Infinity : deadlineOf(input);
-  const refused = refusal === undefined ? null : afterRefusal(refusal, soonest, isPast);
+  const refused = refusal === undefined ? null : afterRefusal(refusal, soonest, isPast || vmi.otherPodOn !== null);
   if (refused !== null && refusal!.notBefore > now) return refused;
   const again = tried === null ? 0 : (tried.endedAt ?? 0) + delayAfter(tried.ended);
+  // Once a migration was taken back for it: after a migration, there are two pods for a moment.
+  if (act === 'migrate' && refusal !== undefined && vmi.otherPodOn !== null)
+    return waits(`KubeVirt migrates it once the pod of an earlier migration is gone from ${vmi.otherPodOn}`, {
+      isStuck: true,
+    });
   if (act === 'migrate' && again > now)
     return waits(`its migration has failed${reason(tried)}, and is tried again at ${iso(again)}`, {
       until: Math.min(again, soonest),
@@ -180,6 +201,7 @@ function choiceOf(
   if (servesNobody(vm, vmi) && !(canMigrate && method === 'Migrate'))
     return restart('it is not ready, so that a restart costs nothing');
   if (method === 'Restart') return restart('its pool wants no migration');
+  if (isNotBegun(vmi, now)) return restart(whyNotBegun(vmi));
   if (method === 'Migrate')
     return canMigrate
       ? migrate

@@ -1,11 +1,12 @@
 import { drainRules, type DrainRules } from '../../api/pool-defaults.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
+import { shouldBeginBy, whyNotBegun } from '../disruption/migration.ts';
 import { deferred } from '../disruption/need.ts';
 import { isActive, type VmiOf } from '../health/availability.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
-import type { EvacuationTarget } from '../owners/steps.ts';
+import type { EvacuationAct, EvacuationTarget } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { departureOf, nodeToLeave } from './departure.ts';
@@ -51,21 +52,52 @@ const MAX_AT_ONCE = 100;
 
 const NOTHING: DrainPlan = { evacuate: [], statuses: [], wakeAt: null };
 
+const MESSAGES: Record<EvacuationAct, (why: string) => string> = {
+  migrate: () => 'is being migrated',
+  restart: (why) => `is being restarted: ${why}`,
+  cancel: (why) => why,
+};
+
 const isMoving = ({ state }: EvacuationStatus): boolean => state === 'Evacuating';
 
 type Act = EvacuationNeed & { need: 'act' };
 
+/** Until when a VM had to wait that was given up lately before it was begun with; 0 for the others. */
+const givenUpUntil = ({ isBegun, refused }: Act): number => (isBegun ? 0 : (refused?.until ?? 0));
+
 /**
  * Returns which VMs are to be moved off the nodes that are drained, never more than the budget allows, and what each of
  * the others waits for. VMs that serve nobody come first, and wait for neither budget nor window; those whose nodes are
- * not drained come last.
+ * not drained come last. Migrations that KubeVirt does not begin are taken back, whatever they are for: each would hold
+ * its place in the budget for ever.
  */
 export function planDrain(input: DrainInput): DrainPlan {
   const { pool, vms, vmiOf } = input;
+  if (pool.metadata.deletionTimestamp !== undefined) return NOTHING;
   const rules = drainRules(pool.spec);
-  if (rules === null || pool.metadata.deletionTimestamp !== undefined) return NOTHING;
-  const leaving = vms.filter((vm) => isActive(vm) && departureOf(vmiOf(vm)) !== null);
-  return leaving.length === 0 ? NOTHING : new Drain(input, rules).plan(leaving);
+  const leaving = rules === null ? [] : vms.filter((vm) => isActive(vm) && departureOf(vmiOf(vm)) !== null);
+  const plan = rules === null || leaving.length === 0 ? NOTHING : new Drain(input, rules).plan(leaving);
+  return withCancelled(input, plan, new Set([...leaving.map(({ name }) => name), ...input.acting]));
+}
+
+/** Takes back migrations of other VMs as well: each holds a place in the budget. */
+function withCancelled(
+  { vms, vmiOf, now }: DrainInput,
+  { evacuate, statuses, wakeAt }: DrainPlan,
+  known: ReadonlySet<string>,
+): DrainPlan {
+  const plan = { evacuate: [...evacuate], statuses, wakeAt };
+  for (const vm of vms) {
+    const vmi = vmiOf(vm);
+    const until = vmi === undefined ? null : shouldBeginBy(vmi);
+    if (until === null || known.has(vm.name)) continue;
+    if (until > now) plan.wakeAt = earlier(plan.wakeAt, until);
+    else {
+      const { uid } = vmi!;
+      plan.evacuate.push({ name: vm.name, uid, node: nodeToLeave(vmi!), act: 'cancel', why: whyNotBegun(vmi!) });
+    }
+  }
+  return plan;
 }
 
 class Drain {
@@ -91,6 +123,8 @@ class Drain {
       (one, other) =>
         Number(one.need.isWish) - Number(other.need.isWish) ||
         Number(one.need.needsBudget) - Number(other.need.needsBudget) ||
+        // What KubeVirt has not begun may be so again, and others would wait for that.
+        givenUpUntil(one.need) - givenUpUntil(other.need) ||
         Number(other.need.isBegun) - Number(one.need.isBegun) ||
         byNumber(one.vm.name, other.vm.name),
     );
@@ -135,7 +169,7 @@ class Drain {
         if (need.needsBudget) budget.take(vm);
         const vmi = vmiOf(vm)!;
         this.#evacuate.push({ name: vm.name, uid: vmi.uid, node: nodeToLeave(vmi), act: need.act, why: need.why });
-        const message = need.act === 'migrate' ? 'is being migrated' : `is being restarted: ${need.why}`;
+        const message = MESSAGES[need.act](need.why);
         this.#note(vm, need.refused ?? { need: 'underway', message, until: null });
       }
     }

@@ -1,7 +1,7 @@
 import { formatNames } from '../lib/names.ts';
 import { membershipChangeOf } from '../membership/change.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
-import type { PoolStep } from '../owners/steps.ts';
+import type { EvacuationTarget, PoolStep } from '../owners/steps.ts';
 import { planDrain, type DrainInput, type DrainPlan } from './plan.ts';
 import { podBudgetSteps, type PodBudgetInput } from './pod-budget.ts';
 
@@ -29,13 +29,22 @@ export function drainOfPool(
   return planDrain({ ...input, acting: evacuating, busy, refusals: input.refusals ?? [] });
 }
 
+const namesOf = (vms: readonly EvacuationTarget[]): string => formatNames(vms.map(({ name }) => name));
+
 /** The steps that begin with these VMs, and have the pool's PodDisruptionBudget be as it should. */
 export function drainSteps({ evacuate }: DrainPlan, input: PodBudgetInput): PoolStep[] {
-  const guards = podBudgetSteps(input);
-  if (evacuate.length === 0) return guards;
-  const nodes = formatNames([...new Set(evacuate.map(({ node }) => node))]);
-  const names = formatNames(evacuate.map(({ name }) => name));
-  return [{ kind: 'evacuate', vms: evacuate, reason: `move ${names} off ${nodes}` }, ...guards];
+  const cancelled = evacuate.filter(({ act }) => act === 'cancel');
+  const moved = evacuate.filter(({ act }) => act !== 'cancel');
+  const nodes = formatNames([...new Set(moved.map(({ node }) => node))]);
+  const steps = [
+    { kind: 'evacuate', vms: moved, reason: `move ${namesOf(moved)} off ${nodes}` } as const,
+    {
+      kind: 'evacuate',
+      vms: cancelled,
+      reason: `take back what KubeVirt does not begin: migrations of ${namesOf(cancelled)}`,
+    } as const,
+  ];
+  return [...steps.filter(({ vms }) => vms.length > 0), ...podBudgetSteps(input)];
 }
 
 /** Names of VMs that are being moved, whether or not the cluster shows that yet. */

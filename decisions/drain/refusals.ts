@@ -16,8 +16,11 @@ export interface NotMoved {
   vm: string;
   /** Of the VMI. */
   uid: string;
-  /** The budget had no room; somebody else migrates it, or is about to; or the API server refused it. */
-  reason: 'NoPlace' | 'OtherMigration' | 'Refused';
+  /**
+   * The budget had no room; somebody else migrates it, or is about to; KubeVirt does not begin its migration; or the
+   * API server refused it.
+   */
+  reason: 'NoPlace' | 'OtherMigration' | 'NotBegun' | 'Refused';
   why: string;
 }
 
@@ -68,6 +71,7 @@ function refusalOf(
   switch (reason) {
     case 'NoPlace':
       return { ...base, since, times, notBefore: now + NO_PLACE_MS };
+    case 'NotBegun':
     case 'OtherMigration':
       // Whatever was refused until now may have been so because of that one: no deadline begins by it.
       return { ...base, since: null, times: 0, notBefore: now + OTHER_MIGRATION_MS };

@@ -129,4 +129,5 @@ export const targets = (vms: readonly Leaver[]): Target[] =>
 /** Returns the names of the VMs, for people. */
 export const vmNames = (vms: readonly Pick<Leaver, 'name'>[]): string => formatNames(vms.map((vm) => vm.name));
 
-export type EvacuationAct = 'migrate' | 'restart';
+/** `cancel`: a migration that KubeVirt does not begin, so that others are not held up by it. */
+export type EvacuationAct = 'migrate' | 'restart' | 'cancel';

@@ -65,7 +65,13 @@ function stalled(
     status:
       conditions === null
         ? null
-        : { ...known, observedGeneration: pool.metadata.generation ?? 0, replicas, conditions },
+        : {
+            ...known,
+            observedGeneration: pool.metadata.generation ?? 0,
+            replicas,
+            conditions,
+            writes: (known.writes ?? 0) + 1,
+          },
     failures: failuresOf(backoffs),
     phase: 'Failed',
     counts: {

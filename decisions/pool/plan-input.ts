@@ -51,6 +51,8 @@ export interface PoolPlanInput extends PlanInput {
   healing?: HealingState | null;
   /** What has become of the request that stands on the pool, if it is about its members; absent until that is known. */
   membership?: MembersReport;
+  /** Others write the status of the pool, too; absent if not. */
+  isContended?: true;
   /** No batch begins earlier; milliseconds since the epoch. */
   batchesNotBefore: number;
   /** What was refused of evacuations; absent if nothing was. */

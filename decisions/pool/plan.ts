@@ -31,15 +31,15 @@ import { splitBatches, type SplitBatches } from '../rollout/state/queue.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/unverified-revision.ts';
 import { namedRemovals } from '../scaling/named-removals.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
-import { revisionOf } from '../template/revision.ts';
-import { poolTemplate } from '../template/template.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
 import { allSteps, type AllSteps } from './all-steps.ts';
 import { healingAsItIs, isHeld, limited, prepared, withReturned } from './allowances.ts';
+import { contendedCondition } from './contention.ts';
 import { dueSteps, leavingNames, scalingOf, sickVms, surgeOf, type Healing } from './members.ts';
 import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { isStatusCurrent, poolStatus } from './status.ts';
+import { templatesOf } from './templates-of.ts';
 
 interface PoolCounts extends OwnerCounts {
   updated: number;
@@ -103,7 +103,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   );
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
-  const changing = membersChanging(input, healing.state.cycles, at);
+  const changing = [...contendedCondition(input, at), ...membersChanging(input, healing.state.cycles, at)];
   const status = poolStatus({
     pool,
     all: vms,
@@ -200,13 +200,6 @@ function limitedBy(
   };
 }
 
-/** Templates of the pool by revision, as far as they are kept. */
-function templatesOf({ pool, revisions }: PoolPlanInput): PoolSnapshot['templateOf'] {
-  const templates = new Map(revisions.map(({ revision, template }) => [revision, template ?? undefined]));
-  templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
-  return (revision) => templates.get(revision);
-}
-
 function healingOf(
   input: PoolPlanInput,
   { busy, named, unverified }: Pick<HealingInput, 'unverified'> & Record<'busy' | 'named', Iterable<string>>,
@@ -250,6 +243,7 @@ function rolloutOf(input: PoolSnapshot, { healing, leaving, evacuating, older }:
     changeFor: older.changeFor,
     state: input.rollout,
     busy: new Set([...busyNames(input), ...leaving, ...sickVms(healing), ...unlabelled]),
+    unlabelled: new Set(unlabelled),
     isHealed: (vm) => input.pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     evacuating: new Set(evacuating),
     held: isHeld(input),

@@ -44,6 +44,7 @@ const OURS = new Set([
   'Restoring',
   'Draining',
   'EvictionsNotLimited',
+  'Contended',
   'ConfigurationNotWatched',
 ]);
 

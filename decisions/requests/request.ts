@@ -34,7 +34,7 @@ interface Readable {
 
 export type Answer = Pick<HandledRequest, 'outcome' | 'message'>;
 
-type Annotations = Readonly<Record<string, string>> | undefined;
+export type Annotations = Readonly<Record<string, string>>;
 
 /** Limits of the status. A request among the answers that it keeps is not handled again. */
 const KEPT = 10;
@@ -66,7 +66,7 @@ export const digestOf = (text: string): string => hashOf(text);
 
 /** Returns the request on the object unless its status answers it already; null if there is none. */
 export function unhandledRequest<Asked extends Readable>(
-  annotations: Annotations,
+  annotations: Annotations | undefined,
   { request, requestedBy }: RequestNames,
   read: Reader<Asked>,
   handled: readonly HandledRequest[] = [],

@@ -45,7 +45,7 @@ const rolloutRequest: Reader<RolloutRequest> = taggedBy<'action', RolloutRequest
  * Returns the rollout once the request that stands on its pool is answered: done, or refused with a reason, but never
  * put off. The effect and the answer are in one state, so that no request has an effect twice.
  */
-export function withRolloutRequest(context: RolloutContext, state: RolloutStatus): RolloutStatus {
+export function withRolloutRequest(context: RolloutRequestInput, state: RolloutStatus): RolloutStatus {
   const { input, now } = context;
   const { annotations } = input.pool.metadata;
   const found = unhandledRequest(annotations, ROLLOUT_REQUESTS, rolloutRequest, state.handledRequests);
@@ -55,10 +55,15 @@ export function withRolloutRequest(context: RolloutContext, state: RolloutStatus
   return { ...after, handledRequests: withAnswer(after.handledRequests, found, answer, now) };
 }
 
+/** What a request is answered from. */
+interface RolloutRequestInput extends Pick<RolloutContext, 'spec' | 'now'> {
+  input: Pick<RolloutContext['input'], 'pool' | 'state'>;
+}
+
 type Answered = [after: RolloutStatus, Answer];
 
 function answered(
-  context: RolloutContext,
+  context: RolloutRequestInput,
   state: RolloutStatus,
   { asked, ...who }: RequestedAct & { asked: RolloutRequest },
 ): Answered {
@@ -69,7 +74,7 @@ function answered(
 }
 
 function carriedOut(
-  { spec, now }: RolloutContext,
+  { spec, now }: RolloutRequestInput,
   state: RolloutStatus,
   asked: RolloutRequest,
   who: RequestedAct,
@@ -88,7 +93,7 @@ function carriedOut(
 }
 
 /** Why a request is refused; null if it is not. */
-function whyNot(context: RolloutContext, state: RolloutStatus, asked: RolloutRequest): string | null {
+function whyNot(context: RolloutRequestInput, state: RolloutStatus, asked: RolloutRequest): string | null {
   const { input } = context;
   if (input.pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
   if (isNewPool(input.pool, input.state !== null)) return NEW_POOL;
@@ -110,7 +115,11 @@ function whyNot(context: RolloutContext, state: RolloutStatus, asked: RolloutReq
   }
 }
 
-function whyNotResumed({ spec }: RolloutContext, state: RolloutStatus, { revision }: Asked<'resume'>): string | null {
+function whyNotResumed(
+  { spec }: RolloutRequestInput,
+  state: RolloutStatus,
+  { revision }: Asked<'resume'>,
+): string | null {
   const isStopped = state.halted !== undefined || state.failures.length > 0;
   if (state.paused !== undefined || (isStopped && revision !== undefined)) return null;
   if (isStopped) return needsRevision(state);
@@ -122,7 +131,7 @@ const needsRevision = ({ revision, halted: how }: RolloutStatus): string =>
   `a request with "revision": "${revision}" goes on with it`;
 
 function whyNotPromoted(
-  { spec }: RolloutContext,
+  { spec }: RolloutRequestInput,
   { step: passed, stepReachedAt, halted: how, completedAt }: RolloutStatus,
   { step, full }: Asked<'promote'>,
 ): string | null {
@@ -138,7 +147,7 @@ function whyNotPromoted(
 }
 
 /** Says what was done, and what still holds the rollout. */
-function done({ spec }: RolloutContext, after: RolloutStatus, asked: RolloutRequest): string {
+function done({ spec }: RolloutRequestInput, after: RolloutStatus, asked: RolloutRequest): string {
   const of = spec.rollout.steps.length;
   switch (asked.action) {
     case 'pause':

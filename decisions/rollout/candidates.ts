@@ -52,6 +52,10 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const inProgress = new Set([...held, ...queued.map(({ name }) => name)]);
   const ofStandby = standbyTarget(target);
   const givenBack = deferredVms(context, target);
+  for (const vm of unlabelledIn(context)) {
+    needs.later++;
+    setApart('Vms', vm, 'it lacks labels of its pool, and gets them before it is known what it needs');
+  }
   for (const vm of [...context.standby, ...context.active]) {
     // A VM that is just tried again is still said to wait: the status would change with each try.
     if (inProgress.has(vm.name) && givenBack.has(vm.name)) setApart('Vms', vm, givenBack.get(vm.name)!.why);
@@ -85,6 +89,9 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   }
   return needs;
 }
+
+const unlabelledIn = ({ input: { unlabelled }, active }: RolloutContext): VmView[] =>
+  unlabelled === undefined ? [] : active.filter(({ name }) => unlabelled.has(name));
 
 const candidateOf = (
   vm: VmView,

@@ -124,7 +124,7 @@ function completion({ standing, behind, target, outdatedPods }: RolloutPlan, wai
   if (behind > 0)
     return {
       reason: 'UpdateFailed',
-      message: `${behind === 1 ? '1 VM has' : `${behind} VMs have`} failed to take revision ${target}${also}`,
+      message: `${behind === 1 ? '1 VM has' : `${behind} VMs have`} not taken revision ${target}${also}`,
     };
   const { vms, words: pods } = outdatedPods;
   if (vms.length > 0)

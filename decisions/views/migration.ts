@@ -43,6 +43,8 @@ export interface MigrationInFlight {
   vmiName: string;
   /** KubeVirt's `status.phase`; `Pending` before it has one. */
   phase: string;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
   /** A ResourceQuota rejects the pod that the VMI would migrate to. */
   overQuota?: true;
 }

@@ -46,6 +46,11 @@ export interface VmiView {
   pod: string | null;
   /** The revision that this pod was made from, if the VMI has got another while it ran; else null. */
   podRevision: string | null;
+  /**
+   * The node of another pod of it, that of a migration in flight or of one that has ended; null if it has one pod.
+   * KubeVirt begins no migration of a VMI that has two.
+   */
+  otherPodOn: string | null;
   /** Why it is paused; null if it is not. */
   pause: Pause | null;
   /** What its status tells of operations on it; without those that the cluster no longer knows. */
@@ -54,7 +59,7 @@ export interface VmiView {
    * The migration of it that has not ended, whoever made it; null if there is none. Known from migrations: what a VMI
    * says of one may stay for ever (`migrationState`).
    */
-  migration: Pick<MigrationInFlight, 'name' | 'phase' | 'overQuota'> | null;
+  migration: Omit<MigrationInFlight, 'namespace' | 'vmiName'> | null;
   migratable: boolean;
   /** KubeVirt's own words for why it can't be migrated; null if it can be, or KubeVirt gives none. */
   whyNotMigratable: string | null;

@@ -111,6 +111,7 @@ export class MigrationController {
         const told = heldByBackup(migration, vmi!, now);
         if (told !== migration) await this.#put(told);
         if (isBackedUp(vmi!)) return undefined;
+        if (Object.keys(vmi!.status?.['activePods'] ?? {}).length > 1) return AGAIN_MS;
         if (this.#places.take(migration.metadata.uid, vmi!.status?.nodeName, this.#cluster.kubevirt))
           return this.#note(migration, 'Scheduling', now);
         this.#pending.add(namespacedName(vmi!));

@@ -261,7 +261,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     else this.#minVersions = maxVersions(this.#minVersions, planned.minVersions);
     if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
     this.#generation = planned.generation;
-    if (planned.writes !== undefined) this.#statusWriter.saw(planned.writes);
+    const isBorneOut = this.#statusWriter.saw(planned.writes ?? 0, asked.writes);
     const ongoing = new Set(planned.failures.map(({ reason }) => reason));
     // A failure that came during planning is not the one that the plan saw pass.
     for (const failure of failuresOf(asked.backoffs))
@@ -269,7 +269,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.beginSteps(planned);
     const status = this.statusOf(planned);
     const { key, events = [], minVersions } = planned;
-    if (status !== null) this.#statusWriter.write({ key, status, events, minVersions });
+    if (status !== null && isBorneOut) this.#statusWriter.write({ key, status, events, minVersions });
     else this.#statusWriter.keep();
     this.announce(planned);
     if (planned.phase !== this.#phase)

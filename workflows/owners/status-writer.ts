@@ -16,6 +16,8 @@ const { writeStatus } = proxyActivities<PoolActivities>(MANY_WRITES);
 
 /** While VMs come and go, the least time between two writes of the status. */
 const GAP_MS = 500;
+/** Of a workflow whose knowledge the pool does not bear out: every status overrules it. */
+export const KNOWS_NOTHING = -1;
 
 export interface StatusWriterOptions {
   /** Of the owner. */
@@ -59,9 +61,14 @@ export class StatusWriter {
     return this.#writes;
   }
 
-  /** Called with the writes of a status that a plan has seen. */
-  saw(writes: number): void {
+  /**
+   * Called with the writes of a status that a plan has seen. `asked`: those that the plan was asked with. Returns false
+   * if the plan was made of what the pool does not bear out: its status may not be written.
+   */
+  saw(writes: number, asked: number | undefined): boolean {
+    if (this.#writes === KNOWS_NOTHING && asked !== KNOWS_NOTHING) return false;
     this.#writes = Math.max(this.#writes ?? 0, writes);
+    return true;
   }
 
   /** Forgets the status of an earlier owner of this name. */
@@ -86,7 +93,7 @@ export class StatusWriter {
     this.#isDue = tooSoon || inProgress.has('status');
     if (this.#isDue) return;
     this.#last = Date.now();
-    this.saw(status.writes ?? 0);
+    this.#writes = Math.max(this.#writes ?? 0, status.writes ?? 0);
     void inProgress.run({ kind: 'status', reason: 'write the status' }, async () => {
       const words = {
         summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} ${noun}s ready`),
@@ -95,9 +102,12 @@ export class StatusWriter {
         .executeWithOptions(words, [key, status, events, seen])
         .catch((error: Error) => this.#failed(error));
       if (written === undefined) return onWritten({}, true);
-      this.#failures = 0;
-      const { isLate = false, ...minVersions } = written;
-      onWritten(minVersions, this.#isDue || isLate);
+      const { isLate = false, refused, ...minVersions } = written;
+      if (refused !== undefined) {
+        this.#writes = KNOWS_NOTHING;
+        await this.#failed(new Error(refused));
+      } else this.#failures = 0;
+      onWritten(minVersions, this.#isDue || isLate || refused !== undefined);
     });
   }
 

@@ -9,6 +9,14 @@ import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { MembersReport } from '../../decisions/membership/change.ts';
+import {
+  CONTENDED,
+  isContended,
+  NO_CONTENTION,
+  overruled,
+  standingAside,
+  type Contention,
+} from '../../decisions/pool/contention.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import { actOfRequest } from '../../decisions/requests/events.ts';
 import { Evacuations } from '../drain/evacuations.ts';
@@ -18,6 +26,7 @@ import { childLost, progress, type PoolProgress, type PoolRef } from '../lib/mes
 import { DroverRevision } from '../lib/search-attributes.ts';
 import type { CarriedOwner, OwnerRequest } from '../owners/owner-plan.ts';
 import { OWNER_PROGRESS, OwnerRun } from '../owners/owner-run.ts';
+import { KNOWS_NOTHING } from '../owners/status-writer.ts';
 import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
 import { poolDetails } from './details.ts';
 import { begin, type StepContext } from './steps.ts';
@@ -29,6 +38,7 @@ interface PoolInput extends PoolRef {
     healing?: HealingState | null;
     healingAsks?: HealingAsk[];
     refusals?: RefusedEvacuation[];
+    contention?: Contention;
   };
 }
 
@@ -55,6 +65,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   /** What has become of the newest request about its members. Lost, it is found again: nothing is moved twice. */
   #members: MembersReport | undefined;
   #target: string | undefined;
+  #contention: Contention;
   #starting: number | undefined;
 
   constructor(ref: PoolRef, carried: PoolInput['carried']) {
@@ -77,6 +88,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       journal,
       onChange,
     });
+    this.#contention = carried?.contention ?? NO_CONTENTION;
     this.#evacuations = new Evacuations({ refusals: carried?.refusals, inProgress, journal, onChange });
     onSignal(childLost, 'Internal: a batch or an attempt was ended from outside.', (child) => {
       this.#rollouts.lost(child);
@@ -104,7 +116,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     };
   }
 
-  protected override plan(asked: OwnerRequest, tellsAll: boolean): Promise<Planned | ToldTooLittle> {
+  protected override async plan(asked: OwnerRequest, tellsAll: boolean): Promise<Planned | ToldTooLittle> {
     const request: PlanRequest = {
       ...asked,
       inProgress: {
@@ -117,8 +129,20 @@ class PoolRun extends OwnerRun<PlannedPool> {
       ...this.#healings.request(),
       ...this.#evacuations.request(),
       ...(this.#members === undefined ? {} : { membership: this.#members }),
+      ...(isContended(this.#contention, Date.now()) && { isContended: true }),
     };
-    return plan.executeWithOptions({ summary: summary(this.planWords) }, [request]);
+    const planned = await plan.executeWithOptions({ summary: summary(this.planWords) }, [request]);
+    return 'untold' in planned || planned.gone ? planned : this.#unlessAside(planned, asked);
+  }
+
+  /** A status that overrules a workflow which knows nothing was not written by others. */
+  #unlessAside(planned: PlannedPool, { writes }: OwnerRequest): PlannedPool {
+    if (planned.isOverruled === true && writes !== KNOWS_NOTHING) {
+      this.#contention = overruled(this.#contention, Date.now(), Math.random());
+      if (isContended(this.#contention, Date.now())) this.failureBackoff.note('Contended', CONTENDED);
+    }
+    const isAside = this.#contention.asideUntil > Date.now();
+    return isAside ? { ...planned, ...standingAside(planned.healing, this.#contention) } : planned;
   }
 
   protected override reset(uid: string): void {
@@ -126,6 +150,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     this.#healings.reset();
     this.#evacuations.reset();
     this.#members = undefined;
+    this.#contention = NO_CONTENTION;
   }
 
   protected override note({ phase, counts, events = [] }: PlannedPool): void {
@@ -186,6 +211,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       healing: this.#healings.state,
       healingAsks: this.#healings.asks,
       refusals: this.#evacuations.refusals,
+      contention: this.#contention,
     };
     return continueAsNew<typeof pool>({ ...this.ref, carried: { ...carried, ...own } });
   }

@@ -53,6 +53,8 @@ export interface RolloutInput {
   deferred?: readonly DeferredVm[];
   /** Names of VMs that other parts of drover are working on. */
   busy: ReadonlySet<string>;
+  /** Names of those of them whose revisions are known only once they have their labels again; absent without. */
+  unlabelled?: ReadonlySet<string>;
   /** Names of VMs that are being moved off nodes that are drained: they may go down at any moment. */
   evacuating: ReadonlySet<string>;
   /** Whether healing takes care of the VM and has not given it up. */

@@ -9,6 +9,7 @@ import type { StoredPool } from '../../views/pool.ts';
 import { isOwnedBy, isRegular, type VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
 import { isStartedFrom } from '../../vm-update/started-from.ts';
+import { STEP_IS_FULL, whyNotOnRecord } from './on-record.ts';
 import { batchStop } from './stop.ts';
 
 /** What a batch does with one of its VMs. */
@@ -40,6 +41,8 @@ export interface RecheckInput {
   pool: StoredPool | undefined;
   /** Milliseconds since the epoch. */
   now: number;
+  /** How many more replicas may get the revision before the next step; null: any. */
+  toStep: number | null;
   /** What it takes to set the VM right; null, or absent, if nothing is to be set right. */
   correction?: Disruption | null;
 }
@@ -65,7 +68,7 @@ export function recheckVm(input: RecheckInput): Recheck {
   // Writing the spec may stop even a VMI of the right revision: by its run strategy.
   const isCounted = isRegular(vm);
   const disrupts = isCounted && (held.act === 'restart' ? vmi !== undefined : held.act !== 'write');
-  const why = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(held, vmi, correction) : null);
+  const why = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(input, vm, vmi) : null);
   return why === null ? { need: 'act', writes, restarts, disrupts } : deferred(why);
 }
 
@@ -81,9 +84,15 @@ const isOldVmi = (
   (vmi.uid === held.vmi || (vmi.revision !== revision && !(isWritten && isStartedFrom(spec, vmi))));
 
 /**
- * Returns why the spec can't be written without a place in the budget: it could stop or change the VMI that runs now.
+ * Returns why the spec can't be written: no replica may get the revision before the next step; or, without a place in
+ * the budget, it could stop or change the VMI that runs now.
  */
-function whyNotWritten({ act, runs }: BatchVm, vmi: VmiView | undefined, correction: Disruption | null): string | null {
+function whyNotWritten(
+  { held: { act, runs }, revision, toStep, correction }: RecheckInput,
+  vm: VmView,
+  vmi: VmiView | undefined,
+): string | null {
+  if (isRegular(vm) && vm.revision !== revision && toStep !== null && toStep <= 0) return STEP_IS_FULL;
   if (act !== 'write' || vmi === undefined) return null;
   if (runs !== true) return 'it runs by now';
   return correction === 'Live' ? 'it has changed meanwhile' : null;
@@ -98,7 +107,7 @@ const restartsForPods = ({ spec }: StoredPool): boolean => {
  * Decides again whether a batch migrates one of its VMs, whose VMI is to get a new pod. Nothing is to be done to a VMI
  * that its batch has migrated, however that went, nor for one that has started since.
  */
-export function recheckMigration(input: RecheckInput): Recheck<{ vmi: VmiView }> {
+export function recheckMigration(input: Omit<RecheckInput, 'toStep'>): Recheck<{ vmi: VmiView }> {
   const { held, revision, vm, pool } = input;
   if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return GONE;
   if (vm.revision !== revision) return deferred(`its spec is of revision ${vm.revision ?? 'unknown'} by now`);
@@ -114,15 +123,9 @@ export function recheckMigration(input: RecheckInput): Recheck<{ vmi: VmiView }>
 const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
   isOwnedBy(vm, 'VirtualMachinePool', metadata) && isActive(vm);
 
-function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
+function whyNot(input: Omit<RecheckInput, 'toStep'>, pool: StoredPool, vm: VmView): string | null {
   if (input.held.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
     return 'its pool leaves it with what it has read';
   const stop = batchStop(pool, input, input.now);
-  return stop?.why ?? whyKept(input, pool) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
+  return stop?.why ?? whyNotOnRecord(pool, input) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
 }
-
-/** On the way back, disks go only if it is on record that they are to; returns why they stay, null if they go. */
-const whyKept = ({ held, revision, rollout }: RecheckInput, { status }: StoredPool): string | null =>
-  held.act === 'replace' && revision !== rollout && status?.rollout?.halted?.kind !== 'Undoing'
-    ? 'the status of its pool does not say that it goes back'
-    : null;

@@ -64,6 +64,7 @@ export function inFlightView(object: Stored<VirtualMachineInstanceMigration>): M
     name: metadata.name,
     vmiName: spec.vmiName,
     phase: status?.phase || 'Pending',
+    createdAt: Date.parse(metadata.creationTimestamp),
     ...(isOverQuota(object) ? { overQuota: true } : {}),
   };
 }

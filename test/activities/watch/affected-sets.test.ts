@@ -43,7 +43,10 @@ test('a VM without a controller makes the sets look again that it matches, in it
 test('its VMI does, and so does the node of that', () => {
   const vmi = aVmi(member);
   expect(
-    affectedSets({ kind: 'vmi', before: vmi, after: { ...vmi, migration: { name: 'm', phase: 'Running' } } }, cache),
+    affectedSets(
+      { kind: 'vmi', before: vmi, after: { ...vmi, migration: { name: 'm', phase: 'Running', createdAt: 0 } } },
+      cache,
+    ),
   ).toEqual(['shop/web']);
   const before = { name: vmi.node!, zone: null, ready: true, schedulable: true, machineTypes: [] };
   expect(affectedSets({ kind: 'node', before, after: undefined }, cache)).toEqual(['shop/web']);

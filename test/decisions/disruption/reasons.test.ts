@@ -22,7 +22,7 @@ test.each<[Reason['kind'], Partial<VmView>, Partial<VmiView>]>([
   ['Receives', { runStrategy: 'WaitAsReceiver' }, {}],
   ['Paused', {}, { pause: BY_USER }],
   ['Paused', { role: 'Surge' }, { pause: BY_USER }],
-  ['Migrates', {}, { migration: { name: 'm', phase: 'Pending' } }],
+  ['Migrates', {}, { migration: { name: 'm', phase: 'Pending', createdAt: 0 } }],
 ])('%s holds a VM, and its stop by hand', (kind, vmFields, vmiFields) => {
   const vm = aVm('web-1', vmFields);
   const vmi = aVmi(vm, vmiFields);

@@ -282,7 +282,11 @@ test.each<[string, Given, object]>([
   ],
   ['its owner', { vm: { optedOut: true } }, { need: 'deferred', isStuck: true }],
   ['a snapshot', { vm: { operations: SNAPSHOT } }, { need: 'deferred', isStuck: false }],
-  ['a migration of somebody else', { vmi: { migration: { name: 'm', phase: 'Running' } } }, { need: 'deferred' }],
+  [
+    'a migration of somebody else',
+    { vmi: { migration: { name: 'm', phase: 'Running', createdAt: 0 } } },
+    { need: 'deferred' },
+  ],
   ['a restart', { vm: { changingState: true } }, { need: 'underway' }],
   ['its end', { vm: { runStrategy: 'Halted' } }, { need: 'underway' }],
 ])('what is done to a VM waits for %s', (_what, given, expected) => {
@@ -306,5 +310,52 @@ describe('what the API server refuses', () => {
 
   test('does not count as an attempt if only the budget was full', () => {
     expect(need({ refusal: { ...refusal, since: null, times: 0, notBefore: NOW } })).toMatchObject({ isBegun: false });
+  });
+});
+
+describe('a migration that KubeVirt has not begun for 15 minutes', () => {
+  const pending = (minutes: number, fields: Partial<VmiView> = {}): Partial<VmiView> => ({
+    ...tried({ since: null, begunAt: null }),
+    migration: { name: 'drain-1', phase: 'Pending', createdAt: NOW - minutes * 60_000 },
+    ...fields,
+  });
+  const cancelled = { need: 'act', act: 'cancel', needsBudget: false };
+  const left = { otherPodOn: 'node-9' };
+
+  test.each<[string, Given, object]>([
+    ['is waited for until then', { vmi: pending(14) }, { need: 'underway', until: NOW + 60_000 }],
+    ['is taken back', { vmi: pending(15) }, { ...cancelled, refused: { isStuck: false } }],
+    ['is taken back, though its drain was called off', { vmi: pending(15, { nodeDrained: false }) }, cancelled],
+    ['gives way to a restart if a pod of an earlier one is left', { vmi: pending(15, left) }, restarts],
+    [
+      'is taken back even then if its pool wants no restart',
+      { vmi: pending(15, left), rules: { method: 'Migrate' } },
+      { ...cancelled, refused: { isStuck: true } },
+    ],
+    [
+      'is taken back even then if its owner wants it left alone',
+      { vm: { optedOut: true }, vmi: pending(15, left) },
+      cancelled,
+    ],
+    [
+      'is taken back even then if nobody drains its node',
+      { vmi: pending(15, { ...left, nodeDrained: false, wishedBy: 'Descheduler' }) },
+      cancelled,
+    ],
+    ['is taken back even then if it is paused', { vmi: pending(15, { ...left, pause: BY_USER }) }, cancelled],
+    [
+      'gives way to a restart at its deadline',
+      { vmi: pending(15, tried({ begunAt: null, since: NOW - DEADLINE })) },
+      restarts,
+    ],
+    ['that KubeVirt has begun is waited for', { vmi: pending(15, tried()) }, { need: 'underway' }],
+  ])('%s', (_what, given, expected) => {
+    expect(need(given)).toMatchObject(expected);
+  });
+
+  test('is named, with what KubeVirt waits for', () => {
+    expect(need({ vmi: pending(15, left) })).toMatchObject({
+      why: 'KubeVirt has not begun its migration drain-1 within 15 min: a pod of an earlier one is left on node-9 (status.activePods)',
+    });
   });
 });

@@ -65,11 +65,11 @@ test('a VM waits for a migration of somebody else, and takes no place of another
   const pool = aPool({ replicas: 2, maxUnavailable: 1, drain: {} });
   const members = ['web-1', 'web-2'].map((name) => ({ vm: aVm(name), vmi: EVICTED, pool }));
   const told = report([
-    { ...members[0]!, vmi: { ...EVICTED, migration: { name: 'mine', phase: 'Pending' } } },
+    { ...members[0]!, vmi: { ...EVICTED, migration: { name: 'mine', phase: 'Pending', createdAt: 0 } } },
     members[1]!,
   ]);
   expect(told.map(({ state: is }) => is)).toEqual(['Waiting', 'Evacuating']);
-  expect(told[0]!.message).toMatch('another migration of it, mine, is Pending');
+  expect(told[0]!.message).toMatch('its migration mine, made at 1970-01-01T00:00:00.000Z, is Pending');
 });
 
 test('VMs wait while the members of their pool change', () => {

@@ -194,7 +194,7 @@ const anyMember = (index: number) =>
     vmi: fc.record({
       ready: fc.boolean(),
       paused: fc.boolean(),
-      migration: fc.constantFrom(null, { name: 'm', phase: 'Running' }),
+      migration: fc.constantFrom(null, { name: 'm', phase: 'Running', createdAt: 0 }),
       migratable: fc.boolean(),
       evictionStrategy: fc.constantFrom('External', 'LiveMigrate', null),
       evacuationNode: fc.constantFrom('node-1', 'node-2', null),
@@ -271,4 +271,24 @@ describe('whatever the VMs are like', () => {
       }),
     );
   });
+});
+
+test('a VM whose migration KubeVirt does not begin comes behind all others', () => {
+  const refusals = [
+    { vm: 'web-1', uid: 'vmi-of-uid-of-web-1', why: 'not begun', since: null, times: 0, notBefore: NOW - 1 },
+  ];
+  expect(begun(plan({ refusals }))).toEqual(['web-2', 'web-3']);
+  expect(begun(plan({ vms: six.slice(0, 1), refusals }))).toEqual(['web-1']);
+});
+
+test.each<[string, Given]>([
+  ['of a VM that is to stay', { spec: { drain: {} } }],
+  ['in a pool that leaves drains to others', { spec: { drain: undefined } as never }],
+])('a migration %s is taken back as well if KubeVirt does not begin it', (_what, given) => {
+  const migration = { name: 'update-1', phase: 'Pending', createdAt: NOW - 14 * 60_000 };
+  const pending = { evacuation: UNDERWAY, migration };
+  const vmis = { 'web-1': pending };
+  expect(plan({ vms: six.slice(0, 1), vmis, ...given })).toMatchObject({ evacuate: [], wakeAt: NOW + 60_000 });
+  const late = plan({ vms: six.slice(0, 1), vmis, ...given, now: NOW + 60_000 });
+  expect(late).toMatchObject({ evacuate: [{ name: 'web-1', act: 'cancel' }], statuses: [] });
 });

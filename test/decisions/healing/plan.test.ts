@@ -140,7 +140,7 @@ describe('a sick VM', () => {
   test.each<[string, Partial<VmView>, Partial<VmiView>]>([
     ['its owner asked that nothing disrupts it', { optedOut: true }, {}],
     ['KubeVirt takes a snapshot of it', { operations: SNAPSHOT }, {}],
-    ['it moves to another node', {}, { migration: { name: 'm', phase: 'Running' } }],
+    ['it moves to another node', {}, { migration: { name: 'm', phase: 'Running', createdAt: 0 } }],
     ['a person has paused its VMI', {}, { pause: BY_USER }],
     ['it is going', { deleting: true }, {}],
     ['it leaves the pool with its disks', { removing: true }, {}],

@@ -73,8 +73,8 @@ describe('what nobody has touched yet', () => {
     [
       'waits while it migrates',
       {},
-      { migration: { name: 'm', phase: 'Running' } },
-      { need: 'deferred', why: 'it migrates' },
+      { migration: { name: 'm', phase: 'Running', createdAt: 0 } },
+      { need: 'deferred', why: 'it migrates (m)' },
     ],
     ['waits while a snapshot of it is taken', { operations: SNAPSHOT, ...STOPPED }, null, { need: 'deferred' }],
     ['waits while it receives a migration', { runStrategy: 'WaitAsReceiver' }, null, { need: 'deferred' }],

@@ -43,7 +43,12 @@ describe('what a migration needs', () => {
     ['is not for a VM that is stopped', { runStrategy: 'Halted' }, null, { need: 'nothing' }],
     ['leaves what nobody may disrupt', { optedOut: true }, {}, { need: 'excluded' }],
     ['waits for a person who has paused it', {}, { pause: BY_USER }, { need: 'deferred' }],
-    ['waits while another one moves it', {}, { migration: { name: 'm', phase: 'Running' } }, { need: 'deferred' }],
+    [
+      'waits while another one moves it',
+      {},
+      { migration: { name: 'm', phase: 'Running', createdAt: 0 } },
+      { need: 'deferred' },
+    ],
     ['waits for one that starts', {}, { phase: 'Scheduled' }, { need: 'deferred', why: 'its VMI is Scheduled' }],
     [
       "leaves one that KubeVirt can't migrate, and says why in its words",

@@ -218,8 +218,8 @@ describe('what one VM needs', () => {
     [
       'to be waited for while it migrates',
       {},
-      { migration: { name: 'm', phase: 'Running' } },
-      { need: 'deferred', why: 'it migrates', until: null },
+      { migration: { name: 'm', phase: 'Running', createdAt: 0 } },
+      { need: 'deferred', why: 'it migrates (m)', until: null },
     ],
     [
       'to be waited for while it is paused',

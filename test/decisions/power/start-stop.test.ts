@@ -77,8 +77,8 @@ describe('a stop', () => {
     [
       'waits while it migrates',
       {},
-      { migration: { name: 'm', phase: 'Running' } },
-      { need: 'deferred', why: 'it migrates', until: null },
+      { migration: { name: 'm', phase: 'Running', createdAt: 0 } },
+      { need: 'deferred', why: 'it migrates (m)', until: null },
     ],
     [
       'waits for the VMI of one that KubeVirt would refuse to stop',

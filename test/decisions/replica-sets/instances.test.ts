@@ -32,7 +32,9 @@ describe('a place is held', () => {
 
   test('by a VMI that is ready, by a VMI that is not, and by one that migrates', () => {
     expect(isActiveVmi(anInstance(A))).toBe(true);
-    expect(isActiveVmi(anInstance(A, { migration: { name: 'm', phase: 'Running' }, ready: false }))).toBe(true);
+    expect(isActiveVmi(anInstance(A, { migration: { name: 'm', phase: 'Running', createdAt: 0 }, ready: false }))).toBe(
+      true,
+    );
     expect(isActiveVmi(anInstance(A, { ready: false, phase: 'Scheduling', runningSince: null }))).toBe(true);
   });
 });
@@ -90,7 +92,7 @@ describe('VMIs leave', () => {
     const vmis = [
       anInstance('old', { createdAt: 1 }),
       anInstance('new', { createdAt: 3 }),
-      anInstance('migrates', { createdAt: 1, migration: { name: 'm', phase: 'Running' } }),
+      anInstance('migrates', { createdAt: 1, migration: { name: 'm', phase: 'Running', createdAt: 0 } }),
       anInstance('starts', { createdAt: 1, ready: false, phase: 'Scheduling' }),
       anInstance('starts later', { createdAt: 2, ready: false, phase: 'Pending' }),
     ];

@@ -93,7 +93,7 @@ describe('VMs are made', () => {
 const withVmis = (fields: Partial<VmiView>) => ({ vmiOf: (vm: VmView): VmiView => aVmi(vm, fields) });
 const migrating = (vm: VmView): VmiView => ({
   ...aVmi(vm),
-  migration: vm.name === 'migrates' ? { name: 'm', phase: 'Running' } : null,
+  migration: vm.name === 'migrates' ? { name: 'm', phase: 'Running', createdAt: 0 } : null,
 });
 
 describe('VMs leave', () => {

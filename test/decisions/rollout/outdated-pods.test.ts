@@ -132,9 +132,9 @@ describe('VMs whose pods lack something', () => {
     );
     expect(taken(blocked)).toEqual([]);
     expect(waits(blocked)[0]).toContain('maxUnavailable allows 1');
-    const migration = { name: 'm', phase: 'Running' };
+    const migration = { name: 'm', phase: 'Running', createdAt: 0 };
     const busy = planned({ outdatedPods: 'Migrate' }, { vmis: { 'web-4': { migration } } });
-    expect([taken(busy), waits(busy)]).toEqual([['web-1'], ['web-4: it migrates']]);
+    expect([taken(busy), waits(busy)]).toEqual([['web-1'], ['web-4: it migrates (m)']]);
   });
 
   test('count to a step only once they have a new pod', () => {

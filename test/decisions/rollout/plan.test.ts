@@ -801,10 +801,10 @@ test('what is left alone and what is waited for is reported, in the same words w
     old(4, { operations: SNAPSHOT }),
     fresh(5),
   ];
-  const vmis = { 'web-2': { migration: { name: 'm', phase: 'Running' } } };
+  const vmis = { 'web-2': { migration: { name: 'm', phase: 'Running', createdAt: 0 } } };
   const planned = plan({ vms, vmis });
   expect(planned.waits).toEqual([
-    { kind: 'Vms', words: 'web-2: it migrates' },
+    { kind: 'Vms', words: 'web-2: it migrates (m)' },
     { kind: 'Vms', words: 'web-4: a snapshot of it (nightly) is taken' },
     { kind: 'Left', words: 'web-1, web-3: its owner asked that nothing disrupts it' },
   ]);

@@ -162,7 +162,9 @@ describe('of VMs that the policy sees as equals', () => {
   test('one that migrates leaves before those that serve', () => {
     for (let migrates = 1; migrates <= 5; migrates++) {
       const vmiOf = (vm: ReturnType<typeof aVm>) =>
-        aVmi(vm, { migration: vm.name === vmName('web', migrates) ? { name: 'm', phase: 'Running' } : null });
+        aVmi(vm, {
+          migration: vm.name === vmName('web', migrates) ? { name: 'm', phase: 'Running', createdAt: 0 } : null,
+        });
       expect(deleted(plan({ replicas: 4 }, { vms: numbered(5), vmiOf }))).toEqual([vmName('web', migrates)]);
     }
   });

@@ -259,8 +259,8 @@ describe('a VM is left alone', () => {
     ],
     [
       'while it migrates',
-      { vmi: { migration: { name: 'm', phase: 'Running' } } },
-      { need: 'deferred', why: 'it migrates', until: null },
+      { vmi: { migration: { name: 'm', phase: 'Running', createdAt: 0 } } },
+      { need: 'deferred', why: 'it migrates (m)', until: null },
     ],
     [
       'while it is received',

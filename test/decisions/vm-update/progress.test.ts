@@ -176,7 +176,9 @@ test('a live update that waits for a migration says what KubeVirt says of that',
   const waits = (vmi: Partial<VmiView>): UpdateProgress =>
     progress(vm, { ...asked, ...vmi }, { held: held(old(1), 'live') });
   expect(waits({})).toEqual({ state: 'waiting', for: 'the VMI to get 2 sockets: it has 1' });
-  expect(waits({ plugging: 'HotVCPUChange', migration: { name: 'm', phase: 'Pending', overQuota: true } })).toEqual({
+  expect(
+    waits({ plugging: 'HotVCPUChange', migration: { name: 'm', phase: 'Pending', createdAt: 0, overQuota: true } }),
+  ).toEqual({
     state: 'waiting',
     for: 'the VMI to get 2 sockets: it has 1 (HotVCPUChange; its migration m is Pending; a ResourceQuota rejects the pod of that)',
   });
@@ -203,12 +205,12 @@ describe('of a migration that gives a VMI a new pod', () => {
     ['only an earlier one is known', tried(1, 'Failed'), { state: 'waiting', for: 'its migration' }],
     [
       'it goes on',
-      { ...tried(2, 'Unfinished'), migration: { name: 'm', phase: 'Scheduling' } },
+      { ...tried(2, 'Unfinished'), migration: { name: 'm', phase: 'Scheduling', createdAt: 0 } },
       { state: 'waiting', for: 'its migration (Scheduling)' },
     ],
     [
       'a quota holds it up',
-      { ...tried(2, 'Unfinished'), migration: { name: 'm', phase: 'Pending', overQuota: true } },
+      { ...tried(2, 'Unfinished'), migration: { name: 'm', phase: 'Pending', createdAt: 0, overQuota: true } },
       { state: 'waiting', for: 'its migration (Pending; a ResourceQuota rejects its pod)' },
     ],
     ['it is over, and the VMI tells of its old pod', tried(2, 'Succeeded'), { state: 'waiting', for: 'its migration' }],

@@ -40,7 +40,7 @@ test('a VM that somebody else is about to migrate is not restarted, however long
     world.kubevirt.evict('web-1', false);
     await world.wait(30 * MINUTE_MS);
     expect(draining(world)).toMatchObject({ reason: 'Waiting' });
-    expect(draining(world)!.message).toMatch(/another migration of it, kubevirt-migrate-vm-\w+, is Pending/);
+    expect(draining(world)!.message).toMatch(/its migration kubevirt-migrate-vm-\w+, made at [-:.TZ\d]+, is Pending/);
     expect(migrationsOf(world, 'web-1')).toHaveLength(1);
     await limit(world, 5);
     expect(await world.until(() => draining(world) === undefined, 2 * MINUTE_MS)).toBe(true);
@@ -60,6 +60,50 @@ test('the deadline of a VM does not pass while KubeVirt has other migrations to 
     await world.wait(MINUTE_MS);
     expect(draining(world)!.message).toMatch(/waits for KubeVirt to begin migration 1/);
     expect(await world.until(() => draining(world) === undefined, 5 * MINUTE_MS)).toBe(true);
+    expect(uidsOf(world)).toEqual(before);
+  }));
+
+test.each([
+  ['restarts', {}],
+  ['is told to be stuck', { method: 'Migrate' }],
+] as const)('a VM whose migration KubeVirt does not begin holds up no other, and %s', (_what, rules) =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, maxUnavailable: 1, drain: { deadlineSeconds: 600, ...rules } });
+    const before = uidsOf(world);
+    const node = (name: string) => (world.vmi(name) as VirtualMachineInstance).status!.nodeName!;
+    const [first, second] = [node('web-1'), node('web-2')];
+    world.kubevirt.leavePod('web-1', 'sim-node-9');
+    world.kubevirt.evict('web-1', false);
+    expect(await world.until(() => migrationsOf(world, 'web-1').length === 1, MINUTE_MS)).toBe(true);
+    world.kubevirt.evict('web-2', false);
+    await world.wait(10 * MINUTE_MS);
+    expect(node('web-2')).toBe(second);
+    expect(await world.until(() => node('web-2') !== second, 10 * MINUTE_MS)).toBe(true);
+    await world.wait(5 * MINUTE_MS);
+    if ('method' in rules) {
+      expect([draining(world)!.reason, node('web-1')]).toEqual(['Stuck', first]);
+      expect(draining(world)!.message).toMatch(
+        /web-1: waits: KubeVirt migrates it once the pod of an earlier migration is gone from sim-node-9/,
+      );
+    } else expect([uidsOf(world)['web-1'] === before['web-1'], draining(world)]).toEqual([false, undefined]);
+    expect(uidsOf(world)['web-2']).toBe(before['web-2']);
+  }),
+);
+
+test('VMs take turns while KubeVirt begins no migration at all, and none is restarted for that', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 3, maxUnavailable: 1, drain: { deadlineSeconds: 60 } });
+    const before = uidsOf(world);
+    await limit(world, 0);
+    for (const name of ['web-1', 'web-2']) world.kubevirt.evict(name, false);
+    const made = new Set<string>();
+    for (let minutes = 0; minutes < 60; minutes++) {
+      for (const { spec } of world.server.all<Migration>(VirtualMachineInstanceMigrations)) made.add(spec.vmiName!);
+      await world.wait(MINUTE_MS);
+    }
+    expect([...made].sort()).toEqual(['web-1', 'web-2']);
+    await limit(world, 5);
+    expect(await world.until(() => draining(world) === undefined, 20 * MINUTE_MS)).toBe(true);
     expect(uidsOf(world)).toEqual(before);
   }));
 

@@ -33,7 +33,7 @@ test('a worker that was frozen in the midst of a batch brings no VM back to an o
     }
   }));
 
-test('an undo begins though nobody has written into the status yet that it has, since the worker that was to is cut off', () =>
+test('an undo begins though the worker is cut off that was to write into the status that it has', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 1, rollout: { progressDeadlineSeconds: 60, onFailure: 'Undo' } });

@@ -215,6 +215,17 @@ export class KubeVirt {
     );
   }
 
+  /** Has KubeVirt say that a pod of an earlier migration of the VMI is left. */
+  leavePod(name: string, node: string): void {
+    this.#say(`-- a pod of ${name} is left on ${node}`);
+    runAs(this.process, () =>
+      this.#server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => {
+        const status = vmi['status'] as NonNullable<VirtualMachineInstance['status']>;
+        return { ...vmi, status: { ...status, activePods: { own: status.nodeName!, left: node } } };
+      }),
+    );
+  }
+
   #vmi(name: string): Stored<VirtualMachineInstance> | undefined {
     return this.#server.find<VirtualMachineInstance>(VirtualMachineInstances, { namespace: NAMESPACE, name });
   }

@@ -67,6 +67,10 @@ export class ModelClient {
     return this.#call('get', resource, key, options, () => this.#in.server.get(resource, key) as Stored<T>);
   }
 
+  async getMetadata(resource: Resource, key: ObjectKey, options: CallOptions = {}): Promise<Stored> {
+    return this.#call('get', resource, key, options, () => ({ metadata: this.#in.server.get(resource, key).metadata }));
+  }
+
   async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<KubeList<T>> {
     const { server } = this.#in;
     return this.#call('list', resource, { namespace: options.namespace }, options, () => ({

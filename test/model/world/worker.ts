@@ -41,6 +41,8 @@ interface WorkerOptions {
   /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
   onPlan: (planned: Planned, inputOf: () => PoolPlanInput | undefined) => void;
   onPlanFailed: (pool: string) => void;
+  /** A status of the pool was not written, because the pool does not bear it out. */
+  onUnproven: (pool: string, why: string) => void;
 }
 
 /** Kinds that the model has no objects of: to follow them would only shift its random numbers. */
@@ -53,7 +55,7 @@ const NONE: Signals = {
 };
 
 /** A worker of drover's own code. Its cache is not started yet. */
-export function createWorker({ process, client, burst, onPlan, onPlanFailed }: WorkerOptions): Worker {
+export function createWorker({ process, client, burst, onPlan, onPlanFailed, onUnproven }: WorkerOptions): Worker {
   const cache = new ClusterCache({ client, follows: (resource) => !NOT_PLAYED.has(resource) });
   const revisions = new Revisions({ client, cache });
   const stopping = new AbortController();
@@ -83,6 +85,11 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed }: W
       };
       onPlan(planned, inputOf);
       return planned;
+    },
+    writeStatus: async (...args: Parameters<typeof pools.writeStatus>) => {
+      const written = await pools.writeStatus(...args);
+      if (written.refused !== undefined) onUnproven(args[0].name, written.refused);
+      return written;
     },
     ...createReplicaSetActivities({ ...common, burst }),
     ...createUpdateActivities(common),

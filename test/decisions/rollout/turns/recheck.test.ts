@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { OutdatedPods, PoolSpec, RolloutStatus } from '../../../../api/pool/pool.ts';
+import { roomToStep } from '../../../../decisions/rollout/turns/on-record.ts';
 import {
   recheckMigration,
   recheckVm,
@@ -10,7 +11,10 @@ import type { VmView } from '../../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../../decisions/views/vmi.ts';
 import { aPool, aVmi, BY_USER, SNAPSHOT } from '../../fixtures/fleets.ts';
 import {
+  aStep,
   at,
+  DOWN,
+  failure,
   fresh,
   HALTED,
   held,
@@ -45,6 +49,7 @@ function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = fals
     revision: NEW,
     rollout: NEW,
     startedAt: NOW,
+    toStep: null,
     now: NOW,
     vm: vm ?? undefined,
     vmi: vm === null || vmi === null ? undefined : aVmi(vm, vmi),
@@ -103,7 +108,7 @@ describe('a VM is taken', () => {
       take({
         held: held(old(1), 'live'),
         vm: fresh(1),
-        vmi: { revision: OLD, migration: { name: 'm', phase: 'Running' } },
+        vmi: { revision: OLD, migration: { name: 'm', phase: 'Running', createdAt: 0 } },
       }),
     ).toEqual({
       need: 'nothing',
@@ -175,7 +180,7 @@ describe('the VM has changed since the plan', () => {
     ['its owner asked meanwhile', { optedOut: true }, {}, 'its owner asked that nothing disrupts it'],
     ['a snapshot was begun meanwhile', { operations: SNAPSHOT }, {}, 'a snapshot of it (nightly) is taken'],
     ['it was paused meanwhile', {}, { pause: BY_USER }, 'it is paused by a person'],
-    ['it has begun to migrate', {}, { migration: { name: 'm', phase: 'Running' } }, 'it migrates'],
+    ['it has begun to migrate', {}, { migration: { name: 'm', phase: 'Running', createdAt: 0 } }, 'it migrates (m)'],
   ])('%s', (_what, fields, vmi, why) => {
     expect(take({ vm: old(1, fields), vmi })).toEqual(later(why));
   });
@@ -200,12 +205,21 @@ describe('the rollout has changed since the plan', () => {
     ['spec.paused', { spec: { paused: true } }, 'spec.paused is true'],
     ['a newer template', { spec: { template: OLD_TEMPLATE } }, 'the template has changed'],
     ['paused', { rolled: { paused: { by: 'anna', at: after } } }, 'paused by anna'],
-    ['paused, and resumed before the batch began', { rolled: { paused: { by: 'anna', at: before } } }, null],
+    [
+      'paused, and not resumed by what its status says',
+      { rolled: { paused: { by: 'anna', at: before } } },
+      'the status of its pool does not say that the pause by anna is over',
+    ],
+    [
+      'paused by a signal, and resumed before the batch began',
+      { rolled: { paused: { by: 'anna', at: before, bySignal: true } } },
+      null,
+    ],
     ['aborted', { rolled: { halted: { kind: 'Aborted', by: 'anna', at: after } } }, 'the rollout has ended: Aborted'],
     [
-      'aborted, and resumed before the batch began',
+      'aborted, and not resumed by what its status says',
       { rolled: { halted: { kind: 'Aborted', by: 'anna', at: before } } },
-      null,
+      'the status of its pool does not say that the rollout goes on: it has ended (Aborted)',
     ],
     ['failed', { rolled: { halted: { kind: 'Failed', by: 'drover', at: after } } }, 'the rollout has ended: Failed'],
     ['undone', { rolled: { halted: { kind: 'Undoing', by: 'drover', at: after } } }, 'the rollout has ended: Undoing'],
@@ -230,9 +244,51 @@ describe('the rollout has changed since the plan', () => {
     const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Recheck =>
       take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });
     expect(undoing('Undoing', before)).toMatchObject({ need: 'act' });
-    expect(take(back)).toMatchObject({ need: 'act' });
+    expect(take(back)).toEqual(later('the status of its pool does not say that the rollout is undone'));
     expect(undoing('UndoFailed', after)).toEqual(later('the rollout has ended: UndoFailed'));
     expect(take({ ...back, spec: { template: OLD_TEMPLATE } })).toEqual(later('the template has changed'));
+  });
+});
+
+test('a replica gets the revision only if the step that the status says has room', () => {
+  const isFull = later('the status of its pool does not say that the step of the rollout is passed');
+  expect(take({ toStep: 1 })).toMatchObject(restart);
+  expect(take({ toStep: 0 })).toEqual(isFull);
+  expect(take({ toStep: 0, vm: old(1, { role: 'Standby' }) })).toMatchObject({ need: 'act' });
+  expect(take({ toStep: 0, vm: fresh(1), vmi: { revision: OLD } })).toMatchObject({ need: 'act', writes: false });
+});
+
+describe('how many replicas may get the revision before the next step', () => {
+  const steps = [aStep(1), aStep(3)];
+  const room = (
+    rolled: Partial<RolloutStatus>,
+    { vms = [fresh(1), old(2), old(3)], status = {}, onTheirWay = [] as string[] } = {},
+  ) =>
+    roomToStep({
+      ...inputOf({ spec: { rollout: { steps } }, rolled }),
+      pool: {
+        ...inputOf({ spec: { rollout: { steps } }, rolled }).pool!,
+        status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled), ...status },
+      },
+      vms: () => vms,
+      vmiOf: (vm) => aVmi(vm),
+      onTheirWay: new Set(onTheirWay),
+    });
+
+  test.each<[string, number | null, ReturnType<typeof room>]>([
+    ['none, if as many have it', 0, room({})],
+    ['as many as the step that is on record has', 2, room({ step: 1 })],
+    ['any after the last', null, room({ step: 2 })],
+    ['any, if all VMs had the revision last', null, room({}, { status: { currentRevision: NEW } })],
+    ['those of the first step, if the status tells of an older rollout', 0, room({ revision: 'older', step: 2 })],
+    ['less those that are about to get it', 1, room({ step: 1 }, { onTheirWay: ['web-2'] })],
+    [
+      'and others for those that have failed',
+      1,
+      room({ failures: [failure('web-1')] }, { vms: [fresh(1, DOWN), old(2)] }),
+    ],
+  ])('%s', (_what, expected, found) => {
+    expect(found).toBe(expected);
   });
 });
 
@@ -293,7 +349,7 @@ describe('a VMI that is to get a new pod by a migration', () => {
     ],
     ['whose VM has another spec by now', { vm: old(1) }, later(`its spec is of revision ${OLD} by now`)],
     ['whose pool is paused', { spec: { ...spec, paused: true } }, later('spec.paused is true')],
-    ['that migrates', { vmi: { migration: { name: 'm', phase: 'Running' } } }, later('it migrates')],
+    ['that migrates', { vmi: { migration: { name: 'm', phase: 'Running', createdAt: 0 } } }, later('it migrates (m)')],
   ])('is left alone: %s', (_title, fields, expected) => expect(moved(fields)).toEqual(expected));
 });
 

@@ -63,6 +63,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     plugged: { interfaces: [], volumes: [] },
     plugging: null,
     pod: null,
+    otherPodOn: null,
     podRevision: null,
     podTerminating: false,
     evictionStrategy: null,

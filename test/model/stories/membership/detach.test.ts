@@ -1,7 +1,19 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { POOL_LABEL, REVISION_LABEL } from '../../../../api/names.ts';
+import type { Stored } from '../../../../api/objects.ts';
+import {
+  VirtualMachineInstanceMigrations,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../../../api/resources.ts';
+import type { StoredPool } from '../../../../decisions/views/pool.ts';
+import { activityNow, isDeletion } from '../../facts.ts';
 import { aTemplate } from '../../pools.ts';
+import type { Write } from '../../world/api-server.ts';
+import { NAMESPACE } from '../../world/names.ts';
+import type { World } from '../../world/world.ts';
 import { begun, play } from '../story.ts';
 
 const MINUTE_MS = 60_000;
@@ -32,4 +44,68 @@ test('a VM that is detached before a worker sees that KubeVirt has observed its 
     4,
   );
   expect(detached).toBeGreaterThan(0);
+});
+
+/** Names of VMs that are detached as soon as `when` names them, and whether their VMIs were ended by workers. */
+function detachedAt(world: World, when: (write: Write) => string | undefined) {
+  const left = new Set<string>();
+  const ended: string[] = [];
+  world.onlookers.push({
+    onWrite: (write) => {
+      const { resource, before, after } = write;
+      const isEnded = resource === VirtualMachineInstances && before !== undefined && isDeletion(before, after);
+      if (isEnded && activityNow() !== null && left.has(before.metadata.name)) ended.push(before.metadata.name);
+      const name = when(write);
+      if (name === undefined || left.has(name)) return;
+      left.add(name);
+      world.server.write(VirtualMachines, { namespace: NAMESPACE, name }, ({ metadata, ...vm }) => {
+        const { ownerReferences: _owners, ...others } = metadata;
+        return { ...vm, metadata: others };
+      });
+    },
+  });
+  return { left, ended };
+}
+
+const isObserved = (vm: Stored | undefined): boolean =>
+  (vm?.['status'] as { observedGeneration?: number } | undefined)?.observedGeneration === vm?.metadata.generation;
+
+test('a VM that is detached as KubeVirt observes its new spec is not restarted, whatever a cache still shows', async () => {
+  let count = 0;
+  await play(
+    async (world) => {
+      await begun(world, { replicas: 6, maxUnavailable: 2 });
+      const { left, ended } = detachedAt(world, ({ resource, before, after }) =>
+        resource === VirtualMachines && activityNow() === null && !isObserved(before) && isObserved(after)
+          ? after?.metadata.name
+          : undefined,
+      );
+      await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
+      await world.wait(MINUTE_MS);
+      expect(ended).toEqual([]);
+      count += left.size;
+    },
+    { lag: 500 },
+    4,
+  );
+  expect(count).toBeGreaterThan(0);
+});
+
+test('a VM that is detached while a place in the budget is claimed for it is neither restarted nor migrated', async () => {
+  let count = 0;
+  for (const method of ['Restart', 'Migrate'] as const)
+    await play(async (world) => {
+      await begun(world, { replicas: 2, drain: { method } });
+      const { left, ended } = detachedAt(world, ({ resource, after }) =>
+        resource === VirtualMachinePools
+          ? (after as (Stored & StoredPool) | undefined)?.status?.disruptedVMs?.at(-1)?.vm
+          : undefined,
+      );
+      world.kubevirt.evict('web-1', false);
+      await world.wait(MINUTE_MS);
+      expect(ended).toEqual([]);
+      expect(world.server.all(VirtualMachineInstanceMigrations)).toEqual([]);
+      count += left.size;
+    });
+  expect(count).toBeGreaterThan(0);
 });

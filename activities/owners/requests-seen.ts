@@ -1,0 +1,47 @@
+import { HEALING_REQUESTS } from '../../decisions/requests/healing.ts';
+import { MEMBERSHIP_REQUESTS } from '../../decisions/requests/membership.ts';
+import type { Annotations } from '../../decisions/requests/request.ts';
+import { ROLLOUT_REQUESTS } from '../../decisions/requests/rollout.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+
+/** How many different annotations of a pool are remembered, and how long each may be. */
+const KEPT = 10;
+const LENGTH = 4_096;
+const REQUESTS: ReadonlySet<string> = new Set(
+  [ROLLOUT_REQUESTS, HEALING_REQUESTS, MEMBERSHIP_REQUESTS].flatMap(({ request, requestedBy }) => [
+    request,
+    requestedBy,
+  ]),
+);
+
+/**
+ * What people have lately asked of pools, as this worker has seen it on them: a request may be overwritten by the next
+ * one before the status that answers it is written.
+ */
+export class RequestsSeen {
+  readonly #ofPools = new Map<string, Annotations[]>();
+
+  constructor(cache: ClusterCache) {
+    cache.subscribe((change) => {
+      if (change.kind !== 'pool') return;
+      const { before, after } = change;
+      if (after !== undefined) this.#note(after.metadata);
+      if (before !== undefined && before.metadata.uid !== after?.metadata.uid)
+        this.#ofPools.delete(before.metadata.uid);
+    });
+  }
+
+  /** The annotations that the pool has had, the oldest first. */
+  of(uid: string): readonly Annotations[] {
+    return this.#ofPools.get(uid) ?? [];
+  }
+
+  #note({ uid, annotations }: { uid: string; annotations?: Annotations | undefined }): void {
+    const requests = Object.fromEntries(
+      Object.entries(annotations ?? {}).filter(([name, text]) => REQUESTS.has(name) && text.length <= LENGTH),
+    );
+    const known = this.#ofPools.get(uid) ?? [];
+    if (Object.keys(requests).length === 0 || JSON.stringify(known.at(-1)) === JSON.stringify(requests)) return;
+    this.#ofPools.set(uid, [...known, requests].slice(-KEPT));
+  }
+}

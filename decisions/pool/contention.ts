@@ -1,0 +1,61 @@
+import type { Condition } from '../../api/pool/pool.ts';
+import { withTime } from '../owners/conditions.ts';
+import type { StoredPool } from '../views/pool.ts';
+
+/** So often within this time must others have written a pool's status for its workflow to conclude that they go on. */
+const TIMES = 3;
+const WITHIN_MS = 600_000;
+/** How long a workflow stands aside after each such status, at least and at most. */
+const ASIDE_MS = { least: 30_000, most: 90_000 };
+
+/**
+ * What the workflow of a pool knows of others that write the pool's status, as plain data: by mistake, two
+ * installations of drover serve one cluster, each with a Temporal of its own. Times are milliseconds since the epoch.
+ */
+export interface Contention {
+  /** When their last statuses overruled what the workflow knew. */
+  overruledAt: number[];
+  /** Until when the workflow begins nothing, and writes no status. */
+  asideUntil: number;
+}
+
+export const NO_CONTENTION: Contention = { overruledAt: [], asideUntil: 0 };
+
+export const isContended = ({ overruledAt }: Contention, now: number): boolean =>
+  overruledAt.filter((at) => at + WITHIN_MS > now).length >= TIMES;
+
+/**
+ * Returns what is known once a status of others was seen. One restore of Temporal overrules once; of two workflows that
+ * overrule each other again and again, one stands aside for as long as the other goes on: the one to which `random`,
+ * from 0 to 1, happens to give the longer time.
+ */
+export function overruled({ overruledAt, asideUntil }: Contention, now: number, random: number): Contention {
+  const known = { overruledAt: [...overruledAt, now].slice(-TIMES), asideUntil };
+  const { least, most } = ASIDE_MS;
+  return isContended(known, now) ? { ...known, asideUntil: now + least + random * (most - least) } : known;
+}
+
+/** Returns the plan of a workflow that stands aside: nothing is begun or written. */
+export const standingAside = <Healing extends object>(healing: Healing, { asideUntil }: Contention) => ({
+  steps: [],
+  status: null,
+  events: [],
+  healing: { ...healing, begin: [] },
+  wakeAt: asideUntil,
+});
+
+interface ContendedInput {
+  pool: StoredPool;
+  isContended?: true;
+}
+
+/** `Contended`: others write the status of the pool, too. Otherwise it is absent. */
+export const contendedCondition = ({ pool, isContended: isTrue }: ContendedInput, now: string): Condition[] =>
+  isTrue === true
+    ? [withTime(pool, { type: 'Contended', status: 'True', reason: 'AnotherInstallation', message: CONTENDED }, now)]
+    : [];
+
+/** For people. */
+export const CONTENDED =
+  'another installation of drover, with a Temporal of its own, writes the status of this pool, too: end one of them; ' +
+  'until then, one of the two stands aside, and the pool goes on more slowly';

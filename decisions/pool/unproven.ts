@@ -1,0 +1,192 @@
+import { durationMs, isDuration } from '../../api/lib/duration.ts';
+import { HEALING_REQUEST_ANNOTATION, MEMBERSHIP_REQUEST_ANNOTATION } from '../../api/names.ts';
+import type { HandledRequest, PoolStatus, RolloutStatus } from '../../api/pool/pool.ts';
+import { olderContent } from '../configuration/older-content.ts';
+import { stateFrom } from '../healing/state.ts';
+import { isActive, isReady } from '../health/availability.ts';
+import { withHealingRequest } from '../requests/healing.ts';
+import { membershipRequestOf } from '../requests/membership.ts';
+import { withAnswer, type Annotations } from '../requests/request.ts';
+import { withRolloutRequest } from '../requests/rollout.ts';
+import { withChanges } from '../rollout/changes.ts';
+import { RolloutContext, type RolloutInput } from '../rollout/state/context.ts';
+import { begun } from '../rollout/state/state.ts';
+import { namedRemovals } from '../scaling/named-removals.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { isRegular } from '../views/vm.ts';
+import type { PoolPlanInput } from './plan-input.ts';
+import { templatesOf } from './templates-of.ts';
+
+/** By so much may the clock of the worker that writes a status be behind Temporal's, by which plans count. */
+const AHEAD_MS = 60_000;
+/** A status is written so long after its plan at most, or after a new plan. */
+const OLD_MS = 600_000;
+
+/** What tells whether a status is true; `pool`: as it is, with the status that is to be replaced. */
+type StatusProof = Pick<
+  PoolPlanInput,
+  'pool' | 'vms' | 'vmiOf' | 'revisions' | 'contents' | 'strategy' | 'nodeLabelsOf' | 'now'
+> & {
+  /** Annotations that the pool has had before, the oldest first: requests that were overwritten meanwhile. */
+  earlier: readonly Annotations[];
+};
+
+/** What a workflow knows besides, which proves nothing. */
+const NOTHING_DONE = {
+  batches: [],
+  queued: [],
+  busy: new Set<string>(),
+  evacuating: new Set<string>(),
+  isHealed: () => false,
+  held: false,
+  notBefore: 0,
+};
+
+/**
+ * Returns why a status must not be written; null if it may be. A workflow says what a status is to be, and whoever
+ * reaches Temporal may speak for one. So what holds a rollout or healing back in the pool's own status (a pause, a
+ * halt, a step, the revision that all VMs had last) ends only if the pool in Kubernetes shows the cause: a request
+ * that stands on it, another template, changed content that VMs have read, or time.
+ */
+export function whyUnproven(seen: StatusProof, after: PoolStatus): string | null {
+  const { pool, vms, vmiOf } = seen;
+  const before = pool.status;
+  if (before === undefined) return null;
+  const templateOf = templatesOf(seen);
+  const { changeFor } = olderContent({ pool, vms, vmiOf, templateOf, contents: seen.contents ?? null });
+  const input = { ...seen, ...NOTHING_DONE, templateOf, changeFor, state: before.rollout ?? null };
+  return (
+    whyNotRolledOut(input, before.rollout, after.rollout) ??
+    whyNotCurrent(input, after.currentRevision) ??
+    whyNotHealed(input, after) ??
+    whyNotMoved(input, after)
+  );
+}
+
+type Proof = RolloutInput & Pick<StatusProof, 'earlier'>;
+
+function whyNotRolledOut(
+  input: Proof,
+  before: RolloutStatus | undefined,
+  after: RolloutStatus | undefined,
+): string | null {
+  if (before === undefined) return null;
+  if (after === undefined) return 'it does not say any more where the rollout stands';
+  const context = new RolloutContext(input);
+  const { newest, now } = context;
+  const starts = before.revision === newest ? [before] : [before, begun(newest, now, before)];
+  const bases = starts.flatMap((start) => [
+    start,
+    answered(input, start, after.handledRequests, (pool, state) => {
+      const { spec } = context;
+      return withRolloutRequest({ input: { pool, state }, spec, now }, state);
+    }),
+  ]);
+  const why = bases.map((base) => whyLooser(context, base, after));
+  if (why.includes(null)) return null;
+  const isForContent = bases.some((base) => whyLooser(context, withChanges(context, base), after) === null);
+  return isForContent ? null : (why.findLast((_why, at) => bases[at]!.revision === after.revision) ?? why[0]!);
+}
+
+/** Returns the state once those requests are answered that have stood on the pool, and that the status would answer. */
+function answered<State extends { handledRequests?: HandledRequest[] }>(
+  { pool, earlier }: Proof,
+  start: State,
+  after: Answers = [],
+  answer: (pool: StoredPool, state: State) => State,
+): State {
+  const digests = new Set(after.map(({ digest }) => digest));
+  const isAnswered = (state: State): boolean => digests.has(state.handledRequests?.at(-1)?.digest ?? '');
+  return [...earlier, pool.metadata.annotations ?? {}].reduce((state, annotations) => {
+    const next = answer({ ...pool, metadata: { ...pool.metadata, annotations } }, state);
+    return isAnswered(next) ? next : state;
+  }, start);
+}
+
+/** Returns why nothing allows `after` if the rollout is held by `base`; null if that holds it no less. */
+function whyLooser({ spec, input: { now } }: RolloutContext, base: RolloutStatus, after: RolloutStatus): string | null {
+  const { paused, halted } = base;
+  if (after.revision !== base.revision) return `revision ${after.revision} is not rolled out`;
+  if (!isSameAnswers(base.handledRequests, after.handledRequests)) return 'it answers what nobody asks for';
+  // Whoever reaches Temporal may pause by a signal, and resume by one.
+  if (paused !== undefined && paused.bySignal !== true && (after.paused ?? { bySignal: true }).bySignal === true)
+    return `nobody resumes the rollout that ${paused.by} has paused`;
+  const isOver = halted?.kind === 'Undoing' ? after.halted === undefined : after.halted?.kind !== halted?.kind;
+  if (halted !== undefined && isOver) return `nobody resumes the rollout that has ended (${halted.kind})`;
+  if (after.halted?.kind === 'Undoing' && halted === undefined && spec.rollout.onFailure !== 'Undo')
+    return 'its pool undoes no rollout';
+  return whyNotPassed(spec.rollout.steps, base, after, now);
+}
+
+type Steps = RolloutContext['spec']['rollout']['steps'];
+
+/** Steps end by a request, which `base` has taken into account, or by time. */
+function whyNotPassed(steps: Steps, base: RolloutStatus, after: RolloutStatus, now: number): string | null {
+  let since = base.stepReachedAt === undefined ? now : Date.parse(base.stepReachedAt);
+  for (let at = base.step; at < after.step; at++, since = now) {
+    const wait = steps[at]?.then.wait;
+    if (wait === undefined || !isDuration(wait)) return `nobody promotes step ${at + 1}`;
+    if (since + durationMs(wait) > now + AHEAD_MS) return `step ${at + 1} has not lasted ${wait}`;
+  }
+  if (after.stepReachedAt === undefined) return null;
+  const isSame = after.step === base.step && base.stepReachedAt !== undefined;
+  const least = isSame ? Date.parse(base.stepReachedAt!) : now - OLD_MS;
+  return Date.parse(after.stepReachedAt) >= least ? null : `step ${after.step + 1} was reached later`;
+}
+
+/** The last revision that all VMs reached: before the next one has come so far, steps and an undo go by it. */
+function whyNotCurrent({ pool, vms, vmiOf }: RolloutInput, after: string | undefined): string | null {
+  const { spec, metadata, status } = pool;
+  if (status?.currentRevision === undefined || after === status.currentRevision) return null;
+  const active = vms.filter(isRegular).filter(isActive);
+  // VMs that are down may be in healing, and surplus ones are about to leave.
+  const behind = active.filter(
+    (vm) => vm.revision !== null && vm.revision !== after && !vm.optedOut && isReady(vm, vmiOf(vm)),
+  );
+  const leaving = Math.max(active.length - spec.replicas, 0) + namedRemovals(metadata.annotations).vms.size;
+  return behind.length > leaving ? `${behind.length} VMs are not of revision ${after ?? 'unknown'}` : null;
+}
+
+function whyNotHealed(input: Proof, { healing }: PoolStatus): string | null {
+  const { pool, now } = input;
+  const before = stateFrom(pool.status?.healing);
+  const after = answered(input, before, healing?.handledRequests, (it, state) =>
+    withHealingRequest({ pool: it, isKnown: true, now }, state),
+  );
+  const bases = [before, after];
+  const isProven = bases.some(
+    ({ paused, handledRequests }) =>
+      isSameAnswers(handledRequests, healing?.handledRequests) &&
+      (paused === undefined || healing?.paused !== undefined),
+  );
+  if (isProven) return null;
+  const isAnswered = isSameAnswers(before.handledRequests, healing?.handledRequests);
+  return isAnswered
+    ? `nobody resumes the healing that ${before.paused?.by} has paused`
+    : `it answers what nobody asks for by ${HEALING_REQUEST_ANNOTATION}`;
+}
+
+/** What became of a request about members is known to who carries it out. */
+function whyNotMoved(input: Proof, { membership }: PoolStatus): string | null {
+  const known = input.pool.status?.membership?.handledRequests;
+  const before = known === undefined ? {} : { handledRequests: known };
+  const after = answered<{ handledRequests?: HandledRequest[] }>(
+    input,
+    before,
+    membership?.handledRequests,
+    (pool, state) => {
+      const found = membershipRequestOf({ ...pool, status: { ...pool.status!, membership: state } });
+      return found === null ? state : { handledRequests: withAnswer(state.handledRequests, found, DONE, '') };
+    },
+  );
+  return [before, after].some((one) => isSameAnswers(one.handledRequests, membership?.handledRequests))
+    ? null
+    : `it answers what nobody asks for by ${MEMBERSHIP_REQUEST_ANNOTATION}`;
+}
+
+const DONE = { outcome: 'Done', message: '' } as const;
+
+type Answers = readonly Pick<HandledRequest, 'digest'>[];
+
+const isSameAnswers = (before: Answers = [], after: Answers = []): boolean =>
+  before.length === after.length && before.every(({ digest }, index) => digest === after[index]!.digest);

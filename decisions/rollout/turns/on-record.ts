@@ -1,0 +1,53 @@
+import { countOf } from '../../../api/lib/int-or-percent.ts';
+import { withDefaults } from '../../../api/pool-defaults.ts';
+import { isActive, isDown, type VmiOf } from '../../health/availability.ts';
+import type { Batch } from '../../owners/batch.ts';
+import type { StoredPool } from '../../views/pool.ts';
+import { isRegular, type VmView } from '../../views/vm.ts';
+import { hasFailed } from '../state/state.ts';
+
+export const STEP_IS_FULL = 'the status of its pool does not say that the step of the rollout is passed';
+
+type Way = Pick<Batch, 'revision' | 'rollout'>;
+
+/**
+ * Returns why a batch begins with no VM yet; null if nothing holds it back. Whoever reaches Temporal may say that a
+ * batch was begun; that a pause or a halt is over, or that the rollout is undone, only the status of the pool says,
+ * which nobody writes without a cause in Kubernetes. A workflow writes the status when it begins the batch.
+ */
+export function whyNotOnRecord({ status }: Pick<StoredPool, 'status'>, { revision, rollout }: Way): string | null {
+  const { paused, halted, revision: reported } = status?.rollout ?? {};
+  if (paused !== undefined && paused.bySignal !== true)
+    return `the status of its pool does not say that the pause by ${paused.by} is over`;
+  const kind = reported === rollout ? halted?.kind : undefined;
+  if (revision !== rollout)
+    return kind === 'Undoing' ? null : 'the status of its pool does not say that the rollout is undone';
+  return kind === undefined
+    ? null
+    : `the status of its pool does not say that the rollout goes on: it has ended (${kind})`;
+}
+
+interface StepInput extends Way {
+  pool: StoredPool;
+  /** VMs that the pool owns. */
+  vms: () => readonly VmView[];
+  vmiOf: VmiOf;
+  /** Names of VMs that may be about to get the revision. */
+  onTheirWay: ReadonlySet<string>;
+}
+
+/** How many more replicas may get the revision before the next step, by the status of the pool; null: any. */
+export function roomToStep({ pool, vms, vmiOf, revision, rollout, onTheirWay }: StepInput): number | null {
+  const { currentRevision, rollout: state } = pool.status ?? {};
+  const { update, rollout: rules } = withDefaults(pool.spec);
+  const isCareful = currentRevision !== undefined && currentRevision !== revision && revision === rollout;
+  if (!isCareful || update.kind !== 'proactive') return null;
+  const known = state?.revision === rollout ? state : undefined;
+  const step = rules.steps[known?.step ?? 0];
+  if (step === undefined) return null;
+  const isTaken = (vm: VmView): boolean =>
+    onTheirWay.has(vm.name) ||
+    (vm.revision === revision && !(known !== undefined && hasFailed(known, vm) && isDown(vm, vmiOf(vm))));
+  const taken = vms().filter((vm) => isRegular(vm) && isActive(vm) && isTaken(vm)).length;
+  return countOf(step.to, pool.spec.replicas, 1) - taken;
+}

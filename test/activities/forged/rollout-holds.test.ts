@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest';
+import { REVISION_LABEL, ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
+import type { Stored } from '../../../api/objects.ts';
+import type { HandledRequest, PoolSpec, PoolStatus, RolloutStatus, RolloutStep } from '../../../api/pool/pool.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { digestOf, requestText } from '../../../decisions/requests/request.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
+import { aTemplate } from '../../model/pools.ts';
+import { keyOf, targetOf, World } from './world.ts';
+
+const OLD = aTemplate({ disk: 'root', version: 1 });
+const NEW = aTemplate({ disk: 'root', version: 2 });
+const [FROM, TO] = [revisionOf(OLD), revisionOf(NEW)];
+const LONG_AGO = '2026-01-01T00:00:00.000Z';
+const BY = { by: 'ada', at: LONG_AGO };
+
+const ROLLOUT: RolloutStatus = { revision: TO, startedAt: LONG_AGO, batches: 1, lastBatch: 1, step: 0, failures: [] };
+const STATUS: PoolStatus = {
+  replicas: 3,
+  observedGeneration: 1,
+  writes: 7,
+  currentRevision: FROM,
+  updateRevision: TO,
+  rollout: ROLLOUT,
+};
+
+type Change<T> = { [Field in keyof T]?: T[Field] | undefined };
+
+interface Held {
+  rollout: Partial<RolloutStatus>;
+  spec?: Partial<PoolSpec>;
+  /** What somebody who may change the pool asks for, so that it goes on. */
+  request: { action: string; revision?: string; step?: number; full?: boolean };
+  /** What the status says once that is done. */
+  goesOn: Change<RolloutStatus>;
+}
+
+const atStep = (then: RolloutStep['then']): Pick<PoolSpec, 'rollout'> => ({ rollout: { steps: [aStep(1, then)] } });
+const HELD: Record<string, Held> = {
+  'is paused': { rollout: { paused: BY }, request: { action: 'resume' }, goesOn: { paused: undefined } },
+  'has failed': {
+    rollout: { halted: { ...BY, kind: 'Failed' } },
+    request: { action: 'resume', revision: TO },
+    goesOn: { halted: undefined, failures: [] },
+  },
+  'was aborted': {
+    rollout: { halted: { ...BY, kind: 'Aborted' } },
+    request: { action: 'resume', revision: TO },
+    goesOn: { halted: undefined, failures: [] },
+  },
+  'waits for an approval': {
+    rollout: { stepReachedAt: LONG_AGO },
+    spec: atStep({ approval: {} }),
+    request: { action: 'promote', revision: TO, step: 1 },
+    goesOn: { step: 1, stepReachedAt: undefined },
+  },
+  'has not reached its step for long': {
+    rollout: { stepReachedAt: new Date(Date.now() - 60_000).toISOString() },
+    spec: atStep({ wait: '1h' }),
+    request: { action: 'promote', revision: TO, full: true },
+    goesOn: { step: 1, stepReachedAt: undefined },
+  },
+};
+
+/** A pool of three VMs of which one has its newest template, in a cluster as a worker sees it. */
+async function given({ rollout, spec = {}, request }: Held, isAsked = false) {
+  const world = new World();
+  const text = requestText({ id: '1', ...request });
+  const annotations = isAsked ? { [ROLLOUT_REQUEST_ANNOTATION]: text, [ROLLOUT_REQUESTED_BY_ANNOTATION]: 'ada' } : {};
+  const pool = world.pool('web', { replicas: 3, maxUnavailable: 3, template: NEW, ...spec }, { annotations });
+  world.revision(pool, 1, OLD);
+  world.revision(pool, 2, NEW);
+  const old = { ...pool, spec: { ...pool.spec, template: OLD } };
+  const vms = [world.vm(pool, 1), world.vm(old, 2), world.vm(old, 3)];
+  world.server.write(
+    VirtualMachinePools,
+    pool.metadata,
+    (before) => ({ ...before, status: { ...STATUS, rollout: { ...ROLLOUT, ...rollout } } }),
+    'status',
+  );
+  await world.start();
+  return { world, pool, vms, answer: { digest: digestOf(text), id: '1', ...BY, action: request.action } };
+}
+
+/** Says that a batch has begun at any time: it waits for 2 s whether the status says that the rollout goes on. */
+const updated = (world: World, pool: Stored & StoredPool, vms: readonly Stored[], startedAt: number) =>
+  world.written('updateVms', [
+    {
+      key: keyOf(pool),
+      revision: TO,
+      rollout: TO,
+      vms: vms.map((vm) => ({ ...targetOf(vm), act: 'restart', from: FROM, wasDown: false })),
+      startedAt,
+      begun: [],
+      minReadyMs: 0,
+      deadlineMs: 1,
+      mayFail: null,
+      minVersions: {},
+    },
+  ]);
+
+const withRollout = (rollout: Change<RolloutStatus>, more: Change<PoolStatus> = {}) => ({
+  ...STATUS,
+  writes: 8,
+  rollout: { ...ROLLOUT, ...rollout },
+  ...more,
+});
+
+const revisionsOf = (world: World): unknown[] =>
+  world.server.all(VirtualMachines).map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
+
+const answerOf = (digest: string): HandledRequest => ({
+  ...BY,
+  digest,
+  id: '1',
+  action: 'resume',
+  outcome: 'Done',
+  message: '',
+});
+
+describe.each(Object.entries(HELD))('a rollout that %s', (_what, held) => {
+  test.each([0, Date.now() + 3_600_000])('stays so for a batch that is said to have begun at %d', async (startedAt) => {
+    const { world, pool, vms } = await given(held);
+    await updated(world, pool, vms, startedAt);
+    expect(revisionsOf(world)).toEqual([TO, FROM, FROM]);
+  });
+
+  test.each<[string, object]>([
+    ['it goes on', withRollout({ ...held.rollout, ...held.goesOn })],
+    ['another one is under way', withRollout({ revision: 'another' })],
+    ['there is none', { ...withRollout({}), rollout: undefined }],
+    ['all VMs have its revision', withRollout(held.rollout, { currentRevision: TO })],
+    ['no revision is known', withRollout(held.rollout, { currentRevision: undefined })],
+    ['a request was answered', withRollout({ ...held.rollout, handledRequests: [answerOf('another')] })],
+    ['all steps are passed', withRollout({ ...held.rollout, step: 99 })],
+    ['the step was reached long ago', withRollout({ ...held.rollout, step: 0, stepReachedAt: '2020-01-01T00:00:00Z' })],
+  ])('stays so though a caller has the status say that %s', async (_claim, status) => {
+    const { world, pool } = await given(held);
+    expect(await world.written('writeStatus', [keyOf(pool), status])).toEqual([]);
+    expect(world.answer).toMatchObject({ refused: expect.any(String) as string });
+  });
+
+  test('goes on if somebody who may change the pool asks for that', async () => {
+    const { world, pool, vms, answer } = await given(held, true);
+    const handledRequests: HandledRequest[] = [{ ...answer, outcome: 'Done', message: 'done' }];
+    const status = withRollout({ ...held.rollout, ...held.goesOn, handledRequests });
+    expect(await world.written('writeStatus', [keyOf(pool), status])).not.toEqual([]);
+    await updated(world, pool, vms, Date.now());
+    expect(revisionsOf(world)).toEqual([TO, TO, TO]);
+  });
+});

@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { contendedCondition, isContended, NO_CONTENTION, overruled } from '../../../decisions/pool/contention.ts';
+import { aPool } from '../fixtures/fleets.ts';
+
+const NOW = 10_000_000;
+const MINUTE = 60_000;
+
+const after = (times: readonly number[], random = 0) =>
+  times.reduce((known, at) => overruled(known, at, random), NO_CONTENTION);
+
+test('a status from before a restore of Temporal is no contention, nor are some that are far apart', () => {
+  for (const times of [[NOW], [NOW, NOW], [NOW, NOW + 5 * MINUTE, NOW + 10 * MINUTE]]) {
+    const known = after(times);
+    expect([isContended(known, times.at(-1)!), known.asideUntil]).toEqual([false, 0]);
+  }
+});
+
+test('who is overruled again and again stands aside, and longer while it goes on', () => {
+  const known = after([NOW, NOW + 1, NOW + 2]);
+  expect([isContended(known, NOW + 2), known.asideUntil]).toEqual([true, NOW + 2 + 30_000]);
+  expect(overruled(known, NOW + MINUTE, 1).asideUntil).toBe(NOW + MINUTE + 90_000);
+  expect(isContended(known, NOW + 10 * MINUTE)).toBe(false);
+});
+
+test('of two that overrule each other at any times, one goes on', () => {
+  fc.assert(
+    fc.property(
+      fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true })),
+      ([one, other]) => {
+        const [ours, theirs] = [one, other].map((random) => after([NOW, NOW + 1, NOW + 2], random).asideUntil);
+        fc.pre(Math.abs(ours! - theirs!) > 1_000);
+        const first = Math.min(ours!, theirs!);
+        // The first one that goes on writes a status, and the other one sees it.
+        expect(overruled(after([NOW, NOW + 1, NOW + 2]), first + 1_000, 0).asideUntil).toBeGreaterThan(first + 30_000);
+      },
+    ),
+  );
+});
+
+test('the condition names the mistake', () => {
+  expect(contendedCondition({ pool: aPool() }, '2026-01-01T00:00:00Z')).toEqual([]);
+  expect(contendedCondition({ pool: aPool(), isContended: true }, '2026-01-01T00:00:00Z')).toMatchObject([
+    { type: 'Contended', status: 'True', reason: 'AnotherInstallation' },
+  ]);
+});

@@ -1,5 +1,6 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import type { Stored } from '../../api/objects.ts';
+import { claimHolderOf } from '../../kubernetes/served.ts';
 import type { ReplicaSetProgress } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
@@ -35,11 +36,11 @@ export async function readProgress(session: Session, kind: OwnerKind, owner: Sto
       const described = await handle.describe();
       const why = whyNotManaged(described);
       if (why === null) return { known: true, progress: await handle.query<OwnerProgress>('progress') };
-      return why.isOpen ? { known: false, why: why.words } : unmanaged(kind, owner, why.words);
+      return why.isOpen ? { known: false, why: why.words } : unmanaged(session, kind, owner, why.words);
     };
     return await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, asking));
   } catch (error) {
-    if (isWorkflowNotFound(error)) return unmanaged(kind, owner);
+    if (isWorkflowNotFound(error)) return unmanaged(session, kind, owner);
     return { known: false, why: await whyUnanswered(session, error) };
   }
 }
@@ -47,10 +48,25 @@ export async function readProgress(session: Session, kind: OwnerKind, owner: Sto
 const noWorkflow: Progress = { known: false, why: 'no workflow manages it yet', hasNoWorkflow: true };
 
 /** `how`: how the last workflow ended. */
-function unmanaged(kind: OwnerKind, owner: Stored<Owner>, how?: string): Progress {
+async function unmanaged(session: Session, kind: OwnerKind, owner: Stored<Owner>, how?: string): Promise<Progress> {
+  const holder = await holderOf(session, owner);
+  if (holder !== undefined && holder !== session.cluster)
+    return { known: false, why: `its namespace is left to the drover workers of ${holder}: give --cluster ${holder}` };
   if (!isTakenUp(kind, owner)) return noWorkflow;
   const last = how === undefined ? '' : ` (the last one ${how})`;
   return { known: false, why: `no workflow manages it now${last}; a worker starts one within seconds` };
+}
+
+/** Whoever may not read it sees what Temporal says. */
+async function holderOf(
+  session: Session,
+  { metadata: { namespace = '' } }: Stored<Owner>,
+): Promise<string | undefined> {
+  try {
+    return await claimHolderOf(await session.kube(), namespace);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Temporal tries a workflow task again for ever; more than twice is no worker that died. */

@@ -24,7 +24,7 @@ export async function ensureSameCluster(session: Session): Promise<void> {
 
 async function uidOf(session: Session, namespace: string | undefined): Promise<string | undefined> {
   try {
-    const [kube, { servedUidOf }] = await Promise.all([session.kube(), import('../../kubernetes/cluster-uid.ts')]);
+    const [kube, { servedUidOf }] = await Promise.all([session.kube(), import('../../kubernetes/served.ts')]);
     return await servedUidOf(kube, namespace);
   } catch (error) {
     if (error instanceof KubeError || error instanceof KubeUnreachable || error instanceof Failure) return undefined;

@@ -1,5 +1,5 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { servedUidOf } from '../../kubernetes/cluster-uid.ts';
+import { servedUidOf } from '../../kubernetes/served.ts';
 import { ClusterNameTaken, ensureWatch } from '../../workers/watch/cluster-watch.ts';
 import { watchIdOf } from '../../workflows/lib/messages.ts';
 import { searchAttributes } from '../../workflows/lib/search-attributes.ts';

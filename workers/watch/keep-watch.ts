@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Logger } from '@temporalio/worker';
-import { CLAIM_NAME, type Claim } from '../../api/claim.ts';
-import { Leases } from '../../api/resources.ts';
+import { CLAIM_NAME } from '../../api/claim.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { servedUidOf } from '../../kubernetes/cluster-uid.ts';
-import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { claimHolderOf, servedUidOf } from '../../kubernetes/served.ts';
 import { RepeatedProblem } from '../repeated-problem.ts';
 import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
 
@@ -59,8 +57,7 @@ class Unclaimed extends Error {
 
 /** Throws `Unclaimed` unless the namespace is left to the workers of this name. */
 async function ensureClaimed(kube: Pick<KubeClient, 'get'>, namespace: string, cluster: string): Promise<void> {
-  const claim = await ignoreNotFound(kube.get<Claim>(Leases, { namespace, name: CLAIM_NAME }));
-  const holder = claim?.spec?.holderIdentity;
+  const holder = await claimHolderOf(kube, namespace);
   if (holder === cluster) return;
   const whose = holder === undefined ? 'not claimed' : `claimed for ${holder}`;
   throw new Unclaimed(

@@ -64,6 +64,15 @@ test('reports that the workflow is missing if the pool has a status', async () =
   });
 });
 
+test('of a pool whose namespace has workers of its own, it says whom to ask', async () => {
+  const kube = { get: () => Promise.resolve({ metadata: {}, spec: { holderIdentity: 'shop' } }) };
+  const session = Object.assign(Object.create(withoutWorkflow), { kube: () => Promise.resolve(kube) }) as Session;
+  expect(await readProgress(session, Pools, poolWith({}))).toEqual({
+    known: false,
+    why: 'its namespace is left to the drover workers of shop: give --cluster shop',
+  });
+});
+
 test('an answer from before the pool was taken up says nothing of the pool as it is now', () => {
   expect(isCurrent(notFound, Pools, untouched())).toBe(true);
   expect(isCurrent(notFound, Pools, poolWith({}))).toBe(false);

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { setup } from '../../../clients/setup/setup.ts';
-import { servedUidOf } from '../../../kubernetes/cluster-uid.ts';
+import { servedUidOf } from '../../../kubernetes/served.ts';
 import { watchIdOf } from '../../../workflows/lib/messages.ts';
 import { droverHere } from '../../clients/in-process.ts';
 import { aFleet, until } from '../fleet.ts';

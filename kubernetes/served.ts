@@ -1,5 +1,7 @@
-import { Namespaces } from '../api/resources.ts';
+import { CLAIM_NAME, type Claim } from '../api/claim.ts';
+import { Leases, Namespaces } from '../api/resources.ts';
 import type { KubeClient } from './client.ts';
+import { ignoreNotFound } from './errors.ts';
 
 /** The namespace that stands for its cluster: a cluster keeps it for its whole life, and no two clusters share it. */
 const OF_CLUSTER = 'kube-system';
@@ -16,4 +18,10 @@ export async function servedUidOf(
   const name = namespace ?? OF_CLUSTER;
   const { metadata } = await client.get(Namespaces, { name }, signal === undefined ? {} : { signal });
   return metadata.uid;
+}
+
+/** Returns the name of the workers that the namespace is left to; undefined if it is left to none. */
+export async function claimHolderOf(client: Pick<KubeClient, 'get'>, namespace: string): Promise<string | undefined> {
+  const claim = await ignoreNotFound(client.get<Claim>(Leases, { namespace, name: CLAIM_NAME }));
+  return claim?.spec?.holderIdentity;
 }

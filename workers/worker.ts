@@ -117,6 +117,7 @@ const healthOf = (cache: ClusterCache, metrics: Metrics, isServing: () => boolea
     for (const { resource } of cache.missing) metrics.missingKinds.set({ resource: resource.plural }, 1);
     metrics.pools.look(cache.pools.values());
     metrics.sets.look([...cache.replicaSets.values(), ...cache.vmiSets.values()]);
+    metrics.operations.look(cache.operations.values(), cache.schedules.values());
     metrics.drains.look(cache.pools.values());
     metrics.healing.look(cache.pools.values());
     return metrics.registry.metrics();

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { DrainGauge } from './drain-gauge.ts';
 import { HealingGauges } from './healing-gauges.ts';
+import { OperationGauges } from './operation-gauges.ts';
 import { PoolGauges } from './pool-gauges.ts';
 import { ReplicaSetGauges } from './replica-set-gauges.ts';
 import { TransitionGauge } from './transition-gauge.ts';
@@ -63,6 +64,7 @@ export function createMetrics() {
     pools: new PoolGauges(registry),
     drains: new DrainGauge(registry),
     sets: new ReplicaSetGauges(registry),
+    operations: new OperationGauges(registry),
     vms: new VmMetrics(registry),
     healing: new HealingGauges(registry),
     healingReplacements: counter(

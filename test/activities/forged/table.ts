@@ -300,6 +300,12 @@ export const TABLE: Record<ActivityName, Row> = {
         const operation = world.clusterOperation([SHOP]);
         return () => [{ ...POWER, operation: keyOf(operation) }];
       },
+      'a VM that its operation migrates': (world) => {
+        const { metadata } = world.other(SHOP, 'db');
+        world.inPod(metadata, 'pod-1');
+        const operation = world.operation([metadata.name], { action: 'Migrate' });
+        return () => [{ ...POWER, action: 'Migrate', operation: keyOf(operation) }];
+      },
       'a VM that its operation changes': (world) => {
         const { metadata } = world.other(SHOP, 'db');
         const operation = world.operation([metadata.name], { action: 'Patch', patch: PATCH });

@@ -36,6 +36,8 @@ import type { ScheduleSpec } from '../../../api/schedules/schedule.ts';
 import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
+import type { PowerAction } from '../../../decisions/power/action.ts';
+import { isAboutVmi, targetOfVmi } from '../../../decisions/power/target.ts';
 import { planSchedule } from '../../../decisions/schedules/plan.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
@@ -121,10 +123,14 @@ export class World {
 
   /** As it answers when an activity asks for what its run was started with: all VMs that there are. */
   #temporal(request: unknown): Client {
-    const isRestart = field(request, 'action') === 'Restart';
+    const action = field(request, 'action') as PowerAction;
     const chosen: Record<string, Record<string, string>> = {};
-    for (const { metadata } of this.server.all(isRestart ? VirtualMachineInstances : VirtualMachines))
-      (chosen[metadata.namespace!] ??= {})[metadata.name] = metadata.uid;
+    for (const { metadata, status } of this.server.all(
+      isAboutVmi(action) ? VirtualMachineInstances : VirtualMachines,
+    )) {
+      const [pod = null] = Object.keys((status as { activePods?: object } | undefined)?.activePods ?? {});
+      (chosen[metadata.namespace!] ??= {})[metadata.name] = targetOfVmi(action, { uid: metadata.uid, pod });
+    }
     const input = { payloads: [defaultPayloadConverter.toPayload({ chosen })] };
     const history = { events: [{ workflowExecutionStartedEventAttributes: { input } }] };
     return {
@@ -136,6 +142,15 @@ export class World {
         loadedDataConverter: { payloadCodecs: [], payloadConverter: defaultPayloadConverter },
       },
     } as unknown as Client;
+  }
+
+  /** The VMI of this name runs in a pod of this UID, and can be migrated. */
+  inPod(key: { namespace?: string; name: string }, pod: string): void {
+    const conditions = ['Ready', 'LiveMigratable'].map((type) => ({ type, status: 'True' }));
+    this.server.write(VirtualMachineInstances, key, ({ status, ...vmi }) => ({
+      ...vmi,
+      status: { ...(status as object), conditions, activePods: { [pod]: 'node-1' } },
+    }));
   }
 
   /** An operation on VMs of the shop, a restart if `spec` does not say otherwise; younger than all that there is. */

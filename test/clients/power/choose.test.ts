@@ -14,13 +14,15 @@ interface Shape {
   /** Name of the pool that owns it. */
   pool?: string;
   waits?: boolean;
+  /** It runs in a pod of an earlier KubeVirt. */
+  outdated?: boolean;
   /** What it is for, if it is none of its pool's replicas. */
   role?: 'Standby' | 'Surge';
 }
 
 const SHAPES: Record<string, Shape> = {
   runs: { runStrategy: 'Always', phase: 'Running', pool: 'web' },
-  waits: { runStrategy: 'Manual', phase: 'Running', waits: true },
+  waits: { runStrategy: 'Manual', phase: 'Running', waits: true, outdated: true },
   crashes: { runStrategy: 'Always', pool: 'web' },
   halted: { runStrategy: 'Halted', pool: 'web' },
   stops: { runStrategy: 'Manual' },
@@ -55,9 +57,11 @@ const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits, role 
   spec: { runStrategy },
   status: waits === true ? { conditions: [{ type: 'RestartRequired', status: 'True', message: 'new CPU' }] } : {},
 }));
-const VMIS = Object.entries(SHAPES).flatMap(([name, { phase }]): Stored[] =>
-  phase === undefined ? [] : [{ metadata: meta(name, `vmi ${name}`, ofVm(name)), status: { phase } }],
-);
+const VMIS = Object.entries(SHAPES).flatMap(([name, { phase, outdated }]): Stored[] => {
+  const labels = outdated === true ? { 'kubevirt.io/outdatedLauncherImage': '' } : {};
+  const metadata = { ...meta(name, `vmi ${name}`, ofVm(name)), labels };
+  return phase === undefined ? [] : [{ metadata, status: { phase } }];
+});
 
 const selectors: (string | undefined)[] = [];
 const kube = {
@@ -87,6 +91,9 @@ describe('which VMs', () => {
     ['Stop', byLabel, ['vm crashes', 'vm ended', 'vm runs', 'vm waits']],
     ['Restart', byLabel, ['vmi runs', 'vmi waits']],
     ['Restart', { pending: true }, ['vmi waits']],
+    ['Migrate', { outdated: true }, ['vmi waits']],
+    ['Migrate', { outdated: true, pool: 'web' }, []],
+    ['Migrate', byLabel, ['vmi runs', 'vmi waits']],
     ['Restart', { pending: true, owner: 'vmrs/web' }, []],
     ['Start', { pool: 'web' }, ['vm crashes', 'vm halted']],
     ['Stop', { pool: 'web', ...byLabel }, ['vm crashes', 'vm runs']],

@@ -250,6 +250,26 @@ test.each([
     ['restart', 'db', '--max-unavailable', '120%'],
     `${BUDGET} '120%' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
   ],
+  [
+    ['migrate'],
+    'which VMs? Give their names, --pool, --owner or -l, or --outdated for all that run in a pod of an earlier KubeVirt',
+  ],
+  [['migrate', 'db', '--outdated'], 'give names or --outdated, not both'],
+  [['stop', 'db', '--time-zone', 'UTC'], '--time-zone goes with --schedule'],
+  [['stop', 'db', '--name', 'night'], '--name goes with --schedule'],
+  [
+    ['stop', '-A', '-l', 'a=b', '--schedule', '0 20 * * *'],
+    'a schedule is for the VMs of one namespace: give -n instead of -A',
+  ],
+  [['stop', '--schedule', '0 20 * * *'], 'which VMs? Give their names, --pool, --owner or -l'],
+  [
+    ['stop', 'db', '--schedule', '0 25 * * *'],
+    '--schedule "0 25 * * *": hour 25 is not understood: write 0 to 23, a list (2,4), a rising range (2-4) or a step (*/2)',
+  ],
+  [
+    ['stop', 'db', '--schedule', '0 20 * * *', '--time-zone', 'Europe/Zurick'],
+    '--time-zone: Europe/Zurick is not a time zone; did you mean Europe/Zurich?',
+  ],
   [['runs', 'pause', ''], 'which operation? "" is not the name of one'],
 ])('vm %s is wrong usage', async (words, sentence) => {
   const { code, stdout, stderr } = await droverHere(['vm', ...words]);

@@ -21,6 +21,7 @@ export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'r
   deadlineMs: number;
   /** Names of VMs; empty if VMs are chosen otherwise. */
   names: readonly string[];
+  /** Empty for all VMs. */
   selector?: string | undefined;
   owner?: NamedOwner | undefined;
   pending?: boolean;
@@ -106,6 +107,7 @@ async function selectionOf({
 }
 
 async function labelSelector(text: string): Promise<NonNullable<OperationSpec['vms']['selector']>> {
+  if (text === '') return {};
   const { labelSelectorOf } = await import('../cli/label-selector.ts');
   try {
     return labelSelectorOf(text);

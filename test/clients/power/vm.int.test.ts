@@ -401,6 +401,12 @@ test('a change is planned: what differs, what it needs, whom it is none of, and 
   );
   expect((await change('list')).stdout).toMatch(new RegExp(`^CHANGE .*\n${id} +2 .*new hosts\n$`));
   await kube.patch(VirtualMachines, { namespace, name: 'db-2' }, 'merge', { metadata: { labels: { tier: 'lead' } } });
+  const everywhere = await run(['change', 'undo', id, '-A', '-o', 'json'], kubeOnly);
+  expect(JSON.parse(everywhere.stdout)).toMatchObject({
+    kind: 'ClusterVirtualMachineOperation',
+    metadata: { generateName: 'undo-' },
+    spec: { vms: { selector: {} }, patch: { undo: id } },
+  });
   const undone = await change('undo', id);
   expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining('1 of 2 VMs patched') as string });
   expect(undone.stderr).toContain(`${namespace}/db-2: somebody has changed it since: metadata.labels.tier`);

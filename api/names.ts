@@ -120,7 +120,7 @@ export const MEMBERSHIP_REQUESTED_BY_ANNOTATION = `${GROUP}/membership-requested
 export const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
 
 /**
- * On a VM of any owner: id of the machine type transition that has changed its type and waits for its restart. Cleared
+ * On a VM of any owner: UID of the operation that has changed its machine type and waits for its restart. Cleared
  * when that is done.
  */
 export const MACHINE_TYPE_RESTART_LABEL = `${GROUP}/machine-type-restart-required`;

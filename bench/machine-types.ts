@@ -1,18 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { MACHINE_TYPE_RESTART_LABEL } from '../api/names.ts';
-import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../api/resources.ts';
-import { readInventory } from '../clients/machine-types/read.ts';
+import type { OperationSpec, OperationStatus } from '../api/operations/operation.ts';
+import { Namespaces, VirtualMachineInstances, VirtualMachineOperations, VirtualMachines } from '../api/resources.ts';
+import { operationOf } from '../clients/operations/make.ts';
 import type { TransitionRecord } from '../decisions/annotations/transition-record.ts';
-import { versionsIn } from '../decisions/lib/versions-read.ts';
-import type { Transition } from '../decisions/machine-types/transition.ts';
 import { beforeOf, typePatch, type Operation } from '../decisions/machine-types/type-patch.ts';
 import type { VirtualMachine } from '../decisions/views/from-object/vm.ts';
+import type { StoredOperation } from '../decisions/views/stored-operation.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { vmOwner } from '../simulator/store/vm-owner.ts';
-import { abort, taskQueueOf, transitionIdOf, transitionProgress } from '../workflows/lib/messages.ts';
-import type { MachineTypeTransitionInput } from '../workflows/machine-types/machine-type-transition.ts';
+import { operationRunIdOf } from '../workflows/lib/messages.ts';
 import { CONNECTIONS, cpuOf, each, median, memoryOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
@@ -81,53 +80,53 @@ async function patchBare({ kube, stack }: Bench, from: string, to: string): Prom
 }
 
 interface Run {
-  handle: WorkflowHandle;
+  /** One for each namespace. */
+  operations: StoredOperation[];
+  handles: WorkflowHandle[];
   startedAt: number;
 }
 
-/** Starts a transition as `drover machine-types update` does: passes on what it has read before. */
+/** Begins as `drover machine-types update --to` does, once it has made its plan. */
 async function begin({ kube, temporal }: Bench, from: string, to: string): Promise<Run> {
-  const transition: Transition = {
-    scope: {
-      glob: from,
-      namespaces: namespacesOf(ours),
-      labelSelector: null,
-      names: [],
-      exclude: [],
-      only: null,
-      undoes: null,
-    },
-    to,
-    restartNow: false,
-    maxRestarts: '5%',
-    maxFailures: 0,
-    deadlineMs: 600_000,
-    windows: [],
-    force: false,
-    requestedBy: 'bench',
-    reason: null,
-  };
-  const id = Math.floor(Math.random() * 2 ** 32)
-    .toString(16)
-    .padStart(8, '0');
-  const input: MachineTypeTransitionInput = {
-    ref: { cluster: 'default', id },
-    transition,
-    minVersions: versionsIn(await readInventory(kube, namespacesOf(ours))),
-  };
+  const spec: OperationSpec = { action: 'MachineType', vms: { selector: {} }, machineType: { from, to } };
   const startedAt = performance.now();
-  const handle = await temporal.client.workflow.start('machineTypeTransition', {
-    workflowId: transitionIdOf('default', id),
-    taskQueue: taskQueueOf('default'),
-    args: [input],
+  const operations: StoredOperation[] = [];
+  await each(namespacesOf(ours), async (namespace) => {
+    operations.push(
+      await kube.create<StoredOperation>(VirtualMachineOperations, operationOf(namespace, spec) as never),
+    );
   });
-  return { handle, startedAt };
+  const handles = operations.map(({ metadata: { namespace, name, uid } }) =>
+    temporal.client.workflow.getHandle(operationRunIdOf({ cluster: 'default', namespace, name, uid })),
+  );
+  return { operations, handles, startedAt };
 }
 
-/** Events and size of the history of all runs together. */
-async function historyOf({ handle }: Run): Promise<string> {
-  const { historyLength, historySize } = await handle.describe();
-  return `${historyLength} events, ${((historySize ?? 0) / 1024).toFixed(0)} KiB of history`;
+/** Resolves when the statuses of all tell this. */
+async function until(
+  { kube }: Bench,
+  { operations }: Run,
+  holds: (operation: StoredOperation) => boolean,
+): Promise<void> {
+  const left = [...operations];
+  while (left.length > 0) {
+    const read = await kube.get<StoredOperation>(VirtualMachineOperations, left[0]!.metadata);
+    if (holds(read)) left.shift();
+    else await sleep(100);
+  }
+}
+
+const isOver = ({ status }: StoredOperation): boolean => status?.completionTime !== undefined;
+
+/** Events and size of the histories of all runs together. */
+async function historyOf({ handles }: Run): Promise<{ events: number; words: string }> {
+  let [events, bytes] = [0, 0];
+  for (const handle of handles) {
+    const { historyLength, historySize } = await handle.describe();
+    events += historyLength;
+    bytes += historySize ?? 0;
+  }
+  return { events, words: `${events} events, ${(bytes / 1024).toFixed(0)} KiB of history` };
 }
 
 function formatMemory(bench: Bench): string {
@@ -141,6 +140,8 @@ async function percentOfACore(bench: Bench, meanwhile: () => Promise<void>): Pro
   return `${((cpuOf(bench) - cpu) / ((performance.now() - start) / 100_000)).toFixed(1)} %`;
 }
 
+const isWaiting = ({ conditions }: OperationStatus): boolean =>
+  conditions?.some(({ type, reason }) => type === 'Progressing' && reason === 'Waiting') === true;
 const quiet = (): Promise<void> => sleep(SECONDS * 1000);
 const rate = (ms: number): string => `${((VMS / ms) * 1000).toFixed(0)}/s`;
 
@@ -161,7 +162,7 @@ await onStack(async (bench) => {
     const before = await patchBare(bench, OLD, NEW);
     const cpu = cpuOf(bench);
     const transition = await begin(bench, from, to);
-    await transition.handle.result();
+    await until(bench, transition, isOver);
     const whole = performance.now() - transition.startedAt;
     const used = cpuOf(bench) - cpu;
     // Measured before and after, as a shared machine's speed varies.
@@ -170,30 +171,30 @@ await onStack(async (bench) => {
     ratios.push(took / whole);
     console.log(
       `round ${round}: bare ${rate(before)} and ${rate(after)}, transition ${rate(whole)} from its start to its end; ratio ${(took / whole).toFixed(2)}; ` +
-        `${await historyOf(transition)}; ${used.toFixed(1)} s of the worker's CPU; ${formatMemory(bench)}`,
+        `${(await historyOf(transition)).words}; ${used.toFixed(1)} s of the worker's CPU; ${formatMemory(bench)}`,
     );
   }
   console.log(`median ratio: ${median(ratios).toFixed(2)} (aim: 0.95 or more)`);
 
   const [from, to] = ROUNDS % 2 === 1 ? [NEW, OLD] : [OLD, NEW];
-  if (from !== OLD) await (await begin(bench, from, to)).handle.result();
+  if (from !== OLD) await until(bench, await begin(bench, from, to), isOver);
   await run(bench, ours);
   await sleep(5_000);
   const idle = await percentOfACore(bench, quiet);
   const waiting = await begin(bench, OLD, NEW);
-  for (;;) {
-    const { counts } = await waiting.handle.query(transitionProgress);
-    if (counts.waiting === VMS) break;
-    await sleep(500);
-  }
+  await until(
+    bench,
+    waiting,
+    ({ status }) => status?.machineType?.waiting === status?.vms?.chosen && isWaiting(status ?? {}),
+  );
   const patchedIn = performance.now() - waiting.startedAt;
   const { items } = await kube.list(VirtualMachines, { namespace: ours[0]!.namespace });
   const marked = items.filter(({ metadata }) => metadata.labels?.[MACHINE_TYPE_RESTART_LABEL] !== undefined).length;
   console.log(
-    `${VMS} running VMs: ${rate(patchedIn)} until all wait; ${marked} of ${items.length} marked in a namespace; ${await historyOf(waiting)}`,
+    `${VMS} running VMs: ${rate(patchedIn)} until all wait; ${marked} of ${items.length} marked in a namespace; ${(await historyOf(waiting)).words}`,
   );
   await sleep(5_000);
-  const before = (await waiting.handle.describe()).historyLength;
+  const { events: before } = await historyOf(waiting);
   const still = await percentOfACore(bench, quiet);
   let n = 0;
   const affected = await percentOfACore(bench, async () => {
@@ -204,13 +205,15 @@ await onStack(async (bench) => {
       await sleep(1000);
     }
   });
-  const grown = (await waiting.handle.describe()).historyLength - before;
+  const grown = (await historyOf(waiting)).events - before;
   console.log(
     `the worker's CPU: ${idle} of one core without a transition, ${still} while ${VMS} VMs wait, ${affected} if a VMI of them ` +
       `changes each second; ${grown} events of history in ${2 * SECONDS} s; ${formatMemory(bench)}`,
   );
-  await waiting.handle.signal(abort);
   const ended = performance.now();
-  await waiting.handle.result();
+  await each(waiting.operations, ({ metadata }) =>
+    kube.patch(VirtualMachineOperations, metadata, 'merge', { spec: { aborted: true } }),
+  );
+  await until(bench, waiting, isOver);
   console.log(`aborted, and ${VMS} marks cleared: ${rate(performance.now() - ended)}`);
 });

@@ -59,6 +59,10 @@ export class VersionedStore<T extends KubeObject, V> {
     return this.#entries.get(key)?.view;
   }
 
+  keys(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
   *values(): Generator<V> {
     for (const entry of this.#entries.values()) yield entry.view;
   }

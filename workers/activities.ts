@@ -47,6 +47,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
   const { updateVms, removeVms } = createUpdateActivities(common);
   const { followTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
+    runs,
     patchConcurrency: config.connections,
     onLook: metrics.machineTypes.look,
     onPatched: (count) => metrics.machineTypesPatched.inc(count),

@@ -15,7 +15,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVm } from '../owners/live-vm.ts';
-import type { TransitionContext, TransitionContexts, TransitionRequest } from './context.ts';
+import type { TransitionContext } from './context.ts';
 import { resultingType } from './dry-run.ts';
 import { missingRights, rightsFor } from './rights.ts';
 
@@ -24,18 +24,9 @@ export interface CheckOptions {
   cache: ClusterCache;
 }
 
-export interface PreflightOptions extends CheckOptions {
-  contexts: TransitionContexts;
-}
-
 export interface Checked {
   results: TransitionResult[];
   minVersions: ResourceVersions;
-}
-
-export interface PreflightRequest extends Omit<TransitionRequest, 'results' | 'minVersions'> {
-  /** What the caches must have reached; if absent, they are listed again. */
-  minVersions?: ResourceVersions;
 }
 
 export interface Preflight extends Checked {
@@ -47,40 +38,21 @@ export interface Preflight extends Checked {
  * Finds out what would become of the VMs in scope, and what stands in the way, before anything is written. Throws a
  * non-retryable failure if the transition is refused.
  */
-export async function preflight(options: PreflightOptions, request: PreflightRequest): Promise<Preflight> {
-  try {
-    return await checkAll(options, request);
-  } catch (error) {
-    // An invalid glob or percentage.
-    throw error instanceof RangeError ? refused([error.message]) : error;
-  }
-}
-
-async function checkAll(options: PreflightOptions, request: PreflightRequest): Promise<Preflight> {
-  const { client, cache, contexts } = options;
-  const { transition } = request;
-  // VMs and pools that were created just before the request are in scope too.
-  if (request.minVersions !== undefined) await cache.catchUp(request.minVersions);
-  else await Promise.all([cache.pools, cache.vms, cache.vmis].map((list) => list.relist()));
-  const context = await contexts.of({ ...request, results: [] }, 0);
-  const missing = await missingRights(
-    client,
-    rightsFor({ restarts: transition.restartNow, pools: context.needs.changesPools }),
-    transition.scope.namespaces,
-  );
+export async function preflight(options: CheckOptions, context: TransitionContext): Promise<Preflight> {
+  const { client, cache } = options;
+  const { rules, needs, snapshot } = context;
+  const { transition } = rules;
+  const rights = rightsFor({ restarts: transition.restartNow, pools: transition.templates && needs.changesPools });
+  const missing = await missingRights(client, rights, transition.scope.namespaces);
   if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
   const { results, minVersions } = await checkTypes(
     options,
     context,
-    wantedResults(context.rules, cache.vms.values(), context.snapshot),
+    wantedResults(rules, cache.vms.values(), snapshot),
   );
   const faults = results.filter(({ fault }) => fault !== null);
   if (faults.length > 0 && !transition.force) throw refused(faults.map(formatFault));
-  const maxRestarts = countOf(
-    transition.maxRestarts,
-    restartable(context.rules, cache.vms.values(), context.snapshot),
-    1,
-  );
+  const maxRestarts = countOf(transition.maxRestarts, restartable(rules, cache.vms.values(), snapshot), 1);
   return { results, maxRestarts, minVersions: maxVersions(cache.versionsOf('pools', 'vms', 'vmis'), minVersions) };
 }
 

@@ -3,19 +3,25 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { transitionRules, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import { TransitionNeeds, type Fleet } from '../../decisions/machine-types/needs.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
+import type { Authority } from '../operations/authority.ts';
+import { includedIn } from '../operations/scope.ts';
 import { snapshotOfVms } from '../power/vm-power.ts';
 import { looksTheSame, ownerName, vmisOn } from '../watch/affected-pools.ts';
-import { isTransitionId, OtherTransitions } from './other-transitions.ts';
+import { OtherTransitions } from './other-transitions.ts';
 
 /** After so long without an activity, in milliseconds, what is known of a transition is dropped. */
 const KEPT_MS = 300_000;
 
 /** What every activity of a transition receives. */
 export interface TransitionRequest {
-  ref: { cluster: string; id: string };
+  /** What it is carried out for: the object says what is to be done. */
+  operation: OperationRef;
+  /** By this, VMs are followed that were begun with, once the operation is deleted: nothing else is done then. */
   transition: Transition;
   /** What dry runs have shown so far. */
   results: TransitionResult[];
@@ -25,6 +31,7 @@ export interface TransitionRequest {
 /** VMs and pools from this worker's caches, in the light of a transition. */
 export interface TransitionContext {
   rules: TransitionRules;
+  authority: Authority;
   snapshot: Fleet;
   /** Kept up to date until the activity ends. */
   needs: TransitionNeeds;
@@ -34,7 +41,7 @@ export interface TransitionContext {
 
 /** What this worker knows of transitions, which it keeps from one activity to the next. */
 export class TransitionContexts {
-  readonly others = new OtherTransitions();
+  readonly others: OtherTransitions;
   readonly #cache: ClusterCache;
   readonly #fleet: Fleet;
   readonly #known = new Map<string, KnownTransition>();
@@ -42,18 +49,21 @@ export class TransitionContexts {
   constructor(cache: ClusterCache) {
     this.#cache = cache;
     this.#fleet = fleetOf(cache);
+    this.others = new OtherTransitions(cache);
   }
 
-  /** What is known about other transitions is not older than `ageMs`, in milliseconds. */
-  async of(request: Omit<TransitionRequest, 'minVersions'>, ageMs?: number): Promise<TransitionContext> {
-    const { id } = request.ref;
-    const known = this.#known.get(id) ?? this.#begin(id);
-    // Also for marks that VMs get from other transitions meanwhile: a transition that was not looked up yet is assumed
+  async of(request: Omit<TransitionRequest, 'minVersions'>, authority: Authority): Promise<TransitionContext> {
+    const { uid } = request.operation;
+    const known = this.#known.get(uid) ?? this.#begin(uid);
+    const { operation } = authority;
+    const transition =
+      operation === undefined ? request.transition : transitionOf(operation, includedIn(this.#cache, operation));
+    const asked = { ...request, transition };
+    // Also for marks that VMs get from other transitions meanwhile: a transition that was not looked for yet is assumed
     // to be running.
-    const others = [...known.needsFor(request).others].filter(isTransitionId);
-    await this.others.refresh(others, ageMs);
-    const needs = known.needsFor(request);
-    return { rules: needs.rules, snapshot: this.#fleet, needs, takesIn: known.takesIn };
+    await this.others.refresh(known.needsFor(asked).others);
+    const needs = known.needsFor(asked);
+    return { rules: needs.rules, authority, snapshot: this.#fleet, needs, takesIn: known.takesIn };
   }
 
   #begin(id: string): KnownTransition {
@@ -73,9 +83,9 @@ class KnownTransition {
   readonly #fleet: Fleet;
   readonly #others: OtherTransitions;
   #needs: TransitionNeeds | undefined;
-  #results = '';
+  #basis = '';
   /** What was known of other transitions as VMs were judged. */
-  readonly #ran = new Map<string, boolean>();
+  readonly #ran = new Map<string, string | undefined>();
   #last: { change: CacheChange; isConcerned: boolean } | undefined;
   usedAt = 0;
 
@@ -86,16 +96,16 @@ class KnownTransition {
   }
 
   /** Judges all VMs again if something was learnt that concerns them all. */
-  needsFor({ ref, transition, results }: Omit<TransitionRequest, 'minVersions'>): TransitionNeeds {
+  needsFor({ operation, transition, results }: Omit<TransitionRequest, 'minVersions'>): TransitionNeeds {
     this.usedAt = Date.now();
-    const known = JSON.stringify(results);
-    const isNews = [...this.#ran].some(([id, ran]) => this.#others.runs(id) !== ran);
-    if (this.#needs !== undefined && this.#results === known && !isNews) return this.#needs;
+    const known = JSON.stringify([transition, results]);
+    const isNews = [...this.#ran].some(([id, ran]) => this.#others.nameOf(id) !== ran);
+    if (this.#needs !== undefined && this.#basis === known && !isNews) return this.#needs;
     this.#ran.clear();
-    const runs = (id: string): boolean => isTransitionId(id) && this.#runs(id);
-    const rules = transitionRules({ ref, transition, results, othersRunning: { has: runs } });
+    const othersRunning = { get: (id: string) => this.#nameOf(id) };
+    const rules = transitionRules({ ref: { id: operation.uid }, transition, results, othersRunning });
     this.#needs = new TransitionNeeds(rules, this.#fleet);
-    this.#results = known;
+    this.#basis = known;
     return this.#needs;
   }
 
@@ -108,6 +118,8 @@ class KnownTransition {
   #concerns(change: CacheChange): boolean {
     const needs = this.#needs;
     if (needs === undefined) return true;
+    // Another transition may have ended.
+    if (change.kind === 'operation') return this.#ran.has((change.after ?? change.before)!.metadata.uid);
     if (change.kind === 'pool') return needs.poolChanged(ownerName((change.after ?? change.before)!));
     if (change.kind === 'node')
       return vmisOn(change, this.#cache).filter((vmi) => needs.vmChanged(`${vmi.namespace}/${vmi.name}`)).length > 0;
@@ -117,10 +129,10 @@ class KnownTransition {
     return !looksTheSame<object>(change.before, change.after) && needs.vmChanged(`${namespace}/${name}`, before);
   }
 
-  #runs(id: string): boolean {
-    const runs = this.#others.runs(id);
-    this.#ran.set(id, runs);
-    return runs;
+  #nameOf(id: string): string | undefined {
+    const name = this.#others.nameOf(id);
+    this.#ran.set(id, name);
+    return name;
   }
 }
 

@@ -8,9 +8,11 @@ import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { Authority } from '../operations/authority.ts';
+import type { RunControl } from '../operations/run-control.ts';
 import { carryOut } from '../power/carry-out.ts';
-import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './check.ts';
-import { TransitionContexts, type TransitionRequest } from './context.ts';
+import { checkTypes, preflight, type Checked, type Preflight } from './check.ts';
+import { TransitionContexts, type TransitionContext, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
 import { MachineTypePatcher, type TypeChanges, type Unpatched } from './patch-vms.ts';
 import { patchPoolTemplates, type ChangedPools } from './pools.ts';
@@ -35,6 +37,7 @@ interface MachineTypeActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: DisruptionClaims;
+  runs: Pick<RunControl, 'runId'>;
   /**
    * Concurrent calls to the API server, for one activity; `patchConcurrency` is for short patches that nothing waits
    * for.
@@ -53,14 +56,17 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
   const { client, cache, concurrency, patchConcurrency, onPatched, onRestarted } = options;
   const contexts = new TransitionContexts(cache);
   const { others } = contexts;
-  const contextAt = async (request: TransitionRequest) => {
-    await cache.catchUp(request.minVersions);
-    return contexts.of(request);
+  const contextAt = async (request: TransitionRequest, isFresh = false): Promise<TransitionContext> => {
+    const { operation, minVersions } = request;
+    const authority = await Authority.prove(options, { operation, action: 'MachineType', isFresh });
+    await cache.catchUp(minVersions);
+    return contexts.of(request, authority);
   };
 
   return {
-    preflightTransition: (request: PreflightRequest): Promise<Preflight> =>
-      withHeartbeat(() => preflight({ client, cache, contexts }, request)),
+    /** Says what would become of VMs, and what stands in the way, before anything is written. */
+    preflightTransition: (request: TransitionRequest): Promise<Preflight> =>
+      withHeartbeat(async () => preflight({ client, cache }, await contextAt(request, true))),
 
     /**
      * Restarts VMs of the transition one by one, each as the limits allow it and only if it still needs that, and
@@ -76,12 +82,14 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
             ...options,
             asked,
             isRelevant: ({ change }) => method.takesIn(change),
+            subscribe: (onChange) => method.subscribe(onChange),
             idleMs: Infinity,
             idleSince: null,
             reportMs: request.reportMs,
           });
           onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
-          return { ...changes, ...pick(plan, TOLD), settled: [...changes.settled, ...plan.failures] };
+          const { whyOver } = context.authority;
+          return { ...changes, ...pick(plan, TOLD), settled: [...changes.settled, ...plan.failures], whyOver };
         }),
       ),
 
@@ -104,8 +112,12 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     patchPoolTemplates: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
       withHeartbeat(async () => patchPoolTemplates(client, cache, await contextAt(request), request.pools)),
 
+    /** Clears the marks of the transition, also once its operation is over or deleted. */
     clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
-      withHeartbeat(() => clearMarks({ client, cache, others, concurrency }, request)),
+      withHeartbeat(async () => {
+        await Authority.prove(options, { operation: request.operation, action: 'MachineType', isFresh: false });
+        return clearMarks({ client, cache, others, concurrency }, request);
+      }),
   };
 }
 

@@ -3,6 +3,7 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { withinNamespaces } from '../../decisions/machine-types/scope.ts';
 import { beforeOf, beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
@@ -10,13 +11,13 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { liveVm } from '../owners/live-vm.ts';
-import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
+import type { OtherTransitions } from './other-transitions.ts';
 
 const TRIES = 5;
 
 export interface ClearMarksRequest {
-  /** The transition's id. */
-  id: string;
+  /** By its UID, the transition's VMs are marked. */
+  operation: OperationRef;
   /** Those named by `namespace/name`, or all of some namespaces that carry the transition's mark. */
   vms: string[] | { allWithin: string[] | null };
   minVersions: ResourceVersions;
@@ -46,7 +47,7 @@ function allWithin(cache: ClusterCache, namespaces: string[] | null): VmView[] {
  */
 export async function clearMarks(
   { client, cache, others, concurrency }: ClearMarksOptions,
-  { id, vms, minVersions }: ClearMarksRequest,
+  { operation: { uid: id }, vms, minVersions }: ClearMarksRequest,
 ): Promise<ClearedMarks> {
   await cache.catchUp(minVersions);
   const isNamed = Array.isArray(vms);
@@ -54,9 +55,9 @@ export async function clearMarks(
   const marks = new Set(
     !isNamed ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])),
   );
-  await others.refresh([...marks].filter(isTransitionId));
+  await others.refresh(marks);
   const goes = (mark: string | null): boolean =>
-    mark === id || (mark !== null && marks.has(mark) && !(isTransitionId(mark) && others.runs(mark)));
+    mark === id || (mark !== null && marks.has(mark) && others.nameOf(mark) === undefined);
   const kept: ClearedMarks['kept'] = [];
   let newest: string | undefined;
   const unmark = async (view: VmView): Promise<void> => {

@@ -89,6 +89,8 @@ export class MachineTypePatcher {
     let before = vm && beforeOfView(vm);
     for (let tries = 1; ; tries++) {
       if (vm === undefined || before === undefined || vm.deleting) return null;
+      // What is left is for whoever continues the operation, if it goes on.
+      if (this.#in.context.authority.whyHeld() !== null) return null;
       const need = this.#need(vm);
       if (need.need !== 'patch' && need.need !== 'mark') return this.#settled(key, need, { vm, first: first! });
       try {
@@ -140,7 +142,7 @@ export class MachineTypePatcher {
     const wanted = need.need === 'patch' ? need.to : undefined;
     const group = { from, wanted: wanted ?? null, architecture: vm.architecture, preference: vm.preference };
     const to = wanted === undefined ? from : (rules.resultOf(group)?.to ?? wanted ?? '');
-    const record = newRecord(vm, vmi, { id, to, at: new Date().toISOString() });
+    const record = newRecord(vm, vmi, { id, ...nameIn(context), to, at: new Date().toISOString() });
     const marks = need.need === 'mark' || need.marks;
     // A mark that an earlier transition has left behind holds nothing any more, so it is removed.
     const isLeftBehind = !marks && before.mark !== null;
@@ -191,3 +193,7 @@ export class MachineTypePatcher {
     return written;
   }
 }
+
+/** How people name the operation: its object may be gone by the time that somebody asks. */
+export const nameIn = ({ authority: { operation } }: TransitionContext): Pick<TransitionRecord, 'by'> =>
+  operation === undefined ? {} : { by: operation.metadata.name };

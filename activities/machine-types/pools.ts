@@ -23,7 +23,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { TransitionContext } from './context.ts';
-import type { TypeChanges, Unpatched } from './patch-vms.ts';
+import { nameIn, type TypeChanges, type Unpatched } from './patch-vms.ts';
 
 export interface ChangedPools {
   /** Outcomes of the pools that were not changed, each named as `pool namespace/name`. */
@@ -40,9 +40,10 @@ export interface ChangedPools {
 export async function patchPoolTemplates(
   client: KubeClient,
   cache: ClusterCache,
-  { rules, snapshot }: TransitionContext,
+  context: TransitionContext,
   keys: readonly string[],
 ): Promise<ChangedPools> {
+  const { authority, rules, snapshot } = context;
   const outcomes: Unpatched[] = [];
   const changes: TypeChanges[] = [];
   let newest: string | undefined;
@@ -51,10 +52,11 @@ export async function patchPoolTemplates(
     const state =
       pool &&
       poolTransitionState(rules, { pool, vms: () => cache.vms.ownedBy('VirtualMachinePool', pool.metadata) }, snapshot);
-    if (pool === undefined || state?.state !== 'change') continue;
+    if (pool === undefined || state?.state !== 'change' || authority.whyHeld() !== null) continue;
     const from = templateTypeOf(pool);
     const record: TransitionRecord = {
       id: rules.ref.id,
+      ...nameIn(context),
       from: from ?? '',
       to: state.to ?? '',
       vmiType: null,
@@ -64,7 +66,7 @@ export async function patchPoolTemplates(
     try {
       const patch = [
         ...typePatch(before, { machineType: state.to, record }, POOL_MACHINE_TYPE),
-        ...stamps(pool, state.to, rules),
+        ...stamps(pool, state.to, context),
       ];
       const written = await client.patch(VirtualMachinePools, pool.metadata, 'json', patch, {
         signal: cancellationSignal(),
@@ -87,17 +89,15 @@ export async function patchPoolTemplates(
  * Annotations that tell the new template's rollout who asked for it, and why: the existing ones are about the previous
  * template.
  */
-function stamps(
-  { spec }: StoredPool,
-  to: string | null,
-  { ref: { id }, transition: { requestedBy, reason } }: TransitionContext['rules'],
-): Operation[] {
+function stamps({ spec }: StoredPool, to: string | null, context: TransitionContext): Operation[] {
   const template = structuredClone(poolTemplate(spec));
   const machine = field(template, 'spec', 'template', 'spec', 'domain', 'machine');
   if (!isObject(machine)) return [];
   if (to === null) delete machine['type'];
   else machine['type'] = to;
-  const cause = `machine type transition ${id}${reason === null ? '' : `: ${reason}`}`;
+  const { requestedBy, reason } = context.rules.transition;
+  const { by = context.rules.ref.id } = nameIn(context);
+  const cause = `machine type transition ${by}${reason === null ? '' : `: ${reason}`}`;
   const said = {
     [REQUESTED_BY_ANNOTATION]: requesterStamp(requestedBy, revisionOf(template)),
     [CHANGE_CAUSE_ANNOTATION]: cause,

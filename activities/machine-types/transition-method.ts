@@ -1,3 +1,4 @@
+import { countOf } from '../../api/lib/int-or-percent.ts';
 import type { FailedVm } from '../../decisions/machine-types/limit.ts';
 import {
   MAX_TO_CHANGE,
@@ -7,6 +8,7 @@ import {
 } from '../../decisions/machine-types/plan.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../decisions/machine-types/vm-need.ts';
+import { operationName } from '../../decisions/operations/ref.ts';
 import type { PowerOutcome, Verification } from '../../decisions/power/outcome.ts';
 import type { TakenVm } from '../../decisions/power/plan.ts';
 import { isTripped } from '../../decisions/power/progress.ts';
@@ -35,7 +37,10 @@ export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
 /** What of a plan is told: what the transition has come to, and what else is to be done now. */
 export const TOLD = ['patch', 'pools', 'check', 'unmark', 'counts', 'skipped', 'full'] as const;
 
-export type FollowedTransition = RunChanges & Pick<TransitionPlan, (typeof TOLD)[number]>;
+export interface FollowedTransition extends RunChanges, Pick<TransitionPlan, (typeof TOLD)[number]> {
+  /** Why nothing further is done, whoever has aborted the run or not; null if it goes on. */
+  whyOver: string | null;
+}
 
 interface TransitionMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places'> {
   request: FollowTransitionRequest;
@@ -47,6 +52,7 @@ interface TransitionMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache
 /** Restarts VMs that have another machine type than their VMIs. */
 export class TransitionMethod extends RunMethod<TransitionPlan> {
   readonly #in: TransitionMethodOptions;
+  readonly #atOnce: number;
   #context: TransitionContext;
   #failed: FailedVm[] = [];
   #isEnding: boolean;
@@ -55,11 +61,13 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   #foundAt: number | null = null;
 
   constructor(options: TransitionMethodOptions) {
-    const { ref, transition, turn, maxRestarts: atOnce } = options.request;
-    const { deadlineMs, requestedBy, reason } = transition;
+    const { operation, turn } = options.request;
+    const { deadlineMs, requestedBy, reason } = options.context.rules.transition;
     const note = `Restarted for its new machine type, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
-    super({ ...options, action: 'Restart', by: ref.id, turn, note, deadlineMs, atOnce });
+    const atOnce = atOnceIn(options);
+    super({ ...options, action: 'Restart', by: operation.uid, turn, note, deadlineMs, atOnce });
     this.#in = options;
+    this.#atOnce = atOnce;
     this.#context = options.context;
     this.#isEnding = options.request.isEnding;
   }
@@ -69,30 +77,48 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return this.#context.takesIn;
   }
 
+  /** Calls back when people have changed the operation, or another transition has ended. */
+  subscribe(onChange: () => void): () => void {
+    const { cache } = this.#in;
+    const unsubscribe = [
+      this.#context.authority.subscribe(onChange),
+      cache.subscribe((change) => {
+        if (change.kind === 'operation' && this.takesIn(change)) onChange();
+      }),
+    ];
+    return () => unsubscribe.forEach((one) => one());
+  }
+
   stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
     const { isEnding, mayFail } = this.#in.request;
+    const { authority } = this.#context;
     const failed = failedOf(outcomes);
     this.#failed = failed.map(({ vm, uid, wasDown }) => {
       return { vm, ...(uid !== undefined && { uid }), wasAvailable: wasDown !== true };
     });
-    this.#isEnding = isEnding || isTripped(failed, mayFail);
+    this.#isEnding =
+      isEnding ||
+      authority.whyOver !== null ||
+      isTripped(failed, Math.min(mayFail, this.#context.rules.transition.maxFailures));
     return this.#isEnding ? { stop: 'stopped', why: 'no further VM may be touched' } : null;
   }
 
   protected async plan({ ended, takes, now }: RunLook): Promise<TransitionPlan> {
     const { request, contexts, onLook } = this.#in;
-    this.#context = await contexts.of(request);
+    const { authority } = this.#context;
+    const held = authority.whyHeld();
+    this.#context = await contexts.of(request, authority);
     const plan = planTransition(this.#context.needs, {
       inProgress: this.acting,
       failed: [...request.failed, ...this.#failed],
-      maxRestarts: request.maxRestarts,
-      takes: takes && request.takes,
+      maxRestarts: this.#atOnce,
+      takes: takes && request.takes && held === null,
       isEnding: this.#isEnding,
       mayTake: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.whyRefused(vm, now) === null,
       now,
     });
-    onLook?.(request.ref.id, plan.counts);
-    return plan;
+    onLook?.(operationName(request.operation), plan.counts);
+    return held === null ? plan : { ...plan, full: [...plan.full, held] };
   }
 
   protected told({ counts }: TransitionPlan): unknown {
@@ -125,6 +151,8 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   }
 
   protected whyNotAnyMore(vm: VmView, live: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {
+    const held = this.#context.authority.whyHeld();
+    if (held !== null) return held;
     const isMeant = transitionNeed(this.#context.rules, vm, live).need === 'restart';
     return isMeant ? this.whyNoRoom(vm, live.vmiOf(vm)) : 'its machine type has changed since';
   }
@@ -132,4 +160,11 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   protected override verify(vm: VmView, live: VmiView): Verification {
     return verificationOf(this.#context.rules, vm, live);
   }
+}
+
+/** The operation says how many, whatever the run was started with; of which VMs it is a percentage, the run. */
+function atOnceIn({ cache, context: { rules }, request }: TransitionMethodOptions): number {
+  let within = 0;
+  for (const { namespace } of cache.vms.values()) if (rules.scope.isWithin(namespace)) within++;
+  return Math.min(request.maxRestarts, countOf(rules.transition.maxRestarts, within, 1));
 }

@@ -1,12 +1,16 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/names.ts';
+import { scopeRules } from '../../decisions/machine-types/scope.ts';
 import { chooseVms, missingOf } from '../../decisions/operations/choose.ts';
 import { deleteAt, isRestored } from '../../decisions/operations/lifetime.ts';
 import { limitsOf } from '../../decisions/operations/limits.ts';
 import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
-import type { RunInput } from '../../decisions/operations/run-input.ts';
+import type { PowerRunInput, RunInput } from '../../decisions/operations/run-input.ts';
+import type { OperationScope } from '../../decisions/operations/scope.ts';
 import type { Standing } from '../../decisions/operations/status.ts';
 import { whyAborted } from '../../decisions/operations/steer.ts';
+import { transitionOf } from '../../decisions/operations/transition.ts';
+import type { PowerAction } from '../../decisions/power/action.ts';
 import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -14,7 +18,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { parseWanted } from '../changes/parse-wanted.ts';
 import { liveOperation } from './live-operation.ts';
 import type { RunControl } from './run-control.ts';
-import { scopeOf } from './scope.ts';
+import { includedIn, scopeOf } from './scope.ts';
 import { writeOperationStatus } from './write-status.ts';
 
 /** What is to be done for an operation now. */
@@ -63,18 +67,12 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
     await write(noted, null);
     return { is: 'paused' };
   }
-  const { resourceVersion } = operation.metadata;
-  await cache.catchUp({
-    vms: resourceVersion,
-    vmis: resourceVersion,
-    pools: resourceVersion,
-    replicaSets: resourceVersion,
-    namespaces: resourceVersion,
-  });
-  const chosen = choose(cache, operation);
-  if ('reason' in chosen) return finish(noted, chosen);
+  const { resourceVersion: owners } = operation.metadata;
+  await cache.catchUp({ ...versionsAt(operation), replicaSets: owners, namespaces: owners });
+  const input = choose(cache, operation);
+  if ('end' in input) return finish(noted, input.end);
   await write(noted, null);
-  return { is: 'run', input: inputOf(operation, chosen.vms) };
+  return { is: 'run', input };
 }
 
 const over = (operation: StoredOperation): Beginning => ({ is: 'over', deleteAt: deleteAt(operation) });
@@ -99,34 +97,25 @@ async function noteUid(client: KubeClient, operation: StoredOperation, signal: A
   });
 }
 
-type Choice = { vms: RunInput['chosen'] } | NonNullable<Standing['end']>;
+type Choice<Input> = Input | { end: NonNullable<Standing['end']> };
 
-function choose(cache: ClusterCache, operation: StoredOperation): Choice {
+/** Returns what the run is started with, or how the operation ends instead. */
+function choose(cache: ClusterCache, operation: StoredOperation): Choice<RunInput> {
   const scope = scopeOf(cache, operation);
   const labelsOf = (namespace: string) => cache.namespaces.get(namespace);
   const missing = missingOf({ operation, scope, vms: cache.vms.values(), labelsOf });
-  if (missing !== null) return { reason: 'NotFound', message: missing };
+  if (missing !== null) return { end: { reason: 'NotFound', message: missing } };
   const wrong = whyNoPatch(operation);
-  if (wrong !== null) return { reason: 'InvalidPatch', message: wrong };
+  if (wrong !== null) return { end: { reason: 'InvalidPatch', message: wrong } };
   try {
-    const vms = chooseVms({ operation, scope, vms: cache.vms.values(), vmiOf: (vm) => cache.vmiOf(vm) });
-    const count = countOf(vms);
-    const { undo } = operation.spec.patch ?? {};
-    if (count === 0 && undo !== undefined && operation.status?.startTime === undefined)
-      return { reason: 'NotFound', message: `no VM was touched: none of them tells of an operation ${undo}` };
-    if (count <= MAX_VMS && bytesOfNames(vms) <= MAX_BYTES) return { vms };
-    return {
-      reason: 'TooManyVms',
-      message: `${count} VMs are more than one operation may have: choose fewer by labels`,
-    };
+    return operation.spec.action === 'MachineType'
+      ? transitionInput(operation, includedIn(cache, operation))
+      : powerInput(cache, operation, scope);
   } catch (error) {
-    if (error instanceof RangeError) return { reason: 'InvalidGlob', message: error.message };
+    if (error instanceof RangeError) return { end: { reason: 'InvalidGlob', message: error.message } };
     throw error;
   }
 }
-
-const countOf = (chosen: RunInput['chosen']): number =>
-  Object.values(chosen).reduce((sum, byName) => sum + Object.keys(byName).length, 0);
 
 function whyNoPatch({ spec }: StoredOperation): string | null {
   try {
@@ -138,15 +127,35 @@ function whyNoPatch({ spec }: StoredOperation): string | null {
   }
 }
 
-function inputOf({ metadata, spec }: StoredOperation, chosen: RunInput['chosen']): RunInput {
-  const { action, reason = null, requestedBy = 'unknown' } = spec;
-  const { namespace, name, uid } = metadata;
-  return {
-    operation: { namespace, name, uid },
-    action,
-    chosen,
-    ...limitsOf({ spec }, countOf(chosen)),
-    requestedBy,
-    reason,
-  };
+function powerInput(cache: ClusterCache, operation: StoredOperation, scope: OperationScope): Choice<PowerRunInput> {
+  const { spec, status } = operation;
+  const chosen = chooseVms({ operation, scope, vms: cache.vms.values(), vmiOf: (vm) => cache.vmiOf(vm) });
+  const count = Object.values(chosen).reduce((sum, byName) => sum + Object.keys(byName).length, 0);
+  const { undo } = spec.patch ?? {};
+  const untold = `no VM was touched: none of them tells of an operation ${undo}`;
+  if (count === 0 && undo !== undefined && status?.startTime === undefined)
+    return { end: { reason: 'NotFound', message: untold } };
+  const message = `${count} VMs are more than one operation may have: choose fewer by labels`;
+  if (count > MAX_VMS || bytesOfNames(chosen) > MAX_BYTES) return { end: { reason: 'TooManyVms', message } };
+  const action = spec.action as PowerAction;
+  return { ...commonInput(operation), action, chosen, ...limitsOf({ spec }, count) };
 }
+
+/** Which VMs it is about is judged anew at each look. */
+function transitionInput(operation: StoredOperation, namespaces: string[] | null): RunInput {
+  const transition = transitionOf(operation, namespaces);
+  scopeRules(transition.scope);
+  return { ...commonInput(operation), action: 'MachineType', transition, minVersions: versionsAt(operation) };
+}
+
+const versionsAt = ({ metadata: { resourceVersion } }: StoredOperation) => ({
+  vms: resourceVersion,
+  vmis: resourceVersion,
+  pools: resourceVersion,
+});
+
+const commonInput = ({ metadata: { namespace, name, uid }, spec }: StoredOperation) => ({
+  operation: { namespace, name, uid },
+  requestedBy: spec.requestedBy ?? 'unknown',
+  reason: spec.reason ?? null,
+});

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
-import { BY_SPEC, endOf, type Standing } from '../../decisions/operations/status.ts';
+import { BY_SPEC, type Standing } from '../../decisions/operations/status.ts';
 import { steeringOf } from '../../decisions/operations/steer.ts';
+import { toldOf } from '../../decisions/operations/told.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { serverLost, workerStopping } from '../lib/shutdown.ts';
 import type { OperationActivityOptions } from './begin.ts';
@@ -12,8 +13,10 @@ import { writeOperationStatus } from './write-status.ts';
 
 /** The least time between two writes of the status. */
 const GAP_MS = 1_000;
-/** How often a run is asked at first, and later: one that has thousands of VMs says much. */
-const ASK_MS = { first: 200, later: 1_000 };
+/** How often a run is asked at first, and later: one that has thousands of VMs says much, or nothing new for weeks. */
+const ASK_MS = { first: 200, later: 1_000, most: 30_000 };
+/** A run that has told nothing new for so many times as long is asked then. */
+const QUIET_SHARE = 20;
 /** How long asking may take of the time. */
 const ASK_SHARE = 20;
 const FIRST_MS = 5_000;
@@ -30,7 +33,7 @@ export async function follow(
   const began = Date.now();
   const changes = new OperationChanges(cache, ref);
   const left = new AbortController();
-  let writtenAt = 0;
+  let [writtenAt, newsAt] = [0, began];
   try {
     for (let isFirst = true; ; isFirst = false) {
       const asked = Date.now();
@@ -45,11 +48,13 @@ export async function follow(
       const standing = standingOf(run, runs.workflowId(ref));
       const isDue = standing !== null && (standing.end !== null || Date.now() >= writtenAt + GAP_MS);
       if (operation !== undefined && isDue) {
-        await writeOperationStatus(client, ref, operation, standing, signal);
+        const written = await writeOperationStatus(client, ref, operation, standing, signal);
         writtenAt = Date.now();
+        if (written?.metadata.resourceVersion !== operation.metadata.resourceVersion) newsAt = writtenAt;
       }
       if (run.is !== 'running') return;
-      const every = Date.now() - began < FIRST_MS ? ASK_MS.first : ASK_MS.later;
+      const quiet = Math.min(Math.max((Date.now() - newsAt) / QUIET_SHARE, ASK_MS.later), ASK_MS.most);
+      const every = Date.now() - began < FIRST_MS ? ASK_MS.first : quiet;
       await changes.next(Math.max(every, (Date.now() - asked) * ASK_SHARE), stopping);
     }
   } finally {
@@ -60,9 +65,10 @@ export async function follow(
 
 /** Null if nobody knows how the run stands. */
 function standingOf(run: Exclude<RunState, { is: 'missing' }>, workflowId: string): Standing | null {
-  if (run.is === 'ended') return { progress: run.progress, end: { reason: 'RunEnded', message: run.why }, workflowId };
-  if (run.is === 'completed') return { progress: run.progress, end: endOf(run.progress), workflowId };
-  return run.progress === null ? null : { progress: run.progress, end: null, workflowId };
+  const { progress } = run;
+  if (run.is === 'ended') return { progress, end: { reason: run.reason, message: run.why }, workflowId };
+  if (run.is === 'completed') return { progress: run.progress, end: toldOf(run.progress).end, workflowId };
+  return progress === null ? null : { progress, troubles: run.troubles, end: null, workflowId };
 }
 
 /** Changes of the operation by people. */

@@ -1,15 +1,20 @@
 import type { OperationRef } from '../../decisions/operations/ref.ts';
-import type { PowerProgress } from '../../decisions/power/progress.ts';
+import type { OperationProgress } from '../../decisions/operations/told.ts';
 
 /** What Temporal knows of the run of an operation. */
 export type RunState =
   /** There is none, or there is none any more. */
   | { is: 'missing' }
   /** `progress`: null if no worker answers just now. */
-  | { is: 'running'; progress: PowerProgress | null }
-  | { is: 'completed'; progress: PowerProgress }
+  | {
+      is: 'running';
+      progress: OperationProgress | null;
+      /** What it keeps trying without success, a sentence each. */
+      troubles: string[];
+    }
+  | { is: 'completed'; progress: OperationProgress }
   /** It was refused, or was ended in Temporal: `why` is a sentence. */
-  | { is: 'ended'; progress: PowerProgress | null; why: string };
+  | { is: 'ended'; progress: OperationProgress | null; reason: 'Refused' | 'RunEnded'; why: string };
 
 /** How operations ask for their runs, and steer them: whose run it is says the operation alone. */
 export interface RunControl {

@@ -16,3 +16,15 @@ export function scopeOf(cache: ScopeCaches, operation: StoredOperation): Operati
     if (metadata.name === owner.name && includes(metadata.namespace)) owners.add(metadata.uid);
   return { includes, owners };
 }
+
+/** Returns the namespaces that the operation includes now, by what this worker knows; null if these are all. */
+export function includedIn(
+  { namespaces }: Pick<ClusterCache, 'namespaces'>,
+  operation: StoredOperation,
+): string[] | null {
+  const { metadata, spec } = operation;
+  if (metadata.namespace !== undefined) return [metadata.namespace];
+  if (spec.namespaceSelector === undefined) return spec.namespaces ?? null;
+  const includes = namespacesOf(operation, (namespace) => namespaces.get(namespace));
+  return [...new Set([...(spec.namespaces ?? []), ...namespaces.keys()])].filter(includes);
+}

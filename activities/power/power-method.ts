@@ -4,8 +4,10 @@ import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { planPower, type PowerPlan, type TakenVm } from '../../decisions/power/plan.ts';
 import { isTripped } from '../../decisions/power/progress.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import type { Change } from '../changes/vm-changer.ts';
 import type { WaveStop } from '../disruption/method.ts';
-import type { Authority } from './authority.ts';
+import type { Authority } from '../operations/authority.ts';
+import { limitsOver, whyExcludedBy } from './chosen-vms.ts';
 import type { ChangePowerRequest } from './request.ts';
 import { failedOf, RunMethod, type RunLook } from './run-method.ts';
 import type { VmPowerOptions } from './vm-power.ts';
@@ -13,6 +15,8 @@ import type { VmPowerOptions } from './vm-power.ts';
 interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places' | 'note'> {
   request: ChangePowerRequest;
   authority: Authority;
+  /** What `Patch` does. */
+  change: Change | undefined;
   chosen: Chosen;
 }
 
@@ -20,13 +24,16 @@ interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | '
 export class PowerMethod extends RunMethod<PowerPlan> {
   readonly #in: PowerMethodOptions;
   readonly #limits: RunLimits;
+  /** Why a VM is not to be touched, ever; null if the operation is about it. */
+  readonly #whyExcluded: ReturnType<typeof whyExcludedBy>;
 
   constructor(options: PowerMethodOptions) {
-    const { authority, chosen, request } = options;
-    const limits = authority.limits(chosen);
-    super({ ...options, ...limits, action: request.action, by: request.operation.uid, change: authority.change });
+    const { authority, cache, change, chosen, request } = options;
+    const limits = limitsOver(cache, authority.operation, chosen, request.deadlineMs);
+    super({ ...options, ...limits, action: request.action, by: request.operation.uid, change });
     this.#in = options;
     this.#limits = limits;
+    this.#whyExcluded = whyExcludedBy(cache, authority.operation);
   }
 
   /** How long a VM may take, in milliseconds. */
@@ -50,9 +57,9 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       inProgress: this.acting,
       ended: new Set([...request.ended, ...ended]),
       whyNot: (vm) => this.power.whyRefused(vm, now),
-      whyExcluded: (vm, vmi) => authority.whyExcluded(vm, vmi),
+      whyExcluded: this.#whyExcluded,
       atOnce: this.#limits.atOnce,
-      restarts: authority.change?.restarts === true,
+      restarts: this.#in.change?.restarts === true,
       takes: takes && held === null,
       now,
     });
@@ -80,6 +87,6 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   protected whyNotAnyMore(vm: VmView, { vmiOf }: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {
     const { authority } = this.#in;
     const vmi = vmiOf(vm);
-    return authority.whyHeld() ?? authority.whyExcluded(vm, vmi) ?? this.whyNoRoom(vm, vmi);
+    return authority.whyHeld() ?? this.#whyExcluded(vm, vmi) ?? this.whyNoRoom(vm, vmi);
   }
 }

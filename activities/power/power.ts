@@ -5,9 +5,10 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { Authority } from '../operations/authority.ts';
 import type { RunControl } from '../operations/run-control.ts';
-import { Authority } from './authority.ts';
 import { carryOut } from './carry-out.ts';
+import { changeOf } from './change-of.ts';
 import type { ChosenUids } from './chosen-uids.ts';
 import { PowerMethod } from './power-method.ts';
 import type { ChangedPower, ChangePowerRequest } from './request.ts';
@@ -34,12 +35,14 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
       withGracefulCancel((asked) =>
         withHeartbeat(async () => {
-          const authority = await Authority.prove({ client, cache, runs, request });
+          const { action, operation, requestedBy, reason, lastProgressAt, reportMs, ...has } = request;
+          const isFresh = has.takes && has.inProgress.length === 0 && has.ended.length === 0;
+          const authority = await Authority.prove({ client, cache, runs }, { operation, action, isFresh });
           await cache.catchUp(request.minVersions);
           const chosen = await chosenUids.ofThisRun();
-          const { action, requestedBy, reason, lastProgressAt, reportMs } = request;
           const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
-          const method = new PowerMethod({ client, cache, places, request, authority, chosen, note });
+          const change = changeOf(authority.operation);
+          const method = new PowerMethod({ client, cache, places, request, authority, change, chosen, note });
           const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
           const { changes, plan, idleSince } = await carryOut(method, {
             ...options,

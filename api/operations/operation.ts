@@ -4,15 +4,16 @@ import { LabelSelector } from '../pool/selection.ts';
 import { count, WritesAndConditions as Common } from '../pool/status.ts';
 import { Duration, IntOrPercent, rules, WholeNumber } from '../pool/text.ts';
 import { MAX_FAILURES_TOLD, MAX_NAMES, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
+import { MachineTypeChange, MachineTypeStatus } from './machine-type.ts';
 import { VmPatch } from './patch.ts';
 import { VmSelection } from './selection.ts';
 
 /** What an operation does to VMs. */
-export const OperationAction = z.enum(['Restart', 'Start', 'Stop', 'Migrate', 'Patch']);
+export const OperationAction = z.enum(['Restart', 'Start', 'Stop', 'Migrate', 'Patch', 'MachineType']);
 export type OperationAction = z.infer<typeof OperationAction>;
 
 /** What stays as it is once the operation was made: anything else would be another operation. */
-const FIXED = ['patch', 'atOnce', 'maxFailures', 'deadline', 'reason', 'requestedBy'] as const;
+const FIXED = ['patch', 'machineType', 'atOnce', 'maxFailures', 'deadline', 'reason', 'requestedBy'] as const;
 const fixedRule = (fixed: readonly string[]): string =>
   [
     'self.action == oldSelf.action && self.vms == oldSelf.vms',
@@ -30,14 +31,18 @@ const ABORTED_SHAPE = 'aborted must stay true: what was aborted does not go on, 
 
 const FIELDS = {
   action: OperationAction.describe(
-    'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger. Patch: the fields of each such VM.',
+    'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger. Patch: the fields of each such VM. MachineType: VMs get another machine type, also those that come to match while it goes on.',
   ),
-  vms: VmSelection.describe('Which VMs; never one that is younger than the operation.'),
+  vms: VmSelection.describe(
+    'Which VMs; never one that is younger than the operation, unless its action is MachineType.',
+  ),
   patch: VmPatch.describe('What Patch changes.').exactOptional(),
+  machineType: MachineTypeChange.describe('What the action MachineType does.').exactOptional(),
   atOnce: IntOrPercent.describe(
     'How many of them may be starting, stopping or changed at once, or how many percent; of a restart, how many may be ' +
       'not ready at once, whatever the cause, and of a migration, how many may be not ready or migrate. By default, ' +
-      '5% for Restart and for Patch with restart, 2 for Migrate, 10 for Start and Patch, and 100% for Stop.',
+      '5% for Restart and for Patch with restart, 2 for Migrate, 10 for Start and Patch, 100% for Stop, and for ' +
+      'MachineType 5% of those that it restarts itself.',
   ).exactOptional(),
   maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
   deadline: Duration.refine((text) => /[1-9]/.test(text), DEADLINE_SHAPE)
@@ -83,16 +88,34 @@ const NAMESPACES = {
   ).exactOptional(),
 };
 
-const rulesOf = (...scope: string[]) =>
-  rules(
-    [fixedRule([...FIXED, ...scope]), FIXED_SHAPE],
-    [ABORTED_RULE, ABORTED_SHAPE],
-    [DEADLINE_RULE, DEADLINE_SHAPE],
-    [PATCH_RULE, PATCH_SHAPE],
-  );
+/** Parameters of an action stand in a field of its name. */
+const PARAMETERS_RULE = "(self.action == 'MachineType') == has(self.machineType)";
+const PARAMETERS_SHAPE = 'machineType goes with the action MachineType, and that with it';
+/** A change of machine types goes on for weeks: it can't go by what is so at one moment. */
+const NOT_LASTING = ['owner', 'machineType', 'restartRequired', 'launcherOutdated'] as const;
+const LASTING_RULE = `self.action != 'MachineType' || !(${NOT_LASTING.map((name) => `has(self.vms.${name})`).join(' || ')})`;
+const LASTING_SHAPE = 'vms may hold only names, selector, runState and exclude with the action MachineType';
 
-const NamespacedSpec = z.strictObject(FIELDS).meta(rulesOf());
-const ClusterWideSpec = z.strictObject({ ...FIELDS, ...NAMESPACES }).meta(rulesOf(...Object.keys(NAMESPACES)));
+type Parameters = Pick<z.infer<z.ZodObject<typeof FIELDS>>, 'action' | 'vms' | 'machineType'>;
+
+/** `scope`: fields that say which namespaces. */
+const checked = <Spec extends z.ZodType<Parameters>>(spec: Spec, ...scope: string[]) =>
+  spec
+    .refine(({ action, machineType }) => (action === 'MachineType') === (machineType !== undefined), PARAMETERS_SHAPE)
+    .refine(({ action, vms }) => action !== 'MachineType' || !NOT_LASTING.some((name) => name in vms), LASTING_SHAPE)
+    .meta(
+      rules(
+        [fixedRule([...FIXED, ...scope]), FIXED_SHAPE],
+        [ABORTED_RULE, ABORTED_SHAPE],
+        [DEADLINE_RULE, DEADLINE_SHAPE],
+        [PATCH_RULE, PATCH_SHAPE],
+        [PARAMETERS_RULE, PARAMETERS_SHAPE],
+        [LASTING_RULE, LASTING_SHAPE],
+      ),
+    );
+
+const NamespacedSpec = checked(z.strictObject(FIELDS));
+const ClusterWideSpec = checked(z.strictObject({ ...FIELDS, ...NAMESPACES }), ...Object.keys(NAMESPACES));
 
 const { requestedBy: _by, paused: _paused, aborted: _aborted, ttlSecondsAfterFinished: _ttl, ...ASKED } = FIELDS;
 
@@ -154,6 +177,7 @@ export const OperationStatus = z.strictObject({
     .max(MAX_WAITS_TOLD)
     .describe('What VMs wait for, and why VMs are left as they are.')
     .exactOptional(),
+  machineType: MachineTypeStatus.describe('How a change of machine types stands.').exactOptional(),
   conditions: Common.conditions,
 });
 export type OperationStatus = z.infer<typeof OperationStatus>;

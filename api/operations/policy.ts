@@ -16,7 +16,7 @@ const MOST_NAMES_ASKED = 20;
 const NAMES_AN_EXPRESSION = 2;
 
 /** What each action does to a VM; but for `patch`, also the subresource of KubeVirt by which `virtctl` does it. */
-const DOES = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop', 'Migrate': 'migrate', 'Patch': 'patch'}[variables.spec.action]`;
+const DOES = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop', 'Migrate': 'migrate', 'Patch': 'patch', 'MachineType': 'patch'}[variables.spec.action]`;
 const subresource = (name: string): string =>
   `authorizer.group('subresources.kubevirt.io').resource('virtualmachines').subresource(${name}).namespace(variables.within)`;
 const VMS = `authorizer.group('kubevirt.io').resource('virtualmachines').namespace(variables.within)`;
@@ -26,6 +26,13 @@ const VERB = `(variables.does == 'patch' ? 'patch' : 'update')`;
 const isTrue = (object: string, field: string): string => `(has(${object}.spec.${field}) && ${object}.spec.${field})`;
 /** Whether a person lets go on what was held back. */
 const isLetGo = (field: string): string => `(${isTrue('oldObject', field)} && !${isTrue('object', field)})`;
+
+const POOLS = `authorizer.group('${GROUP}').resource('virtualmachinepools').namespace(variables.within)`;
+/** Whether a field of the parameters of an action is there, and true. */
+const asksFor = (action: string, field: string): string =>
+  `(has(variables.spec.${action}) && has(variables.spec.${action}.${field}) && variables.spec.${action}.${field})`;
+/** What restarts VMs beside what it is for. */
+const ALSO_RESTARTS = `(${asksFor('patch', 'restart')} || ${asksFor('machineType', 'restart')})`;
 
 const SCHEDULE = VirtualMachineOperationSchedules;
 /** What of a schedule says which operations are made, and when. Anybody who may change it may suspend it. */
@@ -112,8 +119,13 @@ export const operationsPolicy = (): KubeObject => ({
         ...refusal("' each of these VMs in ' + variables.scope"),
       })),
       {
-        expression: `!variables.begins || !has(variables.spec.patch) || !has(variables.spec.patch.restart) || ${subresource("'restart'")}.check('update').allowed()`,
-        messageExpression: `request.userInfo.username + ' may not restart all VMs of ' + variables.scope + ': spec.patch.restart takes the right to update virtualmachines/restart of subresources.kubevirt.io'`,
+        expression: `!variables.begins || !${ALSO_RESTARTS} || ${subresource("'restart'")}.check('update').allowed()`,
+        messageExpression: `request.userInfo.username + ' may not restart all VMs of ' + variables.scope + ': to restart VMs, too, takes the right to update virtualmachines/restart of subresources.kubevirt.io'`,
+        reason: 'Forbidden',
+      },
+      {
+        expression: `!variables.begins || !${asksFor('machineType', 'templates')} || ${POOLS}.check('patch').allowed()`,
+        messageExpression: `request.userInfo.username + ' may not patch the pools of ' + variables.scope + ': to change their templates takes the right to patch virtualmachinepools of ${GROUP}'`,
         reason: 'Forbidden',
       },
       {

@@ -11,6 +11,9 @@ export const OPERATION_REASONS = {
     Stopping: 'VMs are stopped',
     Migrating: 'VMs are migrated',
     Patching: 'VMs are changed',
+    Checking: 'which VMs match, and what they would get, is being found out',
+    Changing: 'machine types of VMs are changed, or VMs are restarted for that',
+    Waiting: 'it waits for owners, pools, a window or a budget',
     Paused: 'no further VM is touched',
     Aborting: 'no further VM is touched, and it ends once those in progress are done',
     Complete: 'all of its VMs are done',
@@ -18,6 +21,7 @@ export const OPERATION_REASONS = {
     Incomplete: 'VMs were left that nobody may touch',
     Aborted: 'a person has ended it',
     Restored: 'it comes from a backup, and is not carried out again',
+    Refused: 'it is not carried out, for the reason that the message tells',
     NotFound: 'a VM or an owner that it names does not exist',
     TooManyVms: 'it matches more VMs than one operation may have',
     InvalidGlob: 'the glob of its machine type is malformed',
@@ -36,7 +40,16 @@ export type ProgressingReason = keyof typeof OPERATION_REASONS.Progressing;
 /** How an operation ends. Any but `Complete` is a failure: not all that was asked for is done. */
 export type EndReason = Exclude<
   ProgressingReason,
-  'Restarting' | 'Starting' | 'Stopping' | 'Migrating' | 'Patching' | 'Paused' | 'Aborting'
+  | 'Restarting'
+  | 'Starting'
+  | 'Stopping'
+  | 'Migrating'
+  | 'Patching'
+  | 'Checking'
+  | 'Changing'
+  | 'Waiting'
+  | 'Paused'
+  | 'Aborting'
 >;
 
 /** A condition of an operation, without its transition time. */

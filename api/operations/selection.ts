@@ -1,14 +1,20 @@
 import * as z from 'zod';
 import { LabelSelector } from '../pool/selection.ts';
 import { rules } from '../pool/text.ts';
-import { MAX_NAMES } from './limits.ts';
+import { MAX_EXCLUDED, MAX_NAMES } from './limits.ts';
 
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
 const EMPTY = 'must say which VMs: names, selector, owner, runState, machineType, restartRequired or launcherOutdated';
-const ONE_WAY = 'must hold names or the other fields, not both';
-const OTHERS = ['selector', 'owner', 'runState', 'machineType', 'restartRequired', 'launcherOutdated'] as const;
-const HAS_OTHERS = OTHERS.map((name) => `has(self.${name})`).join(' || ');
+const CHOOSING = [
+  'names',
+  'selector',
+  'owner',
+  'runState',
+  'machineType',
+  'restartRequired',
+  'launcherOutdated',
+] as const;
 
 /** Which VMs of its namespaces an operation is about: those that all its fields match. */
 export const VmSelection = z
@@ -18,7 +24,7 @@ export const VmSelection = z
       .min(1)
       .max(MAX_NAMES)
       .meta({ 'x-kubernetes-list-type': 'set' })
-      .describe('Names of VMs. No other field goes with it.')
+      .describe('Names of VMs.')
       .exactOptional(),
     selector: LabelSelector.describe('VMs with these labels; an empty selector matches all.').exactOptional(),
     owner: z
@@ -40,8 +46,12 @@ export const VmSelection = z
       .describe('Only VMs that wait for a restart: KubeVirt, their pool or a machine type transition says so.')
       .exactOptional(),
     launcherOutdated: z.literal(true).describe('Only VMs that run in a pod of an earlier KubeVirt.').exactOptional(),
+    exclude: z
+      .array(z.string().min(1).max(317))
+      .max(MAX_EXCLUDED)
+      .describe('No VM whose name one of these globs matches; a glob with a slash matches namespace/name.')
+      .exactOptional(),
   })
-  .refine((vms) => Object.keys(vms).length > 0, EMPTY)
-  .refine((vms) => !('names' in vms) || Object.keys(vms).length === 1, ONE_WAY)
-  .meta(rules([`has(self.names) || ${HAS_OTHERS}`, EMPTY], [`!has(self.names) || !(${HAS_OTHERS})`, ONE_WAY]));
+  .refine((vms) => CHOOSING.some((name) => name in vms), EMPTY)
+  .meta(rules([CHOOSING.map((name) => `has(self.${name})`).join(' || '), EMPTY]));
 export type VmSelection = z.infer<typeof VmSelection>;

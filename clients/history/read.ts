@@ -4,9 +4,9 @@ import { acts as recorded } from '../../workflows/lib/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
 import { note } from '../cli/output.ts';
-import { askProgress, resultOf } from '../runs/status.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
+import { askProgress, resultOf } from './ask.ts';
 import { withOrigins, type Origin } from './origins.ts';
 import { aboutVm } from './table.ts';
 

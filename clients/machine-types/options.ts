@@ -2,12 +2,14 @@ import { Option, type Command } from 'commander';
 import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
+import type { DataFormat } from '../cli/data.ts';
 import { UsageError } from '../cli/failure.ts';
 import { dryRunOption, reasonOption } from '../cli/options.ts';
 import { usable } from '../cli/usable.ts';
 import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../cli/values.ts';
-import { requestedBy } from '../session/requester.ts';
+import { usernameIn } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
+import { UNKNOWN } from './spec.ts';
 
 /** Which VMs to change, and to which machine type. */
 export interface ScopeFlags {
@@ -35,6 +37,7 @@ export interface RestartFlags {
 export interface FollowFlags {
   wait: boolean;
   dryRun: DryRun;
+  output?: DataFormat;
 }
 
 const several = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
@@ -102,7 +105,8 @@ export const addFollowOptions = (command: Command): Command =>
         .default(true),
     )
     .option('--no-wait', 'come back as soon as it has begun')
-    .addOption(dryRunOption());
+    .addOption(dryRunOption())
+    .addOption(new Option('-o, --output <format>', 'print the operation that would be made').choices(['json', 'yaml']));
 
 /** Returns the transition that the flags ask for. Throws `UsageError` for invalid flags. */
 export async function transitionOf(session: Session, flags: ScopeFlags & RestartFlags): Promise<Transition> {
@@ -138,7 +142,7 @@ export async function transitionOf(session: Session, flags: ScopeFlags & Restart
 }
 
 /**
- * Returns a transition that gives VMs back the machine types that the transition with this id has changed, in the given
+ * Returns a transition that gives VMs back the machine types that the operation with this UID has changed, in the given
  * namespace if there is one.
  */
 export const undoOf = async (session: Session, id: string, flags: RestartFlags): Promise<Transition> => ({
@@ -175,7 +179,8 @@ async function restartsOf(session: Session, flags: RestartFlags): Promise<Omit<T
     maxFailures: maxFailures ?? MAX_FAILURES,
     deadlineMs: deadline ?? DEADLINE_MS,
   };
-  return { restartNow, ...pace, windows, force, requestedBy: await requestedBy(() => session.kube()), reason };
+  const requestedBy = (await usernameIn(() => session.kube())) ?? UNKNOWN;
+  return { restartNow, ...pace, windows, force, templates: true, requestedBy, reason };
 }
 
 async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {

@@ -106,5 +106,6 @@ export function skippedLines({ items }: Pick<TransitionPlanned, 'items'>): strin
   });
 }
 
-const isOfPool = ({ kind, need }: PlannedItem): boolean =>
+/** Whether a pool's template is changed, or brings a VM to its type. */
+export const isOfPool = ({ kind, need }: PlannedItem): boolean =>
   need === 'Pool' || (kind === 'VirtualMachinePool' && need === 'Change');

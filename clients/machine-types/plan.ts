@@ -13,8 +13,8 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { byName } from '../cli/objects.ts';
-import type { OthersRunning } from './others.ts';
 import { snapshotOf, type VmInventory } from './read.ts';
+import type { OthersRunning } from './transitions.ts';
 
 /** What a transition would do to a VM or a pool. */
 export type PlannedNeed =
@@ -67,8 +67,7 @@ export interface TransitionPlanned {
 export interface PlanOptions {
   /** Whether to ask the API server for the resulting types, by dry runs that write nothing. */
   asksServer: boolean;
-  cluster: string;
-  others: OthersRunning;
+  others: Pick<OthersRunning, 'names' | 'unknown'>;
 }
 
 /** Plans the transition for the fleet as read, by the same rules that a worker uses. */
@@ -76,10 +75,10 @@ export async function planOf(
   kube: KubeClient,
   fleet: VmInventory,
   transition: Transition,
-  { asksServer, cluster, others }: PlanOptions,
+  { asksServer, others }: PlanOptions,
 ): Promise<TransitionPlanned> {
   const snapshot = snapshotOf(fleet);
-  const input = { ref: { cluster, id: '' }, transition, othersRunning: others.ids };
+  const input = { ref: { id: '' }, transition, othersRunning: others.names };
   const before = transitionRules({ ...input, results: [] });
   const asked = asksServer ? await askAll(kube, before, fleet, snapshot) : { results: [], unknown: [] };
   const rules = transitionRules({ ...input, results: asked.results });

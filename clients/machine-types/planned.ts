@@ -1,21 +1,19 @@
 import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { globMatcher } from '../../decisions/lib/glob.ts';
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { versionsIn } from '../../decisions/lib/versions-read.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, table } from '../cli/output.ts';
 import type { Session } from '../session/session.ts';
-import { othersRunning } from './others.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
 import { noNamespace, readInventory, type VmInventory } from './read.ts';
+import { othersRunning, type OthersRunning } from './transitions.ts';
 
-/** A plan, and the fleet that it is based on. */
+/** A plan, and the other operations that go on. */
 export interface Planned {
   plan: TransitionPlanned;
-  minVersions: ResourceVersions;
+  others: OthersRunning;
 }
 
 /** Plans a transition. If there is nothing to do, notes which types there are, and throws a `Failure`. */
@@ -28,9 +26,9 @@ export async function plannedOf(
   const fleet = await readInventory(kube, transition.scope.namespaces);
   const unknown = unknownNames(fleet, transition.scope);
   if (unknown !== null) throw unknown;
-  const others = await othersRunning(session, fleet.vms);
-  const plan = await planOf(kube, fleet, transition, { asksServer, cluster: session.cluster, others });
-  if (plan.items.length > 0) return { plan, minVersions: versionsIn(fleet) };
+  const others = await othersRunning(kube, transition.scope.namespaces);
+  const plan = await planOf(kube, fleet, transition, { asksServer, others });
+  if (plan.items.length > 0) return { plan, others };
   throw (await noNamespace(kube, transition.scope.namespaces)) ?? nothingMatched(fleet, transition.scope);
 }
 
@@ -61,7 +59,7 @@ function nothingMatched(fleet: VmInventory, { glob, namespaces, undoes }: Transi
     return new Failure(
       isKnown
         ? `no VM${where} has anything left that ${undoes} has changed`
-        : `no VM${where} carries anything of ${undoes}: \`drover machine-types list\` lists the transitions`,
+        : `no VM${where} carries anything of ${undoes}: \`drover machine-types list -A\` lists the operations`,
     );
   }
   const types = typesOf(fleet);

@@ -1,57 +1,55 @@
-import type { WorkflowHandle } from '@temporalio/client';
 import { identityKey } from '../../api/ownership.ts';
 import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
-import type { Transition, TransitionPhase, TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import type { Transition } from '../../decisions/machine-types/transition.ts';
+import { transitionOf } from '../../decisions/operations/transition.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { operationRunIdOf } from '../../workflows/lib/messages.ts';
 import { printData } from '../cli/data.ts';
-import { Failure, sentenceOf } from '../cli/failure.ts';
 import { note, plain, print, table } from '../cli/output.ts';
 import { actsOfWorkflow } from '../history/read.ts';
-import { readRun, type RunStatus } from '../runs/status.ts';
+import { outlineOf, progressOf, stateOf } from '../operations/view.ts';
 import type { Session } from '../session/session.ts';
 import { readFleet, snapshotOf } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
-import { Transitions } from './run-kind.ts';
-import { shortIdOf } from './transitions.ts';
+import { transitionMeant } from './transitions.ts';
 
 export type ReportFormat = 'json' | 'csv';
 
 /** What `-o json` prints. */
 export interface Report {
+  /** Name of the operation. */
   id: string;
-  /** Null if Temporal doesn't tell, or if somebody ended the transition from outside. */
-  phase: TransitionPhase | null;
+  /** Null if the operation is deleted, or its workflow was ended from outside. */
+  phase: string | null;
   transition: Transition | null;
   items: ReportRow[];
 }
 
 /**
- * Prints what a transition has done to each VM, of the given namespace if there is one. If the workflow can't be asked,
+ * Prints what a transition has done to each VM, of the given namespace if there is one. Once its operation is deleted,
  * reports what the VMs and pools record of it.
  */
-export async function printReport(session: Session, id: string, output?: ReportFormat): Promise<void> {
-  const { client } = await session.temporal();
+export async function printReport(session: Session, word: string | undefined, output?: ReportFormat): Promise<void> {
   const kube = await session.kube();
   const { namespace } = session.globals;
-  const [{ status, problem }, found, changed] = await Promise.all([
-    tryToRead(session, client.workflow.getHandle(id)),
-    readReported(kube, namespace),
-    // Ignored: whatever is wrong also fails the progress query, which reports it.
-    changedVms(session, id).catch(() => []),
-  ]);
-  const isCutOff = status !== null && status.ended !== null && status.phase !== 'Refused';
-  const all = reportOf({ id: shortIdOf(id), ...found, progress: status, isCutOff, changed });
+  const meant = await transitionMeant(kube, namespace, word);
+  const { uid, name: id, operation } = meant;
+  const [found, changed] = await Promise.all([readReported(kube, namespace), changedVms(session, operation)]);
+  const progress = operation === undefined ? null : progressOf(operation);
+  const phase = operation === undefined ? null : stateOf(operation);
+  const isCutOff = phase === 'RunEnded';
+  const all = reportOf({ id: uid, ...found, progress, isCutOff, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
-  if (problem !== null && items.length === 0) throw new Failure(`${problem}, and no VM carries anything of it`);
-  const phase = status === null || isCutOff ? null : status.phase;
-  if (isCutOff) note(plain(`${id} was ${status.ended}`));
-  if (problem !== null) note(`${problem}: what failed or was skipped is not known`);
-  for (const { why, count, vms } of status?.skipped ?? [])
+  if (isCutOff) note(plain(`${id}: ${outlineOf(operation!).end}`));
+  if (operation === undefined) note(`${id} is deleted: what failed or was skipped is not known`);
+  for (const { why, count, vms } of progress?.skipped ?? [])
     if (count > vms.length) note(`${count - vms.length} more are skipped: ${why}`);
+  const transition = operation === undefined ? null : transitionOf(operation);
   if (output === 'json')
-    return printData({ id, phase, transition: status?.transition ?? null, items } satisfies Report, 'json');
+    return printData({ id, phase: isCutOff ? null : phase, transition, items } satisfies Report, 'json');
   if (output === 'csv') return print(csvOf(items));
   if (items.length === 0)
     return note(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
@@ -64,21 +62,18 @@ export async function printReport(session: Session, id: string, output?: ReportF
   );
 }
 
-/** The VMs that are on record as changed, by `namespace/name`: this includes VMs deleted since. */
-const changedVms = async (session: Session, id: string): Promise<string[]> =>
-  (await actsOfWorkflow(session, id))
+/**
+ * The VMs that are on record as changed, by `namespace/name`, if Temporal can be asked: also those that are deleted
+ * since, of which nothing else tells.
+ */
+async function changedVms(session: Session, operation: StoredOperation | undefined): Promise<string[]> {
+  if (operation === undefined || !(await session.knowsTemporal())) return [];
+  const id = operationRunIdOf({ cluster: session.cluster, ...operation.metadata });
+  const acts = await actsOfWorkflow(session, id).catch(() => []);
+  return acts
     .filter(({ action, end }) => action === 'machine type' && end === 'Done')
     .flatMap(({ vms }) => vms.filter((vm) => !vm.startsWith('pool ')));
-
-/** Null with a problem if the workflow can't be asked. */
-const tryToRead = (
-  session: Session,
-  handle: WorkflowHandle,
-): Promise<{ status: RunStatus<TransitionProgress> | null; problem: string | null }> =>
-  readRun(session, Transitions, handle).then(
-    (status) => ({ status, problem: null }),
-    (error: unknown) => ({ status: null, problem: sentenceOf(error) }),
-  );
+}
 
 /** What VMs and pools record, of this namespace or of all, with the types that their live VMIs have. */
 async function readReported(

@@ -142,14 +142,14 @@ function gone(key: string, how: How): ReportRow {
 }
 
 /** The VM's record is now that of another transition. */
-const changedAgain = ({ namespace, name }: ReportedVm, { id, from }: TransitionRecord): ReportRow => ({
+const changedAgain = ({ namespace, name }: ReportedVm, { id, by, from }: TransitionRecord): ReportRow => ({
   namespace,
   name,
   from: null,
   to: from || null,
   vmiTypeBefore: null,
   state: 'ChangedSince',
-  why: `transition ${id} has changed it since`,
+  why: `operation ${by ?? id} has changed it since`,
 });
 
 function stateOf(

@@ -1,47 +1,123 @@
+import { recordOf, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { globMatcher } from '../../decisions/lib/glob.ts';
-import { Failure } from '../cli/failure.ts';
-import { listRuns } from '../runs/list.ts';
-import { isRunning, runningNow } from '../runs/meant.ts';
-import type { Session } from '../session/session.ts';
-import { Transitions, type ListedTransition } from './run-kind.ts';
+import { withinNamespaces } from '../../decisions/machine-types/scope.ts';
+import { transitionOf } from '../../decisions/operations/transition.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import { Failure, UsageError } from '../cli/failure.ts';
+import { listOperations, operationMeant } from '../operations/one.ts';
+import { isOver, nameOf } from '../operations/view.ts';
+import { readFleet } from './read.ts';
 
-/** The part of a transition's id that its VMs carry. */
-export const shortIdOf = (id: string): string => id.slice(id.lastIndexOf('/') + 1);
+const ACTION = 'MachineType';
 
-/** Throws `Failure` if the transition still runs. A transition that Temporal no longer knows is over. */
-export async function checkOver(session: Session, id: string): Promise<void> {
-  const { client } = await session.temporal();
-  if (await isRunning(client.workflow.getHandle(id)))
-    throw new Failure(
-      `${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it`,
-    );
+/** An operation that has changed machine types. */
+interface MeantTransition {
+  uid: string;
+  name: string;
+  /** Undefined if it is deleted: VMs and pools still tell what it has changed. */
+  operation: StoredOperation | undefined;
 }
 
 /**
- * Throws `Failure` if another running transition would change VMs again to which an undo gives back these types: the
- * undo would be undone at once.
+ * Returns the operation of this name or UID; without, the one that goes on or, with `orNewest`, the newest. One that is
+ * deleted is known by what it has left on VMs and pools. Throws `Failure` if there is none.
  */
-export async function checkNotChangedAgain(session: Session, types: Iterable<string | null>): Promise<void> {
-  const running = new Set(await runningNow(session, Transitions));
-  const others = (await listRuns(session, Transitions)).filter(({ id }) => running.has(id));
-  const again = changedAgainBy(others, types);
+export async function transitionMeant(
+  kube: KubeClient,
+  namespace: string | undefined,
+  word: string | undefined,
+): Promise<MeantTransition> {
+  if (word === '') throw new UsageError('which operation? "" is not the name of one');
+  const where = word?.includes('/') === true ? undefined : namespace;
+  const all = word === undefined ? [] : await listOperations(kube, where, ACTION);
+  const [found, ...others] = all.filter((one) => word === one.metadata.uid || isNamed(one, word!));
+  const operation =
+    word === undefined || others.length > 0
+      ? await operationMeant(kube, namespace, word, { orNewest: true, action: ACTION })
+      : found;
+  if (operation !== undefined) return { uid: operation.metadata.uid, name: nameOf(operation), operation };
+  const records = (await recordsOf(kube, namespace)).filter(({ id, by }) => id === word || by === word);
+  const [uid, ...more] = [...new Set(records.map(({ id }) => id))];
+  if (more.length > 0) throw new Failure(`several operations had that name, say which: ${[uid, ...more].join(', ')}`);
+  if (uid !== undefined) return { uid, name: word!, operation: undefined };
+  throw new Failure(`no VM carries anything of ${word}: \`drover machine-types list -A\` lists the operations`);
+}
+
+const isNamed = (operation: StoredOperation, word: string): boolean =>
+  operation.metadata.name === word || nameOf(operation) === word;
+
+async function recordsOf(kube: KubeClient, namespace: string | undefined): Promise<TransitionRecord[]> {
+  const { vms, pools } = await readFleet(kube, namespace === undefined ? null : [namespace]);
+  return [
+    ...vms.map(({ transition }) => transition),
+    ...pools.map(({ metadata }) => recordOf(metadata.annotations)),
+  ].filter((record) => record !== null);
+}
+
+/** Other operations that go on, and so keep this one away from VMs with their marks. */
+export interface OthersRunning {
+  operations: readonly StoredOperation[];
+  /** As people name them, by their UIDs. */
+  names: ReadonlyMap<string, string>;
+  /** Why it is unknown which of them go on; null if it is known. */
+  unknown: string | null;
+}
+
+/** Returns the changes of machine types that go on in these namespaces, or in all (null). */
+export async function othersRunning(kube: KubeClient, namespaces: readonly string[] | null): Promise<OthersRunning> {
+  try {
+    const [namespace] = namespaces?.length === 1 ? namespaces : [];
+    const operations = (await listOperations(kube, namespace, ACTION)).filter((one) => !isOver(one));
+    const names = new Map(operations.map((one) => [one.metadata.uid, nameOf(one)]));
+    return { operations, names, unknown: null };
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.status !== 403) throw error;
+    const unknown = 'whether another operation is at work on some of these VMs is not known: you may not list them';
+    return { operations: [], names: new Map(), unknown };
+  }
+}
+
+/** Throws `Failure` if the operation goes on. */
+export function checkOver({ operation, name }: MeantTransition): void {
+  if (operation !== undefined && !isOver(operation))
+    throw new Failure(`${name} goes on, and would change again what is undone: ${howToEnd(operation)}`);
+}
+
+const howToEnd = ({ metadata: { namespace, name } }: StoredOperation): string =>
+  `\`drover operations abort ${namespace === undefined ? `cvmop/${name}` : `${name} -n ${namespace}`}\` ends it`;
+
+/** VMs of a namespace that are to get a type. */
+export interface Given {
+  namespace: string;
+  type: string | null;
+}
+
+/**
+ * Throws `Failure` if another operation that goes on would change VMs again to which an undo gives back these types:
+ * the undo would be undone at once.
+ */
+export function checkNotChangedAgain(operations: readonly StoredOperation[], given: readonly Given[]): void {
+  const again = changedAgainBy(operations, given);
   if (again === null) return;
-  const { id, glob } = again.by;
+  const { by, type } = again;
   throw new Failure(
-    `${id} still runs, and would change ${again.type} again, which ${glob} matches: \`drover machine-types abort ${id}\` ends it`,
+    `${nameOf(by)} goes on, and would change ${type} again, which ${by.spec.machineType?.from} matches: ${howToEnd(by)}`,
   );
 }
 
-/** The first of these transitions that would change one of the types; null if none would. */
-export function changedAgainBy<T extends Pick<ListedTransition, 'glob' | 'undoes'>>(
-  transitions: readonly T[],
-  types: Iterable<string | null>,
+/** The first of these operations that would change one of the types; null if none would. */
+export function changedAgainBy<T extends Pick<StoredOperation, 'metadata' | 'spec'>>(
+  operations: readonly T[],
+  given: readonly Given[],
 ): { by: T; type: string } | null {
-  const given = [...new Set(types)].filter((type) => type !== null);
-  for (const by of transitions) {
-    if (by.undoes !== null) continue;
-    const type = given.find(globMatcher(by.glob));
-    if (type !== undefined) return { by, type };
+  for (const by of operations) {
+    const { glob, namespaces, undoes } = transitionOf(by).scope;
+    if (undoes !== null) continue;
+    const [isOld, isWithin] = [globMatcher(glob), withinNamespaces(namespaces)];
+    const hit = given.find(({ namespace, type }) => type !== null && isWithin(namespace) && isOld(type));
+    if (hit !== undefined) return { by, type: hit.type! };
   }
   return null;
 }

@@ -11,30 +11,46 @@ import { isOver, linesOf, nameOf, outlineOf, progressOf } from './view.ts';
 
 const LOOK_MS = 500;
 
+export interface FollowOptions {
+  /** Reports whether watching may end although the operation goes on. */
+  until?: (operation: StoredOperation) => boolean;
+  /** What else there is to say at the end. */
+  remarks?: (operation: StoredOperation) => string[];
+}
+
 /** Shows an operation until it is over. Throws what was asked for and not done. Ctrl-C leaves it running. */
-export async function followOperation(kube: KubeClient, operation: StoredOperation): Promise<void> {
+export async function followOperation(
+  kube: KubeClient,
+  operation: StoredOperation,
+  { until = () => false, remarks = () => [] }: FollowOptions = {},
+): Promise<void> {
   process.prependOnceListener('SIGINT', () => note(`\n${formatGoesOn(operation.metadata)}`));
-  const current = await untilOver(kube, operation);
+  const current = await untilOver(kube, operation, (one) => isOver(one) || until(one));
   const outline = outlineOf(current);
   print(outline.end);
   const progress = progressOf(current);
-  for (const line of exclusions(progress)) note(line);
+  for (const line of [...exclusions(progress), ...remarks(current)]) note(line);
   const missing = shortfalls(progress, outline);
   if (missing.length > 0) throw new AggregateError(missing);
   if (current.status?.conditions?.some(({ type }) => type === 'Failed') === true)
     throw new Failure(`${nameOf(current)}: ${outline.end}`);
 }
 
-async function untilOver(kube: KubeClient, operation: StoredOperation): Promise<StoredOperation> {
+async function untilOver(
+  kube: KubeClient,
+  operation: StoredOperation,
+  isEnough: (operation: StoredOperation) => boolean,
+): Promise<StoredOperation> {
   await using board = new Board<StoredOperation>('operation', { blockOf: linesOf });
   for (let current = operation; ; await sleep(LOOK_MS)) {
     current = await readAgain(kube, current);
     board.show([current]);
-    if (isOver(current)) return current;
+    if (isEnough(current)) return current;
   }
 }
 
-function formatGoesOn({ namespace, name }: StoredOperation['metadata']): string {
+/** How people see and end an operation that goes on. */
+export function formatGoesOn({ namespace, name }: StoredOperation['metadata']): string {
   const words = namespace === undefined ? name : `${name} -n ${namespace}`;
   return (
     `${operationName({ namespace, name })} goes on: \`drover operations describe ${words} --watch\` shows it, ` +

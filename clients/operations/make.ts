@@ -1,7 +1,7 @@
 import { API_VERSION } from '../../api/names.ts';
 import type { AnyOperation, OperationSpec } from '../../api/operations/operation.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
 import { operationResource } from '../../decisions/operations/ref.ts';
-import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { DataFormat } from '../cli/data.ts';
@@ -11,6 +11,7 @@ import { print } from '../cli/output.ts';
 import type { NamedOwner } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
+import type { FollowOptions } from './follow.ts';
 
 /** How long operations that commands make are kept after their end: a week. */
 export const KEPT_SECONDS = 7 * 86_400;
@@ -45,15 +46,17 @@ interface ToMake {
   operation: AnyOperation;
   what: string;
   /** Tells what it would do, in a dry run. */
-  tellDryRun: () => void;
+  tellDryRun: () => void | Promise<void>;
   /** Tells what may be done with it, once it is made. */
   tell?: (made: StoredOperation) => void;
+  /** How it is followed. */
+  follow?: FollowOptions;
 }
 
 /** Makes the operation, or prints it or what it would do, as the flags say, and follows it. */
 export async function makeAndFollow(
   session: Session,
-  { operation, what, tellDryRun, tell }: ToMake,
+  { operation, what, tellDryRun, tell, follow }: ToMake,
   { dryRun, output, wait }: Pick<MakingFlags, 'dryRun' | 'output' | 'wait'>,
 ): Promise<void> {
   const { nameOf, printObjects } = await import('./view.ts');
@@ -63,7 +66,7 @@ export async function makeAndFollow(
   if (dryRun !== 'none') return tellDryRun();
   print(`operation ${nameOf(made)} begun: ${what}`);
   tell?.(made);
-  if (wait) await (await import('./follow.ts')).followOperation(kube, made);
+  if (wait) await (await import('./follow.ts')).followOperation(kube, made, follow);
 }
 
 /**
@@ -72,8 +75,7 @@ export async function makeAndFollow(
  */
 export async function operationFor(namespace: string | undefined, asked: Asked): Promise<AnyOperation> {
   const { action, maxFailures, reason, atOnce, deadlineMs, requestedBy, patch } = asked;
-  const generateName = `${patch?.undo === undefined ? ACTION_LABELS[action].verb : 'undo'}-`;
-  const spec = {
+  return operationOf(namespace, {
     action,
     vms: await selectionOf(asked),
     ...(patch === undefined ? {} : { patch }),
@@ -82,8 +84,13 @@ export async function operationFor(namespace: string | undefined, asked: Asked):
     deadline: durationText(deadlineMs),
     ...(reason === undefined || reason === '' ? {} : { reason }),
     ...(requestedBy === undefined ? {} : { requestedBy }),
-    ttlSecondsAfterFinished: KEPT_SECONDS,
-  };
+  });
+}
+
+/** Returns an operation of the namespace, or a cluster-wide one if that is undefined, as commands make them. */
+export function operationOf(namespace: string | undefined, asked: OperationSpec): AnyOperation {
+  const generateName = `${OPERATION_LABELS[asked.action].verb}-`;
+  const spec = { ...asked, ttlSecondsAfterFinished: KEPT_SECONDS };
   const apiVersion = API_VERSION;
   return namespace === undefined
     ? { apiVersion, kind: 'ClusterVirtualMachineOperation', metadata: { generateName }, spec }
@@ -120,7 +127,7 @@ function ownerReference({ kind: { resource }, name }: NamedOwner): NonNullable<O
   return { kind: resource.kind as 'VirtualMachinePool' | 'VirtualMachineReplicaSet', name };
 }
 
-const durationText = (ms: number): string => {
+export const durationText = (ms: number): string => {
   const units = [
     [3_600_000, 'h'],
     [60_000, 'm'],

@@ -1,5 +1,5 @@
 import { CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
-import type { OperationSpec } from '../../api/operations/operation.ts';
+import type { OperationAction, OperationSpec } from '../../api/operations/operation.ts';
 import { ClusterVirtualMachineOperations, VirtualMachineOperations } from '../../api/resources.ts';
 import { operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
@@ -22,15 +22,23 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** Returns the operations of the namespace, or of all, and those that are cluster-wide, if the user may see these. */
-export async function listOperations(kube: KubeClient, namespace: string | undefined): Promise<StoredOperation[]> {
+/**
+ * Returns the operations of the namespace, or of all, and those that are cluster-wide, if the user may see these; only
+ * those with the action, if one is given.
+ */
+export async function listOperations(
+  kube: KubeClient,
+  namespace: string | undefined,
+  action?: OperationAction,
+): Promise<StoredOperation[]> {
   const [own, clusterWide] = await Promise.all([
     ofKnownKind(VirtualMachineOperations, kube.list<StoredOperation>(VirtualMachineOperations, { namespace })),
     ifAllowed(
       ofKnownKind(ClusterVirtualMachineOperations, kube.list<StoredOperation>(ClusterVirtualMachineOperations)),
     ),
   ]);
-  return [...own.items, ...(clusterWide?.items ?? [])];
+  const all = [...own.items, ...(clusterWide?.items ?? [])];
+  return action === undefined ? all : all.filter(({ spec }) => spec.action === action);
 }
 
 /** Whoever has rights in namespaces alone sees what is in them. */
@@ -48,29 +56,40 @@ export function checkName(name: string | undefined): void {
   if (name.includes('/')) namedTargetsOf([name], KINDS);
 }
 
+interface MeantOptions {
+  orNewest: boolean;
+  /** Only operations with this action. */
+  action?: OperationAction | undefined;
+}
+
 /**
- * Returns the operation of this name: of the namespace, or cluster-wide; `cvmop/NAME` is only the latter. Without a
- * name, returns the one that goes on or, with `orNewest` and if none does, the newest. Throws `Failure` if there is
- * none, or if several are meant.
+ * Returns the operation of this name: of the namespace or of any, or cluster-wide; `cvmop/NAME` is only the latter.
+ * Without a name, returns the one that goes on or, with `orNewest` and if none does, the newest. Throws `Failure` if
+ * there is none, or if several are meant.
  */
 export async function operationMeant(
   kube: KubeClient,
-  namespace: string,
+  namespace: string | undefined,
   name: string | undefined,
-  { orNewest }: { orNewest: boolean },
+  { orNewest, action }: MeantOptions,
 ): Promise<StoredOperation> {
-  if (name !== undefined) return operationNamed(kube, namespace, name);
-  const all = (await listOperations(kube, namespace)).toSorted((one, other) =>
-    other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp),
-  );
-  const going = all.filter((operation) => !isOver(operation));
+  if (name !== undefined && (namespace !== undefined || name.includes('/')))
+    return operationNamed(kube, namespace ?? 'default', name);
+  const all = (await listOperations(kube, namespace, action))
+    .filter(({ metadata }) => name === undefined || metadata.name === name)
+    .toSorted((one, other) => other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp));
+  const going = name === undefined ? all.filter((operation) => !isOver(operation)) : all;
+  const word = namespace === undefined ? nameOf : wordOf;
+  if (going.length > 1 && name === undefined)
+    throw new Failure(`${going.length} operations go on, say which: ${going.map(word).join(', ')}`);
   if (going.length > 1)
-    throw new Failure(`${going.length} operations go on, say which: ${going.map(wordOf).join(', ')}`);
+    throw new Failure(`there are ${going.length} operations ${name}, say which by -n: ${going.map(word).join(', ')}`);
   const meant = going[0] ?? (orNewest ? all[0] : undefined);
   if (meant !== undefined) return meant;
-  throw new Failure(
-    `no operation in namespace ${namespace}${orNewest ? '' : ' goes on'}: \`drover operations get -A\` lists all`,
-  );
+  const which = name === undefined ? 'no operation' : `no operation ${name}`;
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  const goesOn = orNewest || name !== undefined ? '' : ' goes on';
+  throw new Failure(`${which}${where}${goesOn}: \`drover operations get -A\` lists all`);
 }
 
 /** What a command takes for this operation. */

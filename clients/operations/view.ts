@@ -1,7 +1,10 @@
 import { withoutManagedFields, type Stored } from '../../api/objects.ts';
 import type { AnyOperation, OperationAction, OperationStatus } from '../../api/operations/operation.ts';
+import { transitionOutline } from '../../decisions/machine-types/transition.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
-import { ACTION_LABELS } from '../../decisions/power/action.ts';
+import { outlinedTransition } from '../../decisions/operations/told.ts';
+import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
 import { because, formatCounts, formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
@@ -16,14 +19,21 @@ const conditionOf = ({ status }: StoredOperation, type: string) =>
   status?.conditions?.find((condition) => condition.type === type);
 
 /** How it stands, in a word: `Pending` before a worker has looked at it. */
-const stateOf = (operation: StoredOperation): string => conditionOf(operation, 'Progressing')?.reason ?? 'Pending';
+export const stateOf = (operation: StoredOperation): string =>
+  conditionOf(operation, 'Progressing')?.reason ?? 'Pending';
 
 export const isOver = ({ status }: StoredOperation): boolean => status?.completionTime !== undefined;
+
+/** What the names of pools begin with, among those of VMs. */
+const POOL = 'pool ';
 
 /** What the status of an operation tells, as all runs report it. */
 export function progressOf(operation: StoredOperation): RunProgress {
   const { metadata, status = {} } = operation;
-  const key = (name: string): string => operationName({ namespace: metadata.namespace, name });
+  const key = (name: string): string =>
+    name.startsWith(POOL)
+      ? `${POOL}${operationName({ ...metadata, name: name.slice(POOL.length) })}`
+      : operationName({ ...metadata, name });
   const { failures = [], waits = [], inProgress = [] } = status;
   const paused = conditionOf(operation, 'Paused');
   return {
@@ -47,6 +57,7 @@ const asked = ({ message = '', lastTransitionTime = '' }) => ({
 
 export function outlineOf(operation: StoredOperation): RunOutline {
   const { spec, status = {} } = operation;
+  if (spec.action === 'MachineType') return outlineOfTransition(operation);
   const { action, atOnce, reason, requestedBy = 'somebody', maxFailures = 0 } = spec;
   const { vms } = status;
   const { open, failed } = vms ?? { open: 0, failed: 0 };
@@ -66,11 +77,25 @@ export function outlineOf(operation: StoredOperation): RunOutline {
   };
 }
 
+function outlineOfTransition(operation: StoredOperation): RunOutline {
+  const { vms, machineType } = operation.status ?? {};
+  const told = outlinedTransition(transitionOf(operation), stateOf(operation), vms, machineType);
+  const outline = transitionOutline(told);
+  const { maxFailures, failures, open } = outline;
+  return {
+    ...outline,
+    numbers: vms === undefined ? null : outline.numbers,
+    end: isOver(operation) ? (conditionOf(operation, 'Progressing')?.message ?? '') : outline.end,
+    isOver: isOver(operation),
+    isTripped: stateOf(operation) === 'VmsFailed' && open > 0 && failures > maxFailures,
+  };
+}
+
 function numbersOf(action: OperationAction, vms: NonNullable<OperationStatus['vms']>): RunOutline['numbers'] {
   return {
     done: vms.done,
     of: vms.chosen,
-    doneAs: ACTION_LABELS[action].done.toLowerCase(),
+    doneAs: OPERATION_LABELS[action].done.toLowerCase(),
     others: formatCounts([
       [vms.inProgress, 'in progress'],
       [vms.open, 'to go'],
@@ -100,8 +125,12 @@ export async function printObjects(
   print(await serialize(isOne ? shown[0]! : shown, format));
 }
 
-/** Prints the operations, the newest first, or says that there are none. */
-export async function printOperations(operations: StoredOperation[], output?: OperationsFormat): Promise<void> {
+/** Prints the operations, the newest first, or says that there are none. `action`: of all of them. */
+export async function printOperations(
+  operations: StoredOperation[],
+  output?: OperationsFormat,
+  action?: OperationAction,
+): Promise<void> {
   const sorted = operations.toSorted((one, other) =>
     other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp),
   );
@@ -110,22 +139,33 @@ export async function printOperations(operations: StoredOperation[], output?: Op
   if (output === 'name')
     return print(sorted.map(({ metadata }) => labelOf(operationResource(metadata), metadata.name)).join('\n'));
   if (sorted.length === 0) return note('there is no operation');
+  const isOfTypes = action === 'MachineType';
   const rows = sorted.map((operation) => {
     const { metadata, spec, status } = operation;
     const { chosen = 0, done = 0, failed = 0 } = status?.vms ?? {};
+    const about = isOfTypes
+      ? [stateOf(operation), ...typesOf(spec)]
+      : [OPERATION_LABELS[spec.action].verb, stateOf(operation), chosen];
+    const { requestedBy = '<unknown>', reason = '<none>' } = spec;
     return [
       metadata.namespace ?? '<cluster>',
       metadata.name,
-      ACTION_LABELS[spec.action].verb,
-      stateOf(operation),
-      chosen,
+      ...about,
       done,
       failed,
       ageOf(metadata.creationTimestamp),
-      spec.requestedBy ?? '<unknown>',
-      spec.reason ?? '<none>',
+      requestedBy,
+      reason,
     ];
   });
-  const headers = ['NAMESPACE', 'NAME', 'ACTION', 'STATE', 'VMS', 'DONE', 'FAILED', 'AGE', 'REQUESTED BY', 'REASON'];
+  const about = isOfTypes ? ['STATE', 'FROM', 'TO', 'RESTARTED BY'] : ['ACTION', 'STATE', 'VMS'];
+  const headers = ['NAMESPACE', 'NAME', ...about, 'DONE', 'FAILED', 'AGE', 'REQUESTED BY', 'REASON'];
   print(table(headers, rows).join('\n'));
+}
+
+/** Which types become which, and who restarts VMIs for that. */
+function typesOf({ machineType = {} }: StoredOperation['spec']): string[] {
+  const { from = '', to = '<default>', undoes, restart } = machineType;
+  const types = undoes === undefined ? [from, to] : [`undo of ${undoes}`, '<as before>'];
+  return [...types, restart === true ? 'drover' : 'owners'];
 }

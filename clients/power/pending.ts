@@ -75,7 +75,7 @@ function olderMachineType(
   if (record === null || record.id !== labels?.[MACHINE_TYPE_RESTART_LABEL]) return [];
   const type = status?.machine?.type || spec?.domain?.machine?.type || null;
   return predatesChange(type, record)
-    ? [`its VMI has machine type ${type}, which transition ${record.id} takes away`]
+    ? [`its VMI has machine type ${type}, which operation ${record.by ?? record.id} takes away`]
     : [];
 }
 

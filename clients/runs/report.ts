@@ -11,23 +11,17 @@ import {
 } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain, bar, type Style } from '../cli/output.ts';
-import type { RunStatus } from './status.ts';
 
 const STYLES: Partial<Record<ReportLine['tone'], Style>> = { hold: 'yellow', failure: 'red' };
 
 /** Describes the state of a run in a few lines. */
-export function runLines(
-  id: string,
-  progress: RunProgress & Partial<Pick<RunStatus<RunProgress>, 'ended' | 'recentErrors'>>,
-  outline: RunOutline,
-): string[] {
-  const { ended = null, recentErrors = [] } = progress;
+export function runLines(id: string, progress: RunProgress & { ended?: string | null }, outline: RunOutline): string[] {
+  const { ended = null } = progress;
   const { done, of } = outline.numbers ?? { done: 0, of: 1 };
   const numbers = formatNumbers(outline);
   return [
     `${paint('bold', id)}  ${bar(done, of)} ${numbers === '' ? '' : `${numbers}: `}${progress.phase}`,
     ...(ended === null ? [] : [plain(`  ${ended}`)]),
-    ...recentErrors.map((error) => paint('red', plain(`  ${error}`))),
     ...reportLines(progress, outline).map(({ text, tone }) => {
       const style = STYLES[tone];
       return style === undefined ? plain(`  ${text}`) : paint(style, plain(`  ${text}`));

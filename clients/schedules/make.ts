@@ -5,7 +5,7 @@ import type { AnyOperation } from '../../api/operations/operation.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/pool-defaults.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import type { VirtualMachineOperationSchedule } from '../../api/schedules/schedule.ts';
-import { ACTION_LABELS } from '../../decisions/power/action.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { UsageError } from '../cli/failure.ts';
@@ -42,7 +42,7 @@ export async function makeOne(
   if (output !== undefined) return print(await serialize(schedule as unknown as KubeObject, output));
   const isToTry = dryRun === 'server';
   const made = dryRun === 'client' ? schedule : await create(await session.kube(), schedule, isToTry);
-  const { verb } = ACTION_LABELS[operation.spec.action];
+  const { verb } = OPERATION_LABELS[operation.spec.action];
   const { schedule: cron, timeZone = DEFAULT_TIME_ZONE } = when;
   const next = cronOf(cron, timeZone).nextRun()?.toISOString() ?? 'no time';
   print(

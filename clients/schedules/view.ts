@@ -1,7 +1,7 @@
 import { withoutManagedFields } from '../../api/objects.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/pool-defaults.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
-import { ACTION_LABELS } from '../../decisions/power/action.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
 import { because } from '../../decisions/runs/report.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { DataFormat } from '../cli/data.ts';
@@ -57,7 +57,7 @@ export async function printSchedules(schedules: StoredSchedule[], output?: Sched
     return [
       metadata.namespace,
       metadata.name,
-      ACTION_LABELS[spec.operationTemplate.spec.action].verb,
+      OPERATION_LABELS[spec.operationTemplate.spec.action].verb,
       spec.schedule,
       spec.timeZone ?? DEFAULT_TIME_ZONE,
       stateOf(schedule),

@@ -88,23 +88,6 @@ export const GrpcCode = {
   UNAVAILABLE: 14,
 } as const;
 
-/**
- * Returns a `Failure` if Temporal refuses a request as invalid: with what to do if it does not know drover's search
- * attributes, otherwise with Temporal's words. Returns other errors as they are.
- */
-export function aboutSetup(error: unknown): unknown {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (!isGrpcServiceError(cause)) continue;
-    const code: number = cause.code;
-    if (code !== GrpcCode.INVALID_ARGUMENT) continue;
-    const words = /search attribute/i.test(cause.details)
-      ? "Temporal does not know drover's search attributes: run `drover setup` first"
-      : `Temporal refuses it: ${cause.details}`;
-    return new Failure(words, { cause: error });
-  }
-  return error;
-}
-
 /** Returns the gRPC status of an error of Temporal's client, even a wrapped one; `undefined` for other errors. */
 export function grpcCodeOf(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (isGrpcServiceError(cause)) return cause.code;

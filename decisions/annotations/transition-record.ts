@@ -9,11 +9,12 @@ export function recordOf(annotations: Readonly<Record<string, string>> | undefin
   const text = annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION];
   if (text === undefined) return null;
   const record = parsed(text);
-  const { id, from, to, vmiType, vmiUid, at } = isObject(record) ? record : {};
+  const { id, by, from, to, vmiType, vmiUid, at } = isObject(record) ? record : {};
   const isWhole =
     [id, from, to, at].every((one) => typeof one === 'string') && (vmiType === null || typeof vmiType === 'string');
   const ofVmi = typeof vmiUid === 'string' ? { vmiType, vmiUid } : { vmiType };
-  return isWhole ? ({ id, from, to, ...ofVmi, at } as TransitionRecord) : null;
+  const named = typeof by === 'string' ? { id, by } : { id };
+  return isWhole ? ({ ...named, from, to, ...ofVmi, at } as TransitionRecord) : null;
 }
 
 /** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
@@ -33,8 +34,10 @@ function parsed(text: string): unknown {
  * transition, for `undo` and `report`.
  */
 export interface TransitionRecord {
-  /** Id of the transition. */
+  /** UID of the operation. */
   id: string;
+  /** The operation, as people name it: the object may be gone by the time that somebody asks. */
+  by?: string;
   /**
    * Machine type in the spec, before and after; the same if only the VMI had the old type, through an alias. Empty if
    * the spec has no type.

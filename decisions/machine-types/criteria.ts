@@ -6,12 +6,16 @@ import { scopeRules, type ScopeRules } from './scope.ts';
 import type { PoolTransitionState, Transition, TransitionResult, TypeGroup } from './transition.ts';
 
 export interface TransitionRulesInput {
-  ref: { cluster: string; id: string };
+  /** UID of the operation. */
+  ref: { id: string };
   transition: Transition;
   /** What dry runs have shown so far, for each group of VMs. */
   results: readonly TransitionResult[];
-  /** Ids of other transitions that still run. Looked up again each time, since one may have begun meanwhile. */
-  othersRunning: Pick<ReadonlySet<string>, 'has'>;
+  /**
+   * The other transitions that still run, by UID, as people name them. Looked up again each time, since one may have
+   * begun meanwhile.
+   */
+  othersRunning: Pick<ReadonlyMap<string, string>, 'get'>;
 }
 
 /** A transition, prepared for queries about thousands of VMs. */
@@ -145,8 +149,9 @@ export function whoHolds(
   { ref, othersRunning }: TransitionRules,
   ...ids: (string | null | undefined)[]
 ): string | null {
-  const other = ids.find((id) => id !== null && id !== undefined && id !== ref.id && othersRunning.has(id));
-  if (other === undefined) return null;
-  const end = `until that ends, or \`drover machine-types abort ${other}\` ends it`;
-  return `machine-types/${ref.cluster}/${other} is at work on it, ${end}`;
+  for (const id of ids) {
+    const other = id === null || id === undefined || id === ref.id ? undefined : othersRunning.get(id);
+    if (other !== undefined) return `operation ${other} is at work on it, until that ends or is aborted`;
+  }
+  return null;
 }

@@ -12,7 +12,7 @@ import { isAlias } from './machine-type.ts';
 export function newRecord(
   vm: VmView,
   vmi: VmiView | undefined,
-  { id, to, at }: Pick<TransitionRecord, 'id' | 'to' | 'at'>,
+  { id, by, to, at }: Pick<TransitionRecord, 'id' | 'by' | 'to' | 'at'>,
 ): TransitionRecord {
   const own = vm.machineType ?? '';
   const live = liveVmi(vmi);
@@ -23,6 +23,7 @@ export function newRecord(
   const isTakenOver = to === own && earlier !== null && earlier.to === own && isSameVmi;
   return {
     id,
+    ...(by === undefined ? {} : { by }),
     from: isTakenOver ? earlier.from : own,
     to,
     vmiType,

@@ -83,6 +83,8 @@ function stateOfOld(
       state: 'excluded',
       why: `its ${words} makes VMs of the old type, and is unmanaged: change its template first`,
     };
+  if (!rules.transition.templates)
+    return { state: 'excluded', why: `the template of its ${words} is of the old type, and is not to be changed` };
   if (chosen.length < vms.length) return { state: 'excluded', why: `${words} has VMs that were not chosen` };
   const held = whoHolds(rules, holder);
   if (held !== null) return { state: 'deferred', why: held };

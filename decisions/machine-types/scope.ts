@@ -32,12 +32,12 @@ export function scopeRules({ glob, namespaces, labelSelector, names, exclude, on
   };
   const isWithin = withinNamespaces(namespaces);
   const named = new Set(names);
-  const excluded = exclude.map(excluder);
+  const excludes = excluderOf(exclude);
   const chooses = ({ namespace, name, ownLabels }: Chooseable): boolean => {
     if (!isWithin(namespace)) return false;
     if (named.size > 0 && !named.has(name) && !named.has(`${namespace}/${name}`)) return false;
     if (labelSelector !== null && !matchesLabels(labelSelector, ownLabels)) return false;
-    return !excluded.some((excludes) => excludes(namespace, name));
+    return !excludes(namespace, name);
   };
   const choosesState: ScopeRules['choosesState'] = (vm, vmi) =>
     only === null || (only === 'running') === isRunning(vm, vmi);
@@ -53,6 +53,12 @@ export function withinNamespaces(namespaces: readonly string[] | null): (namespa
 /** True for a VM that has a live VMI, or will soon have one: a VM between two VMIs has not stopped. */
 export const isRunning = (vm: VmView, vmi: VmiView | undefined): boolean =>
   liveVmi(vmi) !== undefined || isMeantToRun(vm, vmi);
+
+/** Returns whether one of the globs matches the name of a VM. Throws a `RangeError` for a malformed glob. */
+export function excluderOf(globs: readonly string[]): (namespace: string, name: string) => boolean {
+  const all = globs.map(excluder);
+  return (namespace, name) => all.some((excludes) => excludes(namespace, name));
+}
 
 /** A glob with a `/` matches `namespace/name`, any other glob `name`. */
 function excluder(glob: string): (namespace: string, name: string) => boolean {

@@ -177,7 +177,7 @@ export class Tally {
     const { ref, scope, othersRunning } = this.#rules;
     const { transitionMark: mark } = vm;
     if (mark === null || !isActive(vm)) return;
-    const isLeftBehind = mark !== ref.id && scope.chooses(vm) && !othersRunning.has(mark);
+    const isLeftBehind = mark !== ref.id && scope.chooses(vm) && othersRunning.get(mark) === undefined;
     if (mark === ref.id ? !KEEPS_MARK.has(need) : isLeftBehind && !REPLACES_MARK.has(need))
       put(this.unmark, namespacedName(vm), isThere);
   }

@@ -15,11 +15,11 @@ export interface TransitionScope {
   /** Globs of `name` or `namespace/name`. */
   exclude: string[];
   only: 'running' | 'stopped' | null;
-  /** Id of the transition to undo: what that transition has changed is in scope, whatever its type. */
+  /** UID of the operation to undo: what that has changed is in scope, whatever its type. */
   undoes: string | null;
 }
 
-/** What a person asked for. */
+/** What a person asked for, by an operation with the action MachineType. */
 export interface Transition {
   scope: TransitionScope;
   /** The machine type to be set; null: cleared, so that the preference's or the cluster's default fills it in. */
@@ -39,6 +39,8 @@ export interface Transition {
   windows: MaintenanceWindow[];
   /** Whether to go on if the preflight would refuse. */
   force: boolean;
+  /** Whether templates of drover's pools are changed; if not, their VMs are left as they are. */
+  templates: boolean;
   requestedBy: string;
   reason: string | null;
 }
@@ -62,15 +64,7 @@ export interface TransitionCounts {
   done: number;
 }
 
-export type TransitionPhase =
-  | 'Checking'
-  | 'Changing'
-  | 'Waiting'
-  | 'Paused'
-  | 'Complete'
-  | 'Failed'
-  | 'Refused'
-  | 'Aborted';
+type TransitionPhase = 'Checking' | 'Changing' | 'Waiting' | 'Paused' | 'Complete' | 'Failed' | 'Refused' | 'Aborted';
 
 /** VMs for which clearing or setting the type has the same result. */
 export interface TypeGroup {
@@ -121,7 +115,7 @@ export const NO_COUNTS: TransitionCounts = {
 
 /** Progress of a transition. VMs are named by `namespace/name`. */
 export interface TransitionProgress extends RunProgress {
-  id: string;
+  action: 'MachineType';
   phase: TransitionPhase;
   transition: Transition;
   results: TransitionResult[];
@@ -139,7 +133,7 @@ export interface TransitionProgress extends RunProgress {
 
 const RESULTS_SHOWN = 20;
 
-const OVER = new Set<TransitionPhase>(['Complete', 'Failed', 'Refused', 'Aborted']);
+const OVER = new Set<string>(['Complete', 'Failed', 'Refused', 'Aborted']);
 
 /**
  * Words for each count. If drover restarts VMs, `waiting` VMs are only those whose machine type is unknown until they
@@ -165,7 +159,13 @@ export function formatAim(
   return `${what}, VMIs restarted by ${restartNow ? 'drover' : 'their owners'}`;
 }
 
-export function transitionOutline(progress: TransitionProgress): RunOutline {
+/** What an outline is made from: a run has it, and so does the status of its operation. */
+export type OutlinedTransition = Pick<
+  TransitionProgress,
+  'transition' | 'counts' | 'failures' | 'patched' | 'restarted' | 'maxRestarts'
+> & { phase: string; results: (Pick<TransitionResult, 'from' | 'to' | 'vms'> & { fault: string | null })[] };
+
+export function transitionOutline(progress: OutlinedTransition): RunOutline {
   const { phase, transition, counts, failures, patched, restarted, results } = progress;
   const { toPatch, toRestart, waiting, inPools, deferred, restarting, done } = counts;
   const open = toPatch + toRestart + waiting + inPools + deferred + restarting;
@@ -191,13 +191,13 @@ export function transitionOutline(progress: TransitionProgress): RunOutline {
   };
 }
 
-function aboutOf({ transition, maxRestarts }: TransitionProgress, isKnown: boolean): string {
+function aboutOf({ transition, maxRestarts }: OutlinedTransition, isKnown: boolean): string {
   const { restartNow, requestedBy, reason } = transition;
   const pace = restartNow && isKnown ? `, ${maxRestarts} at a time` : '';
   return `${formatAim(transition)}${pace}; requested by ${requestedBy}${because(reason)}`;
 }
 
-function resultsOf({ results }: TransitionProgress): string[] {
+function resultsOf({ results }: OutlinedTransition): string[] {
   const good = results.filter(({ fault }) => fault === null);
   const more = good.length - RESULTS_SHOWN;
   return [

@@ -4,7 +4,7 @@ import type { VmSelection } from '../../api/operations/selection.ts';
 import { liveVmi, runsByItself } from '../health/availability.ts';
 import { globMatcher } from '../lib/glob.ts';
 import { formatNames } from '../lib/names.ts';
-import { isRunning } from '../machine-types/scope.ts';
+import { excluderOf, isRunning } from '../machine-types/scope.ts';
 import { isAboutVmi, targetOfVmi } from '../power/target.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import type { VmView } from '../views/vm.ts';
@@ -111,16 +111,15 @@ type Target = Pick<VmView | VmiView, 'uid' | 'createdAt'>;
 
 /** VMs that their pool has beside its replicas are started and stopped by it: people mean them only by name. */
 function lastingMatcher(
-  { names, selector, owner }: VmSelection,
+  { names, selector, owner, exclude = [] }: VmSelection,
   { includes, owners }: OperationScope,
 ): (vm: VmView) => boolean {
-  if (names !== undefined) {
-    const named = new Set(names);
-    return ({ namespace, name }) => includes(namespace) && named.has(name);
-  }
+  const named = names === undefined ? null : new Set(names);
+  const excludes = excluderOf(exclude);
   return (vm) =>
     includes(vm.namespace) &&
-    vm.role === null &&
+    (named === null ? vm.role === null : named.has(vm.name)) &&
+    !excludes(vm.namespace, vm.name) &&
     (selector === undefined || matchesLabels(selector, vm.ownLabels)) &&
     (owner === undefined || (vm.owner?.kind === owner.kind && owners.has(vm.owner.uid)));
 }

@@ -1,13 +1,28 @@
+import type { ResourceVersions } from '../lib/resource-versions.ts';
+import type { Transition } from '../machine-types/transition.ts';
 import type { PowerAction } from '../power/action.ts';
 import type { RunLimits } from './limits.ts';
 import type { OperationRef } from './ref.ts';
 
-/** What the run of an operation is started with: see `PowerVmsInput`. */
-export interface RunInput extends RunLimits {
+interface CommonInput {
   operation: OperationRef;
-  action: PowerAction;
-  /** UIDs of VMIs or VMs by namespace and VM name. */
-  chosen: Record<string, Record<string, string>>;
   requestedBy: string;
   reason: string | null;
 }
+
+/** What the run of an operation on chosen VMs is started with: see `PowerVmsInput`. */
+export interface PowerRunInput extends RunLimits, CommonInput {
+  action: PowerAction;
+  /** UIDs of VMIs or VMs by namespace and VM name. */
+  chosen: Record<string, Record<string, string>>;
+}
+
+/** What the run of a change of machine types is started with: see `MachineTypeTransitionInput`. */
+export interface TransitionRunInput extends CommonInput {
+  action: 'MachineType';
+  transition: Transition;
+  /** Nothing older is looked at: VMs that were made right before the operation are in scope, too. */
+  minVersions: ResourceVersions;
+}
+
+export type RunInput = PowerRunInput | TransitionRunInput;

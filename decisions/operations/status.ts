@@ -4,16 +4,18 @@ import type { OperationStatus } from '../../api/operations/operation.ts';
 import type { EndReason, OperationCondition, ProgressingReason } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import { withTime } from '../owners/conditions.ts';
-import { ACTION_LABELS } from '../power/action.ts';
-import { powerOutline, type PowerProgress } from '../power/progress.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
+import { OPERATION_LABELS } from './action.ts';
+import { toldOf, why, type OperationProgress } from './told.ts';
 
 const MESSAGE_LENGTH = 1_024;
 
 /** How an operation stands: what its run says of it, and how it ended if it has. */
 export interface Standing {
   /** Null before the run has begun. */
-  progress: PowerProgress | null;
+  progress: OperationProgress | null;
+  /** What the worker keeps trying without success, a sentence each. */
+  troubles?: readonly string[];
   /** Null while it goes on. */
   end: { reason: EndReason; message: string } | null;
   /** Of its workflow in Temporal. */
@@ -23,7 +25,7 @@ export interface Standing {
 /** Returns the status that the operation should have. `now`: RFC 3339. */
 export function operationStatus(operation: StoredOperation, standing: Standing, now: string): OperationStatus {
   const { metadata, spec, status } = operation;
-  const { progress, end, workflowId } = standing;
+  const { progress, troubles = [], end, workflowId } = standing;
   const startTime = status?.startTime ?? (progress === null ? undefined : now);
   return {
     observedGeneration: metadata.generation ?? 0,
@@ -31,7 +33,7 @@ export function operationStatus(operation: StoredOperation, standing: Standing, 
     workflowId,
     ...(startTime === undefined ? {} : { startTime }),
     ...(end === null ? {} : { completionTime: status?.completionTime ?? now }),
-    ...(progress === null ? told(status) : tell(progress, nameIn(operation))),
+    ...(progress === null ? kept(status) : tell(progress, troubles, nameIn(operation))),
     conditions: conditionsOf(operation, standing).map((condition) => ({
       ...withTime(operation, condition, now),
       observedGeneration: metadata.generation ?? 0,
@@ -40,17 +42,20 @@ export function operationStatus(operation: StoredOperation, standing: Standing, 
 }
 
 /** What an earlier run has told, for one that can't be asked any more. */
-const told = ({ vms, failures, waits }: OperationStatus = {}): Partial<OperationStatus> => ({
+const kept = ({ vms, failures, waits, machineType }: OperationStatus = {}): Partial<OperationStatus> => ({
   ...(vms === undefined ? {} : { vms }),
   ...(failures === undefined ? {} : { failures }),
   ...(waits === undefined ? {} : { waits }),
+  ...(machineType === undefined ? {} : { machineType }),
 });
 
 function tell(
-  progress: PowerProgress,
+  progress: OperationProgress,
+  troubles: readonly string[],
   nameOf: (key: string) => string,
-): Pick<OperationStatus, 'vms' | 'inProgress' | 'failures' | 'waits'> {
-  const { chosen, done, failed, inProgress, open, skipped, full } = progress;
+): Partial<OperationStatus> {
+  const { failed, inProgress, skipped, full } = progress;
+  const { vms, machineType } = toldOf(progress);
   const failures = failed.slice(-MAX_FAILURES_TOLD).map(({ vm, why, wasDown }) => ({
     vm: nameOf(vm),
     why,
@@ -63,38 +68,20 @@ function tell(
       names: vms.slice(0, MAX_NAMES_TOLD).map(nameOf),
       ...(isExcluded ? { excluded: true as const } : {}),
     })),
-    ...full.map((why) => ({ why })),
+    ...[...full, ...troubles].map((why) => ({ why: why.slice(0, MESSAGE_LENGTH) })),
   ];
   return {
-    vms: {
-      chosen,
-      done: done.length,
-      failed: failed.length,
-      inProgress: inProgress.length,
-      open,
-      excluded: skipped.reduce((sum, { isExcluded, count }) => sum + (isExcluded ? count : 0), 0),
-    },
+    vms,
+    ...(machineType === undefined ? {} : { machineType }),
     ...(inProgress.length === 0 ? {} : { inProgress: inProgress.slice(0, MAX_NAMES_TOLD).map(nameOf) }),
     ...(failures.length === 0 ? {} : { failures }),
     ...(waits.length === 0 ? {} : { waits: waits.slice(0, MAX_WAITS_TOLD) }),
   };
 }
 
-/** Returns what the status calls a VM, of which `key` is `namespace/name`. */
+/** Returns what the status calls a VM, of which `key` is `namespace/name`, or a pool: `pool namespace/name`. */
 const nameIn = ({ metadata: { namespace } }: StoredOperation): ((key: string) => string) =>
-  namespace === undefined ? (key) => key : (key) => key.slice(namespace.length + 1);
-
-/** Returns how the operation ended, by what its run has come to. */
-export function endOf(progress: PowerProgress): NonNullable<Standing['end']> {
-  const { failed, open, aborted } = progress;
-  const numbers = powerOutline(progress).end;
-  if (aborted !== null) return { reason: 'Aborted', message: `${numbers}; aborted by ${aborted.by}${why(aborted)}` };
-  if (failed.length > 0) return { reason: 'VmsFailed', message: `${numbers}, ${failed.length} failed` };
-  if (open > 0) return { reason: 'Incomplete', message: `${numbers}, ${open} left that could not be touched` };
-  return { reason: 'Complete', message: numbers };
-}
-
-const why = (request: { why: string | null }): string => (request.why === null ? '' : `: ${request.why}`);
+  namespace === undefined ? (key) => key : (key) => key.replace(`${namespace}/`, '');
 
 function conditionsOf(operation: StoredOperation, { progress, end }: Standing): OperationCondition[] {
   const paused = pausedCondition(operation, progress);
@@ -117,7 +104,7 @@ function conditionsOf(operation: StoredOperation, { progress, end }: Standing): 
   }
   const reason = progressingReason(operation, progress, paused.status === 'True');
   const isHeld = reason === 'Paused';
-  const said = { reason, message: progress === null ? 'no VM was begun with' : numbersOf(progress) };
+  const said = { reason, message: progress === null ? 'no VM was begun with' : toldOf(progress).numbers };
   return [
     { ...said, type: 'Ready', status: 'False' },
     ...(isHeld ? [] : [{ ...said, type: 'Reconciling', status: 'True' } as const]),
@@ -128,26 +115,17 @@ function conditionsOf(operation: StoredOperation, { progress, end }: Standing): 
 
 function progressingReason(
   { spec, metadata }: StoredOperation,
-  progress: PowerProgress | null,
+  progress: OperationProgress | null,
   isPaused: boolean,
 ): ProgressingReason {
   if (spec.aborted === true || metadata.deletionTimestamp !== undefined || progress?.aborted) return 'Aborting';
-  return isPaused ? 'Paused' : ACTION_LABELS[spec.action].doing;
-}
-
-function numbersOf({ action, chosen, done, failed, inProgress, open }: PowerProgress): string {
-  const parts = [
-    `${done.length} of ${chosen} VMs ${ACTION_LABELS[action].done.toLowerCase()}`,
-    `${inProgress.length} in progress`,
-    `${open} to go`,
-    ...(failed.length === 0 ? [] : [`${failed.length} failed`]),
-  ];
-  return parts.join(', ');
+  if (isPaused) return 'Paused';
+  return progress === null ? OPERATION_LABELS[spec.action].doing : toldOf(progress).doing;
 }
 
 function pausedCondition(
   { spec, metadata }: StoredOperation,
-  progress: PowerProgress | null,
+  progress: OperationProgress | null,
 ): OperationCondition & { status: Condition['status'] } {
   if (spec.paused === true)
     return {

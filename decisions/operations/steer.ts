@@ -21,9 +21,12 @@ export function steeringOf(operation: StoredOperation | undefined, run: Controll
   return null;
 }
 
+/** Why an operation is to end whose object is gone. */
+export const DELETED = 'the operation was deleted';
+
 /** Returns why the operation is to end; null if it is not. */
 export function whyAborted(operation: StoredOperation | undefined): string | null {
-  if (operation === undefined || operation.metadata.deletionTimestamp !== undefined) return 'the operation was deleted';
+  if (operation === undefined || operation.metadata.deletionTimestamp !== undefined) return DELETED;
   if (operation.spec.aborted !== true) return null;
   return operation.metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? 'spec.aborted is true';
 }

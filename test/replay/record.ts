@@ -21,8 +21,6 @@ import {
   operationRunIdOf,
   powerProgress,
   resume,
-  taskQueueOf,
-  transitionIdOf,
   transitionProgress,
   updateBatchIdOf,
   watchIdOf,
@@ -207,32 +205,20 @@ try {
   };
   await change({ template: old });
   await until(async () => (await status()).currentRevision === revisionOf(old));
-  const transition = {
-    scope: {
-      glob: '*rhel8.*',
-      namespaces: null,
-      labelSelector: null,
-      names: [],
-      exclude: [],
-      only: null,
-      undoes: null,
+  const { metadata: changing } = await kube.create(VirtualMachineOperations, {
+    metadata: at('types'),
+    spec: {
+      action: 'MachineType',
+      vms: { selector: {} },
+      machineType: { from: '*rhel8.*', restart: true, templates: true },
+      atOnce: 1,
+      deadline: '5s',
     },
-    to: null,
-    restartNow: true,
-    maxRestarts: 1,
-    maxFailures: 0,
-    deadlineMs: 5_000,
-    windows: [],
-    force: false,
-    requestedBy: 'a test',
-    reason: null,
-  };
-  const types = await client.workflow.start<typeof machineTypeTransition>('machineTypeTransition', {
-    workflowId: transitionIdOf('default', '0123abcd'),
-    taskQueue: taskQueueOf('default'),
-    args: [{ ref: { cluster: 'default', id: '0123abcd' }, transition }],
   });
-  await until(async () => (await types.query(transitionProgress)).inProgress.length === 1);
+  const ofTypes = { cluster: 'default', namespace: changing.namespace, name: changing.name, uid: changing.uid };
+  const types = client.workflow.getHandle<typeof machineTypeTransition>(operationRunIdOf(ofTypes));
+  const restarts = async (): Promise<boolean> => (await types.query(transitionProgress)).inProgress.length === 1;
+  await until(() => restarts().catch(() => false));
   await types.signal(pause, { by: 'a test' });
   await until(async () => (await types.query(transitionProgress)).restarted === 1);
   const later = {

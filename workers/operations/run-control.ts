@@ -1,8 +1,20 @@
 import { Context } from '@temporalio/activity';
-import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
+import {
+  WorkflowNotFoundError,
+  type Client,
+  type WorkflowExecutionDescription,
+  type WorkflowHandle,
+} from '@temporalio/client';
 import type { RunControl } from '../../activities/operations/run-control.ts';
-import type { PowerProgress } from '../../decisions/power/progress.ts';
-import { abort, operationIdOf, operationRunIdOf, pause, powerProgress, resume } from '../../workflows/lib/messages.ts';
+import type { OperationProgress } from '../../decisions/operations/told.ts';
+import {
+  abort,
+  operationIdOf,
+  operationProgress,
+  operationRunIdOf,
+  pause,
+  resume,
+} from '../../workflows/lib/messages.ts';
 
 const SIGNALS = { pause, resume, abort };
 
@@ -17,15 +29,16 @@ export const runControl = (cluster: string): RunControl => ({
   async state(ref) {
     const workflowId = operationRunIdOf({ cluster, ...ref });
     const handle = clientNow().workflow.getHandle(workflowId);
-    const status = await statusOf(handle);
-    if (status === null) return { is: 'missing' };
-    if (status === 'RUNNING') return { is: 'running', progress: await progressOf(handle) };
-    if (status === 'COMPLETED') return { is: 'completed', progress: (await handle.result()) as PowerProgress };
-    const why =
-      status === 'FAILED'
-        ? await refusal(handle)
-        : `its workflow ${workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it goes on`;
-    return { is: 'ended', progress: await progressOf(handle), why };
+    const described = await describe(handle);
+    if (described === null) return { is: 'missing' };
+    const status = described.status.name;
+    if (status === 'RUNNING')
+      return { is: 'running', progress: await progressOf(handle), troubles: troublesOf(described) };
+    if (status === 'COMPLETED') return { is: 'completed', progress: (await handle.result()) as OperationProgress };
+    const progress = await progressOf(handle);
+    if (status === 'FAILED') return { is: 'ended', progress, reason: 'Refused', why: await refusal(handle) };
+    const why = `its workflow ${workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it goes on`;
+    return { is: 'ended', progress, reason: 'RunEnded', why };
   },
 
   async over(ref, signal) {
@@ -45,9 +58,9 @@ export const runControl = (cluster: string): RunControl => ({
   },
 });
 
-async function statusOf(handle: WorkflowHandle): Promise<string | null> {
+async function describe(handle: WorkflowHandle): Promise<WorkflowExecutionDescription | null> {
   try {
-    return (await handle.describe()).status.name;
+    return await handle.describe();
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
@@ -55,11 +68,37 @@ async function statusOf(handle: WorkflowHandle): Promise<string | null> {
 }
 
 /** A worker may just have died: whoever asks, asks again. */
-const progressOf = (handle: WorkflowHandle): Promise<PowerProgress | null> =>
-  handle.query(powerProgress).catch(() => null);
+const progressOf = (handle: WorkflowHandle): Promise<OperationProgress | null> =>
+  handle.query(operationProgress).catch(() => null);
 
 const refusal = (handle: WorkflowHandle): Promise<string> =>
   handle.result().then(
     () => '',
     ({ message, cause }: Error) => (cause instanceof Error ? cause.message : message),
   );
+
+/** The first failures aren't told: they may be a worker that died, or a server that was briefly unavailable. */
+const SILENT_TRIES = 2;
+
+/** Activities in words for people who haven't read the code; other activities keep their names. */
+const WORDS: Record<string, string> = {
+  preflightTransition: 'the check before the first change',
+  checkMachineTypes: 'a dry run',
+  patchMachineTypes: 'the change of machine types',
+  patchPoolTemplates: 'the change of pools',
+  clearMarks: 'the removal of labels',
+  changePower: 'the start, stop or restart of VMs',
+  followTransition: 'the restart of VMs, or a look at them',
+};
+
+/**
+ * Returns the activities that keep failing and why, a sentence each. The workflow can't tell them itself: it only knows
+ * that it waits, and the rest of its work waits, too.
+ */
+const troublesOf = ({ raw }: WorkflowExecutionDescription): string[] =>
+  (raw.pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure }) => {
+    if (!lastFailure || (attempt ?? 1) <= SILENT_TRIES + 1) return [];
+    const name = activityType?.name ?? '';
+    const why = lastFailure.cause?.message || lastFailure.message || 'it does not say why';
+    return [`${WORDS[name] ?? name} has failed ${(attempt ?? 1) - 1} times, and is tried again: ${why}`];
+  });

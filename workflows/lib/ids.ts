@@ -54,5 +54,3 @@ export const operationIdOf = ({ cluster, ...ref }: OperationKey): string => `ope
 export const operationRunIdOf = (key: OperationKey): string => `${operationIdOf(key)}/run`;
 /** Of the workflow of a schedule of operations. */
 export const scheduleIdOf = ({ cluster, ...ref }: OperationKey): string => `schedule/${cluster}/${operationKey(ref)}`;
-/** `id` is a few letters and digits, which people type. */
-export const transitionIdOf = (cluster: string, id: string): string => `machine-types/${cluster}/${id}`;

@@ -3,6 +3,7 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import type { OperationProgress } from '../../decisions/operations/told.ts';
 import type { PowerProgress } from '../../decisions/power/progress.ts';
 import {
   actRecord,
@@ -32,7 +33,6 @@ export {
   poolOfChild,
   scheduleIdOf,
   taskQueueOf,
-  transitionIdOf,
   updateBatchIdOf,
   waitQueueOf,
   watchIdOf,
@@ -107,6 +107,9 @@ export const progress = defineQuery<PoolProgress>('progress');
 export type ReplicaSetProgress = Omit<PoolProgress, 'updating' | 'rollout'>;
 
 export const replicaSetProgress = defineQuery<ReplicaSetProgress>('progress');
+
+/** Of the run of an operation, whatever it does. */
+export const operationProgress = defineQuery<OperationProgress>('progress');
 
 export const powerProgress = defineQuery<PowerProgress>('progress');
 

@@ -6,7 +6,6 @@ import {
   isCancellation,
   log,
   proxyActivities,
-  upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { Preflight } from '../../activities/machine-types/check.ts';
 import type { MachineTypeActivities } from '../../activities/machine-types/machine-types.ts';
@@ -15,20 +14,16 @@ import type { FollowedTransition } from '../../activities/machine-types/transiti
 import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { FailedVm } from '../../decisions/machine-types/limit.ts';
-import {
-  transitionOutline,
-  type Transition,
-  type TransitionProgress,
-} from '../../decisions/machine-types/transition.ts';
+import { transitionOutline, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import type { TransitionRunInput } from '../../decisions/operations/run-input.ts';
+import { BY_SPEC } from '../../decisions/operations/status.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { Journal } from '../history/journal.ts';
 import { onQuery } from '../lib/handlers.ts';
 import { transitionProgress } from '../lib/messages.ts';
 import { actingActivities } from '../lib/queues.ts';
-import { DroverCluster } from '../lib/search-attributes.ts';
 import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
 import { Run } from '../runs/run.ts';
@@ -36,20 +31,7 @@ import { awaitWords, CHECK, PREFLIGHT } from './details.ts';
 import { actOf, recordChanges } from './records.ts';
 import { begun, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
 
-/** Identifies a transition: `id` is 8 hex digits. */
-interface TransitionRef {
-  cluster: string;
-  id: string;
-}
-
-export interface MachineTypeTransitionInput {
-  ref: TransitionRef;
-  transition: Transition;
-  /**
-   * The resource versions that the requester has read: the preflight looks at nothing older. If absent, the worker
-   * lists everything again.
-   */
-  minVersions?: ResourceVersions;
+export interface MachineTypeTransitionInput extends TransitionRunInput {
   /** What a run hands to the next when its history has grown long. */
   carried?: TransitionState;
 }
@@ -90,7 +72,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   readonly #state: TransitionState;
 
   constructor(input: MachineTypeTransitionInput) {
-    const state = input.carried ?? begun();
+    const state = input.carried ?? begun(input.minVersions);
     super(state, 'Checking', {
       pauses: 'Change and restart no further VM until resume; those that restart already come back.',
       aborts: 'Change and restart no further VM, and end once those that restart already are back.',
@@ -98,18 +80,16 @@ class TransitionRun extends Run<FollowedTransition, Working> {
     });
     this.#input = input;
     this.#state = state;
-    onQuery(transitionProgress, 'How far it is, as `drover machine-types status -o json` prints it.', () =>
-      this.#progress(),
-    );
+    onQuery(transitionProgress, 'How far it is, for the status of its operation.', () => this.#progress());
   }
 
   async carryOut(): Promise<TransitionProgress & { acts: Act[] }> {
     if (this.#input.carried === undefined) await this.#check();
     this.showNow();
     await this.untilOver();
-    const { ref, transition } = this.#input;
+    const { operation, transition } = this.#input;
     const vms = { allWithin: transition.scope.namespaces };
-    const marked = { id: ref.id, vms, minVersions: this.#state.minVersions };
+    const marked = { operation, vms, minVersions: this.#state.minVersions };
     await clearMarks.executeWithOptions({ summary: 'clear the marks that are left on VMs' }, [marked]);
     this.showEnd();
     return { ...this.#progress(), acts: this.journal.kept };
@@ -118,7 +98,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   #progress(): TransitionProgress {
     const state = this.#state;
     return {
-      id: this.#input.ref.id,
+      action: 'MachineType',
       phase: this.phase,
       transition: this.#input.transition,
       ...pick(state, KEPT),
@@ -154,14 +134,11 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   async #check(): Promise<void> {
-    const { ref, transition, minVersions } = this.#input;
-    upsertSearchAttributes([{ key: DroverCluster, value: ref.cluster }]);
     this.show('Checking');
     try {
-      const request = { ref, transition, ...(minVersions === undefined ? {} : { minVersions }) };
       // The preflight changes nothing and may be retried for long, so signals are handled meanwhile.
       for (let found: Preflight | null = null; found === null && this.#state.aborted === null;) {
-        found = await this.controls.look(() => preflightTransition.executeWithOptions(PREFLIGHT, [request]));
+        found = await this.controls.look(() => preflightTransition.executeWithOptions(PREFLIGHT, [this.#request()]));
         if (found !== null) Object.assign(this.#state, pick(found, ['results', 'maxRestarts', 'minVersions']));
       }
     } catch (error) {
@@ -175,9 +152,9 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   /** What every request about the VMs of the transition says. */
-  #request(): Pick<MachineTypeTransitionInput, 'ref' | 'transition'> &
+  #request(): Pick<MachineTypeTransitionInput, 'operation' | 'transition'> &
     Pick<TransitionState, 'results' | 'minVersions'> {
-    return { ...pick(this.#input, ['ref', 'transition']), ...pick(this.#state, ['results', 'minVersions']) };
+    return { ...pick(this.#input, ['operation', 'transition']), ...pick(this.#state, ['results', 'minVersions']) };
   }
 
   protected observe(): Promise<FollowedTransition> {
@@ -196,7 +173,8 @@ class TransitionRun extends Run<FollowedTransition, Working> {
     ]);
   }
 
-  protected keep({ counts, skipped, full, digest }: FollowedTransition): void {
+  protected keep({ counts, skipped, full, digest, whyOver }: FollowedTransition): void {
+    if (whyOver !== null) this.#state.aborted ??= { by: BY_SPEC, at: new Date(Date.now()).toISOString(), why: whyOver };
     Object.assign(this.#state, { counts, skipped, full, digest, turn: this.#state.turn + 1 });
   }
 
@@ -220,7 +198,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   async #unmark(vms: string[]): Promise<void> {
-    const request = { id: this.#input.ref.id, vms, minVersions: this.#state.minVersions };
+    const request = { operation: this.#input.operation, vms, minVersions: this.#state.minVersions };
     const { kept, minVersions } = await clearMarks.executeWithOptions(named('clear the mark of', vms), [request]);
     for (const one of kept) this.#fail(one, { wasAvailable: false, keepsMark: true });
     this.learn(minVersions);

@@ -1,3 +1,4 @@
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { FailedVm } from '../../decisions/machine-types/limit.ts';
 import { NO_COUNTS, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';
@@ -34,7 +35,7 @@ export interface TransitionState extends RunState, Pick<TransitionProgress, (typ
 }
 
 /** Returns the state of a transition that begins. */
-export const begun = (): TransitionState => ({
+export const begun = (minVersions: ResourceVersions): TransitionState => ({
   results: [],
   counts: NO_COUNTS,
   patched: 0,
@@ -54,7 +55,7 @@ export const begun = (): TransitionState => ({
   watchedSince: Date.now(),
   turn: 0,
   startedAt: new Date(Date.now()).toISOString(),
-  minVersions: {},
+  minVersions,
   namespaces: [],
   acts: [],
 });

@@ -12,16 +12,18 @@ import {
   WorkflowIdReusePolicy,
 } from '@temporalio/workflow';
 import type { Beginning, OperationActivities } from '../../activities/operations/operations.ts';
-import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import { escapeMarkdown, inlineCode } from '../../decisions/lib/markdown.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import { formatAim } from '../../decisions/machine-types/transition.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { RunInput } from '../../decisions/operations/run-input.ts';
-import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { onSignal } from '../lib/handlers.ts';
 import { changed, operationRunIdOf, type OperationKey } from '../lib/messages.ts';
 import { waitingActivities } from '../lib/queues.ts';
 import { DroverCluster, DroverPhase } from '../lib/search-attributes.ts';
+import type { machineTypeTransition } from '../machine-types/machine-type-transition.ts';
 import type { powerVms } from '../power/power-vms.ts';
 
 const { beginOperation, deleteOperation } = proxyActivities<OperationActivities>({
@@ -73,22 +75,28 @@ const unknownOperation = (key: OperationKey): ApplicationFailure =>
 
 /** Starts the run, unless there is or was one: it outlives this workflow, which finds it again by its id. */
 async function startRun(key: OperationKey, input: RunInput): Promise<void> {
-  const { action, requestedBy, reason, chosen } = input;
-  const vms = Object.values(chosen).reduce((sum, names) => sum + Object.keys(names).length, 0);
+  const { action, requestedBy, reason } = input;
+  const how = {
+    workflowId: operationRunIdOf(key),
+    parentClosePolicy: ParentClosePolicy.ABANDON,
+    workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+    memo: { action, requestedBy, reason, begunAt: new Date().toISOString() },
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: DroverCluster, value: key.cluster },
+      { key: DroverPhase, value: OPERATION_LABELS[action].doing },
+    ]),
+    staticSummary: summary(`${action} of ${aboutOf(input)}`),
+  };
   try {
-    await startChild<typeof powerVms>('powerVms', {
-      workflowId: operationRunIdOf(key),
-      args: [input],
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
-      memo: { action, requestedBy, reason, vms, begunAt: new Date().toISOString() },
-      typedSearchAttributes: new TypedSearchAttributes([
-        { key: DroverCluster, value: key.cluster },
-        { key: DroverPhase, value: ACTION_LABELS[action].doing },
-      ]),
-      staticSummary: summary(`${action} of ${formatVms(vms)}`),
-    });
+    if (input.action === 'MachineType')
+      await startChild<typeof machineTypeTransition>('machineTypeTransition', { ...how, args: [input] });
+    else await startChild<typeof powerVms>('powerVms', { ...how, args: [input] });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }
+}
+
+function aboutOf(input: RunInput): string {
+  if (input.action === 'MachineType') return formatAim(input.transition, inlineCode);
+  return formatVms(Object.values(input.chosen).reduce((sum, names) => sum + Object.keys(names).length, 0));
 }

@@ -63,6 +63,16 @@ export class OperationCache {
     return !isVersion(resourceVersion) || this.#listOf(metadata).version >= BigInt(resourceVersion);
   }
 
+  /** Differs whenever what is known of them differs. */
+  get version(): string {
+    return `${this.#namespaced.version} ${this.#clusterWide.version}`;
+  }
+
+  /** As `ListWatch` has it. */
+  async relist(): Promise<void> {
+    await Promise.all([this.#namespaced.relist(), this.#clusterWide.relist()]);
+  }
+
   #listOf({ namespace }: Pick<OperationRef, 'namespace'>): ListWatch<KubeObject, StoredOperation> {
     return namespace === undefined ? this.#clusterWide : this.#namespaced;
   }

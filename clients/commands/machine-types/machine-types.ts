@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../../cli/options.ts';
-import { runCommands } from '../runs.ts';
+import { commandsFor } from '../operations/operations.ts';
 import { planMachineTypesCommand } from './plan.ts';
 import { transitionReportCommand } from './report.ts';
 import { typesCommand } from './types.ts';
@@ -27,22 +27,7 @@ export function machineTypesCommand(): Command {
     );
   const about = [typesCommand(), planMachineTypesCommand(), updateMachineTypesCommand()];
   const after = [undoTransitionCommand(), transitionReportCommand()];
-  for (const command of [...about, ...transitionCommands(), ...after]) machineTypes.addCommand(command);
+  for (const command of [...about, ...commandsFor('list', 'status', { action: 'MachineType' }), ...after])
+    machineTypes.addCommand(command);
   return machineTypes;
 }
-
-const transitionCommands = (): Command[] =>
-  runCommands({
-    load: async () => (await import('../../machine-types/run-kind.ts')).Transitions,
-    one: 'a transition',
-    signals: {
-      pause: 'change and restart no further VM until `resume`; those that restart already come back',
-      resume: 'go on after a pause',
-      abort:
-        'change and restart no further VM; it ends once those that restart already are back, and what is changed stays so',
-    },
-    shown: [
-      ['Follow the one that runs', 'drover machine-types status --watch'],
-      ['What failed', "drover machine-types status 1f0c92ab -o json | jq '.failed'"],
-    ],
-  });

@@ -8,25 +8,24 @@ export const transitionReportCommand = (): Command =>
     .description(
       'what a transition has done to each VM, also long after its end: its type before and after, how it stands, and why',
     )
-    .argument('[id]', 'as `list` shows it, or its last part; without, the one that runs, or the newest')
+    .argument(
+      '[name]',
+      'of the operation, as `list` shows it, or its UID; without, the one that goes on, or the newest',
+    )
     .addOption(formatOption(['json', 'csv']))
     .addHelpText(
       'after',
       examples(
-        ['For a spreadsheet', 'drover machine-types report 1f0c92ab -o csv > report.csv'],
+        ['For a spreadsheet', 'drover machine-types report machine-types-x7k2p -o csv > report.csv'],
         [
           'VMs whose VMIs still have the old type',
           'drover machine-types report -o json | jq -r \'.items[] | select(.state == "Waiting") | .namespace + "/" + .name\'',
         ],
       ),
     )
-    .action((id: string | undefined, { output }: { output?: ReportFormat }, command: Command) =>
+    .action((name: string | undefined, { output }: { output?: ReportFormat }, command: Command) =>
       inSession(command, async (session) => {
-        const [{ runMeant }, { Transitions }, { printReport }] = await Promise.all([
-          import('../../runs/meant.ts'),
-          import('../../machine-types/run-kind.ts'),
-          import('../../machine-types/print-report.ts'),
-        ]);
-        await printReport(session, await runMeant(session, Transitions, id, { orNewest: true }), output);
+        const { printReport } = await import('../../machine-types/print-report.ts');
+        await printReport(session, name, output);
       }),
     );

@@ -15,30 +15,28 @@ export const undoTransitionCommand = (): Command =>
     .description(
       'give VMs the machine types back that a transition has changed, but for those that somebody has changed since',
     )
-    .argument('<id>', 'as `list` shows it, or its last part')
+    .argument('<name>', 'of the operation, as `list` shows it, or its UID')
     .addHelpText(
       'after',
       examples(
         [
           'All of it, and restart the VMIs',
-          'drover machine-types undo 1f0c92ab --restart-now --reason "the VMIs lose their disks"',
+          'drover machine-types undo machine-types-x7k2p --restart-now --reason "the VMIs lose their disks"',
         ],
-        ['Of one namespace', 'drover machine-types undo 1f0c92ab -n shop'],
+        ['Of one namespace', 'drover machine-types undo machine-types-x7k2p -n shop'],
       ),
     )
-    .action((id: string, flags: UndoFlags, command: Command) =>
-      inSession(command, (session) => undo(session, id, flags)),
+    .action((name: string, flags: UndoFlags, command: Command) =>
+      inSession(command, (session) => undo(session, name, flags)),
     );
 
-async function undo(session: Session, id: string, flags: UndoFlags): Promise<void> {
-  const [{ undoOf }, { beginTransition }, { checkOver, shortIdOf }, { runMeant }, { Transitions }] = await Promise.all([
+async function undo(session: Session, name: string, flags: UndoFlags): Promise<void> {
+  const [{ undoOf }, { beginTransition }, { checkOver, transitionMeant }] = await Promise.all([
     import('../../machine-types/options.ts'),
     import('../../machine-types/begin.ts'),
     import('../../machine-types/transitions.ts'),
-    import('../../runs/meant.ts'),
-    import('../../machine-types/run-kind.ts'),
   ]);
-  const meant = await runMeant(session, Transitions, id, { orNewest: false });
-  await checkOver(session, meant);
-  await beginTransition(session, await undoOf(session, shortIdOf(meant), flags), flags);
+  const meant = await transitionMeant(await session.kube(), session.globals.namespace, name);
+  checkOver(meant);
+  await beginTransition(session, await undoOf(session, meant.uid, flags), flags);
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { OperationAction } from '../../../api/operations/operation.ts';
 import { operationName, operationResource } from '../../../decisions/operations/ref.ts';
 import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption, reasonOption } from '../../cli/options.ts';
@@ -27,8 +28,17 @@ interface ShowOptions {
   output?: DataFormat;
 }
 
+/** Operations of which some commands are about those with one action, in all namespaces if none is given. */
+interface About {
+  action?: OperationAction;
+}
+
+/** The namespace in which operations are looked for; undefined for all. */
+const namespaceFor = async (session: Session, { action }: About): Promise<string | undefined> =>
+  action === undefined ? session.namespace() : session.globals.namespace;
+
 /** The commands for operations, under the two names that lists and views of them have: `get` or `list`, and so on. */
-function commandsFor(list: string, show: string): Command[] {
+export function commandsFor(list: string, show: string, about: About = {}): Command[] {
   const listCommand = new Command(list)
     .description('list operations, the newest first')
     .option('-A, --all-namespaces', 'in all namespaces')
@@ -39,8 +49,9 @@ function commandsFor(list: string, show: string): Command[] {
           load(),
           import('../../operations/view.ts'),
         ]);
-        const namespace = options.allNamespaces === true ? undefined : await session.namespace();
-        await printOperations(await listOperations(await session.kube(), namespace), options.output);
+        const namespace = options.allNamespaces === true ? undefined : await namespaceFor(session, about);
+        const listed = await listOperations(await session.kube(), namespace, about.action);
+        await printOperations(listed, options.output, about.action);
       }),
     );
   const showCommand = new Command(show)
@@ -49,7 +60,7 @@ function commandsFor(list: string, show: string): Command[] {
     .option('-w, --watch', 'go on until it is over: the exit code is 0 when all was done')
     .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
     .action((name: string | undefined, options: ShowOptions, command: Command) =>
-      inSession(command, (session) => showOne(session, name, options)),
+      inSession(command, (session) => showOne(session, name, options, about)),
     );
   const controls = Object.entries(CONTROLS).map(([verb, { spec, done, description }]) => {
     const command = new Command(verb).description(description).argument('[name]', WITHOUT);
@@ -59,7 +70,8 @@ function commandsFor(list: string, show: string): Command[] {
         const { checkName, operationMeant, steer } = await load();
         checkName(name);
         const kube = await session.kube();
-        const meant = await operationMeant(kube, await session.namespace(), name, { orNewest: false });
+        const namespace = await namespaceFor(session, about);
+        const meant = await operationMeant(kube, namespace, name, { orNewest: false, ...about });
         await steer(kube, meant, spec, reason);
         print(`operation ${operationName(meant.metadata)} ${done}`);
       }),
@@ -70,7 +82,12 @@ function commandsFor(list: string, show: string): Command[] {
 
 const load = () => import('../../operations/one.ts');
 
-async function showOne(session: Session, name: string | undefined, { watch, output }: ShowOptions): Promise<void> {
+async function showOne(
+  session: Session,
+  name: string | undefined,
+  { watch, output }: ShowOptions,
+  about: About,
+): Promise<void> {
   const [{ checkName, operationMeant }, { linesOf, printObjects }, { followOperation }] = await Promise.all([
     load(),
     import('../../operations/view.ts'),
@@ -78,7 +95,7 @@ async function showOne(session: Session, name: string | undefined, { watch, outp
   ]);
   checkName(name);
   const kube = await session.kube();
-  const meant = await operationMeant(kube, await session.namespace(), name, { orNewest: true });
+  const meant = await operationMeant(kube, await namespaceFor(session, about), name, { orNewest: true, ...about });
   if (watch === true) return followOperation(kube, meant);
   if (output !== undefined) return printObjects([meant], output, { isOne: true });
   return print(linesOf(meant).join('\n'));
@@ -87,7 +104,9 @@ async function showOne(session: Session, name: string | undefined, { watch, outp
 /** `drover operations`: what people have asked to be done to VMs once. */
 export function operationsCommand(): Command {
   const operations = new Command('operations')
-    .description('what is done to VMs once: list, follow and control restarts, starts and stops')
+    .description(
+      'what is done to VMs once: list, follow and control restarts, starts, stops, migrations and changes of machine types',
+    )
     .addHelpText(
       'after',
       examples(

@@ -33,7 +33,7 @@ async function given(): Promise<Given> {
     }));
   const kubevirt = { ...referenceTo(web, 'pool.kubevirt.io/v1beta1') };
   const strangers = {
-    'of nobody': world.other(SHOP, 'db'),
+    'of nobody': world.typed(SHOP, 'db'),
     'of nobody, marked as leaving': world.other(SHOP, 'old', undefined, {
       annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() },
     }),
@@ -46,6 +46,7 @@ async function given(): Promise<Given> {
     "of KubeVirt's pool, with the UID of drover's": world.other(SHOP, 'web-7', kubevirt),
   };
   const operation = keyOf(world.operation(['db-0']));
+  const types = keyOf(world.typesOperation({ names: ['db-0'] }));
   const clusterOperation = keyOf(world.clusterOperation(['empty']));
   const patch = keyOf(world.operation(['db-0'], { action: 'Patch', patch: PATCH }));
   const members = [...own.map(({ metadata }) => metadata.name), 'api-1', 'web-4', 'web-5', 'web-7', 'kv-1'];
@@ -60,6 +61,7 @@ async function given(): Promise<Given> {
     vmi,
     strangers,
     operation,
+    types,
     clusterOperation,
     patch,
     patchOfMembers,

@@ -22,7 +22,7 @@ import type { RemovalCause } from '../../../decisions/owners/steps.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { aTemplate } from '../../model/pools.ts';
-import { BANK, keyOf, SHOP, targetOf, type ActivityName, type World } from './world.ts';
+import { BANK, keyOf, NEW_TYPE, OLD_TYPE, SHOP, targetOf, type ActivityName, type World } from './world.ts';
 
 type Args = readonly unknown[];
 
@@ -33,6 +33,8 @@ export interface Forgery {
   api: ReturnType<typeof keyOf>;
   /** Operations that restart and change a VM of the shop that is not there. */
   operation: ReturnType<typeof keyOf>;
+  /** An operation that changes the machine type of a VM of the shop that is not there. */
+  types: ReturnType<typeof keyOf>;
   /** A cluster-wide one that restarts all VMs of a namespace without any. */
   clusterOperation: ReturnType<typeof keyOf>;
   patch: ReturnType<typeof keyOf>;
@@ -192,6 +194,55 @@ export const POWER = {
   reportMs: 0,
   digest: null,
 };
+/** What every activity of a change of machine types is told. */
+export const TYPES = {
+  transition: {
+    scope: { glob: '*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
+    to: NEW_TYPE,
+    restartNow: true,
+    templates: true,
+    maxRestarts: 100,
+    maxFailures: 100,
+    deadlineMs: 1,
+    windows: [],
+    force: true,
+    requestedBy: 'eve',
+    reason: null,
+  },
+  results: [
+    { from: OLD_TYPE, wanted: NEW_TYPE, architecture: null, preference: null, to: NEW_TYPE, vms: 1, fault: null },
+  ],
+  minVersions: {},
+};
+const FOLLOWS = {
+  inProgress: [],
+  failed: [],
+  maxRestarts: 100,
+  mayFail: 100,
+  takes: true,
+  isEnding: false,
+  turn: 0,
+  reportMs: 0,
+  digest: null,
+};
+
+/** For operations that are not there, that do something else, or that are about no VM that there is. */
+function forgedTypes(said: (forgery: Forgery) => object): (forgery: Forgery) => [what: string, args: Args][] {
+  return (forgery) => {
+    const { operation, types } = forgery;
+    return Object.entries<object>({
+      'without an operation': { operation: undefined },
+      'for one that is not there': { operation: { ...types, name: 'none' } },
+      'for one of another UID': { operation: { ...types, uid: 'another' } },
+      'for one of another namespace': { operation: { ...types, namespace: BANK } },
+      'for one that restarts VMs': { operation },
+      'for one that is about other VMs': { operation: types },
+    }).map(([what, how]) => [what, [{ ...TYPES, ...said(forgery), ...how }]]);
+  };
+}
+
+const inWords = ({ metadata: { namespace, name } }: Stored): string => `${namespace}/${name}`;
+
 const ALONE = { begun: [], minReadyMs: 0, deadlineMs: 1, mayFail: null, minVersions: {} };
 const template = poolTemplate({ template: aTemplate({ disk: 'root' }) });
 const revision = revisionOf(template);
@@ -313,10 +364,44 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  patchMachineTypes: { trusts: 'a machine type transition is about the VMs that it was started for' },
-  patchPoolTemplates: { trusts: 'a machine type transition is about the pools that it was started for' },
-  followTransition: { trusts: 'a machine type transition is about the VMs that it was started for' },
-  clearMarks: { trusts: 'a machine type transition takes its own labels off' },
+  patchMachineTypes: {
+    forged: forgedTypes(({ strangers }) => ({ vms: Object.values(strangers).map(inWords) })),
+    honest: {
+      'a VM of the old type that its operation is about': (world) => {
+        const vm = world.typed(SHOP, 'old-1');
+        const operation = world.typesOperation({ names: ['old-1'] });
+        return () => [{ ...TYPES, operation: keyOf(operation), vms: [inWords(vm)] }];
+      },
+    },
+  },
+  patchPoolTemplates: {
+    forged: forgedTypes(({ web, api }) => ({ pools: [web, api].map(({ namespace, name }) => `${namespace}/${name}`) })),
+    honest: {
+      'a pool of the old type that its operation is about': (world) => {
+        world.pool('web', { replicas: 0, template: aTemplate({ machineType: OLD_TYPE }) });
+        const operation = world.typesOperation({ selector: {} });
+        return () => [{ ...TYPES, operation: keyOf(operation), pools: [`${SHOP}/web`] }];
+      },
+    },
+  },
+  followTransition: {
+    forged: forgedTypes(() => FOLLOWS),
+    honest: {
+      'a VM whose VMI has the old type still': (world) => {
+        const operation = world.typesOperationOf('old-1');
+        return () => [{ ...TYPES, ...FOLLOWS, operation: keyOf(operation) }];
+      },
+    },
+  },
+  clearMarks: {
+    forged: forgedTypes(({ strangers }) => ({ vms: Object.values(strangers).map(inWords) })),
+    honest: {
+      'the mark of its operation': (world) => {
+        const operation = world.typesOperationOf('old-1');
+        return () => [{ ...TYPES, operation: keyOf(operation), vms: { allWithin: [SHOP] } }];
+      },
+    },
+  },
 
   deleteVms: {
     forged: (forgery) =>

@@ -8,6 +8,8 @@ import type { OwnerKey } from '../../../activities/owners/types.ts';
 import {
   API_VERSION,
   DISKS_FINALIZER,
+  MACHINE_TYPE_RESTART_LABEL,
+  MACHINE_TYPE_TRANSITION_ANNOTATION,
   POOL_FINALIZER,
   POD_REVISION_ANNOTATION,
   POOL_LABEL,
@@ -61,6 +63,8 @@ type VmChange = Partial<KubeObject['metadata']> & { role?: MemberRole | null };
 
 export const SHOP = 'shop';
 const CLUSTER = 'default';
+export const OLD_TYPE = 'pc-q35-rhel8.6.0';
+export const NEW_TYPE = 'pc-q35-rhel9.4.0';
 /** A namespace of somebody else. */
 export const BANK = 'bank';
 
@@ -194,6 +198,41 @@ export class World {
     );
   }
 
+  /** An operation that takes an old machine type away from VMs of the shop, and from templates of its pools. */
+  typesOperation(vms: object): Stored {
+    return this.server.create(VirtualMachineOperations, {
+      metadata: { namespace: SHOP, name: 'types' },
+      spec: {
+        action: 'MachineType',
+        vms,
+        machineType: { from: OLD_TYPE, to: NEW_TYPE, restart: true, templates: true },
+      },
+    });
+  }
+
+  /** The same, which has changed this VM and waits for its restart. */
+  typesOperationOf(name: string): Stored {
+    const operation = this.typesOperation({ names: [name] });
+    const { uid: id } = operation.metadata;
+    const record = { id, from: OLD_TYPE, to: NEW_TYPE, vmiType: OLD_TYPE, at: new Date(0).toISOString() };
+    const vm = this.typed(SHOP, name, {
+      labels: { [MACHINE_TYPE_RESTART_LABEL]: id },
+      annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) },
+    });
+    const { spec } = aTemplate({ machineType: NEW_TYPE });
+    this.server.write(VirtualMachines, vm.metadata, (before) => ({ ...before, spec }));
+    return operation;
+  }
+
+  /** A VM of nobody that has the old machine type, and runs. */
+  typed(namespace: string, name: string, change: object = {}): Stored {
+    const template = aTemplate({ machineType: OLD_TYPE });
+    return this.running(
+      { metadata: { namespace, name, ownerReferences: [], ...change }, spec: template.spec },
+      OLD_TYPE,
+    );
+  }
+
   /** What the last call came to. */
   answer: unknown;
   failure: unknown;
@@ -254,7 +293,7 @@ export class World {
     });
   }
 
-  running(vm: KubeObject): Stored {
+  running(vm: KubeObject, machineType?: string): Stored {
     const stored = this.server.create(VirtualMachines, {
       ...vm,
       status: { created: true, ready: true, printableStatus: 'Running' },
@@ -263,8 +302,13 @@ export class World {
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
     this.server.create(VirtualMachineInstances, {
       metadata: { namespace: namespace!, name, labels, ownerReferences: [owner] },
-      spec: { domain: { devices: {} } },
-      status: { phase: 'Running', nodeName: 'node-1', conditions: [{ type: 'Ready', status: 'True' }] },
+      spec: { domain: { devices: {}, ...(machineType === undefined ? {} : { machine: { type: machineType } }) } },
+      status: {
+        ...(machineType === undefined ? {} : { machine: { type: machineType } }),
+        phase: 'Running',
+        nodeName: 'node-1',
+        conditions: [{ type: 'Ready', status: 'True' }],
+      },
     });
     return stored;
   }

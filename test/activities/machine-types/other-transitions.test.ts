@@ -1,54 +1,53 @@
-import type { Client } from '@temporalio/client';
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { OtherTransitions } from '../../../activities/machine-types/other-transitions.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import { anOperation } from '../../decisions/operations/operations.ts';
 
-const idOf = (number: number): string => number.toString(16).padStart(8, '0');
-
-/** Looks as an activity of a transition does, at a Temporal in which only these run. */
-function onTemporal(running: readonly string[]) {
-  const others = new OtherTransitions();
-  const asked: string[] = [];
-  let now = 0;
-  let most = 0;
-  const describe = async (workflowId: string): Promise<object> => {
-    asked.push(workflowId);
-    most = Math.max(most, ++now);
-    await new Promise((resolve) => void setImmediate(resolve));
-    now--;
-    const id = workflowId.split('/').at(-1)!;
-    if (running.includes(id)) return { status: { name: 'RUNNING' } };
-    throw Object.assign(new Error('not found'), { name: 'WorkflowNotFoundError' });
-  };
-  const client = {
-    workflow: { getHandle: (id: string) => ({ describe: () => describe(id) }) },
-    withAbortSignal: (_signal: AbortSignal, act: () => unknown) => act(),
-  } as unknown as Client;
-  const workflowExecution = { workflowId: 'machine-types/default/ffffffff', runId: 'run' };
-  const refresh = (ids: string[], ageMs?: number): Promise<void> =>
-    new MockActivityEnvironment({ workflowExecution }, { client }).run(() => others.refresh(ids, ageMs));
-  return { others, asked, refresh, most: () => most };
-}
-
-test('a transition that runs keeps others away until it has ended; one that has is not asked about again', async () => {
-  const { others, asked, refresh } = onTemporal([idOf(1)]);
-  await refresh([idOf(1), idOf(2)]);
-  expect([1, 2, 3].map((number) => others.runs(idOf(number)))).toEqual([true, false, true]);
-  await refresh([idOf(1), idOf(2)]);
-  expect(asked).toEqual(['machine-types/default/00000001', 'machine-types/default/00000002']);
-  await refresh([idOf(1), idOf(2)], 0);
-  expect(asked.slice(2)).toEqual(['machine-types/default/00000001']);
+const transition = (uid: string, fields: Partial<StoredOperation> = {}): StoredOperation => ({
+  ...anOperation({ action: 'MachineType', machineType: { from: '*' } }, { uid, name: `of-${uid}` }),
+  ...fields,
 });
 
-test('ids that somebody has made up by thousands hold up no look: some are asked about at once, and the rest later', async () => {
-  const { others, asked, refresh, most } = onTemporal([idOf(1)]);
-  const ids = Array.from({ length: 600 }, (_, number) => idOf(number));
-  await refresh(ids);
-  expect(asked).toHaveLength(256);
-  expect(most()).toBe(16);
-  expect(others.runs(ids.at(-1)!)).toBe(true);
-  await refresh(ids);
-  await refresh(ids);
-  expect(new Set(asked).size).toBe(600);
-  expect(ids.filter((id) => others.runs(id))).toEqual([idOf(1)]);
+/** What a worker's cache knows of the operations that there are: it hears of them when it lists them again. */
+function ofOperations(known: StoredOperation[], there: StoredOperation[] = known) {
+  let listed = 0;
+  const operations = {
+    version: '0',
+    values: () => (listed > 0 ? there : known).values(),
+    relist: () => {
+      listed++;
+      operations.version = `${listed}`;
+      return Promise.resolve();
+    },
+  };
+  const others = new OtherTransitions({ operations } as unknown as Pick<ClusterCache, 'operations'>);
+  return { others, listed: () => listed };
+}
+
+test('an operation that goes on keeps others away until it has ended, and is known by its name', async () => {
+  const ended = transition('ended', { status: { completionTime: '2026-01-01T00:00:00Z' } });
+  const restart = anOperation({}, { uid: 'restart' });
+  const { others, listed } = ofOperations([transition('goes-on'), ended, restart]);
+  await others.refresh(['goes-on', 'ended', 'restart']);
+  expect(['goes-on', 'ended', 'restart'].map(others.nameOf)).toEqual(['shop/of-goes-on', undefined, undefined]);
+  await others.refresh(['goes-on', 'ended', 'restart']);
+  expect(listed()).toBe(1);
+});
+
+test('one that this worker has not heard of goes on until all are listed', async () => {
+  const { others } = ofOperations([], [transition('new')]);
+  expect(['new', 'gone'].map(others.nameOf)).toEqual(['new', 'gone']);
+  await others.refresh(['new', 'gone']);
+  expect(['new', 'gone'].map(others.nameOf)).toEqual(['shop/of-new', undefined]);
+});
+
+test('ids that somebody has made up by thousands are looked for at once, and what is no id is not', async () => {
+  const { others, listed } = ofOperations([]);
+  const ids = Array.from({ length: 20_000 }, (_, number) => `made-up-${number}`);
+  const text = 'x'.repeat(1_000);
+  expect(others.nameOf(text)).toBeUndefined();
+  await others.refresh([...ids, text]);
+  expect(listed()).toBe(1);
+  expect(ids.filter((id) => others.nameOf(id) !== undefined)).toEqual([]);
 });

@@ -13,7 +13,7 @@ const SOON_MS = 5_000;
 
 test('an operation is over as soon as its run is, however seldom the run is asked', { timeout: SOON_MS }, async () => {
   const over = Promise.withResolvers<void>();
-  let state: RunState = { is: 'running', progress: null };
+  let state: RunState = { is: 'running', progress: null, troubles: [] };
   const runs: RunControl = {
     workflowId: () => 'operation',
     runId: () => 'operation/run',
@@ -34,7 +34,7 @@ test('an operation is over as soon as its run is, however seldom the run is aske
   const environment = new MockActivityEnvironment();
   const followed = environment.run(() => follow(options, { namespace: 'shop', name: 'restart', uid: 'uid' }));
   await sleep(2 * SLOW_MS);
-  state = { is: 'ended', progress: null, why: 'it was terminated' };
+  state = { is: 'ended', progress: null, reason: 'RunEnded', why: 'it was terminated' };
   over.resolve();
   await expect(followed).resolves.toBeUndefined();
 });

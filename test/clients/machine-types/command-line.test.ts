@@ -2,19 +2,15 @@ import { expect, test } from 'vitest';
 import { droverHere } from '../in-process.ts';
 
 test.each([
-  [['undo'], "missing required argument 'id': as `list` shows it, or its last part"],
+  [['undo'], "missing required argument 'name': of the operation, as `list` shows it, or its UID"],
   [['status', '--watch', '-o', 'json'], "option '-o, --output <format>' cannot be used with option '-w, --watch'"],
   [
     ['report', '-o', 'yaml'],
     "option '-o, --output <format>' argument 'yaml' is invalid. Allowed choices are json, csv.",
   ],
   [['abort', '--reason', ' '], "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters."],
-  [['status', ''], 'which machine type transition? "" is not an id'],
-  [['pause', 'pool/default/shop/web'], 'pool/default/shop/web is not a machine type transition'],
-  [
-    ['report', 'machine-types/other/1f0c92ab'],
-    'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster',
-  ],
+  [['status', ''], 'which operation? "" is not the name of one'],
+  [['pause', 'pool/web'], '"pool" is a pool, and this command takes vmop or cvmop'],
   [['plan'], "required option '--which-matches-glob <glob>' not specified"],
   [['plan', '--which-matches-glob', '*', '--dry-run'], "unknown option '--dry-run'"],
   [

@@ -1,18 +1,11 @@
-import { Client } from '@temporalio/client';
-import { defaultPayloadConverter } from '@temporalio/common';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachineOperations, VirtualMachines } from '../../../api/resources.ts';
 import type { Report } from '../../../clients/machine-types/print-report.ts';
-import type { ListedTransition } from '../../../clients/machine-types/run-kind.ts';
 import type { PendingVm } from '../../../clients/power/pending.ts';
-import type { ListedRun } from '../../../clients/runs/list.ts';
-import { aboutSetup } from '../../../clients/session/temporal.ts';
-import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import type { Act } from '../../../decisions/history/act.ts';
-import type { TransitionProgress } from '../../../decisions/machine-types/transition.ts';
-import { taskQueueOf, transitionProgress } from '../../../workflows/lib/messages.ts';
-import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
+import { operationResource } from '../../../decisions/operations/ref.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import { operationRunIdOf } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, neverReady, runningTemplate, until, type TestWorker } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
@@ -26,46 +19,55 @@ beforeAll(async () => {
   worker = await fleet().worker();
 });
 
-const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_REQUESTED_BY: 'ada@desk' });
+/** Only the API server: commands need no Temporal. */
+const env = (): NodeJS.ProcessEnv => ({
+  ...nowhere,
+  KUBECONFIG: fleet().stack.kubeconfig,
+  TEMPORAL_ADDRESS: '127.0.0.1:1',
+});
+/** With Temporal, whose records only the history and a report of VMs that are gone read. */
+const withTemporal = (...words: string[]): Promise<Outcome> => run(words, { ...nowhere, ...fleet().stack.env });
 const drover = (...words: string[]): Promise<Outcome> => run(words, env());
 const machineTypes = (...words: string[]): Promise<Outcome> => drover('machine-types', ...words);
 /** Updates the VMs of one namespace that have an old type. */
 const update = ({ namespace }: TypedVms, ...words: string[]): Promise<Outcome> =>
   machineTypes('update', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
 
-const WHOLE_ID = /machine-types\/default\/[0-9a-f]{8}/;
-/** Returns the whole id of the transition in the output, and terminates that transition after the test. */
-function idIn({ stdout }: { stdout: string }): string {
-  const [id] = WHOLE_ID.exec(stdout)!;
-  const { workflow } = fleet().temporal.client;
+const nameIn = ({ stdout }: { stdout: string }): string => BEGUN.exec(stdout)![1]!;
+const BEGUN = /operation (\S*machine-types-\w+) begun/;
+/** Returns the name of the operation in the output, as `NAMESPACE/NAME`, and deletes that after the test. */
+function idIn(outcome: { stdout: string }): string {
+  const id = nameIn(outcome);
   onTestFinished(() =>
-    workflow
-      .getHandle(id)
-      .terminate()
-      .then(
-        () => undefined,
-        () => undefined,
-      ),
+    fleet()
+      .kube.delete(operationResource(keyOf(id)), keyOf(id))
+      .then(ignored, ignored),
   );
   return id;
 }
-const lastPart = (id: string): string => id.slice(-8);
-const progressOf = (id: string): Promise<TransitionProgress> =>
-  fleet().temporal.client.workflow.getHandle(id).query(transitionProgress);
-/** Resolves when Temporal lists the transition with this status: its lists lag a little. */
-const waitUntilListed = (id: string, status: string): Promise<void> =>
+const ignored = (): void => undefined;
+const keyOf = (id: string): { namespace?: string; name: string } => {
+  const [name = '', namespace] = id.split('/').toReversed();
+  return { name, ...(namespace === undefined ? {} : { namespace }) };
+};
+const lastPart = (id: string): string => keyOf(id).name;
+const read = (id: string): Promise<StoredOperation> => fleet().kube.get(operationResource(keyOf(id)), keyOf(id));
+const uidOf = async (id: string): Promise<string> => (await read(id)).metadata.uid;
+/** Resolves when the operation stands so, by the reason of its condition Progressing. */
+const stands = (id: string, reason: string): Promise<void> =>
   until(async () => {
-    const query = `WorkflowId = '${id}' AND ExecutionStatus = '${status}'`;
-    expect((await fleet().temporal.client.workflow.count(query)).count).toBe(1);
+    const { conditions = [] } = (await read(id)).status ?? {};
+    expect(conditions.find(({ type }) => type === 'Progressing')).toMatchObject({ reason });
   });
-const listed = async (id: string): Promise<(ListedRun & ListedTransition) | undefined> =>
-  (
-    JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: (ListedRun & ListedTransition)[] }
-  ).items.find((one) => one.id === id);
-const transitionsBegun = async (): Promise<number> =>
-  (await fleet().temporal.client.workflow.count("WorkflowType = 'machineTypeTransition'")).count;
+const operationsMade = async (): Promise<number> => (await fleet().kube.list(VirtualMachineOperations)).items.length;
 const reportOf = async (id: string): Promise<Report> =>
   JSON.parse((await machineTypes('report', id, '-o', 'json')).stdout) as Report;
+/** How it is seen and ended. */
+const goesOn = (id: string): string => {
+  const { namespace, name } = keyOf(id);
+  const show = `\`drover operations describe ${name} -n ${namespace} --watch\` shows it`;
+  return `${id} goes on: ${show}, \`drover operations abort ${name} -n ${namespace}\` ends it`;
+};
 const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as string;
 
 describe('a whole update', () => {
@@ -83,13 +85,13 @@ describe('a whole update', () => {
   test('changes what matches, restarts the VMIs, and says so', async () => {
     const before = await typedVms.vmis();
     const done = await update(typedVms, '--restart-now', '--reason', 'RHEL 10');
-    id = idIn(done);
+    id = nameIn(done);
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(done.stdout).toMatch(
-      new RegExp(`^${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, VMIs restarted by drover\n`),
+      new RegExp(`^operation ${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, VMIs restarted by drover\n`),
     );
     expect(done.stdout).toMatch(
-      /█{20} 3\/3 done: Complete\n.*; requested by ada@desk: RHEL 10\n( {2}pc.* becomes q35 .*\n)+\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/,
+      /█{20} 3\/3 done: Complete\n.*; requested by \S+: RHEL 10\n( {2}pc.* becomes q35 .*\n)+\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/,
     );
     expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => typedVms.type(name)))).toEqual([
       'q35',
@@ -97,37 +99,26 @@ describe('a whole update', () => {
       'q35',
       NEW,
     ]);
-    const { events } = await fleet().temporal.client.workflow.getHandle(id).fetchHistory();
-    const [payload] = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads!;
-    const input = defaultPayloadConverter.fromPayload<MachineTypeTransitionInput>(payload!);
-    // The worker need not read again what the command has read.
-    expect(input.minVersions).toEqual({ vms: matching(/^\d+$/), vmis: matching(/^\d+$/) });
     const after = await typedVms.vmis();
     expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['db-1', 'db-2']);
     expect((await typedVms.vm('db-2')).spec).toMatchObject({ runStrategy: 'Once' });
   });
 
   test('is listed with its phase, and told when it is over', async () => {
-    await waitUntilListed(id, 'Completed');
-    expect(await listed(id)).toMatchObject({
-      phase: 'Complete',
-      glob: OLD_GLOB,
-      to: null,
-      restartNow: true,
-      requestedBy: 'ada@desk',
-      reason: 'RHEL 10',
-    });
-    const row = `${id} +Complete +\\*rhel8\\.\\* +<default> +drover +\\S+ +ada@desk +RHEL 10\n`;
+    const { namespace } = typedVms;
+    const row = `${namespace} +${lastPart(id)} +Complete +\\*rhel8\\.\\* +<default> +drover +3 +0 +\\S+ +\\S+ +RHEL 10\n`;
     expect((await machineTypes('list')).stdout).toMatch(
-      new RegExp(`^ID +PHASE +GLOB +TO +RESTARTED BY +AGE +REQUESTED BY +REASON\n(.*\n)*${row}`),
+      new RegExp(
+        `^NAMESPACE +NAME +STATE +FROM +TO +RESTARTED BY +DONE +FAILED +AGE +REQUESTED BY +REASON\n(.*\n)*${row}`,
+      ),
     );
     expect(await machineTypes('status', lastPart(id), '--watch')).toMatchObject({
       code: 0,
       stderr: '',
       stdout: matching(/ 3\/3 done: Complete\n[^]*\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/),
     });
-    const over = `error: no run ${id} is in progress: \`drover machine-types list\` lists the runs that there are\n`;
-    expect(await machineTypes('pause', id)).toMatchObject({ code: 1, stderr: over });
+    const over = `error: operation ${id} is over: nothing of it goes on\n`;
+    expect(await machineTypes('pause', lastPart(id))).toMatchObject({ code: 1, stderr: over });
   });
 
   test('is reported for a spreadsheet and a program', async () => {
@@ -154,8 +145,11 @@ describe('a whole update', () => {
   });
 
   test('is in the history of each of its VMs', async () => {
-    const { code, stdout } = await drover('history', 'vm', 'db-1', '-n', typedVms.namespace, '-o', 'json');
+    const { code, stdout } = await withTemporal('history', 'vm', 'db-1', '-n', typedVms.namespace, '-o', 'json');
     expect(code).toBe(0);
+    const { metadata, spec } = await read(id);
+    const { requestedBy } = spec;
+    const workflow = operationRunIdOf({ cluster: 'default', ...metadata });
     const told = (JSON.parse(stdout) as Act[]).map(({ action, vms, from, to, end, requestedBy, workflow }) => [
       action,
       vms.join(),
@@ -166,8 +160,8 @@ describe('a whole update', () => {
       workflow,
     ]);
     expect(told).toEqual([
-      ['machine type', 'db-1', OLD, 'q35', 'Done', 'ada@desk', id],
-      ['restart', 'db-1', null, null, 'Restarted', 'ada@desk', id],
+      ['machine type', 'db-1', OLD, 'q35', 'Done', requestedBy, workflow],
+      ['restart', 'db-1', null, null, 'Restarted', requestedBy, workflow],
     ]);
   });
 
@@ -178,7 +172,7 @@ describe('a whole update', () => {
       await typedVms.record('db-1'),
       (await typedVms.vm('db-1')).metadata.resourceVersion,
     ];
-    const begun = await transitionsBegun();
+    const begun = await operationsMade();
     const dry = await machineTypes('undo', lastPart(id), '--restart-now', '--max-restarts', '1', '--dry-run');
     expect(dry).toMatchObject({ code: 0, stderr: '' });
     expect(
@@ -197,7 +191,7 @@ describe('a whole update', () => {
       await typedVms.record('db-1'),
       (await typedVms.vm('db-1')).metadata.resourceVersion,
     ]).toEqual(before);
-    expect(await transitionsBegun()).toBe(begun);
+    expect(await operationsMade()).toBe(begun);
   });
 
   test('is undone, but for a VM that somebody has changed since', async () => {
@@ -215,7 +209,7 @@ describe('a whole update', () => {
       code: 0,
       stdout: matching(
         new RegExp(
-          `^${undo} begun: 3 VMs, undo of ${lastPart(id)}, VMIs restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`,
+          `^operation ${undo} begun: 3 VMs, undo of ${await uidOf(id)}, VMIs restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`,
         ),
       ),
     });
@@ -225,13 +219,14 @@ describe('a whole update', () => {
       NEW,
       NEW,
     ]);
-    expect((await machineTypes('list')).stdout).toContain(`undo of ${lastPart(id)}`);
+    expect((await machineTypes('list')).stdout).toContain(`undo of ${await uidOf(id)}`);
     const again = (await reportOf(id)).items.filter(({ name }) => name === 'db-1');
     expect(again).toMatchObject([
-      { to: 'q35', state: 'ChangedSince', why: `transition ${lastPart(undo)} has changed it since` },
+      { to: 'q35', state: 'ChangedSince', why: `operation ${lastPart(undo)} has changed it since` },
     ]);
     await typedVms.remove('db-1');
-    const { items } = await reportOf(undo);
+    const told = await withTemporal('machine-types', 'report', undo, '-o', 'json');
+    const { items } = JSON.parse(told.stdout) as Report;
     expect(items.filter(({ name }) => name.startsWith('db-'))).toMatchObject([
       { name: 'db-2', from: 'q35', to: OLD, state: 'Done' },
       { name: 'db-1', state: 'Gone', why: 'it is not there any more' },
@@ -281,14 +276,14 @@ describe('VMs of two namespaces, some with a label', () => {
       needs('a worker that writes in all namespaces');
       const id = idIn(await machineTypes('update', ...glob, '--label-selector', selector));
       expect(await typesIn(there)).toEqual(['q35', 'q35', OLD, OLD]);
-      expect(await marksIn(there)).toEqual([lastPart(id), undefined, undefined, undefined]);
+      expect(await marksIn(there)).toEqual([await uidOf(id), undefined, undefined, undefined]);
       expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
       expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
     },
     '--namespace leaves the VMs of the other one as they are, and only what runs is marked': async () => {
       const id = idIn(await machineTypes('update', ...glob, '--namespace', there.namespace));
       expect(await typesIn(there)).toEqual(['q35', 'q35', 'q35', 'q35']);
-      expect((await marksIn(there)).slice(2)).toEqual([lastPart(id), undefined]);
+      expect((await marksIn(there)).slice(2)).toEqual([await uidOf(id), undefined]);
       expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
       expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
     },
@@ -303,10 +298,9 @@ test('without --restart-now it is followed until all is changed, and goes on unt
   const id = idIn(begun);
   expect(begun.code).toBe(0);
   expect(begun.stdout).toMatch(/\n1 of 3 VMs done: \d changed by drover; 2 waiting for a restart by their owners\n$/);
-  const label = `drover.dev/machine-type-restart-required=${lastPart(id)}`;
-  const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
+  const label = `drover.dev/machine-type-restart-required=${await uidOf(id)}`;
   expect(begun.stderr).toBe(
-    `${id} goes on until they are done: \`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart (not a reboot inside the guest), ${how}\n`,
+    `${goesOn(id)}; \`drover vm pending -n ${typedVms.namespace} -l ${label}\` lists the VMs that wait for a restart (not a reboot inside the guest)\n`,
   );
   expect((await reportOf(id)).items.map(({ name, state, why }) => [name, state, why])).toEqual([
     ['alias', 'Waiting', `its VMI still has ${OLD}`],
@@ -317,8 +311,8 @@ test('without --restart-now it is followed until all is changed, and goes on unt
     items: PendingVm[];
   };
   expect(items.map(({ name }) => name)).toEqual(['alias', 'db']);
-  expect(items[0]!.why).toBe(`its VMI has machine type ${OLD}, which transition ${lastPart(id)} takes away`);
-  const watching = machineTypes('status', id, '--watch');
+  expect(items[0]!.why).toBe(`its VMI has machine type ${OLD}, which operation ${lastPart(id)} takes away`);
+  const watching = machineTypes('status', lastPart(id), '--watch');
   expect(await drover('vm', 'restart', '--pending', '-A', '-l', label, '--max-unavailable', '100%')).toMatchObject({
     code: 0,
   });
@@ -358,9 +352,12 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
       why: 'rolled by pool web',
     })),
   );
+  const { metadata, spec } = await read(id);
+  const { requestedBy } = spec;
   // Temporal's lists lag a little.
   await until(async () => {
-    const told = JSON.parse((await drover('history', 'pool', 'web', '-n', namespace, '-o', 'json')).stdout) as Act[];
+    const history = await withTemporal('history', 'pool', 'web', '-n', namespace, '-o', 'json');
+    const told = JSON.parse(history.stdout) as Act[];
     expect(told).toContainEqual(
       expect.objectContaining({
         action: 'machine type',
@@ -368,15 +365,15 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
         from: OLD,
         to: 'default',
         end: 'Done',
-        requestedBy: 'ada@desk',
-        workflow: id,
+        requestedBy,
+        workflow: operationRunIdOf({ cluster: 'default', ...metadata }),
       }),
     );
     // The resulting rollout names the person who asked, too.
     const rolled = told.filter(({ action, vms }) => action === 'restart' && vms.length > 0);
-    expect(new Set(rolled.map(({ requestedBy }) => requestedBy))).toEqual(new Set(['ada@desk']));
+    expect(new Set(rolled.map(({ requestedBy }) => requestedBy))).toEqual(new Set([requestedBy]));
   });
-  expect((await drover('rollout', 'history', 'pool', 'web', '-n', namespace)).stdout).toContain(
+  expect((await withTemporal('rollout', 'history', 'pool', 'web', '-n', namespace)).stdout).toContain(
     `machine type transition ${lastPart(id)}: RHEL 10`,
   );
 });
@@ -395,66 +392,29 @@ describe('one that goes on', () => {
     child.kill('SIGINT');
     const { code, stdout, stderr } = await outcome;
     const id = idIn({ stdout });
-    const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
-    expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${id} goes on: ${how}\n` });
+    expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${goesOn(id)}\n` });
     await fleet().letBecomeReady(typedVms.key('db'));
-    expect(await machineTypes('status', id, '--watch')).toMatchObject({
+    expect(await machineTypes('status', lastPart(id), '--watch')).toMatchObject({
       code: 0,
       stdout: matching(/\n1 of 1 VM done: 1 changed, 1 restarted by drover\n$/),
     });
   });
 
-  testOneOf({
-    'is told as ended if somebody has terminated it': async () => {
-      const typedVms = await TypedVms.of(fleet(), { db: {} });
-      const transition = await typedVms.change();
-      const id = transition.handle.workflowId;
-      await transition.until({ phase: 'Waiting' });
-      await transition.handle.terminate('by hand');
-      const ended = 'ended from outside (terminated): nothing of it goes on, and what it has marked stays marked';
-      expect(await machineTypes('status', id)).toMatchObject({
-        code: 0,
-        stdout: matching(new RegExp(`\n {2}${ended.replace(/[()]/g, '\\$&')}\n`)),
-      });
-      expect(JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout)).toMatchObject({
-        ended,
-        recentErrors: [],
-      });
-      expect(await machineTypes('status', id, '--watch')).toMatchObject({
-        code: 1,
-        stderr: matching(new RegExp(`^error: ${id} was ended from outside: [^\n]*\n$`)),
-      });
-      await waitUntilListed(id, 'Terminated');
-      expect(await listed(id)).toMatchObject({ phase: 'Terminated' });
-      const report = await machineTypes('report', id, '-o', 'json');
-      expect(report).toMatchObject({ code: 0, stderr: `${id} was ${ended}\n` });
-      expect(JSON.parse(report.stdout)).toMatchObject({ phase: null, items: [{ name: 'db', state: 'Waiting' }] });
-    },
-    'nothing happens without a worker, and that is said': async () => {
-      const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
-      const words = `no drover worker polls the task queue ${taskQueueOf('other')}: nothing happens until one does; \`drover worker\` starts one\n`;
-      const begun = await update(typedVms, '--cluster', 'other', '--no-wait');
-      const { workflow } = fleet().temporal.client;
-      const end = (id: string): Promise<unknown> => workflow.getHandle(id).terminate();
-      const [first] = /machine-types\/other\/\w+/.exec(begun.stdout)!;
-      expect(begun).toMatchObject({ code: 0, stderr: words });
-      expect(await machineTypes('status', first, '--cluster', 'other')).toMatchObject({
-        code: 1,
-        stderr: `error: ${words}`,
-      });
-      await end(first);
-      const child = start(
-        ['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', typedVms.namespace, '--cluster', 'other'],
-        env(),
-      );
-      const outcome = outcomeOf(child);
-      await follow(child.stderr!)(words);
-      child.kill('SIGINT');
-      const { code, stdout } = await outcome;
-      expect(code).toBe(130);
-      await end(/machine-types\/other\/\w+/.exec(stdout)![0]);
-      expect(await typedVms.type('off')).toBe(OLD);
-    },
+  test('is told as ended if somebody has terminated its run', async () => {
+    const typedVms = await TypedVms.of(fleet(), { db: {} });
+    const transition = await typedVms.change();
+    const { name } = transition.operation.key;
+    await transition.until({ phase: 'Waiting' });
+    await transition.handle.terminate('by hand');
+    await transition.operation.stands('RunEnded');
+    const ended = `its workflow ${transition.operation.runId} was ended in Temporal (terminated): nothing of it goes on`;
+    const words = matching(new RegExp(`\n {2}${ended.replace(/[()]/g, '\\$&')}\n`));
+    const inNamespace = ['-n', typedVms.namespace];
+    expect(await machineTypes('status', name, ...inNamespace)).toMatchObject({ code: 0, stdout: words });
+    expect(await machineTypes('status', name, '--watch', ...inNamespace)).toMatchObject({ code: 1 });
+    const report = await machineTypes('report', name, '-o', 'json', ...inNamespace);
+    expect(report).toMatchObject({ code: 0, stderr: `${typedVms.key(name)}: ${ended}\n` });
+    expect(JSON.parse(report.stdout)).toMatchObject({ phase: null, items: [{ name: 'db', state: 'Waiting' }] });
   });
 
   test('is begun without waiting, paused, resumed and aborted, each with who and why', async () => {
@@ -464,37 +424,37 @@ describe('one that goes on', () => {
     expect(begun).toMatchObject({
       code: 0,
       stderr: '',
-      stdout: `${id} begun: 2 VMs, *rhel8.* to the default, VMIs restarted by their owners\n`,
+      stdout: `operation ${id} begun: 2 VMs, *rhel8.* to the default, VMIs restarted by their owners\n`,
     });
-    await until(async () => expect((await progressOf(id)).phase).toBe('Waiting'));
-    // The id may be left out if exactly one transition runs.
-    await waitUntilListed(id, 'Running');
-    expect(await machineTypes('pause', '--reason', 'lunch')).toMatchObject({
+    await stands(id, 'Waiting');
+    // The name may be left out if exactly one goes on.
+    const inNamespace = ['-n', typedVms.namespace];
+    expect(await machineTypes('pause', '--reason', 'lunch', ...inNamespace)).toMatchObject({
       code: 0,
-      stdout: `${id} paused\n`,
+      stdout: `operation ${id} paused\n`,
       stderr: '',
     });
-    await until(async () =>
-      expect(await progressOf(id)).toMatchObject({ phase: 'Paused', paused: { by: 'ada@desk', why: 'lunch' } }),
-    );
+    await stands(id, 'Paused');
     await typedVms.add('db-3');
-    expect((await machineTypes('status')).stdout).toMatch(/: Paused\n {2}paused by ada@desk: lunch\n/);
-    expect(await machineTypes('resume', id)).toMatchObject({ code: 0, stdout: `${id} resumed\n` });
+    expect((await machineTypes('status', ...inNamespace)).stdout).toMatch(
+      /: Paused\n {2}paused by its object: lunch\n/,
+    );
+    expect(await machineTypes('resume', lastPart(id))).toMatchObject({ code: 0, stdout: `operation ${id} resumed\n` });
     await until(async () => expect(await typedVms.type('db-3')).toBe('q35'));
     const refused = await machineTypes('undo', id, '--no-wait');
     expect(refused).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: `error: ${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it\n`,
+      stderr: `error: ${id} goes on, and would change again what is undone: \`drover operations abort ${lastPart(id)} -n ${typedVms.namespace}\` ends it\n`,
     });
-    const watching = machineTypes('status', id, '--watch');
+    const watching = machineTypes('status', lastPart(id), '--watch');
     expect(await machineTypes('abort', lastPart(id), '--reason', 'enough')).toMatchObject({
       code: 0,
-      stdout: `${id} aborted\n`,
+      stdout: `operation ${id} aborted\n`,
     });
     expect(await watching).toMatchObject({
       code: 1,
-      stderr: `error: 3 VMs are not done: the run was aborted by ada@desk: enough\n`,
+      stderr: matching(/^error: 3 VMs are not done: the run was aborted by its object/),
     });
     expect((await reportOf(id)).items[0]).toMatchObject({
       name: 'db-1',
@@ -506,21 +466,18 @@ describe('one that goes on', () => {
   test('keeps another off its VMs, which is told so', async () => {
     const typedVms = await TypedVms.of(fleet(), { db: {} });
     const transition = await typedVms.change();
-    const first = transition.handle.workflowId;
+    const first = typedVms.key(transition.operation.key.name);
     await transition.until({ phase: 'Waiting' });
     const second = await update(typedVms, '--restart-now', '--no-wait');
     const id = idIn(second);
-    expect(second).toMatchObject({
-      code: 0,
-      stderr: `deferred: ${typedVms.key('db')}: ${first} is at work on it, until that ends, or \`drover machine-types abort ${lastPart(first)}\` ends it\n`,
-    });
-    await until(async () => expect((await progressOf(id)).phase).toBe('Waiting'));
-    expect((await machineTypes('status', id)).stdout).toMatch(
-      new RegExp(` 0/1 done, 1 deferred: Waiting\n {2}deferred: ${typedVms.key('db')}: .*${lastPart(first)}`),
+    const why = `operation ${first} is at work on it, until that ends or is aborted`;
+    expect(second).toMatchObject({ code: 0, stderr: `deferred: ${typedVms.key('db')}: ${why}\n` });
+    await stands(id, 'Waiting');
+    expect((await machineTypes('status', lastPart(id))).stdout).toMatch(
+      new RegExp(` 0/1 done, 1 deferred: Waiting\n {2}deferred: ${typedVms.key('db')}: ${why}`),
     );
-    const which = /^error: 2 machine type transitions run, say which: machine-types\S+, machine-types\S+\n$/;
-    for (const one of [first, id]) await waitUntilListed(one, 'Running');
-    expect(await machineTypes('pause')).toMatchObject({ code: 1, stderr: matching(which) });
+    const which = /^error: 2 operations go on, say which: /;
+    expect(await machineTypes('pause', '-n', typedVms.namespace)).toMatchObject({ code: 1, stderr: matching(which) });
     expect((await reportOf(id)).items).toMatchObject([{ name: 'db', state: 'Deferred' }]);
   });
 });
@@ -532,36 +489,20 @@ describe("what can't be done", () => {
     const refused = await update(typedVms, '--to', 'pc-q35-rhel9.9.9');
     const id = idIn(refused);
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toMatch(/^error: refused: .*pc-q35-rhel9\.9\.9.*\n$/);
+    expect(refused.stderr).toMatch(/^error: \S+: .*pc-q35-rhel9\.9\.9.*\n$/);
     expect(await typedVms.type('off')).toBe(OLD);
-    await waitUntilListed(id, 'Failed');
-    expect(await listed(id)).toMatchObject({ phase: 'Refused', to: 'pc-q35-rhel9.9.9' });
-    expect(await machineTypes('status', id)).toMatchObject({
+    expect(await machineTypes('status', lastPart(id))).toMatchObject({
       code: 0,
-      stdout: matching(/ Refused\n {2}refused: .*pc-q35-rhel9\.9\.9/),
+      stdout: matching(/ Refused\n {2}.*pc-q35-rhel9\.9\.9/),
     });
   });
 
-  test('is told if Temporal is not set up, and nothing is changed', async () => {
+  test('-o yaml prints the operation that would be made, and makes none', async () => {
     const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
-    const { connection } = fleet().temporal;
-    const namespace = `bare-${typedVms.namespace}`;
-    const { config } = await connection.workflowService.describeNamespace({ namespace: 'default' });
-    await connection.workflowService.registerNamespace({
-      namespace,
-      workflowExecutionRetentionPeriod: config!.workflowExecutionRetentionTtl!,
-    });
-    const elsewhere = ['--temporal-namespace', namespace];
-    const words = "error: Temporal does not know drover's search attributes: run `drover setup` first\n";
-    // Temporal's servers need a moment to learn of the namespace.
-    const { workflow } = new Client({ connection, namespace });
-    await until(async () => {
-      const refusal = await workflow.count("DroverCluster = 'default'").catch(aboutSetup);
-      expect(words).toBe(`error: ${(refusal as Error).message}\n`);
-    });
-    expect(await machineTypes('list', ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words });
-    expect(await update(typedVms, ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words });
-    expect(await typedVms.type('off')).toBe(OLD);
+    const yaml = await update(typedVms, '-o', 'yaml');
+    expect(yaml).toMatchObject({ code: 0, stdout: matching(/^apiVersion: drover\.dev\/v1alpha1\n/) });
+    expect(yaml.stdout).toContain('machineType:\n    from: "*rhel8.*"\n');
+    expect(await typedVms.record('off')).toBeUndefined();
   });
 
   test('a glob that nothing matches, and a dry run, begin nothing', async () => {
@@ -579,12 +520,12 @@ describe("what can't be done", () => {
       stderr: '',
       stdout: matching(new RegExp(`\n${typedVms.namespace} +off +${OLD} +q35 +change\n`)),
     });
-    expect(dry.stdout).not.toMatch(WHOLE_ID);
+    expect(dry.stdout).not.toMatch(BEGUN);
     expect(await typedVms.record('off')).toBeUndefined();
     expect(await machineTypes('undo', '00000000')).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'error: no VM carries anything of 00000000: `drover machine-types list` lists the transitions\n',
+      stderr: 'error: no VM carries anything of 00000000: `drover machine-types list -A` lists the operations\n',
     });
   });
 
@@ -608,22 +549,17 @@ describe("what can't be done", () => {
 test('what is tried in vain is reported, until it can be done', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const allow = await deafen(typedVms.namespace);
-  const { handle } = await typedVms.change();
-  const id = handle.workflowId;
+  const { operation } = await typedVms.change();
   const problem =
     /the check before the first change has failed \d+ times, and is tried again: .*failed calling webhook/;
-  await until(async () => {
-    const { raw } = await handle.describe();
-    expect(raw.pendingActivities?.[0]?.attempt).toBeGreaterThan(3);
-  });
-  const { recentErrors } = JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout) as {
-    recentErrors: string[];
-  };
-  expect(recentErrors).toEqual([matching(problem)]);
-  const watching = machineTypes('status', id, '--watch');
+  const status = (...words: string[]): Promise<Outcome> =>
+    machineTypes('status', operation.key.name, '-n', typedVms.namespace, ...words);
+  await operation.until({ waits: [{ why: matching(problem) }] });
+  expect((await status()).stdout).toMatch(problem);
+  const watching = status('--watch');
   await allow();
   expect(await watching).toMatchObject({ code: 0, stdout: matching(/\n1 of 1 VM done: 1 changed by drover\n$/) });
-  expect((await machineTypes('status', id)).stdout).not.toContain('tried again');
+  expect((await status()).stdout).not.toContain('tried again');
 });
 
 /** Blocks updates of VMs in the namespace with a webhook that doesn't answer; the returned function unblocks them. */
@@ -657,36 +593,38 @@ async function deafen(namespace: string): Promise<() => Promise<void>> {
   return () => kube.delete(webhooks, metadata).then(() => undefined);
 }
 
-test('an update whose workflow Temporal has forgotten is reported by what the VMs carry of it', async () => {
-  const record: TransitionRecord = { id: '0badcafe', from: OLD, to: 'q35', vmiType: null, at: '2026-01-02T03:04:05Z' };
-  const annotations = { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) };
-  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted', type: 'q35', annotations } });
-  expect(await machineTypes('report', record.id, '-o', 'csv')).toMatchObject({
+test('a change whose operation is deleted is reported, and undone, by what the VMs carry of it', async () => {
+  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const done = await typedVms.change();
+  await done.operation.stands('Complete');
+  const { name } = done.operation.key;
+  await done.operation.delete();
+  const inNamespace = ['-n', typedVms.namespace];
+  expect(await machineTypes('report', name, '-o', 'csv', ...inNamespace)).toMatchObject({
     code: 0,
-    stderr: `there is no machine-types/default/${record.id}: what failed or was skipped is not known\n`,
+    stderr: `${name} is deleted: what failed or was skipped is not known\n`,
     stdout: matching(new RegExp(`\n${typedVms.namespace},off,${OLD},q35,,Done,\n$`)),
   });
-  const none = await machineTypes('report', '00000000');
-  expect(none).toMatchObject({
+  expect(await machineTypes('report', '00000000', ...inNamespace)).toMatchObject({
     code: 1,
-    stderr: 'error: there is no machine-types/default/00000000, and no VM carries anything of it\n',
+    stderr: 'error: no VM carries anything of 00000000: `drover machine-types list -A` lists the operations\n',
   });
+  idIn(await machineTypes('undo', name, ...inNamespace));
+  expect(await typedVms.type('off')).toBe(OLD);
 });
 
 // The last test: it kills the worker.
 test('one that is over is told of without a worker', async () => {
   needs('machine types on nodes');
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
-  const transition = await typedVms.change();
-  await transition.result();
+  const done = await typedVms.change();
+  await done.operation.stands('Complete');
   await typedVms.add('db', { runStrategy: 'Halted' });
-  const other = await typedVms.change({ to: 'pc-q35-rhel9.9.9' });
-  await other.refusal();
-  const [id, refused] = [transition, other].map(({ handle }) => handle.workflowId) as [string, string];
+  const refused = await typedVms.change({ to: 'pc-q35-rhel9.9.9' });
+  await refused.operation.stands('Refused');
   await worker.kill();
-  expect(await machineTypes('status', refused)).toMatchObject({
-    code: 1,
-    stderr: matching(/^error: refused: .*pc-q35-rhel9\.9\.9/),
-  });
-  expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ 1\/1 done: Complete\n/) });
+  const status = ({ operation }: typeof done): Promise<Outcome> =>
+    machineTypes('status', operation.key.name, '-n', typedVms.namespace);
+  expect(await status(refused)).toMatchObject({ code: 0, stdout: matching(/ Refused\n {2}.*pc-q35-rhel9\.9\.9/) });
+  expect(await status(done)).toMatchObject({ code: 0, stdout: matching(/ 1\/1 done: Complete\n/) });
 });

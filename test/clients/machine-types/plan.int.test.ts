@@ -6,6 +6,7 @@ import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
+import { TestOperation } from '../../integration/operations/operations.ts';
 import { nowhere, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
 
@@ -280,24 +281,16 @@ test('pools are planned as a whole', async () => {
   ]);
 });
 
-test('VMs of another transition are deferred, if Temporal tells that it runs', async () => {
+test('VMs of another operation that goes on are deferred, and Temporal need not be asked', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' }, on: {} });
-  const other = await typedVms.change();
-  await typedVms.patch('on', { metadata: { labels: { [MACHINE_TYPE_RESTART_LABEL]: other.id } } });
+  const spec = { action: 'MachineType', vms: { selector: {} }, machineType: { from: OLD_GLOB } } as const;
+  const { key } = await TestOperation.make(fleet().kube, typedVms.namespace, spec, { name: 'other' });
+  await typedVms.patch('on', { metadata: { labels: { [MACHINE_TYPE_RESTART_LABEL]: key.uid } } });
   await typedVms.patch('off', { metadata: { labels: { [MACHINE_TYPE_RESTART_LABEL]: 'ended' } } });
-  const args = ['machine-types', 'plan', '--which-matches-glob', OLD_GLOB, '-n', typedVms.namespace];
-  const told = await run(args, { ...nowhere, ...fleet().stack.env });
+  const told = await plan(typedVms);
   expect(told).toMatchObject({ code: 0, stderr: '', stdout: matching(/ off .* change\n/) });
   expect(told.stdout).toContain(
-    ` deferred: machine-types/default/${other.id} is at work on it, until that ends, or \`drover machine-types abort ${other.id}\` ends it\n`,
-  );
-  const untold = await plan(typedVms);
-  expect(untold).toMatchObject({
-    code: 0,
-    stdout: matching(/2 VMs: 1 to change, 1 to change and be restarted by their owners\n$/),
-  });
-  expect(untold.stderr).toMatch(
-    /^whether another transition is at work on some of these VMs is not known: Temporal at 127\.0\.0\.1:1 does not answer [^\n]*\n$/,
+    ` deferred: operation ${typedVms.key('other')} is at work on it, until that ends or is aborted\n`,
   );
 });
 

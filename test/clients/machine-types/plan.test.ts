@@ -186,7 +186,7 @@ describe('what is asked of the API server', () => {
       kube,
       fleet,
       { ...transition, ...change },
-      { asksServer: true, cluster: 'default', others: { ids: new Set(), unknown: null } },
+      { asksServer: true, others: { names: new Map(), unknown: null } },
     );
 
   test('is the type that a VM would get', async () => {
@@ -198,7 +198,7 @@ describe('what is asked of the API server', () => {
   });
 
   test('is nothing if no dry run is needed', async () => {
-    const options = { asksServer: false, cluster: 'default', others: { ids: new Set<string>(), unknown: null } };
+    const options = { asksServer: false, others: { names: new Map<string, string>(), unknown: null } };
     const plan = await planOf(answering(new Error('asked')), fleetOf(), transition, options);
     expect(plan).toMatchObject({ items: [{ need: 'Change', result: null }], results: [], refusals: [], unknown: [] });
   });

@@ -4,13 +4,13 @@ import { exclusions, runLines, shortfalls } from '../../../clients/runs/report.t
 import { NO_COUNTS, type TransitionProgress, transitionOutline } from '../../../decisions/machine-types/transition.ts';
 import { aTransition, scopeOf } from '../../decisions/machine-types/snapshots.ts';
 
-const ID = 'machine-types/default/1f0c92ab';
+const ID = 'shop/machine-types-x7k2p';
 const scope = scopeOf();
 const transition = aTransition({ restartNow: false, maxRestarts: '5%', requestedBy: 'ada@desk' });
 const progress = (
   fields: Partial<Omit<TransitionProgress, 'counts'>> & { counts?: Partial<TransitionProgress['counts']> } = {},
 ): TransitionProgress => ({
-  id: '1f0c92ab',
+  action: 'MachineType',
   phase: 'Changing',
   transition,
   results: [],
@@ -45,7 +45,7 @@ const later = { why: 'it is paused', isExcluded: false, count: 150, vms: ['shop/
 describe('a transition in lines', () => {
   test('while it checks, no numbers are told that nobody knows yet', () => {
     expect(linesOf({ phase: 'Checking' })).toEqual([
-      expect.stringMatching(/^machine-types\/default\/1f0c92ab {2}░{20} Checking$/),
+      expect.stringMatching(/^shop\/machine-types-x7k2p {2}░{20} Checking$/),
       '  *rhel8.* to the default, VMIs restarted by their owners; requested by ada@desk',
     ]);
   });

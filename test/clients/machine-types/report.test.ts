@@ -144,7 +144,7 @@ describe('what has become of a VM', () => {
     const rows = report([vm({ transition: other }), vm({ name: 'stranger', transition: other })], {
       changed: ['shop/db'],
     });
-    const why = 'transition 0a0a0a0a has changed it since';
+    const why = 'operation 0a0a0a0a has changed it since';
     expect(rows).toEqual([
       { namespace: 'shop', name: 'db', from: null, to: NEW, vmiTypeBefore: null, state: 'ChangedSince', why },
     ]);

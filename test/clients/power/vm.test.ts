@@ -113,7 +113,7 @@ describe('what waits for a restart', () => {
       },
     });
     expect(one(vm('1f0c92ab'), typedVmi('pc-q35-rhel8.2.0'))).toMatchObject([
-      { why: 'its VMI has machine type pc-q35-rhel8.2.0, which transition 1f0c92ab takes away' },
+      { why: 'its VMI has machine type pc-q35-rhel8.2.0, which operation 1f0c92ab takes away' },
     ]);
     expect(one(vm('1f0c92ab'), typedVmi('pc-q35-rhel9.2.0'))).toEqual([]);
     expect(one(vm('0a0a0a0a'), typedVmi('pc-q35-rhel8.2.0'))).toEqual([]);

@@ -20,7 +20,7 @@ export class ModelTransition {
   readonly id: string;
   readonly transition: Transition;
   readonly #cluster: ModelCluster;
-  readonly #others: () => ReadonlySet<string>;
+  readonly #others: () => ReadonlyMap<string, string>;
   inProgress: VmInProgress[] = [];
   failed: FailedVm[] = [];
   results: TransitionResult[] = [];
@@ -39,7 +39,7 @@ export class ModelTransition {
     cluster: ModelCluster,
     id: string,
     transition: Transition,
-    others: () => ReadonlySet<string> = () => new Set(),
+    others: () => ReadonlyMap<string, string> = () => new Map(),
   ) {
     this.#cluster = cluster;
     this.id = id;
@@ -49,7 +49,7 @@ export class ModelTransition {
 
   get rules(): TransitionRules {
     const { id, transition, results } = this;
-    return transitionRules({ ref: { cluster: 'default', id }, transition, results, othersRunning: this.#others() });
+    return transitionRules({ ref: { id }, transition, results, othersRunning: this.#others() });
   }
 
   get isEnding(): boolean {

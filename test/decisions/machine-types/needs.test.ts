@@ -17,6 +17,7 @@ import {
   NEW,
   OLD,
   OTHER,
+  OTHER_RUNS,
   recordOfOurs,
   rulesOf,
   snapshotOf,
@@ -131,7 +132,7 @@ test('what is kept by difference is what a look at all VMs would find, whatever 
         });
         const transition = aTransition({ scope: { undoes, only, exclude: ['d'] } });
         const rules = (): TransitionRules =>
-          rulesOf(transition, { othersRunning: new Set(isOtherRunning ? [OTHER] : []) });
+          rulesOf(transition, { othersRunning: isOtherRunning ? OTHER_RUNS : new Map() });
         const watch = new Watch(cluster, rules());
         for (const { changes, held, failed, hasPoolFailed } of happenings) {
           const nameAt = (at: number): string =>

@@ -23,6 +23,7 @@ import {
   NEW,
   OLD,
   OTHER,
+  OTHER_RUNS,
   snapshotOf,
   recordOfOurs,
   rulesOf,
@@ -278,7 +279,7 @@ describe('its end', () => {
       unmark: ['shop/new', 'shop/exempt'],
       open: 2,
     });
-    const rules = rulesOf(transition, { othersRunning: new Set([OTHER]) });
+    const rules = rulesOf(transition, { othersRunning: OTHER_RUNS });
     expect(plan({ vms: marked, vmiFields, transition }, { rules }).unmark).toEqual([]);
     // A VM that is to be changed loses the mark by the change.
     expect(

@@ -16,6 +16,7 @@ import {
   NEW,
   OLD,
   OTHER,
+  OTHER_RUNS,
   snapshotOf,
   recordOfOurs,
   resultOf,
@@ -81,9 +82,9 @@ describe('a pool whose template has the old type', () => {
   });
   test('waits for another transition that has changed it and still runs', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs({ id: OTHER, from: NEW, to: OLD }));
-    expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({
+    expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: OTHER_RUNS })).toMatchObject({
       state: 'deferred',
-      why: `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`,
+      why: 'operation shop/other is at work on it, until that ends or is aborted',
     });
     expect(standOf(pool, vmsOf(pool)).state).toBe('change');
   });
@@ -91,8 +92,8 @@ describe('a pool whose template has the old type', () => {
     for (const to of ['', NEW]) {
       const pool = aTypedPool(to, {}, recordOfOurs({ id: OTHER, to }));
       const vms = [...vmsOf(oldPool, 1), aPoolVm(2, pool, { machineType: NEW })];
-      const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
-      expect(standOf(pool, vms, undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({
+      const why = 'operation shop/other is at work on it, until that ends or is aborted';
+      expect(standOf(pool, vms, undefined, { othersRunning: OTHER_RUNS })).toMatchObject({
         state: 'deferred',
         needs: [{ need: 'deferred', why }, { need: 'nothing' }],
       });
@@ -100,7 +101,7 @@ describe('a pool whose template has the old type', () => {
     }
     const pool = aTypedPool(NEW, {}, recordOfOurs({ id: OTHER, to: NEW }));
     const undo = aTransition({ scope: { undoes: '88888888' } });
-    expect(standOf(pool, vmsOf(oldPool), undo, { othersRunning: new Set([OTHER]) })).toMatchObject({
+    expect(standOf(pool, vmsOf(oldPool), undo, { othersRunning: OTHER_RUNS })).toMatchObject({
       state: 'apart',
       needs: [{ need: 'nothing' }, { need: 'nothing' }],
     });

@@ -22,6 +22,8 @@ export const OLD = 'pc-q35-rhel8.6.0';
 export const NEW = 'pc-q35-rhel9.6.0';
 export const ID = '0a1b2c3d';
 export const OTHER = '99999999';
+/** The other transition goes on. */
+export const OTHER_RUNS: ReadonlyMap<string, string> = new Map([[OTHER, 'shop/other']]);
 
 export const scopeOf = (scope: Partial<TransitionScope> = {}): TransitionScope => ({
   glob: '*rhel8.*',
@@ -46,6 +48,7 @@ export const aTransition = ({
   deadlineMs: 600_000,
   windows: [],
   force: false,
+  templates: true,
   requestedBy: 'ann',
   reason: null,
   ...fields,
@@ -70,10 +73,10 @@ export const recordOfOurs = (fields: Partial<TransitionRecord> = {}): Transition
 /** Rules that know the result for an old VM: it gets the new type. */
 export function rulesOf(
   transition: Transition,
-  { results, othersRunning = new Set<string>() }: Partial<TransitionRulesInput> = {},
+  { results, othersRunning = new Map<string, string>() }: Partial<TransitionRulesInput> = {},
 ): TransitionRules {
   const known = results ?? [resultOf(anOldVm('any'), transition.to)];
-  return transitionRules({ ref: { cluster: 'default', id: ID }, transition, results: known, othersRunning });
+  return transitionRules({ ref: { id: ID }, transition, results: known, othersRunning });
 }
 
 export const resultOf = (

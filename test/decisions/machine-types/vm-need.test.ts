@@ -13,6 +13,7 @@ import {
   NEW,
   OLD,
   OTHER,
+  OTHER_RUNS,
   snapshotOf,
   recordOfOurs,
   resultOf,
@@ -92,8 +93,8 @@ describe('what nobody has touched yet', () => {
   });
 
   test('is left to another transition that still runs, and told', () => {
-    const othersRunning = new Set([OTHER]);
-    const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
+    const othersRunning = OTHER_RUNS;
+    const why = 'operation shop/other is at work on it, until that ends or is aborted';
     expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({
       need: 'deferred',
       why,

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
 import { OperationStatus } from '../../../api/operations/operation.ts';
+import { NO_COUNTS, transitionOutline, type TransitionProgress } from '../../../decisions/machine-types/transition.ts';
 import { deleteAt, isRestored, needsWorkflow } from '../../../decisions/operations/lifetime.ts';
-import { BY_SPEC, endOf, operationStatus, type Standing } from '../../../decisions/operations/status.ts';
+import { BY_SPEC, operationStatus, type Standing } from '../../../decisions/operations/status.ts';
 import { steeringOf } from '../../../decisions/operations/steer.ts';
+import { outlinedTransition, toldOf } from '../../../decisions/operations/told.ts';
+import { transitionOf } from '../../../decisions/operations/transition.ts';
 import { anOperation, aProgress } from './operations.ts';
 
 const NOW = '2026-01-01T12:05:00.000Z';
@@ -28,7 +31,7 @@ test('a run that goes on is told in numbers, and for kstatus is on its way', () 
     inProgress: ['shop/c'],
     open: 2,
     skipped: [
-      { why: 'it is paused', isExcluded: false, count: 12, vms: Array.from({ length: 12 }, (_, n) => `shop/p${n}`) },
+      { why: 'it is paused', isExcluded: false, count: 60, vms: Array.from({ length: 60 }, (_, n) => `shop/p${n}`) },
     ],
     full: ['1 of 5 VMs not ready'],
   });
@@ -39,9 +42,9 @@ test('a run that goes on is told in numbers, and for kstatus is on its way', () 
     requestedBy: 'ada',
     vms: { chosen: 5, done: 1, failed: 1, inProgress: 1, open: 2, excluded: 0 },
     failures: [{ vm: 'b', why: 'late', wasDown: true }],
-    waits: [{ why: 'it is paused', vms: 12 }, { why: '1 of 5 VMs not ready' }],
+    waits: [{ why: 'it is paused', vms: 60 }, { why: '1 of 5 VMs not ready' }],
   });
-  expect(status.waits![0]!.names).toHaveLength(10);
+  expect(status.waits![0]!.names).toHaveLength(40);
   expect(status).not.toHaveProperty('completionTime');
   expect(told(status)).toEqual([
     'Ready=False Restarting',
@@ -69,7 +72,7 @@ test.each([
   [{ aborted: request, open: 3 }, 'Aborted'],
 ] as const)('a run that has ended is told by its outcome: %o is %s', (change, reason) => {
   const progress = aProgress(change as object);
-  const status = statusOf(anOperation(), { progress, end: endOf(progress) });
+  const status = statusOf(anOperation(), { progress, end: toldOf(progress).end });
   expect(status.completionTime).toBe(NOW);
   const outcome =
     reason === 'Complete'
@@ -126,4 +129,59 @@ const noted = (uid: string) => anOperation({}, { annotations: { 'drover.dev/uid'
 
 test('an object that carries the UID of another is a copy', () => {
   expect([anOperation(), noted('uid-of-nightly'), noted('another')].map(isRestored)).toEqual([false, false, true]);
+});
+
+const aTransition = (change: Partial<TransitionProgress> = {}): TransitionProgress => ({
+  action: 'MachineType',
+  phase: 'Waiting',
+  transition: transitionOf(TYPES),
+  results: [
+    { from: 'pc-q35-rhel8.6.0', wanted: null, architecture: null, preference: null, to: 'q35', vms: 9, fault: null },
+  ],
+  counts: { ...NO_COUNTS, done: 3, waiting: 4, inPools: 2, restarting: 1, excluded: 1 },
+  patched: 8,
+  restarted: 1,
+  failed: [{ vm: 'pool shop/web', why: 'denied' }],
+  failures: 1,
+  inProgress: ['shop/db'],
+  skipped: [],
+  full: [],
+  maxRestarts: 2,
+  paused: null,
+  aborted: null,
+  startedAt: NOW,
+  ...change,
+});
+const TYPES = anOperation({ action: 'MachineType', machineType: { from: '*rhel8.*', restart: true } });
+
+test('a change of machine types is told by what its VMs wait for, and a command shows from that what the run shows', () => {
+  const progress = aTransition();
+  const status = statusOf(TYPES, { progress, troubles: ['a dry run has failed 7 times'] });
+  expect(status).toMatchObject({
+    vms: { chosen: 12, done: 3, failed: 1, inProgress: 1, open: 6, excluded: 1 },
+    machineType: {
+      changed: 8,
+      restarted: 1,
+      waiting: 4,
+      inPools: 2,
+      toChange: 0,
+      toRestart: 0,
+      deferred: 0,
+      atOnce: 2,
+    },
+    failures: [{ vm: 'pool web', why: 'denied' }],
+    waits: [{ why: 'a dry run has failed 7 times' }],
+  });
+  expect(told(status)).toContain('Progressing=True Waiting');
+  const shown = outlinedTransition(transitionOf(TYPES), 'Waiting', status.vms, status.machineType);
+  expect(transitionOutline(shown)).toEqual(transitionOutline(progress));
+});
+
+test.each([
+  [{}, 'VmsFailed'],
+  [{ failures: 0, failed: [] }, 'Incomplete'],
+  [{ failures: 0, failed: [], counts: { ...NO_COUNTS, done: 3, excluded: 1 } }, 'Complete'],
+  [{ aborted: request }, 'Aborted'],
+])('a change of machine types that has ended with %j is %s', (change, reason) => {
+  expect(toldOf(aTransition(change)).end).toMatchObject({ reason });
 });

@@ -4,6 +4,7 @@ import { seeded, seedOf } from '../../seeded.ts';
 import { soak, testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo } from '../fleet.ts';
+import { lose } from '../operations/operations.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
 
@@ -183,6 +184,38 @@ async function temporalKilled(): Promise<void> {
   await worker.stop();
 }
 
+async function temporalLost(): Promise<void> {
+  const worker = await fleet().startWorker();
+  const context = await aScene({ stopped: soak(600, 60), running: soak(18, 12) });
+  const all = context.stopped.length + context.running.length;
+  const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  await reached(transition, () => patchedIn(context), 20, all);
+  await lose(fleet(), transition.operation);
+  await reached(transition, () => restartedIn(context), 3, context.running.length);
+  await lose(fleet(), transition.operation);
+  await transition.operation.stands('Complete');
+  await expectDone(context, transition);
+  await worker.stop();
+}
+
+async function objectDeleted(): Promise<void> {
+  const worker = await fleet().startWorker();
+  const context = await aScene({ stopped: 5, running: 12 });
+  const { typedVms, running, watch } = context;
+  const transition = await typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  await reached(transition, () => restartedIn(context), 3, running.length);
+  await transition.operation.delete();
+  expect(await transition.result()).toMatchObject({
+    phase: 'Aborted',
+    aborted: { why: 'the operation was deleted' },
+    inProgress: [],
+  });
+  await watch.caughtUp();
+  expect(restartedIn(context)).toBeLessThan(running.length);
+  for (const name of running) expect(await typedVms.mark(name)).toBeUndefined();
+  await worker.stop();
+}
+
 async function apiServerGone(): Promise<void> {
   const worker = await fleet().startWorker();
   const context = await aScene({ stopped: 10, running: soak(18, 12) });
@@ -202,6 +235,8 @@ testOneOf(
     'the worker is killed again and again in the middle of the patches': workerKilledInPatches,
     'the worker is killed again and again in the middle of the restarts': workerKilledInRestarts,
     'Temporal is killed in the middle of the patches, and of the restarts': temporalKilled,
+    'what Temporal has lost in the middle begins again from the object': temporalLost,
+    'the object is deleted in the middle of the restarts': objectDeleted,
     'the API server is gone for a while in the middle of the restarts': apiServerGone,
   },
   { timeout: 600_000 },

@@ -159,7 +159,7 @@ test('a pool changed by one transition is skipped by others until that ends; an 
     counts: { deferred: 2 },
     skipped: [
       {
-        why: `machine-types/default/${first.id} is at work on it, until that ends, or \`drover machine-types abort ${first.id}\` ends it`,
+        why: `operation ${typedVms.key(first.operation.key.name)} is at work on it, until that ends or is aborted`,
         count: 2,
       },
     ],

@@ -33,7 +33,7 @@ test('stopped VMs have their type cleared, and are done: whatever else they are,
   const transition = await typedVms.change({ reason: 'rhel8 goes' });
   const result = await transition.result();
   expect(result).toMatchObject({
-    id: transition.id,
+    action: 'MachineType',
     phase: 'Complete',
     patched: 3,
     restarted: 0,
@@ -47,6 +47,7 @@ test('stopped VMs have their type cleared, and are done: whatever else they are,
     expect(await typedVms.type(name)).toBe('q35');
     expect(await typedVms.record(name)).toEqual({
       id: transition.id,
+      by: transition.operation.key.name,
       from: OLD,
       to: 'q35',
       vmiType: null,
@@ -410,7 +411,12 @@ soakTest('a VM of another transition is skipped with its name, and taken over on
   await first.until({ counts: { waiting: 1 } });
   const second = await typedVms.change({ scope: { glob: '*rhel8*' } });
   await second.until({
-    skipped: [{ why: expect.stringContaining(`machine-types/default/${first.id}`), vms: [typedVms.key('vm')] }],
+    skipped: [
+      {
+        why: expect.stringContaining(`operation ${typedVms.namespace}/${first.operation.key.name} is at work on it`),
+        vms: [typedVms.key('vm')],
+      },
+    ],
   });
   for (const { handle } of [second, first]) await handle.terminate();
   const third = await typedVms.change({ scope: { glob: '*rhel8*' } });

@@ -3,13 +3,14 @@ import { onTestFinished, expect } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { Events, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { specOf, UNKNOWN } from '../../../clients/machine-types/spec.ts';
 import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
-import { taskQueueOf, transitionIdOf, transitionProgress } from '../../../workflows/lib/messages.ts';
-import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
+import { operationProgress } from '../../../workflows/lib/messages.ts';
 import { until, type TestFleet } from '../fleet.ts';
+import { TestOperation } from '../operations/operations.ts';
 
 export const OLD = 'pc-q35-rhel8.6.0';
 export const NEW = 'pc-q35-rhel9.6.0';
@@ -148,26 +149,33 @@ export class TypedVms {
 
   /** Starts a transition of the old VMs in this namespace. */
   change(options: ChangeOptions = {}): Promise<TestTransition> {
-    const { scope, ...rest } = options;
-    return TestTransition.start(this.fleet, { ...rest, scope: { namespaces: [this.namespace], ...scope } });
+    return TestTransition.start(this.fleet, options, this.namespace);
   }
 }
 
 export type ChangeOptions = Partial<Omit<Transition, 'scope'>> & { scope?: Partial<TransitionScope> };
 
+/** An operation that changes machine types, and its run. */
 export class TestTransition {
-  readonly id: string;
+  readonly operation: TestOperation;
   readonly handle: WorkflowHandle;
 
-  private constructor(id: string, handle: WorkflowHandle) {
-    this.id = id;
+  private constructor(operation: TestOperation, handle: WorkflowHandle) {
+    this.operation = operation;
     this.handle = handle;
   }
 
-  static async start({ temporal }: TestFleet, { scope = {}, ...options }: ChangeOptions): Promise<TestTransition> {
-    const id = Math.floor(Math.random() * 2 ** 32)
-      .toString(16)
-      .padStart(8, '0');
+  /** UID of the operation, by which its VMs are marked. */
+  get id(): string {
+    return this.operation.key.uid;
+  }
+
+  /** Resolves when the operation is carried out, or has ended without that. */
+  static async start(
+    { kube, temporal }: TestFleet,
+    { scope = {}, templates = true, ...options }: ChangeOptions,
+    namespace: string,
+  ): Promise<TestTransition> {
     const everything: TransitionScope = {
       glob: OLD_GLOB,
       namespaces: null,
@@ -181,49 +189,52 @@ export class TestTransition {
       scope: { ...everything, ...scope },
       to: null,
       restartNow: false,
+      templates,
       maxRestarts: 1,
       maxFailures: 0,
       deadlineMs: 60_000,
       windows: [],
       force: false,
-      requestedBy: 'ada',
+      requestedBy: UNKNOWN,
       reason: null,
       ...options,
     };
-    const input: MachineTypeTransitionInput = { ref: { cluster: 'default', id }, transition };
-    const how = { workflowId: transitionIdOf('default', id), taskQueue: taskQueueOf('default'), args: [input] };
-    const handle = await temporal.client.workflow.start('machineTypeTransition', how);
+    const name = `types-${++made}`;
+    const spec = specOf(transition, templates);
+    const operation = await TestOperation.make(kube, namespace, spec, { name });
+    const handle = temporal.client.workflow.getHandle(operation.runId);
     // A transition that waits for ever would disturb later tests.
-    onTestFinished(() =>
-      handle.terminate().then(
-        () => undefined,
-        () => undefined,
-      ),
-    );
-    return new TestTransition(id, handle);
+    onTestFinished(async () => {
+      await operation.delete().catch(() => undefined);
+      await handle.terminate().catch(() => undefined);
+    });
+    await until(async () => {
+      if ((await operation.read())?.status?.completionTime === undefined) await handle.describe();
+    });
+    return new TestTransition(operation, handle);
   }
 
   result(): Promise<TransitionProgress> {
     return this.handle.result() as Promise<TransitionProgress>;
   }
 
-  /** Returns the message of the failure that ended the transition. */
+  /** Returns why the operation has failed. */
   async refusal(): Promise<string> {
-    const error = await this.result().then(
-      () => new Error('it was not refused'),
-      (error: Error) => error,
-    );
-    return (error.cause as Error | undefined)?.message ?? error.message;
+    await until(async () => expect((await this.operation.read())?.status?.conditions?.some(isFailed)).toBe(true));
+    return (await this.operation.read())!.status!.conditions!.find(isFailed)!.message!;
   }
 
   progress(): Promise<TransitionProgress> {
-    return this.handle.query(transitionProgress);
+    return this.handle.query(operationProgress) as Promise<TransitionProgress>;
   }
 
   async until(wanted: object): Promise<void> {
     await until(async () => expect(await this.progress()).toMatchObject(wanted));
   }
 }
+
+const isFailed = (one: { type: string }): boolean => one.type === 'Failed';
+let made = 0;
 
 /**
  * Simulates an upgrade of the hypervisor: sets the type that the alias `q35` resolves to when a VMI boots. Resolves

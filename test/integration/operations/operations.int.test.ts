@@ -11,13 +11,14 @@ import {
 } from '../../../api/resources.ts';
 import { changesOf } from '../../../decisions/changes/note.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
+import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { Migration, VirtualMachine } from '../../../simulator/types.ts';
 import { operationRunIdOf, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from '../power/vms.ts';
 import { ReadinessLog } from '../readiness-log.ts';
-import { aSecondLater, TestOperation, userWith } from './operations.ts';
+import { aSecondLater, lose, TestOperation, userWith } from './operations.ts';
 
 const fleet = aFleet();
 let worker: TestWorker;
@@ -45,16 +46,6 @@ const untilBegun = (vms: TestVms, before: Record<string, string>): Promise<void>
 const terminate = async (workflowId: string): Promise<void> => {
   await fleet().temporal.client.workflow.getHandle(workflowId).terminate();
 };
-
-/** Has Temporal lose what it knows of the operation; `meanwhile`: what happens while nobody knows. */
-async function lose(operation: TestOperation, meanwhile: () => Promise<void> = async () => {}): Promise<void> {
-  const { workflowService } = fleet().temporal.client;
-  const { namespace } = fleet().temporal;
-  const execution = (workflowId: string) => ({ namespace, workflowExecution: { workflowId } });
-  await workflowService.deleteWorkflowExecution(execution(operation.runId));
-  await meanwhile();
-  await workflowService.deleteWorkflowExecution(execution(operation.workflowId));
-}
 
 test('a restart survives its worker and its workflows, restarts each VM once and no younger one, and is told in its object', async () => {
   const names = namesUpTo('vm', 5);
@@ -89,7 +80,7 @@ test('what Temporal has lost starts again from the object, and does no VM twice'
   const before = await vms.vmis();
   const operation = await make(vms);
   await untilBegun(vms, before);
-  await lose(operation);
+  await lose(fleet(), operation);
   await operation.stands('Complete');
   await operation.until({ vms: { chosen: 4, done: 4 } });
   expect(await vms.restarts()).toEqual(each(names, 1));
@@ -105,7 +96,7 @@ test('of a stop that Temporal has lost, what a person has started since stays up
   };
   await until(async () => expect(await down()).not.toEqual([]));
   const [undone] = await down();
-  await lose(operation, () => vms.virtctl(undone!, 'start'));
+  await lose(fleet(), operation, () => vms.virtctl(undone!, 'start'));
   await operation.stands('Complete');
   expect(await down()).toEqual(names.filter((name) => name !== undone));
   await operation.until({ vms: { chosen: 4 } });
@@ -263,7 +254,7 @@ test('VMs are changed once each, though their worker dies and Temporal forgets, 
   await until(async () => expect(await Promise.all(names.map(isChanged))).toContain(true));
   await worker.kill();
   // While nobody knows, a person takes a change back by hand: nobody makes it again.
-  await lose(operation, async () => {
+  await lose(fleet(), operation, async () => {
     const [first] = (await Promise.all(names.map(async (name) => ((await isChanged(name)) ? [name] : [])))).flat();
     const spec = { template: { spec: { domain: { cpu: { model: 'host-passthrough' } } } } };
     await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name: first! }, 'merge', { spec });
@@ -372,6 +363,35 @@ test('a run that somebody starts by hand does what its operation says, or nothin
       cause: { cause: { type: 'Refused', message: expect.stringContaining(why) as string } },
     });
   expect(await vms.vmis()).toEqual(before);
+});
+
+test('nobody has a machine type changed by a workflow that he starts: without an operation, or by another run than its own', async () => {
+  const vms = await aVmsOld({ db: { runStrategy: 'Halted' } });
+  const types = {
+    action: 'MachineType',
+    vms: { selector: {} },
+    machineType: { from: '*', to: 'pc-q35-rhel9.4.0', force: true },
+  } as const;
+  const operation = await make(vms, { ...types, paused: true });
+  await operation.stands('Paused');
+  const { cluster: _, ...own } = operation.key;
+  const transition = transitionOf((await operation.read())!);
+  const run = (of: typeof own, workflowId = operationRunIdOf({ cluster: 'default', ...of })) =>
+    fleet().temporal.client.workflow.execute('machineTypeTransition', {
+      workflowId,
+      taskQueue: taskQueueOf('default'),
+      args: [{ operation: of, action: 'MachineType', transition, requestedBy: 'eve', reason: null, minVersions: {} }],
+    });
+  for (const [of, workflowId, why] of [
+    [{ ...own, name: 'made-up' }, undefined, 'there is no VirtualMachineOperation'],
+    [{ ...own, uid: 'another' }, undefined, 'there is no VirtualMachineOperation'],
+    [own, 'machine-types/default/made-up', 'this is not the run of'],
+  ] as const)
+    await expect(run(of, workflowId)).rejects.toMatchObject({
+      cause: { type: 'Refused', message: expect.stringContaining(why) as string },
+    });
+  const { spec } = await vms.vm('db');
+  expect(JSON.stringify(spec)).not.toContain('pc-q35-rhel9.4.0');
 });
 
 const OPERATIONS = {
@@ -514,4 +534,43 @@ test('nobody has drover do what he may not do himself', async () => {
     subresource: 'status',
   });
   await expect(forged).rejects.toMatchObject({ status: 403 });
+});
+
+const PATCH_VMS = { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['patch'] };
+const PATCH_POOLS = { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'], verbs: ['patch'] };
+
+test('nobody has drover change a machine type that he may not change, nor restart VMs or change templates for that', async () => {
+  const namespace = await fleet().namespace();
+  const user = (name: string, ...rights: object[]) =>
+    userWith(fleet(), namespace, name, [OPERATIONS, ...(rights as (typeof PATCH_VMS)[])]);
+  const [ada, bob, carl, dora, eve] = await Promise.all([
+    user('patcher', PATCH_VMS),
+    user('named', { ...PATCH_VMS, resourceNames: ['db-1', 'db-2'] }, power('restart', ['db-1'])),
+    user('restarter', PATCH_VMS, power('restart')),
+    user('owner', PATCH_VMS, PATCH_POOLS, power('restart')),
+    user('stranger', power('restart'), PATCH_POOLS),
+  ]);
+  let count = 0;
+  const may = async (kube: KubeClient, vms: OperationSpec['vms'], how: object = {}): Promise<boolean> => {
+    const machineType = { from: '*rhel8.*', ...how };
+    const spec = { action: 'MachineType', vms, machineType, paused: true } as const;
+    const made = await TestOperation.make(kube, namespace, spec, { name: `types-${++count}` }).catch(
+      (error: Error) => error,
+    );
+    if (made instanceof Error) expect(made.message).toContain('denied request');
+    return !(made instanceof Error);
+  };
+  const answers = async ({ kube }: { kube: KubeClient }): Promise<boolean[]> => [
+    await may(kube, { selector: {} }),
+    await may(kube, { names: ['db-1', 'db-2'] }),
+    await may(kube, { names: ['db-1'] }, { restart: true }),
+    await may(kube, { names: ['db-1', 'db-2'] }, { restart: true }),
+    await may(kube, { selector: {} }, { restart: true }),
+    await may(kube, { names: ['db-1'] }, { templates: true }),
+  ];
+  expect(await answers(ada)).toEqual([true, true, false, false, false, false]);
+  expect(await answers(bob)).toEqual([false, true, false, false, false, false]);
+  expect(await answers(carl)).toEqual([true, true, true, true, true, false]);
+  expect(await answers(dora)).toEqual([true, true, true, true, true, true]);
+  expect(await answers(eve)).toEqual([false, false, false, false, false, false]);
 });

@@ -92,6 +92,20 @@ const CLUSTER_ROLE = {
   binding: rbac('clusterrolebindings', 'ClusterRoleBinding', false),
 };
 
+/** Has Temporal lose what it knows of the operation; `meanwhile`: what happens while nobody knows. */
+export async function lose(
+  { temporal }: TestFleet,
+  operation: TestOperation,
+  meanwhile: () => Promise<void> = async () => {},
+): Promise<void> {
+  const { workflowService } = temporal.client;
+  const { namespace } = temporal;
+  const execution = (workflowId: string) => ({ namespace, workflowExecution: { workflowId } });
+  await workflowService.deleteWorkflowExecution(execution(operation.runId));
+  await meanwhile();
+  await workflowService.deleteWorkflowExecution(execution(operation.workflowId));
+}
+
 interface Right {
   apiGroups: string[];
   resources: string[];

@@ -224,7 +224,7 @@ export class TransitionGuarantees extends Check {
     const { transition } = this.world.temporal.runs.get(run)!.args[0] as MachineTypeTransitionInput;
     const { undoes } = transition.scope;
     if (undoes === null) return;
-    const undone = key(`${run.slice(0, run.lastIndexOf('/') + 1)}${undoes}`);
+    const undone = key([...this.world.temporal.runs.keys()].find((id) => id.endsWith(`/${undoes}/run`)) ?? undoes);
     if (typeOf(after) !== this.#types.get(undone))
       this.broken('G4', `${name} gets ${typeOf(after)} by ${run}, and had ${this.#types.get(undone)} before`);
   }
@@ -251,9 +251,9 @@ export class TransitionGuarantees extends Check {
 
   /** Checks that a transition that has ended by itself has left no mark. */
   checkEnd(): void {
-    for (const { id, isOpen, status } of this.world.temporal.runs.values()) {
-      if (isOpen || status !== 'COMPLETED' || !id.includes('machine-types/')) continue;
-      const mark = id.slice(id.lastIndexOf('/') + 1);
+    for (const { id, type, isOpen, status } of this.world.temporal.runs.values()) {
+      if (isOpen || status !== 'COMPLETED' || type !== 'machineTypeTransition') continue;
+      const mark = id.split('/').at(-2);
       for (const { metadata } of this.world.vms)
         if (metadata.labels?.[MACHINE_TYPE_RESTART_LABEL] === mark)
           this.broken('G4', `${metadata.name} has the mark of ${id}, which has ended`);

@@ -9,7 +9,7 @@ import { World } from '../world/world.ts';
 import { happenToPool } from './happen-to-pool.ts';
 import { happenToVm } from './happen-to-vm.ts';
 import { createSet, happenToSet, settleSets } from './sets.ts';
-import { settle } from './settle.ts';
+import { openTransitions, settle } from './settle.ts';
 
 const HOUR_MS = 3_600_000;
 const POOLS = ['web', 'db'];
@@ -94,8 +94,13 @@ function endWorkflow(world: World, { what, workflow }: Extract<Happening, { work
 
 function loseTemporal(world: World): void {
   world.say('-- Temporal loses all workflows');
+  const transitions = openTransitions(world);
+  for (const { id } of transitions) world.people.lost.add(id);
   for (const { id } of world.temporal.runs.values()) world.temporal.terminate(id);
-  void world.wait(15_000).then(() => world.keepWatch());
+  void world.wait(15_000).then(() => {
+    world.keepWatch();
+    for (const { id, args } of transitions) world.people.runTransition(id, args[0]);
+  });
 }
 
 function refuse(world: World, { call, vm, isOfAll, ms }: Extract<Happening, { what: 'refuse' }>): void {
@@ -109,7 +114,7 @@ function changeMachineTypes(world: World, happening: Extract<Happening, { what: 
   const ended = [...world.temporal.runs.values()].findLast(
     ({ type, isOpen }) => type === 'machineTypeTransition' && !isOpen,
   );
-  const undoes = isUndo && ended !== undefined ? ended.id.slice(ended.id.lastIndexOf('/') + 1) : null;
+  const undoes = isUndo && ended !== undefined ? ended.id.split('/').at(-2)! : null;
   const { glob, to } = undoes === null ? happening : { glob: '*', to: null };
   const scope = {
     glob,

@@ -106,7 +106,7 @@ async function untilSetRight(world: World, name: string): Promise<void> {
     world.break(`G12: ${vm.metadata.name} of ${name} is not set right: ${inWords(world, name)}`);
 }
 
-const openTransitions = (world: World): { id: string; args: [MachineTypeTransitionInput] }[] =>
+export const openTransitions = (world: World): { id: string; args: [MachineTypeTransitionInput] }[] =>
   [...world.temporal.runs.values()].flatMap(({ isOpen, type, id, args }) =>
     isOpen && type === 'machineTypeTransition' ? [{ id, args: args as [MachineTypeTransitionInput] }] : [],
   );

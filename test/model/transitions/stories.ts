@@ -1,11 +1,10 @@
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
-import { transitionIdOf } from '../../../workflows/lib/messages.ts';
 import { isReady } from '../facts.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import type { TransitionLog } from '../transition-log.ts';
-import { CLUSTER, NAMESPACE } from '../world/names.ts';
+import { NAMESPACE } from '../world/names.ts';
 import type { World, WorldOptions } from '../world/world.ts';
 
 const OLD = 'pc-q35-rhel8.6.0';
@@ -38,15 +37,16 @@ const SCOPE: TransitionScope = {
   undoes: null,
 };
 
-/** Begins the transition with this number. Returns its workflow's id. */
+/** Begins the transition with this number, perhaps to undo another run. Returns its workflow's id. */
 function begin(
   { world, log }: Stage,
   { scope, ...how }: Partial<Omit<Transition, 'scope'>> & { scope?: Partial<TransitionScope> } = {},
   number = 1,
+  undone?: string,
 ): string {
   log.person(`transition ${number} ${JSON.stringify({ ...how, ...scope })}`);
-  world.people.startTransition({
-    scope: { ...SCOPE, ...scope },
+  const { run } = world.people.startTransition({
+    scope: { ...SCOPE, ...scope, undoes: undone === undefined ? null : operationOf(undone) },
     to: NEW,
     restartNow: true,
     maxRestarts: 1,
@@ -58,8 +58,11 @@ function begin(
     reason: null,
     ...how,
   });
-  return transitionIdOf(CLUSTER, number.toString(16).padStart(8, '0'));
+  return run;
 }
+
+/** UID of the operation of a run. */
+const operationOf = (run: string): string => run.split('/').at(-2)!;
 
 async function ended({ world, log }: Stage, id: string): Promise<void> {
   await world.wait(100);
@@ -175,9 +178,10 @@ export const stories: Record<string, Story> = {
     pools: { web: { replicas: 2, maxUnavailable: 1 } },
     lone: 2,
     live: async (stage) => {
-      await ended(stage, begin(stage));
+      const first = begin(stage);
+      await ended(stage, first);
       await edit(stage, 'lone-2', 'another type', { spec: { domain: { machine: { type: 'pc-q35-rhel9.2.0' } } } });
-      await ended(stage, begin(stage, { to: null, scope: { glob: '*', undoes: '00000001' } }, 2));
+      await ended(stage, begin(stage, { to: null, scope: { glob: '*' } }, 2, first));
     },
   },
   'a worker lost in the middle': {

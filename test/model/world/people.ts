@@ -5,29 +5,33 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
   DataVolumes,
   VirtualMachineInstanceMigrations,
+  VirtualMachineOperations,
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { orderSetRight } from '../../../clients/drift/set-right.ts';
+import { specOf } from '../../../clients/machine-types/spec.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
 import { removeVms } from '../../../clients/scaling/remove-vms.ts';
 import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { HealingRequest } from '../../../decisions/requests/healing.ts';
 import { isHandover, type MembershipRequest } from '../../../decisions/requests/membership.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
-import { poolIdOf, transitionIdOf } from '../../../workflows/lib/messages.ts';
+import { operationRunIdOf, poolIdOf } from '../../../workflows/lib/messages.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { healingRequest, membershipRequest, rolloutRequest } from '../../requests.ts';
 import type { Pool } from '../facts.ts';
 import { aTemplate, type Shape } from '../pools.ts';
 import type { ApiServer } from './api-server.ts';
 import type { ModelClient } from './model-client.ts';
-import { CLUSTER, NAMESPACE, refOf } from './names.ts';
+import { NAMESPACE, refOf } from './names.ts';
 import type { Temporal } from './temporal/temporal.ts';
 import { Process } from './virtual-time.ts';
 
@@ -48,6 +52,8 @@ export class People {
   readonly client: ModelClient;
   readonly #world: Surroundings;
   #transitions = 0;
+  /** Runs of operations that Temporal loses: they begin again. */
+  readonly lost = new Set<string>();
   #requests = 0;
 
   constructor(world: Surroundings, clientOf: (process: Process) => ModelClient) {
@@ -110,13 +116,42 @@ export class People {
     });
   }
 
-  startTransition(transition: Transition): void {
-    const id = (++this.#transitions).toString(16).padStart(8, '0');
-    this.#world.say(
-      `-- machine types ${transition.scope.glob} are to be ${transition.to}, transition ${id}, ${JSON.stringify(transition).slice(0, 200)}`,
-    );
-    const input: MachineTypeTransitionInput = { ref: { cluster: CLUSTER, id }, transition };
-    this.#world.temporal.start('machineTypeTransition', transitionIdOf(CLUSTER, id), [input]);
+  /**
+   * Makes an operation, as `drover machine-types update` does, and starts its run: in the model, the workflow of the
+   * operation does not run. Returns the id of the run's workflow, and the operation's UID.
+   */
+  startTransition(asked: Omit<Transition, 'templates'>): { run: string; uid: string } {
+    const { requestedBy, reason } = asked;
+    const name = `types-${++this.#transitions}`;
+    const spec = { ...specOf({ ...asked, templates: true }, true) };
+    this.#world.say(`-- machine types: operation ${name} ${JSON.stringify(spec).slice(0, 200)}`);
+    const made = this.#world.server.create(VirtualMachineOperations, {
+      metadata: { namespace: NAMESPACE, name },
+      spec,
+    });
+    const { uid, resourceVersion } = made.metadata;
+    const operation = { namespace: NAMESPACE, name, uid };
+    const minVersions = { vms: resourceVersion, vmis: resourceVersion, pools: resourceVersion };
+    const transition = transitionOf(made as unknown as StoredOperation);
+    const run = operationRunIdOf({ ...refOf(name), uid });
+    this.runTransition(run, { operation, action: 'MachineType', transition, requestedBy, reason, minVersions });
+    return { run, uid };
+  }
+
+  /** As the workflow of the operation does, which tells in the object that the run has ended, unless it is lost. */
+  runTransition(run: string, input: MachineTypeTransitionInput): void {
+    const { result } = this.#world.temporal.start('machineTypeTransition', run, [input]);
+    const ended = (): void => {
+      if (this.lost.delete(run)) return;
+      const status = { completionTime: new Date(Date.now()).toISOString() };
+      this.#world.server.write(
+        VirtualMachineOperations,
+        input.operation,
+        (before) => ({ ...before, status }),
+        'status',
+      );
+    };
+    result.promise.then(ended, ended);
   }
 
   deleteVm(name: string): Promise<void> {

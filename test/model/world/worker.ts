@@ -96,7 +96,7 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed, onU
     ...createDrainActivities(common),
     ...createHealActivities(common),
     ...createPowerActivities({ ...common, runs: runControl(CLUSTER), chosenUids: new ChosenUids() }),
-    ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
+    ...createMachineTypeActivities({ ...common, runs: runControl(CLUSTER), patchConcurrency: 3 }),
     ...createAwaitRemovalActivities(common),
     ...createScheduleActivities(common),
     ...createWatchActivities({

@@ -4,7 +4,7 @@ import { powerOutline, type PowerProgress } from '../../../decisions/power/progr
 import { runDetails } from '../../../workflows/runs/details.ts';
 
 const progress: TransitionProgress = {
-  id: '0a1b2c3d',
+  action: 'MachineType',
   phase: 'Changing',
   transition: {
     scope: {
@@ -23,6 +23,7 @@ const progress: TransitionProgress = {
     deadlineMs: 600_000,
     windows: [],
     force: false,
+    templates: true,
     requestedBy: 'ada',
     reason: 'rhel8 goes',
   },

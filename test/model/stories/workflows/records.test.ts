@@ -1,13 +1,13 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
 import type { Act } from '../../../../decisions/history/act.ts';
-import { acts, ownerIdOf, poolIdOf, transitionIdOf } from '../../../../workflows/lib/messages.ts';
+import { acts, ownerIdOf, poolIdOf } from '../../../../workflows/lib/messages.ts';
 import { isReady as isRunning } from '../../facts.ts';
 import { operate } from '../../play/operate.ts';
 import { createSet } from '../../play/sets.ts';
 import { aTemplate } from '../../pools.ts';
 import { SETS } from '../../sets.ts';
-import { CLUSTER, NAMESPACE, refOf } from '../../world/names.ts';
+import { NAMESPACE, refOf } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';
 import { crashLoop } from '../crash-loop.ts';
 import { begun, isReady, play, statusOf } from '../story.ts';
@@ -160,14 +160,14 @@ test('a machine type transition has on record what the type of each VM and templ
       windows: [],
       force: false,
     };
-    world.people.startTransition({
+    const { run } = world.people.startTransition({
       scope: { ...scope, undoes: null },
       to: NEW,
       ...how,
       requestedBy: 'ann',
       reason: null,
     });
-    const told = await resultOf(world, transitionIdOf(CLUSTER, '00000001'));
+    const told = await resultOf(world, run);
     const asked = { requestedBy: 'ann', reason: null };
     const both = [`pool ${NAMESPACE}/web`, `${NAMESPACE}/lone`];
     expect(told).toContainEqual(

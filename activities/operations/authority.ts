@@ -1,0 +1,95 @@
+import { ApplicationFailure, cancellationSignal, Context } from '@temporalio/activity';
+import type { OperationAction } from '../../api/operations/operation.ts';
+import { whyHeld, whyRefused } from '../../decisions/operations/authority.ts';
+import { operationName, operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
+import { DELETED } from '../../decisions/operations/steer.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { isChangeByPeople, liveOperation } from './live-operation.ts';
+import type { RunControl } from './run-control.ts';
+
+interface AuthorityOptions {
+  client: KubeClient;
+  cache: Pick<ClusterCache, 'operations' | 'subscribe'>;
+  runs: Pick<RunControl, 'runId'>;
+}
+
+/** Of a run, as one of its activities was told. */
+interface Claimed {
+  operation: OperationRef;
+  action: OperationAction;
+  /** Whether it has begun with nothing yet. */
+  isFresh: boolean;
+}
+
+/**
+ * By what a run acts: the operation as the API server has it. It says what is to be done, to which VMs and within which
+ * limits, whatever the run was started with: anybody who reaches Temporal may start one.
+ */
+export class Authority {
+  /** As it was read; undefined if it is deleted, and the run is left to follow what it has begun. */
+  readonly operation: StoredOperation | undefined;
+  readonly #cache: AuthorityOptions['cache'];
+  readonly #claimed: Claimed;
+
+  private constructor(cache: AuthorityOptions['cache'], claimed: Claimed, operation: StoredOperation | undefined) {
+    this.#cache = cache;
+    this.#claimed = claimed;
+    this.operation = operation;
+  }
+
+  /**
+   * Reads the operation, once. Throws a `Refused` if the run has nothing to do for it, or is another than its own: each
+   * run counts failures and VMs in progress, so that several would each take what one may. If the run has acted before,
+   * it is left to follow what it has begun.
+   */
+  static async prove({ client, cache, runs }: AuthorityOptions, claimed: Claimed): Promise<Authority> {
+    const { operation: ref, action, isFresh } = claimed;
+    if (isRef(ref) && Context.current().info.workflowExecution?.workflowId !== runs.runId(ref))
+      throw refused(`this is not the run of the ${inWords(ref)}, whose workflow is ${runs.runId(ref)}`);
+    const operation = isRef(ref) ? await liveOperation(client, ref, cancellationSignal()) : undefined;
+    if (operation === undefined && (isFresh || !isRef(ref))) throw refused(`there is no ${inWords(ref)}`);
+    const why = operation === undefined ? null : whyRefused(operation, action);
+    if (why !== null && isFresh) throw refused(`the ${inWords(ref)} ${why}`);
+    return new Authority(cache, claimed, operation);
+  }
+
+  /** Why the run has nothing left to do but to follow what it has begun; null if it goes on. */
+  get whyOver(): string | null {
+    if (this.operation === undefined) return DELETED;
+    return this.operation.status?.completionTime === undefined ? null : 'the operation has ended';
+  }
+
+  /** Why nothing may be begun now, by what this worker knows; null if it may be. */
+  whyHeld(): string | null {
+    return whyHeld(this.#current(), this.#claimed.action);
+  }
+
+  /** Calls back when people have changed or deleted the operation. */
+  subscribe(onChange: () => void): () => void {
+    return this.#cache.subscribe((change) => {
+      if (change.kind === 'operation' && isChangeByPeople(change, this.#claimed.operation)) onChange();
+    });
+  }
+
+  /** Undefined if it is deleted. */
+  #current(): StoredOperation | undefined {
+    const known = this.operation;
+    if (known === undefined) return undefined;
+    const { operations } = this.#cache;
+    return operations.hasReached(known) ? operations.get(known.metadata) : known;
+  }
+}
+
+/** Whoever starts a run may have left it out. */
+const isRef = (ref: Partial<OperationRef> | null | undefined): ref is OperationRef =>
+  [ref?.namespace ?? '-', ref?.name, ref?.uid].every((part) => typeof part === 'string' && part !== '');
+
+const inWords = (ref: OperationRef): string =>
+  isRef(ref)
+    ? `${operationResource(ref).kind} ${operationName(ref)} with the UID ${ref.uid}`
+    : 'VirtualMachineOperation that the run names';
+
+export const refused = (why: string): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(`${why}: make one, and drover carries it out`, 'Refused');

@@ -1,0 +1,18 @@
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import { parseWanted } from '../changes/parse-wanted.ts';
+import type { Change } from '../changes/vm-changer.ts';
+import { refused } from '../operations/authority.ts';
+
+/** Returns what `Patch` does; undefined for any other action, and if the operation is gone. */
+export function changeOf(operation: StoredOperation | undefined): Change | undefined {
+  const { metadata, spec } = operation ?? {};
+  if (metadata === undefined || spec?.patch === undefined) return undefined;
+  const { patch, requestedBy: by = 'unknown', reason } = spec;
+  const note = { id: metadata.uid, operation: metadata.name, by, ...(reason === undefined ? {} : { reason }) };
+  try {
+    return { wanted: parseWanted(patch), restarts: patch.restart === true, note };
+  } catch (error) {
+    if (error instanceof RangeError) throw refused(error.message);
+    throw error;
+  }
+}

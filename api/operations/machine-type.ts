@@ -1,0 +1,78 @@
+import * as z from 'zod';
+import { count } from '../pool/status.ts';
+import { rules, textMatching } from '../pool/text.ts';
+import { Windows } from '../pool/windows.ts';
+import { MAX_RESULTS_TOLD } from './limits.ts';
+
+const TYPE_SHAPE = 'must be a machine type such as pc-q35-rhel9.2.0';
+const ONE_SHAPE = 'must say which types are to go (from), or which operation is undone (undoes)';
+const UNDO_SHAPE = 'must not say to which type, if it undoes an operation: each VM gets back what it had';
+
+/** Which machine types an operation takes away, what VMs get instead, and how. */
+export const MachineTypeChange = z
+  .strictObject({
+    from: z
+      .string()
+      .min(1)
+      .max(253)
+      .describe('Machine types that are to go: a glob, such as pc-q35-rhel8.*, of the types of VMs and of VMIs.')
+      .exactOptional(),
+    to: textMatching(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, 253, TYPE_SHAPE)
+      .describe(
+        "The type instead. Without it the type is cleared, and the default of the VM's preference or of the cluster applies.",
+      )
+      .exactOptional(),
+    undoes: z
+      .string()
+      .min(1)
+      .max(253)
+      .describe('UID of an operation: the VMs and templates that it has changed get their types back.')
+      .exactOptional(),
+    restart: z
+      .boolean()
+      .describe(
+        'Whether the VMIs that have an old type are restarted, within the disruption budgets. If not, they are waited for until their owners restart them.',
+      )
+      .exactOptional(),
+    templates: z
+      .boolean()
+      .describe(
+        "Whether the templates of drover's pools are changed, too: the pools then update their VMs. If not, the VMs of such pools are left as they are.",
+      )
+      .exactOptional(),
+    force: z
+      .boolean()
+      .describe('Whether to go on if VMs would get a type that no schedulable node has, or that is to go itself.')
+      .exactOptional(),
+    windows: Windows.describe(
+      'VMIs are restarted, and templates are changed, only inside one of these windows.',
+    ).exactOptional(),
+  })
+  .meta(rules(['has(self.from) != has(self.undoes)', ONE_SHAPE], ['!has(self.undoes) || !has(self.to)', UNDO_SHAPE]));
+export type MachineTypeChange = z.infer<typeof MachineTypeChange>;
+
+const type = (words: string) => z.string().max(253).describe(words);
+
+/** What of a change of machine types its status tells beside the numbers of all operations. */
+export const MachineTypeStatus = z.strictObject({
+  changed: count('VMs that it has changed or marked.'),
+  restarted: count('VMs that it has restarted.'),
+  toChange: count('VMs that are to be changed.'),
+  toRestart: count('VMs that are to be restarted.'),
+  waiting: count('VMs that wait for a restart by their owners.'),
+  inPools: count('VMs that their pools are to update.'),
+  deferred: count('VMs that must not be disrupted now.'),
+  atOnce: count('How many VMs may be not ready at once.'),
+  results: z
+    .array(
+      z.strictObject({
+        from: type('The type before.'),
+        to: type("What it becomes; empty for KubeVirt's default."),
+        vms: count('How many VMs were found to have it.'),
+        fault: z.string().max(1024).describe('What is wrong with that.').exactOptional(),
+      }),
+    )
+    .max(MAX_RESULTS_TOLD)
+    .describe('What types become, as dry runs have shown.'),
+});
+export type MachineTypeStatus = z.infer<typeof MachineTypeStatus>;

@@ -1,0 +1,41 @@
+import { durationMs } from '../../api/lib/duration.ts';
+import { DEFAULT_AT_ONCE, DEFAULT_DEADLINE } from '../../api/operations/limits.ts';
+import type { Transition } from '../machine-types/transition.ts';
+import type { StoredOperation } from '../views/stored-operation.ts';
+
+const RUN_STATES = { Running: 'running', Stopped: 'stopped' } as const;
+
+/**
+ * Returns the change of machine types that an operation asks for, whose action is that. `namespaces`: those that it
+ * includes now; null for all. It only tells by default, so that those that it selects by labels need not be known.
+ */
+export function transitionOf(
+  { metadata, spec }: Pick<StoredOperation, 'metadata' | 'spec'>,
+  namespaces: string[] | null = metadata.namespace === undefined ? listedIn(spec) : [metadata.namespace],
+): Transition {
+  const { vms, machineType = {}, maxFailures = 0, deadline = DEFAULT_DEADLINE } = spec;
+  const { from = '*', to = null, undoes = null, restart = false, templates = false, force = false } = machineType;
+  return {
+    scope: {
+      glob: from,
+      namespaces,
+      labelSelector: vms.selector ?? null,
+      names: vms.names ?? [],
+      exclude: vms.exclude ?? [],
+      only: vms.runState === undefined ? null : RUN_STATES[vms.runState],
+      undoes,
+    },
+    to,
+    restartNow: restart,
+    templates,
+    maxRestarts: spec.atOnce ?? DEFAULT_AT_ONCE.MachineType,
+    maxFailures,
+    deadlineMs: durationMs(deadline),
+    windows: machineType.windows ?? [],
+    force,
+    requestedBy: spec.requestedBy ?? 'unknown',
+    reason: spec.reason ?? null,
+  };
+}
+
+const listedIn = ({ namespaces }: StoredOperation['spec']): string[] | null => namespaces ?? null;

@@ -44,7 +44,7 @@ export async function makeOne(
   const made = dryRun === 'client' ? schedule : await create(await session.kube(), schedule, isToTry);
   const { verb } = OPERATION_LABELS[operation.spec.action];
   const { schedule: cron, timeZone = DEFAULT_TIME_ZONE } = when;
-  const next = cronOf(cron, timeZone).nextRun()?.toISOString() ?? 'no time';
+  const next = cronOf(cron, timeZone).nextRun()?.toISOString().replace('.000Z', 'Z') ?? 'no time';
   print(
     `schedule ${schedule.metadata.namespace}/${made.metadata.name ?? `${verb}-`} made${dryRunRemark(dryRun)}: ` +
       `${verb} at ${cron} (${timeZone}), the next time at ${next}`,

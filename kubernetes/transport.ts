@@ -27,6 +27,16 @@ export interface TransportOptions {
   userAgent?: string;
   /** Called with its path right before each call that may change something; if it throws, nothing is sent. */
   beforeWrite?: (path: string) => Promise<void>;
+  /** Called when a request has its whole answer, or none; for a watch, when its answer begins. */
+  onAnswer?: (answer: Answer) => void;
+}
+
+/** How a request ended. */
+export interface Answer extends Pick<HttpRequest, 'method' | 'path'> {
+  isWatch: boolean;
+  /** The HTTP status; undefined if the API server has not answered. */
+  status: number | undefined;
+  seconds: number;
 }
 
 const DEADLINE_MS = 30_000;
@@ -81,11 +91,14 @@ export class Transport {
       await this.#refresh();
       if (request.method !== 'GET') await this.#options.beforeWrite?.(request.path);
       request.lastCheck?.();
-      const sentAt = Date.now();
-      const { statusCode, headers, body } = await this.#send(this.#calls!, request, deadlineMs);
-      // A refusal may come from a proxy.
-      if (statusCode < 400) this.clock.note(headers['date'], sentAt, Date.now());
-      const text = await body.text().catch((error: unknown) => this.#fail(request, error));
+      const { statusCode, headers, text } = await this.#measured(request, false, async () => {
+        const sentAt = Date.now();
+        const { statusCode, headers, body } = await this.#send(this.#calls!, request, deadlineMs);
+        // A refusal may come from a proxy.
+        if (statusCode < 400) this.clock.note(headers['date'], sentAt, Date.now());
+        const text = await body.text().catch((error: unknown) => this.#fail(request, error));
+        return { statusCode, headers, text };
+      });
       if (statusCode < 400) return (text === '' ? {} : JSON.parse(text)) as T;
       if (statusCode === 401 && attempt === 1) {
         this.#fresh = 0;
@@ -98,7 +111,9 @@ export class Transport {
   /** Returns the answer's body as a stream, for watches: on a connection of its own and without a deadline. */
   async stream(request: HttpRequest): Promise<AsyncIterable<Buffer>> {
     await this.#refresh();
-    const { statusCode, headers, body } = await this.#send(this.#streams!, request, 0);
+    const { statusCode, headers, body } = await this.#measured(request, true, () =>
+      this.#send(this.#streams!, request, 0),
+    );
     if (statusCode < 400) return body;
     if (statusCode === 401) this.#fresh = 0;
     throw this.#refusal(statusCode, await body.text(), headers['retry-after']);
@@ -106,6 +121,24 @@ export class Transport {
 
   async close(): Promise<void> {
     await Promise.all([this.#calls?.destroy(), this.#streams?.destroy()]);
+  }
+
+  /** Tells `onAnswer` how a request has ended, unless its caller has aborted it. */
+  async #measured<T extends { statusCode: number }>(
+    { method, path, signal }: HttpRequest,
+    isWatch: boolean,
+    ask: () => Promise<T>,
+  ): Promise<T> {
+    const began = performance.now();
+    let status: number | undefined;
+    try {
+      const answer = await ask();
+      status = answer.statusCode;
+      return answer;
+    } finally {
+      if (status !== undefined || signal?.aborted !== true)
+        this.#options.onAnswer?.({ method, path, isWatch, status, seconds: (performance.now() - began) / 1000 });
+    }
   }
 
   async #send(dispatcher: Dispatcher, request: HttpRequest, deadlineMs: number): Promise<Dispatcher.ResponseData> {

@@ -54,6 +54,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       refuseLeft(cache, path);
       return ensureCurrentAttempt();
     },
+    onAnswer: metrics.requests.answered,
   });
   const cache: ClusterCache = createClusterCache({ client, namespace: config.namespace, logger, metrics });
   let serving: Serving | undefined;
@@ -112,14 +113,15 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
 const healthOf = (cache: ClusterCache, metrics: Metrics, isServing: () => boolean): Health => ({
   isReady: () => isServing() && Object.values(cache.caches).every(({ synced, missing }) => synced || missing !== null),
   metrics: () => {
-    for (const [resource, { size }] of Object.entries(cache.caches)) metrics.objects.set({ resource }, size);
+    for (const [resource, { size, behindMs }] of Object.entries(cache.caches)) {
+      metrics.objects.set({ resource }, size);
+      metrics.cacheBehind.set({ resource }, behindMs / 1000);
+    }
     metrics.missingKinds.reset();
     for (const { resource } of cache.missing) metrics.missingKinds.set({ resource: resource.plural }, 1);
-    metrics.pools.look(cache.pools.values());
+    for (const gauges of [metrics.pools, metrics.drains, metrics.healing]) gauges.look(cache.pools.values());
     metrics.sets.look([...cache.replicaSets.values(), ...cache.vmiSets.values()]);
     metrics.operations.look(cache.operations.values(), cache.schedules.values());
-    metrics.drains.look(cache.pools.values());
-    metrics.healing.look(cache.pools.values());
     return metrics.registry.metrics();
   },
 });

@@ -21,13 +21,21 @@ export interface Tool {
     readonly module: string;
     readonly package: string;
     readonly ldflags: string;
+    /** Build tags, separated by commas. */
+    readonly tags?: string;
   };
 }
 
+/** A program that Go can build. */
+export type Buildable = Pick<Tool, 'version' | 'variable' | 'build'> & { readonly name: string };
+
 const moduleFolder = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-function versionIn(folder: string, module: string): string {
-  const version = new RegExp(`^\\s*${module} v(\\S+)`, 'm').exec(readFileSync(`${folder}/go.mod`, 'utf8'))?.[1];
+/** Returns the version of a module that the go.mod in `folder` requires, without its `v`. Throws if there is none. */
+export function versionIn(folder: string, module: string): string {
+  const version = new RegExp(`^(?:require)?\\s*${module} v(\\S+)`, 'm').exec(
+    readFileSync(`${folder}/go.mod`, 'utf8'),
+  )?.[1];
   if (version === undefined) throw new Error(`${folder}/go.mod does not require ${module}`);
   return version;
 }

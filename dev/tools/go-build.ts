@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { lastLines } from '../process/log-file.ts';
 import { identify, signalGroup } from '../process/process-identity.ts';
 import type { ProcessReaper } from '../process/reaper.ts';
-import type { Tool } from './catalog.ts';
+import type { Buildable } from './catalog.ts';
 
 export interface BuildContext {
   onProgress: (line: string) => void;
@@ -16,7 +16,7 @@ export interface BuildContext {
 const PROGRESS_EVERY_MS = 10_000;
 
 /** Messages for build failures, by patterns in the output of `go`. The first match counts. */
-const REASONS: readonly [RegExp, (tool: Tool) => string][] = [
+const REASONS: readonly [RegExp, (tool: Buildable) => string][] = [
   [
     /no space left on device|disk quota exceeded/i,
     () => 'the disk is full: make room (some 6 GB for the build, in DROVER_CACHE, GOCACHE, GOMODCACHE and TMPDIR)',
@@ -38,7 +38,7 @@ const REASONS: readonly [RegExp, (tool: Tool) => string][] = [
 ];
 
 /** Builds the tool with the Go toolchain into the file `target`. Throws an error whose message says what to do. */
-export async function goBuild(tool: Tool, target: string, context: BuildContext): Promise<void> {
+export async function goBuild(tool: Buildable, target: string, context: BuildContext): Promise<void> {
   const { onProgress, signal, reaper } = context;
   // No CGO, for a static binary. The caller's workspace, flags and target platform would build something else.
   const env = { ...context.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' };
@@ -49,8 +49,9 @@ export async function goBuild(tool: Tool, target: string, context: BuildContext)
 
   const title = `${tool.name} ${tool.version}`;
   onProgress(`building ${title} with ${toolchain}, once: this takes some minutes`);
-  const { module, package: packagePath, ldflags } = tool.build;
-  const args = ['build', '-v', '-trimpath', '-buildvcs=false', '-ldflags', ldflags, '-o', target, packagePath];
+  const { module, package: packagePath, ldflags, tags = '' } = tool.build;
+  const flags = ['-v', '-trimpath', '-buildvcs=false', '-tags', tags, '-ldflags', ldflags];
+  const args = ['build', ...flags, '-o', target, packagePath];
   const child = spawn('go', args, { cwd: module, env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
   const identity = child.pid === undefined ? undefined : identify(child.pid);
   const ended = new Promise<string | undefined>((resolve) => {
@@ -91,7 +92,7 @@ export async function goBuild(tool: Tool, target: string, context: BuildContext)
 }
 
 /** Returns the Go version, such as `go1.26.8`. Throws if there is no toolchain. */
-async function goVersion(tool: Tool, env: NodeJS.ProcessEnv): Promise<string> {
+async function goVersion(tool: Buildable, env: NodeJS.ProcessEnv): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)('go', ['env', 'GOVERSION'], { env, cwd: tool.build.module });
     return stdout.trim();
@@ -106,7 +107,7 @@ async function goVersion(tool: Tool, env: NodeJS.ProcessEnv): Promise<string> {
   }
 }
 
-function explain(tool: Tool, failure: string, output: string): string {
+function explain(tool: Buildable, failure: string, output: string): string {
   const reason = REASONS.find(([pattern]) => pattern.test(output))?.[1](tool) ?? failure;
   return `${tool.name} ${tool.version} could not be built: ${reason}; Go said:\n${lastLines(output)}`;
 }

@@ -37,9 +37,9 @@ const scaled = droverCrds().flatMap(({ spec }) =>
 const roleOf = (file: string, name: string) =>
   readManifests(file).find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)!;
 
-test('the kustomization holds every manifest of the folder, but for components that people choose', () => {
+test('the kustomization holds every manifest of the folder, but for parts that people choose', () => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
-    (file) => file.endsWith('.yaml') && file !== 'kustomization.yaml' && !file.startsWith('components/'),
+    (file) => file.endsWith('.yaml') && file !== 'kustomization.yaml' && !/^(components|monitoring)\//.test(file),
   );
   expect(kustomization.resources.toSorted()).toEqual(files.toSorted());
 });

@@ -3,16 +3,16 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test } from 'vitest';
-import { Transport, withoutRemark } from '../../kubernetes/transport.ts';
+import { Transport, withoutRemark, type Answer, type TransportOptions } from '../../kubernetes/transport.ts';
 
 /** Returns a transport to a server that answers each call so. */
-async function transportTo(answer: RequestListener): Promise<Transport> {
+async function transportTo(answer: RequestListener, options: TransportOptions = {}): Promise<Transport> {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const config = new KubeConfig();
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   config.loadFromClusterAndUser({ name: 'it', server: address, skipTLSVerify: true }, { name: 'it' });
-  const transport = new Transport(config);
+  const transport = new Transport(config, options);
   onTestFinished(async () => {
     await transport.close();
     server.close();
@@ -50,6 +50,31 @@ test("the server's clock is learned from its answers, and not from refusals", as
   expect(Math.abs(aheadOf(transport))).toBeLessThan(100);
   await transport.json({ method: 'GET', path: '/' });
   expect(Math.abs(aheadOf(transport) - hour)).toBeLessThan(5_000);
+});
+
+test('each request is told with how it ended and how long it took, unless its caller has aborted it', async () => {
+  const told: Answer[] = [];
+  const transport = await transportTo(
+    ({ url }, response) => {
+      if (url === '/silent') response.destroy();
+      else if (url !== '/slow') response.writeHead(url === '/refused' ? 403 : 200).end('{}');
+    },
+    { onAnswer: (answer) => void told.push(answer) },
+  );
+  await transport.json({ method: 'GET', path: '/well' });
+  await transport.json({ method: 'POST', path: '/refused' }).catch(() => undefined);
+  await transport.json({ method: 'GET', path: '/silent' }).catch(() => undefined);
+  const aborted = transport.json({ method: 'GET', path: '/slow', signal: AbortSignal.timeout(20) });
+  await expect(aborted).rejects.toThrow(/timeout/);
+  await transport.stream({ method: 'GET', path: '/watch' });
+  const isTold = { isWatch: false, seconds: expect.any(Number) as number };
+  expect(told).toEqual([
+    { ...isTold, method: 'GET', path: '/well', status: 200 },
+    { ...isTold, method: 'POST', path: '/refused', status: 403 },
+    { ...isTold, method: 'GET', path: '/silent', status: undefined },
+    { ...isTold, method: 'GET', path: '/watch', status: 200, isWatch: true },
+  ]);
+  for (const { seconds } of told) expect(seconds).toBeLessThan(5);
 });
 
 const REMARK =

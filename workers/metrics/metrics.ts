@@ -4,8 +4,10 @@ import { HealingGauges } from './healing-gauges.ts';
 import { OperationGauges } from './operation-gauges.ts';
 import { PoolGauges } from './pool-gauges.ts';
 import { ReplicaSetGauges } from './replica-set-gauges.ts';
+import { RequestMetrics } from './request-metrics.ts';
 import { TransitionGauge } from './transition-gauge.ts';
 import { VmMetrics } from './vm-metrics.ts';
+import { workerMetrics } from './worker-metrics.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -20,6 +22,8 @@ export function createMetrics() {
     new Gauge({ name, help, labelNames, registers });
   return {
     registry,
+    ...workerMetrics(registry),
+    requests: new RequestMetrics(registry),
     objects: gauge('drover_cached_objects', 'Objects in the watch cache.', ['resource']),
     missingKinds: gauge(
       'drover_missing_kinds',
@@ -55,11 +59,6 @@ export function createMetrics() {
       'drover_failed_replica_set_plans_total',
       'Plans of a replica set that could not be made for an error in a decision; its condition Stalled says why.',
       ['namespace', 'kind', 'set'],
-    ),
-    faults: counter(
-      'drover_uncaught_errors_total',
-      'Uncaught errors. Each shuts the worker down, for its supervisor to restart it.',
-      ['kind'],
     ),
     pools: new PoolGauges(registry),
     drains: new DrainGauge(registry),

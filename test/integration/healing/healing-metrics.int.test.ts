@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { choosePorts } from '../../../dev/process/ports.ts';
+import { SDK_METRICS } from '../../deploy/monitoring/exported.ts';
 import { aFleet, until } from '../fleet.ts';
 import { HealedPool, QUICK, withFastStarts } from './healings.ts';
 
@@ -8,11 +9,14 @@ const fleet = aFleet({ workers: 0 });
 withFastStarts(fleet);
 
 /** A pool whose metrics a worker exposes; `untilTold` waits for lines of them. */
-async function measured(
-  autohealing: Autohealing,
-): Promise<{ pool: HealedPool; ofPool: string; untilTold: (...lines: string[]) => Promise<void> }> {
-  const { ui: port } = await choosePorts(['ui'], {}, {});
-  const worker = await fleet().startWorker({ DROVER_HEALTH_PORT: `${port}` });
+async function measured(autohealing: Autohealing): Promise<{
+  pool: HealedPool;
+  ofPool: string;
+  untilTold: (...lines: string[]) => Promise<void>;
+  sdkMetrics: () => Promise<string>;
+}> {
+  const { ui: port, temporal: sdk } = await choosePorts(['ui', 'temporal'], {}, {});
+  const worker = await fleet().startWorker({ DROVER_HEALTH_PORT: `${port}`, DROVER_TEMPORAL_METRICS_PORT: `${sdk}` });
   onTestFinished(async () => void (await worker.stop()));
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing });
   const untilTold = (...lines: string[]): Promise<void> =>
@@ -20,11 +24,12 @@ async function measured(
       const told = (await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).split('\n');
       expect(told).toEqual(expect.arrayContaining(lines));
     });
-  return { pool, ofPool: `namespace="${pool.pool.namespace}",pool="web"`, untilTold };
+  const sdkMetrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${sdk}/metrics`)).text();
+  return { pool, ofPool: `namespace="${pool.pool.namespace}",pool="web"`, untilTold, sdkMetrics };
 }
 
 test('a worker measures which VMs are being replaced, how often it was, and that a person has paused it', async () => {
-  const { pool, ofPool, untilTold } = await measured({ ...QUICK, backoff: { initial: '1h', jitter: 0 } });
+  const { pool, ofPool, untilTold, sdkMetrics } = await measured({ ...QUICK, backoff: { initial: '1h', jitter: 0 } });
   await untilTold(`drover_healing_cycles{${ofPool},phase="Waiting"} 0`);
   await pool.break(1);
   await untilTold(
@@ -33,6 +38,13 @@ test('a worker measures which VMs are being replaced, how often it was, and that
   );
   await pool.pool.heal({ action: 'pause' });
   await untilTold(`drover_healing_suspended{${ofPool},reason="PausedByUser"} 1`);
+  // What alerts and the dashboard ask of Temporal's SDK, but for failures, of which there are none.
+  const { temporal_workflow_task_execution_failed: _, ...always } = SDK_METRICS;
+  const told = await sdkMetrics();
+  for (const [name, labels] of Object.entries(always)) {
+    const [, shown = ''] = new RegExp(`^${name}\\{(.*)\\} `, 'm').exec(told) ?? [];
+    expect([...shown.matchAll(/(\w+)="/g)].map(([, label]) => label!)).toEqual(expect.arrayContaining([...labels]));
+  }
 });
 
 test('a VMI that fails after it ran well is for KubeVirt to recover: its end and the next start are counted, and its VM stays', async () => {

@@ -1,0 +1,105 @@
+/** Panels of a Grafana dashboard, as its JSON has them. */
+export interface Panel {
+  type: 'row' | 'stat' | 'timeseries' | 'table';
+  title: string;
+  description?: string;
+  targets?: Target[];
+  /** Of 24 columns; a row has all of them. */
+  width?: number;
+  [field: string]: unknown;
+}
+
+interface Target {
+  expr: string;
+  legendFormat: string;
+  refId: string;
+  instant?: boolean;
+  format?: 'table';
+  datasource: object;
+}
+
+export const DATASOURCE = { type: 'prometheus', uid: '${datasource}' } as const;
+
+const REF_IDS = 'ABCDEF';
+
+/** Queries by the words of their legend, in which `{{label}}` is the value of a label. */
+const targets = (queries: Record<string, string>, more: Partial<Target> = {}): Target[] =>
+  Object.entries(queries).map(([legendFormat, expr], index) => ({
+    expr,
+    legendFormat,
+    refId: REF_IDS[index]!,
+    datasource: DATASOURCE,
+    ...more,
+  }));
+
+export const row = (title: string): Panel => ({ type: 'row', title, collapsed: false, panels: [] });
+
+/** One number, which is red from `bad` on; with `from: 'below'`, red below `bad`. Without `bad`, it is only told. */
+export function stat(
+  title: string,
+  description: string,
+  expr: string,
+  { bad, from = 'above', legend = '' }: { bad?: number; from?: 'above' | 'below'; legend?: string } = {},
+): Panel {
+  const [low, high] = from === 'above' ? ['green', 'red'] : ['red', 'green'];
+  const steps =
+    bad === undefined
+      ? [{ color: 'blue', value: null }]
+      : [
+          { color: low, value: null },
+          { color: high, value: bad },
+        ];
+  return {
+    type: 'stat',
+    title,
+    description,
+    width: 4,
+    targets: targets({ [legend]: expr }, { instant: true }),
+    fieldConfig: { defaults: { thresholds: { mode: 'absolute', steps }, noValue: '0' }, overrides: [] },
+    options: {
+      colorMode: 'background',
+      graphMode: 'none',
+      textMode: legend === '' ? 'value' : 'value_and_name',
+      reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
+    },
+  };
+}
+
+/** What there is over time. */
+export const graph = (
+  title: string,
+  description: string,
+  queries: Record<string, string>,
+  { unit = 'short', stacked = false, width = 8 } = {},
+): Panel => ({
+  type: 'timeseries',
+  title,
+  description,
+  width,
+  targets: targets(queries),
+  fieldConfig: {
+    defaults: {
+      unit,
+      min: 0,
+      custom: {
+        fillOpacity: stacked ? 30 : 0,
+        lineWidth: 1,
+        stacking: { mode: stacked ? 'normal' : 'none', group: 'A' },
+      },
+    },
+    overrides: [],
+  },
+  options: { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } },
+});
+
+/** A line for each series that there is now: what somebody should look at. */
+export const list = (title: string, description: string, expr: string, width = 8): Panel => ({
+  type: 'table',
+  title,
+  description,
+  width,
+  targets: targets({ '': expr }, { instant: true, format: 'table' }),
+  fieldConfig: { defaults: { noValue: 'none' }, overrides: [] },
+  transformations: [{ id: 'organize', options: { excludeByName: { Time: true } } }],
+  options: { showHeader: true },
+});

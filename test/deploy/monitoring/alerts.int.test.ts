@@ -1,0 +1,143 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readRules } from '../../../deploy/monitoring/generate.ts';
+import { defaultCache } from '../../../dev/paths.ts';
+import { createMetrics } from '../../../workers/metrics/metrics.ts';
+import { resolvePromtool } from '../../tools/promtool.ts';
+import { expressionsOfDashboard } from './queries.ts';
+import { objectsOf, SCENARIOS, type Scenario, type Seen } from './scenarios.ts';
+
+/** How long all is well before, in minutes. */
+const WELL = 10;
+const RULES = fileURLToPath(new URL('../../../deploy/monitoring/rules.yaml', import.meta.url));
+const rules = readRules().groups.flatMap((group) => group.rules);
+
+let promtool: string;
+let folder: string;
+beforeAll(async () => {
+  promtool = await resolvePromtool({ cache: defaultCache(), onProgress: () => {} });
+  folder = mkdtempSync(join(tmpdir(), 'drover-alerts-'));
+});
+afterAll(() => {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs promtool on a file with this content, and throws an error with what it says against it. */
+async function run(command: 'check' | 'test', content: object): Promise<void> {
+  const file = join(folder, `${command}.json`);
+  writeFileSync(file, JSON.stringify(content));
+  try {
+    await promisify(execFile)(promtool, [command, 'rules', file]);
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`promtool: ${stdout}${stderr}`, { cause: error });
+  }
+}
+
+/** Returns what a scrape of a worker shows, by series. */
+async function scrape({ metrics, sdk, ...seen }: Seen, instance: string): Promise<Map<string, number>> {
+  const { pool, set } = objectsOf({ metrics, sdk, ...seen });
+  for (const gauges of [metrics.pools, metrics.drains, metrics.healing]) gauges.look([pool]);
+  metrics.sets.look([set]);
+  metrics.operations.look(seen.operations, seen.schedules);
+  const target = `job="drover",instance="${instance}"`;
+  const scraped = new Map([...sdk].map(([series, value]) => [series.replace('}', `,${target}}`), value]));
+  for (const { name, values } of await metrics.registry.getMetricsAsJSON())
+    for (const { metricName = name, labels, value } of values as unknown as Sample[]) {
+      const own = Object.entries(labels).map(([label, is]) => `${label}="${is}"`);
+      if (name.startsWith('drover_')) scraped.set(`${metricName}{${[...own, target].join(',')}}`, value);
+    }
+  return scraped;
+}
+
+interface Sample {
+  /** For a part of a histogram. */
+  metricName?: string;
+  labels: Record<string, string | number>;
+  value: number;
+}
+
+/** Scrapes two workers each minute: first all is well, and then what the scenario says. */
+async function recorded({ after, minute }: Scenario): Promise<{ series: string; values: string }[]> {
+  const workers = [true, false].map((isFirst) => {
+    const metrics = createMetrics();
+    metrics.watchRunning.set(isFirst ? 1 : 0);
+    metrics.serverLost.set(0);
+    return {
+      isFirst,
+      seen: { metrics, pool: {}, set: {}, sdk: new Map<string, number>(), operations: [], schedules: [], minutes: 0 },
+    };
+  });
+  const values = new Map<string, string[]>();
+  for (let time = 0; time <= WELL + after; time++)
+    for (const { seen, isFirst } of workers) {
+      if (time >= WELL) {
+        seen.minutes++;
+        minute(seen, isFirst);
+      }
+      for (const [series, value] of await scrape(seen, isFirst ? 'one' : 'other')) {
+        const before = values.get(series) ?? [];
+        values.set(series, [...before, ...Array<string>(time - before.length).fill('_'), String(value)]);
+      }
+    }
+  return [...values].map(([series, all]) => ({ series, values: all.join(' ') }));
+}
+
+/** Asks which alerts fire after so many minutes: these. */
+const asked = (minutes: number, alerts: string[]): object => ({
+  expr: 'ALERTS{alertstate="firing"}',
+  eval_time: `${minutes}m`,
+  exp_samples: alerts.map((labels) => ({ labels, value: 1 })),
+});
+
+test('each alert has a scenario', () => {
+  expect(Object.keys(SCENARIOS)).toEqual(rules.map(({ alert }) => alert));
+});
+
+test.each(Object.entries(SCENARIOS))('%s fires, alone, on what workers export', async (alertname, scenario) => {
+  const { labels: own } = rules.find(({ alert }) => alert === alertname) as unknown as { labels: object };
+  const labels = Object.entries({ alertname, alertstate: 'firing', ...own, ...scenario.labels });
+  const firing = `ALERTS{${labels.map(([label, value]) => `${label}="${value}"`).join(',')}}`;
+  await run('test', {
+    rule_files: [RULES],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: await recorded(scenario),
+        promql_expr_test: [asked(WELL - 1, []), asked(WELL + scenario.after, [firing])],
+      },
+    ],
+  });
+});
+
+test('promtool takes the alerts, and what the dashboard asks for', async () => {
+  await run('check', readRules());
+  const records = expressionsOfDashboard().map((expr, index) => ({ record: `panel:${index}`, expr }));
+  await run('check', { groups: [{ name: 'dashboard', rules: records }] });
+});
+
+test('no worker at all is reported as nobody who watches', async () => {
+  await run('test', {
+    rule_files: [RULES],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: [{ series: 'up', values: '1x10' }],
+        promql_expr_test: [
+          {
+            expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
+            eval_time: '3m',
+            exp_samples: [{ labels: '{alertname="DroverNobodyWatches"}', value: 1 }],
+          },
+        ],
+      },
+    ],
+  });
+});

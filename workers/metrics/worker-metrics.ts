@@ -1,0 +1,31 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import packageJson from '../../package.json' with { type: 'json' };
+
+/** Which release this worker is, and how well it does. */
+export function workerMetrics(registry: Registry) {
+  const registers = [registry];
+  const build = new Gauge({
+    name: 'drover_build_info',
+    help: '1, with the release of this worker.',
+    labelNames: ['version'],
+    registers,
+  });
+  build.set({ version: packageJson.version }, 1);
+  const faults = new Counter({
+    name: 'drover_uncaught_errors_total',
+    help: 'Uncaught errors. Each shuts the worker down, for its supervisor to restart it.',
+    labelNames: ['kind'],
+    registers,
+  });
+  // The worker ends soon after the first: an increase can only be seen from a zero that was scraped before.
+  for (const kind of ['exception', 'rejection']) faults.inc({ kind }, 0);
+  return {
+    faults,
+    cacheBehind: new Gauge({
+      name: 'drover_cache_behind_seconds',
+      help: 'For how long the watch cache has failed to follow the API server; 0 while it follows.',
+      labelNames: ['resource'],
+      registers,
+    }),
+  };
+}

@@ -30,6 +30,7 @@ import { statusEvents } from './events.ts';
 import { membersOf, type Members, type MembersInput } from './members.ts';
 import { freeNames } from './names.ts';
 import { othersAmongVmis, othersAmongVms, overlapsOf, type Overlaps } from './overlaps.ts';
+import { phaseOf, type SetPhase } from './phase.ts';
 import type { Circumstances, ReplicaSetInput, VmiSetInput } from './plan-input.ts';
 import { removalOrder } from './removal-order.ts';
 import { replicaOfVm, replicaOfVmi, type Replica } from './replica.ts';
@@ -54,7 +55,7 @@ export interface ReplicaSetPlan {
   events: OwnerEvent[];
   /** The failures that still stand. */
   failures: Failure[];
-  phase: 'Steady' | 'Starting' | 'ScalingOut' | 'ScalingIn' | 'Deleting' | 'Paused' | 'Failed';
+  phase: SetPhase;
   counts: OwnerCounts;
   /** Those of the input that are still uncertain. */
   uncertain: string[];
@@ -289,14 +290,4 @@ function scaleIn(input: SetInput, { active }: Members, room: Room): ReplicaSetSt
   return chosen.length === 0
     ? []
     : [deletion(chosen, false, 'Surplus', `${excess} more than the ${set.spec.replicas} wanted`)];
-}
-
-function phaseOf({ set, replicas, places }: SetInput, { active }: Members): ReplicaSetPlan['phase'] {
-  const { replicas: wanted, paused } = set.spec;
-  if (set.metadata.deletionTimestamp !== undefined) return 'Deleting';
-  if (paused === true) return 'Paused';
-  if (places === 'eager' && active.length < wanted) return 'ScalingOut';
-  if (replicas.length > active.length || active.length > wanted) return 'ScalingIn';
-  if (active.length < wanted) return 'ScalingOut';
-  return active.some(({ isReady, isHalted }) => !isReady && !isHalted) ? 'Starting' : 'Steady';
 }

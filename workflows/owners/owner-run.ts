@@ -16,7 +16,6 @@ import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { bytesOfOwner, unknown, type Act } from '../../decisions/history/act.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { summary } from '../../decisions/lib/summary.ts';
 import { failuresOf } from '../../decisions/owners/failures.ts';
 import { Journal } from '../history/journal.ts';
 import { onSignal } from '../lib/handlers.ts';
@@ -24,6 +23,7 @@ import { changed, type PoolRef } from '../lib/messages.ts';
 import { DroverPhase } from '../lib/search-attributes.ts';
 import { FailureBackoff } from './failure-backoff.ts';
 import { InFlight } from './in-flight.ts';
+import { nextWait } from './next-wait.ts';
 import type { CarriedOwner, OwnerOfRun, OwnerRequest, PlannedOwner } from './owner-plan.ts';
 import { isToContinueAsNew } from './run-length.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
@@ -33,11 +33,6 @@ const PLAN_AGAIN_MS = 10_000;
 
 /** What the query `progress` of pools and sets answers, for Temporal's Web UI. */
 export const OWNER_PROGRESS = 'What is in progress, and what went wrong last: `drover status` shows it.';
-
-/**
- * The clocks of the worker and of Temporal differ by a little: waiting for a moment that has just passed must not spin.
- */
-const LEAST_WAIT_MS = 50;
 
 /**
  * The turns of a workflow that keeps the VMs of a pool or a replica set as its spec says, for as long as that exists.
@@ -307,17 +302,9 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   /** Waits until something may have changed. */
   async #wait(planned: P | { gone: true }): Promise<void> {
     const awake = (): boolean => this.#turnRequested || (planned.gone && this.inProgress.isEmpty) || this.#isToEnd;
-    const wait = this.#nextWait(planned.gone ? null : planned.wakeAt);
+    const wakeAt = planned.gone ? null : planned.wakeAt;
+    const wait = nextWait({ wakeAt, retryAt: this.failureBackoff.retryAt, why: this.#owner.wait });
     if (wait === null) await condition(awake);
     else await condition(awake, wait.ms, { summary: wait.summary });
-  }
-
-  /** Returns the next moment at which time alone may change something; null if only an event can. */
-  #nextWait(wakeAt: number | null): { ms: number; summary: string } | null {
-    const { retryAt } = this.failureBackoff;
-    const delayMs = retryAt === null ? Infinity : retryAt - Date.now();
-    const planMs = wakeAt === null ? Infinity : Math.max(wakeAt - Date.now(), LEAST_WAIT_MS);
-    if (delayMs !== Infinity && delayMs <= planMs) return { ms: delayMs, summary: 'the delay after a failure' };
-    return planMs === Infinity ? null : { ms: planMs, summary: summary(this.#owner.wait) };
   }
 }

@@ -73,6 +73,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   /** Versions that were asked for, and that the API server does not have: they are from before a restore. */
   readonly #lostVersions = new Set<bigint>();
   #missing: Missing | null = null;
+  #wasListed = false;
   #brokenAt: number | undefined;
   #failedAt = -Infinity;
   #running: Promise<void> | undefined;
@@ -205,13 +206,14 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     });
     const missed = await this.applyList(pages, () => this.#stopWatching());
     if (missed > 0) onMissed?.(missed);
+    this.#wasListed = true;
     this.#setMissing(null);
     this.#firstList.resolve();
   }
 
   /** What was there once, such as before a restart of the API server, is only late. */
   #isMissing(error: unknown): boolean {
-    if (this.#options.isOptional !== true || this.version > 0n || !(error instanceof KubeError)) return false;
+    if (this.#options.isOptional !== true || this.#wasListed || !(error instanceof KubeError)) return false;
     if (error.status !== 403 && error.status !== 404) return false;
     this.#setMissing(error.status === 404 ? 'the API server does not serve it' : 'this client may not list it');
     this.#firstList.resolve();

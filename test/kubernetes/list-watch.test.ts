@@ -105,6 +105,24 @@ test.each([
   },
 );
 
+test('a kind that was there is never missing: after a restore, the API server serves it late', async () => {
+  let isThere = true;
+  const errors: string[] = [];
+  const list = () =>
+    isThere
+      ? { metadata: { resourceVersion: '7' }, items: [vm('web-1', '7')] }
+      : { kind: 'Status', code: 404, reason: 'NotFound', message: 'late' };
+  const options = { isOptional: true, onError: ({ message }: Error) => errors.push(message) };
+  const listWatch = await onServer(list, undefined, options);
+  await listWatch.ready();
+  isThere = false;
+  listWatch.restart();
+  await vi.waitFor(() => expect(errors).toContain('late'), { timeout: 10_000 });
+  expect(listWatch).toMatchObject({ missing: null, synced: false });
+  isThere = true;
+  await vi.waitFor(() => expect(listWatch.synced).toBe(true), { timeout: 10_000 });
+});
+
 test('a kind that a worker can not do without keeps it waiting, and is an error', async () => {
   const errors: string[] = [];
   const forbidden = { kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' };

@@ -139,6 +139,8 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   readonly #follows: (resource: Resource) => boolean;
   readonly #contact: Contact;
   readonly #listeners = new Set<(change: CacheChange) => void>();
+  /** At which versions these last changed as plans see them: heartbeats of nodes change nothing. */
+  readonly #changedAt = { nodes: 0n, migrations: 0n };
   readonly #onListenerFailed: (error: Error) => void;
 
   constructor(options: ClusterCacheOptions) {
@@ -353,7 +355,9 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
 
   /** Returns the resource versions that these caches have reached: whatever is read from them now is not older. */
   versionsOf(...kinds: (keyof ResourceVersions)[]): ResourceVersions {
-    return Object.fromEntries(kinds.map((kind) => [kind, String(this[kind].version)]));
+    const versionOf = (kind: keyof ResourceVersions): bigint =>
+      kind === 'nodes' || kind === 'migrations' ? this.#changedAt[kind] : this[kind].version;
+    return Object.fromEntries(kinds.map((kind) => [kind, String(versionOf(kind))]));
   }
 
   /**
@@ -389,6 +393,8 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   }
 
   #notify(change: CacheChange): void {
+    if (change.kind === 'node') this.#changedAt.nodes = this.nodes.version;
+    if (change.kind === 'migration') this.#changedAt.migrations = this.migrations.version;
     for (const listener of this.#listeners) {
       try {
         listener(change);

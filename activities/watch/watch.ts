@@ -144,7 +144,8 @@ function watchedKinds({ cache, burst, signalsOf, ...objects }: WatchActivityOpti
         const owner = cache[owners].get(key) as StoredOwners[K] | undefined;
         return owner !== undefined && !isSettled(owner);
       },
-      versions: () => cache.versionsOf(owners, ...members),
+      // The worker that plans may be behind in any of these.
+      versions: () => cache.versionsOf(owners, ...members, 'migrations', 'nodes'),
     };
   };
   return [

@@ -9,13 +9,14 @@ export const VERSIONED = [
   'vmis',
   'migrations',
   'namespaces',
+  'nodes',
 ] as const satisfies readonly Versioned[];
 
-type Versioned = OwnerKind['cache'] | MemberKind['cache'] | 'migrations' | 'namespaces';
+type Versioned = OwnerKind['cache'] | MemberKind['cache'] | 'migrations' | 'namespaces' | 'nodes';
 
 /**
  * The newest state known to have been seen or written, as resource versions of pools, replica sets of both kinds, VMs,
- * VirtualMachineInstances, drover's migrations of these, and namespaces. Plans are made only from caches that have
+ * VirtualMachineInstances, drover's migrations of these, namespaces and nodes. Plans are made only from caches that have
  * reached it, so that no decision is older than the last write.
  */
 export type ResourceVersions = { [kind in Versioned]?: string | undefined };

@@ -101,6 +101,8 @@ describe('abort', () => {
     expect(revisionIn(await pool.vm('web-5'))).toBe(first);
 
     await pool.request('resume');
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    await pool.request('promote');
     await pool.untilComplete(next);
   });
 

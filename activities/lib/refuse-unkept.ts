@@ -34,9 +34,13 @@ export function refuseUnkept(stored: Stored, { metadata = {}, spec = {}, status 
   const { uid: _uid, resourceVersion: _version, ...rest } = metadata as { uid?: unknown; resourceVersion?: unknown };
   for (const [path, wanted] of leavesOf({ metadata: rest, spec, status }, [])) {
     const actual = field(stored, ...path);
-    if (canonical(wanted ?? null) !== canonical(actual ?? null)) throw notKept(words(path), wanted, actual);
+    if (storedAs(wanted) !== storedAs(actual)) throw notKept(words(path), wanted, actual);
   }
 }
+
+/** The API server leaves out empty lists of metadata, such as that of owners. */
+const storedAs = (value: unknown): string =>
+  canonical(Array.isArray(value) && value.length === 0 ? null : (value ?? null));
 
 /** What is said of a field that is not as it was just written. */
 export const notKept = (path: string, wanted: unknown, actual: unknown): ActRefused =>

@@ -89,7 +89,7 @@ export async function operationFor(namespace: string | undefined, asked: Asked):
 
 /** Returns an operation of the namespace, or a cluster-wide one if that is undefined, as commands make them. */
 export function operationOf(namespace: string | undefined, asked: OperationSpec): AnyOperation {
-  const generateName = `${OPERATION_LABELS[asked.action].verb}-`;
+  const generateName = asked.patch?.undo === undefined ? `${OPERATION_LABELS[asked.action].verb}-` : 'undo-';
   const spec = { ...asked, ttlSecondsAfterFinished: KEPT_SECONDS };
   const apiVersion = API_VERSION;
   return namespace === undefined

@@ -16,8 +16,8 @@ type Versioned = OwnerKind['cache'] | MemberKind['cache'] | 'migrations' | 'name
 
 /**
  * The newest state known to have been seen or written, as resource versions of pools, replica sets of both kinds, VMs,
- * VirtualMachineInstances, drover's migrations of these, namespaces and nodes. Plans are made only from caches that have
- * reached it, so that no decision is older than the last write.
+ * VirtualMachineInstances, drover's migrations of these, namespaces and nodes. Plans are made only from caches that
+ * have reached it, so that no decision is older than the last write.
  */
 export type ResourceVersions = { [kind in Versioned]?: string | undefined };
 

@@ -160,14 +160,15 @@ test('a worker does all of its work with the rights of its service account, and 
   const granted = rightsOf(role).filter((right) => !/^update \w+\.drover\.dev\/finalizers$/.test(right));
   expect([...used].filter((right) => !granted.includes(right))).toEqual([]);
   // Migrations are read only if one was in flight already, which integration/drain covers on KubeVirt's own virt-api.
-  const ofOthers = 'get virtualmachineinstancemigrations.kubevirt.io';
+  // One that KubeVirt has not begun for a quarter of an hour is deleted: test/model/stories/drain.
+  const ofOthers = /^(?:get|delete) virtualmachineinstancemigrations\.kubevirt\.io$/;
   // Snapshots are read only if a VM names one: test/activities/disruption. The stack has none.
   const ofSnapshots = /^get virtualmachine(?:snapshots|restores)\.snapshot\.kubevirt\.io$/;
   // Expanding, keeping and releasing disks is covered by rollout/rollout-live and pool/deletion in test/integration.
   const ofDisks = /^(?:(?:patch|delete) persistentvolumeclaims|\w+ datavolumes\.cdi\.kubevirt\.io)$/;
   expect(
     granted.filter(
-      (right) => !ofDisks.test(right) && !ofSnapshots.test(right) && right !== ofOthers && !used.has(right),
+      (right) => !ofDisks.test(right) && !ofSnapshots.test(right) && !ofOthers.test(right) && !used.has(right),
     ),
   ).toEqual([]);
 });

@@ -1,4 +1,5 @@
-import { Context } from '@temporalio/activity';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal, Context } from '@temporalio/activity';
 import {
   WorkflowNotFoundError,
   type Client,
@@ -16,6 +17,8 @@ import {
   resume,
 } from '../../workflows/lib/messages.ts';
 
+const DELETED_WITHIN_MS = 3_000;
+
 const SIGNALS = { pause, resume, abort };
 
 /** The client of the activity that asks. */
@@ -29,7 +32,7 @@ export const runControl = (cluster: string): RunControl => ({
   async state(ref) {
     const workflowId = operationRunIdOf({ cluster, ...ref });
     const handle = clientNow().workflow.getHandle(workflowId);
-    const described = await describe(handle);
+    const described = await describeUnlessDeleted(handle);
     if (described === null) return { is: 'missing' };
     const status = described.status.name;
     if (status === 'RUNNING')
@@ -57,6 +60,14 @@ export const runControl = (cluster: string): RunControl => ({
     }
   },
 });
+
+/** Temporal terminates a running workflow that is deleted, and then deletes it: that one is lost, not ended. */
+async function describeUnlessDeleted(handle: WorkflowHandle): Promise<WorkflowExecutionDescription | null> {
+  const described = await describe(handle);
+  if (described?.status.name !== 'TERMINATED') return described;
+  await sleep(DELETED_WITHIN_MS, undefined, { signal: cancellationSignal() });
+  return describe(handle);
+}
 
 async function describe(handle: WorkflowHandle): Promise<WorkflowExecutionDescription | null> {
   try {

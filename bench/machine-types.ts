@@ -1,8 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { MACHINE_TYPE_RESTART_LABEL } from '../api/names.ts';
+import type { KubeObject } from '../api/objects.ts';
 import type { OperationSpec, OperationStatus } from '../api/operations/operation.ts';
-import { Namespaces, VirtualMachineInstances, VirtualMachineOperations, VirtualMachines } from '../api/resources.ts';
+import {
+  ClusterVirtualMachineOperations,
+  Namespaces,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../api/resources.ts';
 import { operationOf } from '../clients/operations/make.ts';
 import type { TransitionRecord } from '../decisions/annotations/transition-record.ts';
 import { beforeOf, typePatch, type Operation } from '../decisions/machine-types/type-patch.ts';
@@ -80,52 +86,40 @@ async function patchBare({ kube, stack }: Bench, from: string, to: string): Prom
 }
 
 interface Run {
-  /** One for each namespace. */
-  operations: StoredOperation[];
-  handles: WorkflowHandle[];
+  operation: StoredOperation;
+  handle: WorkflowHandle;
   startedAt: number;
 }
 
 /** Begins as `drover machine-types update --to` does, once it has made its plan. */
 async function begin({ kube, temporal }: Bench, from: string, to: string): Promise<Run> {
-  const spec: OperationSpec = { action: 'MachineType', vms: { selector: {} }, machineType: { from, to } };
+  const spec: OperationSpec = {
+    action: 'MachineType',
+    vms: { selector: {} },
+    namespaces: namespacesOf(ours),
+    machineType: { from, to },
+  };
   const startedAt = performance.now();
-  const operations: StoredOperation[] = [];
-  await each(namespacesOf(ours), async (namespace) => {
-    operations.push(
-      await kube.create<StoredOperation>(VirtualMachineOperations, operationOf(namespace, spec) as never),
-    );
-  });
-  const handles = operations.map(({ metadata: { namespace, name, uid } }) =>
-    temporal.client.workflow.getHandle(operationRunIdOf({ cluster: 'default', namespace, name, uid })),
-  );
-  return { operations, handles, startedAt };
+  const made = await kube.create(ClusterVirtualMachineOperations, operationOf(undefined, spec) as KubeObject);
+  const { name, uid } = made.metadata;
+  const handle = temporal.client.workflow.getHandle(operationRunIdOf({ cluster: 'default', name, uid }));
+  return { operation: made as StoredOperation, handle, startedAt };
 }
 
-/** Resolves when the statuses of all tell this. */
+/** Resolves when the status tells this. */
 async function until(
   { kube }: Bench,
-  { operations }: Run,
+  { operation: { metadata } }: Run,
   holds: (operation: StoredOperation) => boolean,
 ): Promise<void> {
-  const left = [...operations];
-  while (left.length > 0) {
-    const read = await kube.get<StoredOperation>(VirtualMachineOperations, left[0]!.metadata);
-    if (holds(read)) left.shift();
-    else await sleep(100);
-  }
+  while (!holds(await kube.get<StoredOperation>(ClusterVirtualMachineOperations, metadata))) await sleep(100);
 }
 
 const isOver = ({ status }: StoredOperation): boolean => status?.completionTime !== undefined;
 
-/** Events and size of the histories of all runs together. */
-async function historyOf({ handles }: Run): Promise<{ events: number; words: string }> {
-  let [events, bytes] = [0, 0];
-  for (const handle of handles) {
-    const { historyLength, historySize } = await handle.describe();
-    events += historyLength;
-    bytes += historySize ?? 0;
-  }
+/** Events and size of the run's history. */
+async function historyOf({ handle }: Run): Promise<{ events: number; words: string }> {
+  const { historyLength: events, historySize: bytes = 0 } = await handle.describe();
   return { events, words: `${events} events, ${(bytes / 1024).toFixed(0)} KiB of history` };
 }
 
@@ -211,9 +205,7 @@ await onStack(async (bench) => {
       `changes each second; ${grown} events of history in ${2 * SECONDS} s; ${formatMemory(bench)}`,
   );
   const ended = performance.now();
-  await each(waiting.operations, ({ metadata }) =>
-    kube.patch(VirtualMachineOperations, metadata, 'merge', { spec: { aborted: true } }),
-  );
+  await kube.patch(ClusterVirtualMachineOperations, waiting.operation.metadata, 'merge', { spec: { aborted: true } });
   await until(bench, waiting, isOver);
   console.log(`aborted, and ${VMS} marks cleared: ${rate(performance.now() - ended)}`);
 });

@@ -7,6 +7,7 @@ import {
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
+  type Resource,
 } from '../../../api/resources.ts';
 import type { KubeError } from '../../../kubernetes/errors.ts';
 import type { VirtualMachineInstance } from '../../../simulator/types.ts';
@@ -312,20 +313,22 @@ export class World {
 
   // The cluster.
 
+  /** Has the API server know a kind. */
+  define({ group, version, plural, kind }: Resource): void {
+    this.server.create(CustomResourceDefinitions, {
+      metadata: { name: `${plural}.${group}` },
+      spec: {
+        group,
+        scope: 'Namespaced',
+        names: { plural, kind },
+        versions: [{ name: version, served: true, storage: true }],
+      },
+      status: { conditions: [{ type: 'Established', status: 'True' }] },
+    });
+  }
+
   async #begin(): Promise<void> {
-    for (const owner of this.#options.owners) {
-      const { group, version, plural, kind } = OWNER_KINDS[owner].resource;
-      this.server.create(CustomResourceDefinitions, {
-        metadata: { name: `${plural}.${group}` },
-        spec: {
-          group,
-          scope: 'Namespaced',
-          names: { plural, kind },
-          versions: [{ name: version, served: true, storage: true }],
-        },
-        status: { conditions: [{ type: 'Established', status: 'True' }] },
-      });
-    }
+    for (const owner of this.#options.owners) this.define(OWNER_KINDS[owner].resource);
     const { kubevirt } = this;
     const client = this.clientOf(kubevirt.process, 0).asClient;
     await runAs(kubevirt.process, () => kubevirt.start(client, this.#options.vmRolloutStrategy));

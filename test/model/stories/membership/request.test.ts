@@ -4,10 +4,10 @@ import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../../api/names.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
 import { wantedReplicas } from '../../../../api/wanted-replicas.ts';
 import type { MembershipRequest } from '../../../../decisions/requests/membership.ts';
-import { activityNow } from '../../facts.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';
 import { begun, play, statusOf } from '../story.ts';
+import { afterWrites } from './after-writes.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -40,18 +40,6 @@ async function given(world: World): Promise<{ made: string[]; deleted: string[] 
     },
   });
   return log;
-}
-
-/** Has this happen to the worker that moves VMs, right after so many of its writes; returns whether it has. */
-function afterWrites(world: World, count: number, happens: (worker: World['workers'][number]) => void): () => boolean {
-  let writes = 0;
-  world.onlookers.push({
-    onWrite: (_write, call) => {
-      const worker = world.workers.find(({ process }) => process === call?.process);
-      if (activityNow() === 'changeMembers' && worker !== undefined && ++writes === count) happens(worker);
-    },
-  });
-  return () => writes >= count;
 }
 
 const adoption: MembershipRequest = { action: 'adopt', vms: OLD };

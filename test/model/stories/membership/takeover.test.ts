@@ -2,19 +2,14 @@ import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL } from '../../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../../api/objects.ts';
-import {
-  CustomResourceDefinitions,
-  KubeVirtPools,
-  VirtualMachinePools,
-  VirtualMachines,
-} from '../../../../api/resources.ts';
+import { KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
 import { changeAnnotation, membershipChangeOf } from '../../../../decisions/membership/change.ts';
 import type { HandoverRequest } from '../../../../decisions/requests/membership.ts';
-import { activityNow } from '../../facts.ts';
 import { aSpec } from '../../pools.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';
 import { play, statusOf } from '../story.ts';
+import { afterWrites } from './after-writes.ts';
 
 const MINUTE_MS = 60_000;
 const key = { namespace: NAMESPACE, name: 'web' };
@@ -40,17 +35,7 @@ interface Log {
 
 /** Given a pool of KubeVirt with three VMs, and drover's that is to take it over. Says what happens to VMs since. */
 async function given(world: World): Promise<Log> {
-  const { group, version, plural, kind } = KubeVirtPools;
-  world.server.create(CustomResourceDefinitions, {
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural, kind },
-      versions: [{ name: version, served: true, storage: true }],
-    },
-    status: { conditions: [{ type: 'Established', status: 'True' }] },
-  });
+  world.define(KubeVirtPools);
   const { template } = aSpec({});
   const labels = { ...template.metadata?.labels, app: 'web' };
   const virtualMachineTemplate = { ...template, metadata: { ...template.metadata, labels } };
@@ -59,7 +44,7 @@ async function given(world: World): Promise<Log> {
     spec: { replicas: VMS.length, selector: { matchLabels: { app: 'web' } }, virtualMachineTemplate },
   });
   const { apiVersion = '', metadata } = pool;
-  const owner = { apiVersion, kind, name: 'web', uid: metadata.uid, controller: true };
+  const owner = { apiVersion, kind: KubeVirtPools.kind, name: 'web', uid: metadata.uid, controller: true };
   for (const name of VMS)
     world.server.create(VirtualMachines, {
       metadata: {
@@ -105,18 +90,6 @@ const takeover = (world: World): HandoverRequest => {
   const { uid, generation } = theirs(world)!.metadata;
   return { action: 'takeover', uid, generation: generation! };
 };
-
-/** Has this happen to the worker that moves VMs, right after so many of its writes; returns whether it has. */
-function afterWrites(world: World, count: number, happens: (worker: World['workers'][number]) => void): () => boolean {
-  let writes = 0;
-  world.onlookers.push({
-    onWrite: (_write, call) => {
-      const worker = world.workers.find(({ process }) => process === call?.process);
-      if (activityNow() === 'changeMembers' && worker !== undefined && ++writes === count) happens(worker);
-    },
-  });
-  return () => writes >= count;
-}
 
 const UNHARMED: Log = { made: [], deleted: [], lost: [] };
 

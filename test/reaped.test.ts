@@ -10,7 +10,7 @@ console.log(spawnReaped('sleep', ['600'], { stdio: 'ignore' }).pid);
 setInterval(() => {}, 1000);
 `;
 
-test('what a test has started ends with it, even if the test is killed', async () => {
+test('a process that a test has started ends with it, even if the test is killed', async () => {
   const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -49,7 +49,7 @@ async function refusalOf(object: object, resource = VirtualMachinePools): Promis
 }
 
 describe('the API server', () => {
-  it('keeps a pool as it was written, the fields of the VM that nobody knows included', async () => {
+  it('keeps a pool as it was written, including unknown fields of the VM', async () => {
     const pool = inNamespace(
       barePool({
         maxUnavailable: '30%',
@@ -91,7 +91,7 @@ describe('the API server', () => {
     expect(stored.metadata.generation).toBe(1);
   });
 
-  it.each(readdirSync(EXAMPLES))('takes examples/%s', async (file) => {
+  it.each(readdirSync(EXAMPLES))('accepts examples/%s', async (file) => {
     const kinds = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
     for (const { object } of parseManifests(readFileSync(new URL(file, EXAMPLES), 'utf8'), file)) {
       const resource = kinds.find(({ kind }) => kind === object.kind)!;
@@ -186,7 +186,7 @@ describe('the API server', () => {
     expect(await refusalOf(inNamespace(barePool(fields)))).toContain(words);
   });
 
-  it('takes a pool of which no VM goes down before an extra one has come up', async () => {
+  it('accepts a pool in which no VM goes down before an extra one has come up', async () => {
     const pool = barePool({ maxUnavailable: 0, maxSurge: '5%' });
     expect(await refusalOf(inNamespace(pool, 'surging'))).toBe('accepted');
   });
@@ -199,7 +199,7 @@ describe('the API server', () => {
     expect(await refusalOf(inNamespace(barePool(), name))).toContain(words);
   });
 
-  it('scales a pool, and makes a new generation of it only when its spec changes', async () => {
+  it('scales a pool, and raises its generation only when its spec changes', async () => {
     const key = { namespace: 'default', name: 'scaled' };
     await server().client.create(VirtualMachinePools, inNamespace(barePool({ replicas: 2 }), key.name));
     const status = { replicas: 2, labelSelector: 'drover.dev/pool=scaled', observedGeneration: 1 };
@@ -325,7 +325,7 @@ describe.skipIf(!hasKubectl)('kubectl', () => {
     expect(await kubectl('explain', 'dpool.spec.maxUnavailable')).toContain('25% by default');
   });
 
-  it('refuses a field that the schema has not', async () => {
+  it('refuses a field that the schema lacks', async () => {
     const pool = fileOf('unknown.yaml', stringify(inNamespace({ ...barePool({ replica: 3 } as object) }, 'unknown')));
     await expect(kubectl('apply', '-f', pool)).rejects.toThrow('unknown field "spec.replica"');
   });

@@ -15,14 +15,14 @@ const at = (...path: string[]): StructuralSchema | undefined =>
   );
 
 describe("drover's CRDs", () => {
-  it('are kept in deploy/crds as they are generated', () => {
+  it('are in deploy/crds as generated', () => {
     const kept = readdirSync(CRD_FOLDER).map(
       (name) => [name, readFileSync(new URL(name, CRD_FOLDER), 'utf8')] as const,
     );
     expect(new Map(kept)).toEqual(crdFiles());
   });
 
-  it('are files that say what the code says', () => {
+  it('name the generator in their files', () => {
     expect([...crdFiles().values()].map((text): unknown => parse(text))).toEqual(droverCrds());
   });
 
@@ -37,14 +37,14 @@ describe("drover's CRDs", () => {
     });
   });
 
-  it('let the VM pass, whatever is in it', () => {
+  it('accept the VM, whatever is in it', () => {
     const open = 'x-kubernetes-preserve-unknown-fields';
     expect(at('spec', 'template', 'spec')).toMatchObject({ [open]: true, required: ['template'] });
     expect(at('spec', 'template', 'spec', 'template')).toMatchObject({ [open]: true });
     expect(at('spec', 'template')).not.toHaveProperty([open]);
   });
 
-  it('hold no key word that a structural schema may not', () => {
+  it('have no keyword that a structural schema forbids', () => {
     const forbidden = new Set([
       '$ref',
       '$schema',
@@ -74,7 +74,7 @@ describe("drover's CRDs", () => {
     expect(wrong).toEqual([]);
   });
 
-  it('cost as much on any Kubernetes: before 1.34 it heeds no maxLength of a number or text', () => {
+  it('cost the same on any Kubernetes, though before 1.34 it ignores the maxLength of a number or text', () => {
     const schemas = (schema: StructuralSchema | undefined): StructuralSchema[] =>
       schema === undefined
         ? []
@@ -87,7 +87,7 @@ describe("drover's CRDs", () => {
     for (const schema of either) expect(schema).not.toHaveProperty('maxLength');
   });
 
-  it('tell the width of integers, and conditions apart by their type', () => {
+  it('give the width of integers, and distinguish conditions by their type', () => {
     expect(at('status', 'observedGeneration')).toMatchObject({ type: 'integer', format: 'int64', minimum: 0 });
     expect(at('spec', 'replicas')).toMatchObject({ type: 'integer', format: 'int32', minimum: 0, maximum: 99_999 });
     expect(at('status', 'conditions')).toMatchObject({

@@ -47,7 +47,7 @@ const isMeantBy = (words: string, title: string): boolean =>
     's',
   ).test(title);
 
-test.each(['docs/replica-sets.md', 'docs/guarantees.md'])('%s names tests that there are', (file) => {
+test.each(['docs/replica-sets.md', 'docs/guarantees.md'])('the table of %s names existing tests', (file) => {
   const page = read(file);
   expect([...page.matchAll(REFERENCE)].length).toBeGreaterThan(20);
   expect(missingTests(page)).toEqual([]);

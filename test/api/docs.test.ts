@@ -34,7 +34,7 @@ describe('docs/pools.md', () => {
     expect(fieldsOf(schema).filter((name) => !words.has(name))).toEqual([]);
   });
 
-  it('shows a pool, and parts of one, that drover takes without a word', () => {
+  it('shows a pool, and parts of one, that drover accepts without a warning', () => {
     expect(blocks).toHaveLength(5);
     for (const block of blocks) {
       const shown = parse(block) as object;
@@ -56,7 +56,7 @@ function setIn(manifest: string) {
 }
 
 describe('examples/', () => {
-  it.each(readdirSync(new URL('examples/', ROOT)))('%s is taken without a word', (file) => {
+  it.each(readdirSync(new URL('examples/', ROOT)))('%s is accepted without a warning', (file) => {
     const example = readFileSync(new URL(`examples/${file}`, ROOT), 'utf8');
     const set = setIn(example);
     if (set !== undefined) return expect(set.error).toBeUndefined();
@@ -74,7 +74,7 @@ describe('documentation', () => {
   ];
   const exists = (path: string): boolean => ['', 'test/'].some((folder) => existsSync(new URL(folder + path, ROOT)));
 
-  it.each(documents.filter((file) => existsSync(new URL(file, ROOT))))('%s names files that there are', (file) => {
+  it.each(documents.filter((file) => existsSync(new URL(file, ROOT))))('%s names existing files', (file) => {
     const named = [...readFileSync(new URL(file, ROOT), 'utf8').matchAll(/`([\w.-]+\/[\w./-]+\.ts)`/g)].map(
       ([, path]) => path!,
     );
@@ -95,7 +95,7 @@ describe('docs/replica-sets.md', () => {
     expect(fields.filter((name) => name !== 'conditions' && !words.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it('shows sets that drover takes', () => {
+  it('shows sets that drover accepts', () => {
     const shown = [...words.matchAll(/^```yaml\n(.*?)^```$/gms)].flatMap(([, yaml]) => setIn(yaml!) ?? []);
     expect(shown).toHaveLength(2);
     for (const set of shown) expect(set.error).toBeUndefined();
@@ -113,7 +113,7 @@ describe('docs/operations.md', () => {
     expect(fields.filter((name) => !named.has(name))).toEqual([]);
   });
 
-  it('shows operations that drover takes', () => {
+  it('shows operations that drover accepts', () => {
     const shown = [...words.matchAll(/^```yaml\n(.*?)^```$/gms)].flatMap(([, yaml]) => setIn(yaml!) ?? []);
     expect(shown).toHaveLength(2);
     for (const operation of shown) expect(operation.error).toBeUndefined();

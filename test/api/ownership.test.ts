@@ -18,21 +18,21 @@ const isOfPool = (by?: Partial<OwnerReference>, namespace?: string): boolean =>
   isControlledBy(owned(by, namespace), VirtualMachinePools, POOL);
 
 describe('an owner controls an object', () => {
-  test('that names it as its controller, in its namespace', () => {
+  test('if the object names it as its controller, in its namespace', () => {
     expect(isOfPool()).toBe(true);
     expect(isOfPool({}, 'strangers')).toBe(false);
     expect(isOfPool({ uid: 'of-another' })).toBe(false);
     expect(isOfPool({ controller: false })).toBe(false);
   });
 
-  test('only by the kind, the group and the version that are served', () => {
+  test('only with the kind, the group and the version that are served', () => {
     expect(isOfPool({ kind: 'VirtualMachineReplicaSet' })).toBe(false);
     expect(isOfPool({ apiVersion: 'drover.dev/v0' })).toBe(false);
     expect(isOfPool({ apiVersion: 'pool.kubevirt.io/v1alpha1' })).toBe(false);
     expect(isControlledBy(owned(), VirtualMachineReplicaSets, POOL)).toBe(false);
   });
 
-  test('by any version that others serve of their kinds', () => {
+  test('with any version of kinds that others serve', () => {
     for (const apiVersion of ['pool.kubevirt.io/v1alpha1', 'pool.kubevirt.io/v1beta1'])
       expect(refersTo({ ...reference, apiVersion }, KubeVirtPools)).toBe(true);
     expect(refersTo({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' }, VirtualMachines)).toBe(true);
@@ -40,7 +40,7 @@ describe('an owner controls an object', () => {
   });
 });
 
-test('objects are found by who controls them in their namespace', () => {
+test('objects are found by their controller in their namespace', () => {
   const [own, forged, wrong] = [owned(), owned({}, 'strangers'), owned({ apiVersion: 'drover.dev/v0' })];
   const find = byController([own, forged, wrong], VirtualMachinePools);
   expect(find(POOL)).toEqual([own]);
@@ -48,7 +48,7 @@ test('objects are found by who controls them in their namespace', () => {
   expect(find({ ...POOL, uid: 'of-another' })).toEqual([]);
 });
 
-test('an object without a namespace is one of none', () => {
+test('an object without a namespace belongs to none', () => {
   const metadata = {
     name: 'node-1',
     uid: 'of-node-1',

@@ -5,7 +5,7 @@ import type { PoolSpec } from '../../api/pool/pool.ts';
 const bare: PoolSpec = { replicas: 3, template: { spec: { running: true, template: {} } } };
 
 describe('withDefaults', () => {
-  it('says what the proposal says if the pool says nothing', () => {
+  it("fills in the proposal's defaults", () => {
     expect(withDefaults(bare)).toMatchObject({
       replicas: 3,
       maxUnavailable: '25%',
@@ -46,7 +46,7 @@ describe('withDefaults', () => {
 });
 
 describe('strategies', () => {
-  it('are one of three', () => {
+  it('has one of three values', () => {
     expect(updateRules({ unmanaged: {} })).toEqual({ kind: 'unmanaged' });
     expect(updateRules({ opportunistic: {} })).toEqual({ kind: 'opportunistic' });
     expect(updateRules({ proactive: { disruption: 'Live' } })).toMatchObject({ kind: 'proactive', disruption: 'Live' });
@@ -62,7 +62,7 @@ describe('strategies', () => {
 });
 
 describe('healingRules', () => {
-  it('fills in each part of its own', () => {
+  it('fills in each part separately', () => {
     expect(healingRules({ backoff: { max: '1h' }, unhealthyAfter: { notReady: '10m' } })).toEqual({
       startupFailureThreshold: 3,
       minFailingToStartDuration: null,
@@ -75,7 +75,7 @@ describe('healingRules', () => {
     });
   });
 
-  it('passes over durations that nobody can read, of pools that were stored before the API server refused them', () => {
+  it('skips durations that cannot be read, from pools that were stored before the API server refused them', () => {
     const rules = healingRules({
       minFailingToStartDuration: '1d',
       unhealthyAfter: { notReady: 'soon', unknownNode: '5m' },

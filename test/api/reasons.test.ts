@@ -15,7 +15,7 @@ const rowsOf = (condition: string): string =>
     .join('\n');
 
 test.each([CONDITION_REASONS, OPERATION_REASONS, SCHEDULE_REASONS].flatMap((reasons) => Object.entries(reasons)))(
-  'docs/ name the reasons of %s',
+  'the docs name the reasons of %s',
   (condition, reasons) => {
     // Reasons without a description say that there is nothing to say.
     const worthy = Object.entries(reasons as Record<string, string>).filter(
@@ -26,6 +26,6 @@ test.each([CONDITION_REASONS, OPERATION_REASONS, SCHEDULE_REASONS].flatMap((reas
   },
 );
 
-test('docs/ name all Events', () => {
+test('the docs name all Events', () => {
   expect(Object.keys(EVENT_REASONS).filter((reason) => !docs.includes(`\`${reason}\``))).toEqual([]);
 });

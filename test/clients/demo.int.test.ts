@@ -49,7 +49,7 @@ async function expectAllShown(outcome: Promise<Outcome>, state: string): Promise
   expect(left(state)).toEqual([]);
 }
 
-test('it shows all of it, says where to look, goes on until Ctrl-C, and leaves nothing behind', async () => {
+test('the demo shows all of it, says where to look, runs until Ctrl-C, and leaves nothing behind', async () => {
   const { child, state } = demo([]);
   const outcome = outcomeOf(child);
   await follow(child.stdout!)('It goes on until Ctrl-C');
@@ -58,7 +58,7 @@ test('it shows all of it, says where to look, goes on until Ctrl-C, and leaves n
 });
 
 // As above, but for the wait for Ctrl-C.
-soakTest('with --exit it ends when it has shown all of it', async () => {
+soakTest('the demo with --exit ends when it has shown all of it', async () => {
   const { child, state } = demo(['--exit']);
   await expectAllShown(outcomeOf(child), state);
 });
@@ -75,11 +75,11 @@ async function interruptedAt(sign: string): Promise<void> {
 }
 
 testOneOf({
-  'Ctrl-C while it starts ends all of it': () => interruptedAt('etcd is ready'),
-  'Ctrl-C while VMs come up ends all of it': () => interruptedAt('Applying examples/pool.yaml'),
+  'Ctrl-C ends all of it while it starts': () => interruptedAt('etcd is ready'),
+  'Ctrl-C ends all of it while VMs come up': () => interruptedAt('Applying examples/pool.yaml'),
 });
 
-test('if it cannot start it says why, and fails', async () => {
+test('the demo says why it cannot start, and fails', async () => {
   const { child } = demo(['--exit', '--state', '/dev/null/state']);
   const { code, stderr } = await outcomeOf(child);
   expect(code).toBe(1);

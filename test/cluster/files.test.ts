@@ -13,7 +13,7 @@ test('every integration test either runs on a given cluster or is left out for a
   });
 });
 
-test('the report says what was not proved, by reason', () => {
+test('the report lists what was not verified, by reason', () => {
   const skips = [
     { file: 'a.ts', test: 'one', reason: 'it kills etcd' },
     { file: 'b.ts', test: 'two', reason: 'it kills etcd' },

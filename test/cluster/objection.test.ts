@@ -21,12 +21,12 @@ const toVm = (annotations: Record<string, unknown>, cluster = given) =>
     { spec: { template: { metadata: { annotations } } } },
   );
 
-test('a test may write what it likes in namespaces that it made', () => {
+test('a test may write anything in namespaces that it made', () => {
   expect(toVm({ team: 'shop' })).toBeUndefined();
   expect(objection(given, own, Namespaces, { name: 'test-1' }, undefined)).toBeUndefined();
 });
 
-test('a test may ask who it is, which changes nothing', () => {
+test('a test may ask for its own user, which changes nothing', () => {
   expect(objection(given, own, SelfSubjectReviews, { name: '' }, {})).toBeUndefined();
 });
 
@@ -65,7 +65,7 @@ test.each([
   expect(toVm(annotations)).toBeUndefined();
 });
 
-test('if nothing looks after pods, VMIs can be made unready', () => {
+test('VMIs can be made unready if nothing looks after pods', () => {
   const never = { 'sim.drover.dev/never-ready': 'true' };
   expect(toVmi(never)).toBe('its VMIs run and are not ready');
   expect(toVmi(never, { ...given, hasStandIn: true })).toBeUndefined();
@@ -80,7 +80,7 @@ const withDisk = (cluster: GivenCluster) =>
     { spec: { template: { spec: { dataVolumeTemplates: [{}] } } } },
   );
 
-test('disks need something that fills them', () => {
+test('disks need a provisioner that fills them', () => {
   expect(withDisk(given)).toBeUndefined();
   expect(withDisk({ ...given, lacks: ['DataVolumes'] })).toBe('it needs DataVolumes, which the cluster has not');
 });

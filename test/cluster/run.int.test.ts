@@ -60,7 +60,7 @@ testOneOf({
     expect(code).toBe(130);
     await expectNothingLeft(left);
   },
-  'a test that wants what only the simulator does is skipped, with its reason': async () => {
+  'a test that needs the simulator is skipped, with its reason': async () => {
     const { code, said, left } = await clusterTests(
       'test/integration/healing/healing.int.test.ts',
       '-t',
@@ -72,7 +72,7 @@ testOneOf({
   },
 });
 
-test("a cluster with pools of somebody's is refused, and nothing is touched", async () => {
+test('a cluster with pools of others is refused, and nothing is touched', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 0 });
   const { code, said, left } = await clusterTests().ended;

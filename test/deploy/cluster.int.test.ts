@@ -47,7 +47,7 @@ const roleIn = (file: string, name: string): KubeObject =>
 const forbidden = expect.objectContaining({ status: 403 }) as Error;
 
 describe('a worker with the rights of its service account', () => {
-  test('scales pools out and in, lets VMs go and takes pools down', async () => {
+  test('scales pools out and in, releases VMs and deletes pools', async () => {
     const worker = await fleet().startWorker({ KUBECONFIG: await kubeconfigOf(fleet(), 'drover-worker') });
     const namespace = await fleet().namespace();
 
@@ -74,7 +74,7 @@ describe('a worker with the rights of its service account', () => {
     await worker.stop();
   });
 
-  test('can do nothing else', async () => {
+  test('can do nothing beyond that', async () => {
     const namespace = await fleet().namespace();
     const kube = await clientOf('drover-worker');
     const pod: KubeObject = {
@@ -127,7 +127,7 @@ describe('`drover setup` with the rights of its service account', () => {
     expect([...used].sort()).toEqual(rightsOf(roleIn('rbac/setup.yaml', 'drover-setup')));
   });
 
-  test('can do nothing else', async () => {
+  test('can do nothing beyond that', async () => {
     const kube = await clientOf('drover-setup');
     await expect(kube.list(VirtualMachines)).rejects.toEqual(forbidden);
     await expect(kube.list(Secrets)).rejects.toEqual(forbidden);
@@ -182,8 +182,8 @@ async function isAllowed(user: string, verb: string, subresource = ''): Promise<
   return (await fleet().kube.request<{ status: { allowed: boolean } }>({ method: 'POST', path, body })).status.allowed;
 }
 
-describe('who may edit a namespace', () => {
-  test('may make, scale and delete the pools in it, and who may only view it sees them', async () => {
+describe('a user who may edit a namespace', () => {
+  test('may make, scale and delete the pools in it, and a user who may only view it sees them', async () => {
     for (const role of ['edit', 'admin'] as const) {
       for (const verb of ['create', 'patch', 'delete', 'watch'])
         expect([role, verb, await may(role, verb)]).toEqual([role, verb, true]);

@@ -24,11 +24,11 @@ const { worker, setup } = services as Record<'worker' | 'setup', ComposeService>
 const each = Object.entries(services);
 const goesOn = (service: ComposeService): boolean => service.restart === 'unless-stopped';
 
-test.each(FILES)('%s is what the Compose Specification says', (file) => {
+test.each(FILES)('%s conforms to the Compose Specification', (file) => {
   expect(problemsOf(readCompose(file))).toEqual([]);
 });
 
-test('the schema would tell if it were not', () => {
+test('the schema finds a fault if there is one', () => {
   const { postgres, ...others } = services;
   const problems = problemsOf({
     services: {
@@ -45,7 +45,7 @@ test.each(each)('%s has an image of an exact version', (_name, { image, build })
   if (build !== undefined) expect(image).toBe(`drover:${packageJson.version}`);
 });
 
-test("Temporal and its Web UI are of the embedded stack's versions", () => {
+test("Temporal and its Web UI have the embedded stack's versions", () => {
   const goModules = textOf('dev/tools/temporal/go.mod');
   const versionOf = (module: string): string => new RegExp(`${module} v(\\S+)`).exec(goModules)![1]!;
   const server = versionOf('go.temporal.io/server');
@@ -59,7 +59,7 @@ test('Temporal begins with more shards of its history than its default, which co
   expect(services['temporal']!.environment).toMatchObject({ NUM_HISTORY_SHARDS: '512' });
 });
 
-test.each(each)('%s says when it is healthy, or ends and is tried again', (_name, service) => {
+test.each(each)('%s reports when it is healthy, or ends and is tried again', (_name, service) => {
   if (goesOn(service)) expect(service.healthcheck?.test?.[0]).toBe('CMD');
   else expect(service.restart).toMatch(/^on-failure:\d+$/);
 });
@@ -73,13 +73,13 @@ test.each(each)('%s waits until what it needs is healthy or has ended well', (_n
   }
 });
 
-test('nothing starts before what it uses: from the database to the worker, each waits for the one before', () => {
+test('each service starts after what it uses, from the database to the worker', () => {
   const needs = (name: string): string[] =>
     Object.keys(services[name]!.depends_on ?? {}).flatMap((needed) => [needed, ...needs(needed)]);
   expect(needs('worker')).toEqual(['setup', 'temporal-namespace', 'temporal', 'temporal-schema', 'postgres']);
 });
 
-test('only this machine reaches the ports, and each can be another', () => {
+test('only this machine reaches the ports, and each can be changed', () => {
   expect(each.flatMap(([, { ports = [] }]) => ports)).toEqual(['127.0.0.1:7233:7233', '127.0.0.1:8080:8080']);
   const moved = readCompose('docker-compose.yml', { TEMPORAL_PORT: '1', TEMPORAL_UI_PORT: '2' });
   expect(Object.values(moved.services).flatMap(({ ports = [] }) => ports)).toEqual([
@@ -88,7 +88,7 @@ test('only this machine reaches the ports, and each can be another', () => {
   ]);
 });
 
-test("the database's data outlives its container, and its password is one that can be given", () => {
+test("the database's data outlives its container, and its password can be set", () => {
   const given = readCompose('docker-compose.yml', { POSTGRES_PASSWORD: 'given' });
   const { postgres, 'temporal-schema': schema, temporal } = given.services;
   expect(postgres!.volumes).toEqual(['postgres-data:/var/lib/postgresql/data']);
@@ -106,7 +106,7 @@ test.each(FILES)('every variable in %s has a default', (file) => {
   for (const variable of variables) expect(variable).toMatch(/^\$\{[A-Z_]+:-.+\}$/);
 });
 
-test("a worker's settings are those that it has by itself, and can be given", () => {
+test("a worker's settings are its own defaults, and can be changed", () => {
   const own = readConfig({});
   const { environment } = readCompose('docker-compose.yml').services['worker']!;
   const { burst, slots, waitSlots, cachedWorkflows } = readConfig(environment as NodeJS.ProcessEnv);
@@ -120,7 +120,7 @@ test("a worker's settings are those that it has by itself, and can be given", ()
   expect(readCompose('docker-compose.yml', given).services['worker']!.environment).toMatchObject(given);
 });
 
-test('cluster, namespace and port of the Web UI are those that are given, for all that name them', () => {
+test('cluster, namespace and port of the Web UI are the given ones, for all services that name them', () => {
   const drovers = { DROVER_CLUSTER: 'east', TEMPORAL_NAMESPACE: 'vms' };
   const given = readCompose('docker-compose.yml', { ...drovers, TEMPORAL_UI_PORT: '2' }).services;
   for (const name of ['setup', 'worker']) expect(given[name]!.environment).toMatchObject(drovers);
@@ -129,7 +129,7 @@ test('cluster, namespace and port of the Web UI are those that are given, for al
   expect(given['temporal-ui']!.environment).toMatchObject(ui);
 });
 
-test('a worker that is asked to end is given the time that it takes for that', () => {
+test('a worker that is asked to end gets the time that it needs for that', () => {
   const grace = Number(/const GRACE = '(\d+)s'/.exec(textOf('workers/worker.ts'))![1]);
   expect(worker.stop_grace_period).toMatch(/^\d+s$/);
   expect(parseInt(worker.stop_grace_period!, 10)).toBeGreaterThan(grace);
@@ -142,7 +142,7 @@ test.each([
   expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
 });
 
-test('drover gets the kubeconfig where it looks for it, to read, as the user that the image names', () => {
+test('drover gets the kubeconfig at its usual place, read-only, as the user that the image names', () => {
   for (const service of [setup, worker]) {
     expect(service.volumes).toEqual([
       {
@@ -160,7 +160,7 @@ test('drover gets the kubeconfig where it looks for it, to read, as the user tha
   });
 });
 
-test('the worker understands its environment, and tells of its health where it is asked', () => {
+test('the worker understands its environment, and reports its health where it is probed', () => {
   const environment = { ...imageEnvironment(), ...worker.environment };
   const known = textOf('workers/config.ts');
   for (const name of Object.keys(environment)) {
@@ -182,7 +182,7 @@ test.each([
   expect(stdout).toContain(`drover ${command![0]}`);
 });
 
-test('on the network of this machine, drover reaches Temporal by its published port', () => {
+test("drover on the host's network reaches Temporal by its published port", () => {
   const variables = { TEMPORAL_PORT: '17233' };
   const published = readCompose('docker-compose.yml', variables).services['temporal']!.ports![0]!.replace(/:7233$/, '');
   const onTop = readCompose('deploy/compose.host-network.yml', variables).services;

@@ -7,11 +7,11 @@ test("the image's Node is the one that drover is built and tested with", () => {
   expect(readStages().map(({ image }) => image)).toEqual(readStages().map(() => `node:${version}-bookworm-slim`));
 });
 
-test('the image runs as a user who is not root, given by number', () => {
+test('the image runs as a numeric user that is not root', () => {
   expect(lastOf('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/);
 });
 
-test('what is no part of the program stays out of the image', () => {
+test('a file that is not part of the program stays out of the image', () => {
   const isSent = dockerIgnore();
   const paths = [
     '.git/config',

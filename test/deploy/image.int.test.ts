@@ -54,7 +54,7 @@ describe.runIf(process.platform === 'linux')('the image', () => {
     expect(output).toMatch(/^error: drover dev .* clone of the repository\n$/);
   });
 
-  test('sets up, works a pool, tells that it is ready, and ends well when it is asked to', async () => {
+  test('sets up, manages a pool, reports that it is ready, and ends well when asked to', async () => {
     const { setup, worker } = services;
     const port = await freePort();
     const environmentOf = ({ environment = {} }: ComposeService): Record<string, string> => {

@@ -37,14 +37,14 @@ const scaled = droverCrds().flatMap(({ spec }) =>
 const roleOf = (file: string, name: string) =>
   readManifests(file).find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)!;
 
-test('the kustomization holds every manifest of the folder, but for parts that people choose', () => {
+test('the kustomization includes every manifest of the folder, except optional parts', () => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.yaml') && file !== 'kustomization.yaml' && !/^(components|monitoring)\//.test(file),
   );
   expect(kustomization.resources.toSorted()).toEqual(files.toSorted());
 });
 
-test("the roles speak of each of drover's kinds", () => {
+test("the roles cover each of drover's kinds", () => {
   expect(rulesOf(roleOf('rbac/setup.yaml', 'drover-setup'))[0]!.resourceNames).toEqual(
     droverCrds().map(({ metadata }) => metadata.name),
   );
@@ -58,7 +58,7 @@ test("the roles speak of each of drover's kinds", () => {
     expect(rightsOf(roleOf('rbac/users.yaml', 'drover-edit'))).toContain(`patch ${plural}.drover.dev/scale`);
 });
 
-test('the Roles of workers of one namespace are kept as they are generated, and hold what is in a namespace', () => {
+test('the Roles of workers of one namespace are kept as generated, and cover what is in a namespace', () => {
   expect(readFileSync(ROLE_FILE, 'utf8')).toBe(roleFile());
   const [role] = readManifests('components/namespaced/role.yaml');
   const [own, all] = [rightsOf(role!), rightsOf(roleOf('rbac/worker.yaml', 'drover-worker'))];
@@ -77,14 +77,14 @@ test('the pods run this version of drover, with the commands that it has', () =>
   expect([deployment!, job!].map((object) => containerOf(object).args)).toEqual([['worker'], ['setup']]);
 });
 
-test("the probes ask where the image's worker answers", () => {
+test("the probes use the port and path of the image's worker", () => {
   const { ports, livenessProbe, readinessProbe } = containerOf(deployment!);
   expect(readConfig(imageEnvironment()).health).toEqual({ address: '0.0.0.0', port: ports![0]!.containerPort });
   expect(livenessProbe!.httpGet).toEqual({ path: '/healthz', port: ports![0]!.name });
   expect(readinessProbe!.httpGet).toEqual({ path: '/readyz', port: ports![0]!.name });
 });
 
-test('the Job of the setup is one that tools make once for each sync, not whenever it is gone', () => {
+test('the Job of the setup is made by tools once for each sync, not whenever it is gone', () => {
   expect(job!.metadata.annotations).toMatchObject({
     'argocd.argoproj.io/hook': 'Sync',
     'argocd.argoproj.io/hook-delete-policy': 'BeforeHookCreation',
@@ -92,7 +92,7 @@ test('the Job of the setup is one that tools make once for each sync, not whenev
   });
 });
 
-test('no tool takes the custom resources away with the rest', () => {
+test('no tool deletes the custom resources with the rest', () => {
   for (const { metadata } of droverCrds())
     expect(metadata.annotations).toMatchObject({
       'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
@@ -108,7 +108,7 @@ test("the worker's metrics and those of Temporal's SDK can be scraped, on the po
   expect(page).toContain('DROVER_TEMPORAL_METRICS_PORT=9090');
 });
 
-test('a disruption leaves a worker, and there are more than that', () => {
+test('a disruption leaves one worker running, and there are several', () => {
   const { spec } = disruption as unknown as { spec: { minAvailable: number; selector: object } };
   const { replicas, selector } = deployment!['spec'] as { replicas: number; selector: object };
   expect(spec.selector).toEqual(selector);

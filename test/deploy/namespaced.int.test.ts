@@ -14,7 +14,7 @@ import { createNamespacedAccounts, kubeconfigOf } from './service-accounts.ts';
 
 const fleet = aFleet({ workers: 0 });
 
-test('a worker serves one namespace with Roles alone: it scales, updates, heals and restarts there, and asks for nothing beyond it', async () => {
+test('a worker serves one namespace with Roles alone: it scales, updates, heals and restarts there, and needs nothing beyond it', async () => {
   const namespace = await fleet().namespace();
   const other = await fleet().namespace();
   await createNamespacedAccounts(fleet().kube, namespace);
@@ -79,7 +79,7 @@ test('a worker serves one namespace with Roles alone: it scales, updates, heals 
   expect((await fleet().pool(other, 'theirs'))!.status).not.toHaveProperty('conditions');
 });
 
-test('a namespace that has workers of its own is theirs alone, until it is given back', async () => {
+test('a namespace with its own workers belongs to them alone until it is given back', async () => {
   const { temporal, kube } = fleet();
   const namespace = await fleet().namespace();
   const written: string[] = [];

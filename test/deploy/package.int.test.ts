@@ -81,41 +81,44 @@ describe.runIf(process.platform !== 'win32')('the npm package', () => {
       expect(notices).toMatch(new RegExp(`^## ${name} \\S+ \\(.+\\)$`, 'm'));
   });
 
-  test.each(isSoak ? [22, 24, 26] : [0])('works a pool on Node %i (0: the one that runs the tests)', async (major) => {
-    const node = major === 0 ? process.execPath : await nodeOf(major);
-    const namespace = await fleet().namespace();
-    const drover = (...args: string[]): ReturnType<Installed['run']> => installed.run('drover', args, node);
-    const manifest = join(installed.folder, `${namespace}.yaml`);
-    writeFileSync(
-      manifest,
-      `apiVersion: drover.dev/v1alpha1
+  test.each(isSoak ? [22, 24, 26] : [0])(
+    'manages a pool on Node %i (0: the one that runs the tests)',
+    async (major) => {
+      const node = major === 0 ? process.execPath : await nodeOf(major);
+      const namespace = await fleet().namespace();
+      const drover = (...args: string[]): ReturnType<Installed['run']> => installed.run('drover', args, node);
+      const manifest = join(installed.folder, `${namespace}.yaml`);
+      writeFileSync(
+        manifest,
+        `apiVersion: drover.dev/v1alpha1
 kind: VirtualMachinePool
 metadata: { name: web, namespace: ${namespace} }
 spec:
   replicas: 2
   template: { spec: { runStrategy: Halted, template: { spec: { domain: { devices: {} } } } } }
 `,
-    );
+      );
 
-    expect(await drover('apply', '-f', manifest)).toEqual(well);
-    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
-    expect(await drover('scale', 'pool', 'web', '--replicas', '3', '-n', namespace)).toEqual(well);
-    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
-    const history = await drover('history', 'pool', 'web', '-n', namespace);
-    expect(history).toEqual({ code: 0, output: expect.stringMatching(/create +web-1, web-2/) as string });
-    const alone = await drover('history', 'pool', 'web', '-n', namespace, '--address', '127.0.0.1:1');
-    expect(alone).toEqual({
-      code: 0,
-      output: expect.stringMatching(/SuccessfulCreate +Created web-1, web-2/) as string,
-    });
-    const { output } = await drover('version');
-    for (const part of ['drover', 'definitions', 'workers'])
-      expect(output).toMatch(new RegExp(`^${part} +${packageJson.version.replaceAll('.', '\\.')}$`, 'm'));
-    for (const part of ['Temporal', 'KubeVirt', 'Kubernetes'])
-      expect(output).toMatch(new RegExp(`^${part} +v?\\d+\\.`, 'm'));
-  });
+      expect(await drover('apply', '-f', manifest)).toEqual(well);
+      await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+      expect(await drover('scale', 'pool', 'web', '--replicas', '3', '-n', namespace)).toEqual(well);
+      await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+      const history = await drover('history', 'pool', 'web', '-n', namespace);
+      expect(history).toEqual({ code: 0, output: expect.stringMatching(/create +web-1, web-2/) as string });
+      const alone = await drover('history', 'pool', 'web', '-n', namespace, '--address', '127.0.0.1:1');
+      expect(alone).toEqual({
+        code: 0,
+        output: expect.stringMatching(/SuccessfulCreate +Created web-1, web-2/) as string,
+      });
+      const { output } = await drover('version');
+      for (const part of ['drover', 'definitions', 'workers'])
+        expect(output).toMatch(new RegExp(`^${part} +${packageJson.version.replaceAll('.', '\\.')}$`, 'm'));
+      for (const part of ['Temporal', 'KubeVirt', 'Kubernetes'])
+        expect(output).toMatch(new RegExp(`^${part} +v?\\d+\\.`, 'm'));
+    },
+  );
 
-  test('says where a worker and the servers for one machine are to be had', async () => {
+  test('says where to get a worker and the servers for one machine', async () => {
     const worker = await installed.run('drover', ['worker']);
     expect(worker).toEqual({ code: 1, output: expect.stringMatching(/^error: .* run the container image.*\n$/) });
     const dev = await installed.run('drover', ['dev']);

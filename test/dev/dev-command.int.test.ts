@@ -42,7 +42,7 @@ async function foreground(
 }
 
 // A start takes seconds of CPU, so each of these tests goes on from what the one before has left in the folder.
-describe('in a folder, a stack', () => {
+describe('a stack in a folder', () => {
   let state: string;
   beforeAll(() => {
     state = mkdtempSync(join(tmpdir(), 'drover-dev-'));
@@ -79,7 +79,7 @@ describe('in a folder, a stack', () => {
     await expect.poll(() => living(pids), REAPED_WITHIN).toEqual([]);
   });
 
-  test('that starts after its supervisor and its reaper were killed ends what they have left, and has the data', async () => {
+  test('ends what is left of a supervisor and a reaper that were killed, and has the data', async () => {
     const killed = spawnDrover(['dev', ...SERVERS_ONLY, '--state', state]);
     onTestFinished(() => void killed.kill('SIGKILL'));
     await expect.poll(() => living(pidsIn(state)).length, { timeout: PATIENCE_MS, interval: 5 }).toBe(3);
@@ -102,7 +102,7 @@ describe('in a folder, a stack', () => {
     await kubeOf(findStack(state)!).get(ConfigMaps, { namespace: 'default', name: 'kept' });
   });
 
-  test('that is detached goes on after the command, gives its status, and stops when it is asked to', async () => {
+  test('runs on after a detached command, reports its status, and stops when asked to', async () => {
     const stack = findStack(state)!;
     const status = await droverHere(['dev', 'status', '--state', state]);
     expect(status).toMatchObject({
@@ -167,8 +167,8 @@ async function failsInOneSentence(...flags: string[]): Promise<void> {
 }
 
 testOneOf({
-  'a process that fails at the start is one sentence, with its log above': () => failsInOneSentence(),
-  'a process that fails at the start is one sentence, with its log above, also if the stack is to be detached': () =>
+  'reports a process that fails at the start in one sentence, with its log above': () => failsInOneSentence(),
+  'reports a process that fails at the start in one sentence, with its log above, also if it is to be detached': () =>
     failsInOneSentence('--detach'),
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { exportLines, withoutTemporalSettings } from '../../dev/environment.ts';
 
 test.each(['plain', 'with spaces', "it's", '$HOME `id` "x"', 'a\nb', '\\'])(
-  'a shell reads %j back as it is',
+  'a shell reads %j back unchanged',
   (value) => {
     const read = execFileSync(
       '/bin/sh',

@@ -148,7 +148,7 @@ const fleetsCrd = {
 };
 const Fleets = { group: 'example.com', version: 'v1', plural: 'fleets', kind: 'Fleet', namespaced: true };
 
-test('a process that does not come up is an error with what it logged, and nothing is left behind', async () => {
+test('a process that does not come up is an error with its log, and nothing is left behind', async () => {
   const state = stateFolder();
   const broken = join(state, 'broken-apiserver');
   writeFileSync(broken, '#!/bin/sh\necho "Error: no such flag" >&2\nexit 3\n', { mode: 0o755 });
@@ -216,7 +216,7 @@ describe('a stack', () => {
     expect(findStack(state)).toBeDefined();
   });
 
-  test('starts a process again that is killed, with what it held', async () => {
+  test('starts a killed process again, with its data', async () => {
     for (const { name, pid } of stack.processes) {
       stack.kill(name, 'SIGKILL');
       await expect
@@ -234,7 +234,7 @@ describe('a stack', () => {
     expect(stack.processes).toHaveLength(3);
   });
 
-  test('leaves nothing that runs when it has stopped', async () => {
+  test('leaves nothing running when it has stopped', async () => {
     const pids = pidsOf(stack);
     expect(living(pids)).toEqual(pids);
     await stack.stop();
@@ -243,7 +243,7 @@ describe('a stack', () => {
     expect(existsSync(join(state, 'lock'))).toBe(false);
   });
 
-  describe('that is ephemeral, and follows one that was not', () => {
+  describe('an ephemeral stack after one that was not', () => {
     const prepared: Record<string, string> = {};
     let apiserver: number;
     let temporal: TakenPort;
@@ -274,7 +274,7 @@ describe('a stack', () => {
       };
     });
 
-    test('starts with nothing', async () => {
+    test('starts empty', async () => {
       await expect(kubeOf(ephemeral).get(ConfigMaps, KEPT)).rejects.toThrow('not found');
       await expect(statusOf(ephemeral, 'kept')).rejects.toThrow('kept');
     });
@@ -292,7 +292,7 @@ describe('a stack', () => {
       });
     });
 
-    test('uses the given port; one that is taken is a sentence that names it, with nothing left behind', async () => {
+    test('uses the given port; a port that is in use is named in one sentence, with nothing left behind', async () => {
       expect(readFileSync(ephemeral.kubeconfig, 'utf8')).toContain(`server: https://127.0.0.1:${apiserver}\n`);
       const other = stateFolder();
       await expect(startStack({ state: other, ephemeral: true, ...SERVERS, ports: { apiserver } })).rejects.toThrow(
@@ -302,14 +302,14 @@ describe('a stack', () => {
       expect(existsSync(join(other, 'ephemeral'))).toBe(false);
     });
 
-    test('chooses again a port that another has taken between its choice and its use', async () => {
+    test('chooses another port if its choice is taken before it is used', async () => {
       expect(temporal.flags).not.toContain(`--port=${ephemeral.temporalAddress.split(':')[1]!}`);
       expect(temporal.flags).toContain(`--ui-port=${ephemeral.temporalUi.split(':').at(-1)}`);
       expect(ephemeral.env['TEMPORAL_ADDRESS']).toBe(ephemeral.temporalAddress);
       await startWorkflow(ephemeral, 'here');
     });
 
-    test('without restarts, leaves down what is killed or halted until it is asked for', async () => {
+    test('leaves down what is killed or halted, without restarts, until it is asked for', async () => {
       const names = (): string[] => ephemeral.processes.map(({ name }) => name).sort();
       ephemeral.kill('temporal', 'SIGKILL');
       await expect.poll(names, { timeout: PATIENCE_MS }).toEqual(['etcd', 'kube-apiserver']);

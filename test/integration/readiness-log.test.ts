@@ -64,7 +64,7 @@ test('a VM is down from the moment that its VMI goes until both say that it is r
   expect(logOf(restart.slice(0, 2), 2).mostUnavailable()).toBe(0);
 });
 
-test('what was before the recording counts only as it stood last', () => {
+test('only the last state before the recording counts', () => {
   const down = Array.from({ length: 5 }, (_, n) => ofVm(20 + n, `down-${n}`, vm({ ready: false })));
   const gone = down.map((change, n) => ofVm(30 + n, change.name, null));
   expect(logOf([...down, ...gone]).mostUnavailable()).toBe(5);
@@ -81,7 +81,7 @@ test('each VMI that came since is a restart, and carries the revision that it wa
   expect(log.restartsOf('b')).toEqual([]);
 });
 
-test('what became of the machine type of a VM is reported once for each change, whatever else changes', () => {
+test("the outcome of a VM's machine type is reported once for each change, whatever else changes", () => {
   const marked = { type: 'new', mark: 'id', record: '{}' };
   const changed = [
     ofVm(20, 'a', vm({ machine: marked })),
@@ -136,13 +136,13 @@ test.each([
   expect(logOf([ofVm(1, 'a', machine), ofVmi(2, 'a', vmi)], 2).mostUnavailable()).toBe(unavailable);
 });
 
-test('with the number of VMs that there should be, missing ones count', () => {
+test('missing VMs count if the number of VMs is given', () => {
   const log = logOf([ofVm(1, 'a', vm()), ofVmi(2, 'a', vmi('g')), ofVm(5, 'a', null)], 2);
   expect(log.mostUnavailable()).toBe(0);
   expect(log.peak({ replicas: 1 })).toMatchObject({ unavailable: 1, version: 5n });
 });
 
-test('the time that VMs were down is counted together', () => {
+test('the times in which VMs were down are added up', () => {
   expect(logOf(restart, 9).downtime()).toBe(7);
   const other = restart.map((change) => ({ ...change, name: 'b', version: change.version + 100n, at: change.at + 3 }));
   expect(logOf([...restart, ...other], 9).downtime()).toBe(7 + 8);
@@ -180,14 +180,14 @@ test('VMIs that are sent away are reported, with how many are down from then on'
   expect(logOf(scaledIn).departures()).toEqual([]);
 });
 
-test('a change that is told twice, or late, or older than one that was told, counts once', () => {
+test('a change that is reported twice, or late, or older than another, counts once', () => {
   const log = logOf([...restart, ...restart], 9);
   expect(log.restartsOf('a')).toHaveLength(1);
   expect(log.history('a')).toHaveLength(10);
   expect(log.names()).toEqual(['a']);
 });
 
-test('however the two streams interleave, the answers are the same', () => {
+test('the answers are the same however the two streams interleave', () => {
   const streams = {
     vm: restart.filter(({ kind }) => kind === 'vm'),
     vmi: restart.filter(({ kind }) => kind === 'vmi'),

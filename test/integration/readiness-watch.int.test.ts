@@ -40,7 +40,7 @@ const restart = async (namespace: string, name: string): Promise<void> => {
   );
 };
 
-test('sees each restart, and how many were down at once', async () => {
+test('the watch sees each restart, and how many were down at once', async () => {
   const { namespace, watch } = await watched();
   expect(watch.log.mostUnavailable()).toBe(0);
   await restart(namespace, 'one');
@@ -55,7 +55,7 @@ test('sees each restart, and how many were down at once', async () => {
   expect(watch.gaps).toEqual([]);
 });
 
-test('goes on when its API server was killed, and notes what it may have missed', async () => {
+test('the watch continues when its API server was killed, and notes what it may have missed', async () => {
   const { namespace, watch } = await watched();
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
   await fleet().stack.restart('kube-apiserver');

@@ -31,7 +31,7 @@ const clusterWith = (fields: object): object => ({
 });
 const userWith = (user: object): object => ({ users: [{ name: 'u', user }] });
 
-describe('what is wrong with a kubeconfig is reported in one sentence with its name', () => {
+describe('a fault of a kubeconfig is reported in one sentence with its name', () => {
   test.each([
     [
       'broken YAML',
@@ -89,7 +89,7 @@ describe('what is wrong with a kubeconfig is reported in one sentence with its n
     expect(() => loadKubeConfig({ kubeconfig: file })).toThrow(new KubeConfigError(sentence.replace('FILE', file)));
   });
 
-  test('a folder', () => {
+  test('a folder in place of a kubeconfig is reported', () => {
     const folder = join(root, 'folder');
     mkdirSync(folder);
     expect(() => loadKubeConfig({ kubeconfig: folder })).toThrow(
@@ -97,14 +97,14 @@ describe('what is wrong with a kubeconfig is reported in one sentence with its n
     );
   });
 
-  test('a context that it has not', () => {
+  test('a missing context is reported', () => {
     const file = fileOf('contexts', kubeconfig());
     expect(() => loadKubeConfig({ kubeconfig: file, context: 'y' })).toThrow(
       new KubeConfigError(`--context y: not in kubeconfig ${file}, which has x`),
     );
   });
 
-  test('a program that is to bring the credentials and is not there', async () => {
+  test('a missing program for the credentials is reported', async () => {
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: '/nosuch/login' };
     const client = new KubeClient(loadKubeConfig({ kubeconfig: fileOf('exec', kubeconfig(userWith({ exec }))) }));
     await expect(client.list(VirtualMachines)).rejects.toThrow(
@@ -131,14 +131,14 @@ const load = (...files: string[]): ReturnType<typeof loadKubeConfig> => {
   }
 };
 
-describe('of several files in KUBECONFIG', () => {
-  test('the first has its say about the current context and what both name, as in kubectl', () => {
+describe('several files in KUBECONFIG', () => {
+  test('give the first precedence for the current context and for names in both, as in kubectl', () => {
     const config = load(named('here'), named('there'));
     expect([config.getCurrentContext(), config.getCurrentCluster()?.server]).toEqual(['here', 'https://here:6443']);
     expect(config.getContexts().map(({ name }) => name)).toEqual(['x', 'here', 'there']);
   });
 
-  test('those that are not there are left out, as long as one is', () => {
+  test('may be missing as long as one is there', () => {
     expect(load('/nosuch', named('here')).getCurrentContext()).toBe('here');
     expect(() => load('/nosuch', '/nowhere')).toThrow(
       new KubeConfigError('kubeconfig /nosuch: no such file; give another with --kubeconfig'),

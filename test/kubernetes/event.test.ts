@@ -18,7 +18,7 @@ test('a message that fits is left as it is', () => {
 });
 
 test.each(['x', 'ж', '策', '🐂', '1 策'])(
-  'a message of many %s is cut to what the API server takes, in whole characters',
+  'a message of many %s is cut to what the API server accepts, in whole characters',
   (words) => {
     const note = words.repeat(1024);
     const message = messageOf(note);

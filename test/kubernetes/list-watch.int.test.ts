@@ -41,7 +41,7 @@ async function follow(
 const create = (namespace: string, name: string) => fleet().kube.create(ConfigMaps, { metadata: { namespace, name } });
 const remove = (namespace: string, name: string) => fleet().kube.delete(ConfigMaps, { namespace, name });
 
-test('it lists in pages and follows what comes, changes and goes', async () => {
+test('the watch lists in pages and follows what comes, changes and goes', async () => {
   const namespace = await fleet().namespace();
   await Promise.all(Array.from({ length: 1_100 }, (_, index) => create(namespace, `c-${index}`)));
   const { watch, proxy, names } = await follow(namespace, () => 'pass');
@@ -54,7 +54,7 @@ test('it lists in pages and follows what comes, changes and goes', async () => {
   await watch.stop();
 });
 
-test('a version that a write returned is reached, and one that never comes is not waited for for ever', async () => {
+test('a version that a write returned is reached, and a version that never comes is not waited for for ever', async () => {
   const namespace = await fleet().namespace();
   const { watch } = await follow(namespace, () => 'pass');
   await watch.ready();
@@ -65,7 +65,7 @@ test('a version that a write returned is reached, and one that never comes is no
   await watch.stop();
 });
 
-test('a server that fails at first, and cuts every watch: it goes on, and misses nothing', async () => {
+test('the watch misses nothing of a server that fails at first, and cuts every watch', async () => {
   const namespace = await fleet().namespace();
   let calls = 0;
   const { watch, names, errors, proxy } = await follow(namespace, () => (++calls <= 3 ? { status: 500 } : 'pass'));
@@ -82,7 +82,7 @@ test('a server that fails at first, and cuts every watch: it goes on, and misses
   await watch.stop();
 });
 
-test('a version that the server has forgotten: it lists again, and sees what went meanwhile', async () => {
+test('the watch lists again after the server has forgotten its version, and sees what went meanwhile', async () => {
   const namespace = await fleet().namespace();
   await create(namespace, 'goes');
   let gone = false;
@@ -99,7 +99,7 @@ test('a version that the server has forgotten: it lists again, and sees what wen
   await watch.stop();
 });
 
-test('what a watch never told is found by the next list, and counted', async () => {
+test('a change that the watch never reported is found by the next list, and counted', async () => {
   const namespace = await fleet().namespace();
   // Every watch hangs silently.
   const { watch, names, missed } = await follow(

@@ -51,7 +51,7 @@ async function onServer(
   return listWatch;
 }
 
-test('a server that ends every watch as soon as it begins is asked ever more seldom', async () => {
+test('a server that ends every watch as soon as it begins is called less and less often', async () => {
   const watches: number[] = [];
   await onServer(
     () => ({ metadata: { resourceVersion: '1' }, items: [] }),
@@ -62,7 +62,7 @@ test('a server that ends every watch as soon as it begins is asked ever more sel
   expect(watches[3]! - watches[0]!).toBeGreaterThan(1_200);
 });
 
-test('a list that always expires before its last page is asked for ever more seldom, and said to fail', async () => {
+test('a list that always expires before its last page is requested less and less often, and reported as failing', async () => {
   const lists: number[] = [];
   const errors: string[] = [];
   const expired = { code: 410, reason: 'Expired', message: 'The provided continue parameter is too old' };
@@ -105,7 +105,7 @@ test.each([
   },
 );
 
-test('a kind that was there is never missing: after a restore, the API server serves it late', async () => {
+test('a kind that was there is never missing: after a restore, the API server may serve it late', async () => {
   let isThere = true;
   const errors: string[] = [];
   const list = () =>
@@ -123,7 +123,7 @@ test('a kind that was there is never missing: after a restore, the API server se
   await vi.waitFor(() => expect(listWatch.synced).toBe(true), { timeout: 10_000 });
 });
 
-test('a kind that a worker can not do without keeps it waiting, and is an error', async () => {
+test('a kind that a worker needs keeps it waiting, and is an error', async () => {
   const errors: string[] = [];
   const forbidden = { kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' };
   let isThere = false;
@@ -139,7 +139,7 @@ const vm = (name: string, resourceVersion: string) => ({
   metadata: { namespace: 'shop', name, uid: `${name}@${resourceVersion}`, resourceVersion },
 });
 
-test('a cluster that was restored from a backup, and counts from an older version, is followed from there', async () => {
+test('a cluster that was restored from a backup, and counts from an older version, is followed from that version', async () => {
   let list = { metadata: { resourceVersion: '900' }, items: [vm('web-1', '700'), vm('web-2', '800')] };
   const listWatch = await onServer(() => list);
   await listWatch.ready();
@@ -149,7 +149,7 @@ test('a cluster that was restored from a backup, and counts from an older versio
   expect(listWatch.version).toBe(500n);
 });
 
-test('all who ask for a list while one is in progress share the next', async () => {
+test('all callers that ask for a list while one is in progress share the next', async () => {
   let lists = 0;
   const listWatch = await onServer(() => ({ metadata: { resourceVersion: String(++lists) }, items: [] }));
   await listWatch.ready();
@@ -160,7 +160,7 @@ test('all who ask for a list while one is in progress share the next', async () 
   expect(lists - before).toBeLessThanOrEqual(2);
 });
 
-test('a list is taken in page by page: none waits, with all that it holds, for those that follow', async () => {
+test('a list is processed page by page: no page is held in memory for those that follow', async () => {
   const sizes: number[] = [];
   const listWatch: ListWatch<KubeObject, string> = await onServer((query) => {
     const page = Number(query.get('continue') ?? 0);
@@ -175,7 +175,7 @@ test('a list is taken in page by page: none waits, with all that it holds, for t
   expect(listWatch.version).toBe(9n);
 });
 
-test('what the watch tells during a list is newer than the list, and what the list has not is gone', async () => {
+test('an event of the watch during a list is newer than the list, and an object that the list lacks is gone', async () => {
   const events = Promise.withResolvers<string>();
   const told = [
     { type: 'DELETED', object: vm('deleted', '7') },
@@ -213,17 +213,17 @@ test('the cache has reached the version of a change when onChange is called', as
   expect(told).toEqual([7n]);
 });
 
-test('an empty list may come with null instead of items, as lists of metadata alone do', async () => {
+test('an empty list may have null instead of items, as lists of metadata alone do', async () => {
   const listWatch = await onServer(() => ({ metadata: { resourceVersion: '1' }, items: null }));
   await vi.waitFor(() => expect(listWatch.synced).toBe(true));
   expect([...listWatch.values()]).toEqual([]);
 });
 
-describe('while a cluster that was restored from a backup is listed', () => {
+describe('a watch of a restored cluster that is being listed', () => {
   const before = [vm('web-1', '700'), vm('web-2', '800'), vm('web-3', '850')];
   const backup = [vm('web-1', '400'), vm('web-2', '410'), vm('web-4', '420')];
 
-  test('the cache is not synced, and shows what it has until the list says otherwise', async () => {
+  test('is not synced, and shows what it has until the list says otherwise', async () => {
     let isRestored = false;
     const changes: string[] = [];
     const between: unknown[] = [];
@@ -253,7 +253,7 @@ describe('while a cluster that was restored from a backup is listed', () => {
     expect(listWatch).toMatchObject({ synced: true, version: 500n });
   });
 
-  test('the watch begins anew from its version', async () => {
+  test('begins anew from its version', async () => {
     let list = { metadata: { resourceVersion: '900' }, items: before };
     const from: (string | null)[] = [];
     const listWatch = await onServer(
@@ -273,7 +273,7 @@ describe('while a cluster that was restored from a backup is listed', () => {
     expect(listWatch).toMatchObject({ synced: true, version: 500n });
   });
 
-  test('a version from before that is asked for in vain once', async () => {
+  test('asks once in vain for a version from before that', async () => {
     let lists = 0;
     const listWatch = await onServer(
       () => {
@@ -289,7 +289,7 @@ describe('while a cluster that was restored from a backup is listed', () => {
     expect(lists).toBe(3);
   });
 
-  test('objects that are older than they were known to be are taken over, though versions go on from a higher one', async () => {
+  test('objects that are older than their known versions are adopted, though versions continue from a higher one', async () => {
     let list = { metadata: { resourceVersion: '900' }, items: before };
     const listWatch = await onServer(
       () => list,
@@ -302,7 +302,7 @@ describe('while a cluster that was restored from a backup is listed', () => {
   });
 });
 
-test('an event that comes before the first page of a list is no sign of a restore', async () => {
+test('an event before the first page of a list is not a sign of a restore', async () => {
   const events = Promise.withResolvers<string>();
   let lists = 0;
   const listWatch: ListWatch<KubeObject, string> = await onServer(

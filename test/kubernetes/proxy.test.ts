@@ -5,7 +5,7 @@ const HTTPS_PROXY = 'http://proxy.example:3128';
 const of = (server: string, env: NodeJS.ProcessEnv = { HTTPS_PROXY }): string | undefined =>
   proxyFor(new URL(server), env);
 
-test('an API server is reached by the proxy of the environment', () => {
+test('an API server is reached through the proxy of the environment', () => {
   expect(of('https://api.example:6443')).toBe(HTTPS_PROXY);
   expect(of('https://api.example:6443', { https_proxy: 'proxy.example:3128' })).toBe(HTTPS_PROXY);
   expect(of('http://api.example', { HTTPS_PROXY })).toBeUndefined();

@@ -15,7 +15,7 @@ function failing(...errors: Error[]): { act: () => Promise<string>; calls: () =>
   return { act, calls: () => calls };
 }
 
-test('an act is tried again after a conflict, as often as it may be', async () => {
+test('an act is retried after a conflict, up to its limit', async () => {
   const twice = failing(conflict, conflict);
   await expect(retryOnConflict(twice.act, { tries: 3 })).resolves.toBe('done');
   const thrice = failing(conflict, conflict, conflict);
@@ -23,21 +23,21 @@ test('an act is tried again after a conflict, as often as it may be', async () =
   expect([twice.calls(), thrice.calls()]).toEqual([3, 3]);
 });
 
-test('any other error is thrown at once, unless the caller takes it for a race', async () => {
+test('any other error is thrown at once, unless the caller treats it as a race', async () => {
   const gone = failing(conflict, missing);
   await expect(retryOnConflict(gone.act, { tries: 9 })).rejects.toBe(missing);
   expect(gone.calls()).toBe(2);
   await expect(retryOnConflict(failing(missing).act, { tries: 2, isRace: () => true })).resolves.toBe('done');
 });
 
-test('before each further try it waits as long as it is asked to', async () => {
+test('a retry waits as long as the caller asks for', async () => {
   const waits: number[] = [];
   const pauseMs = (tries: number): number => (waits.push(tries), 0);
   await retryOnConflict(failing(conflict, conflict).act, { tries: 5, pauseMs });
   expect(waits).toEqual([1, 2]);
 });
 
-test('an act is told which try it is, to look again after the first', async () => {
+test('an act gets the number of its attempt, to look again after the first', async () => {
   const tries: number[] = [];
   const act = (count: number): Promise<void> => (
     tries.push(count),

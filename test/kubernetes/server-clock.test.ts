@@ -22,7 +22,7 @@ function answer(clock: ServerClock, { ahead, there, back }: Record<'ahead' | 'th
 const ms = (most: number) => fc.integer({ min: 0, max: most });
 const call = fc.record({ there: ms(300), back: ms(300), pause: ms(5_000) });
 
-test("a server's clock is known to a second and the time of a call, and never taken for further away than it is", () => {
+test("a server's clock is known to a second and the time of a call, and never further away than it is", () => {
   fc.assert(
     fc.property(fc.integer({ min: -300_000, max: 300_000 }), fc.array(call, { minLength: 1 }), (ahead, calls) => {
       const clock = new ServerClock();
@@ -37,7 +37,7 @@ test("a server's clock is known to a second and the time of a call, and never ta
   );
 });
 
-test('many answers tell it to milliseconds', () => {
+test('many answers give the clock to milliseconds', () => {
   const clock = new ServerClock();
   for (let calls = 0; calls < 100; calls++) {
     answer(clock, { ahead: 60_123, there: 3, back: 4 });
@@ -54,7 +54,7 @@ test('a clock that is set anew is followed with the next answer', () => {
   }
 });
 
-test("answers without a date leave this machine's clock as it is", () => {
+test("an answer without a date leaves this machine's clock as it is", () => {
   const clock = new ServerClock();
   for (const date of [undefined, '', 'soon', ['Thu, 01 Jan 2026 00:00:00 GMT']]) clock.note(date, T, T);
   expect(clock.now()).toBe(T);

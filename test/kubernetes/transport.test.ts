@@ -52,7 +52,7 @@ test("the server's clock is learned from its answers, and not from refusals", as
   expect(Math.abs(aheadOf(transport) - hour)).toBeLessThan(5_000);
 });
 
-test('each request is told with how it ended and how long it took, unless its caller has aborted it', async () => {
+test('each request is reported with its outcome and duration, unless its caller has aborted it', async () => {
   const told: Answer[] = [];
   const transport = await transportTo(
     ({ url }, response) => {
@@ -81,7 +81,7 @@ const REMARK =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; ' +
   'correct the existing errors to complete validation';
 
-test('what the API server adds to every fault of an object is left out, and nothing else', () => {
+test('the text that the API server adds to every fault of an object is left out, and nothing else', () => {
   const fault = 'VirtualMachine.kubevirt.io "web-0" is invalid: [spec.domain.devices: Required value';
   expect(withoutRemark(`${fault}, ${REMARK}]`)).toBe(`${fault}]`);
   expect(withoutRemark(`${fault}, ${REMARK.replace('null', '"null"')}]`)).toBe(`${fault}]`);

@@ -76,7 +76,7 @@ const anyAct: fc.Arbitrary<Act> = fc.oneof(
   { arbitrary: fc.record({ act: fc.constant('restore'), raisedBy: fc.constantFrom(0, 1_000) }), weight: 1 },
 );
 
-test('after each list the store is as the API server, whatever was missed, and however often etcd was put back', async () => {
+test('the store equals the API server after each list, whatever was missed, and however often etcd was restored', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyAct, { minLength: 5, maxLength: 30 }), async (acts) => {
       const [server, store] = [new Server(), new Store()];
@@ -116,7 +116,7 @@ function uidOf({ metadata, spec }: Stored): string {
   return metadata.uid;
 }
 
-test('an object that no view can be made of stays as it was known, and keeps no other from being followed', async () => {
+test('an object without a readable view stays as it was known, and does not stop others from being followed', async () => {
   const errors: string[] = [];
   class Picky extends VersionedStore<KubeObject, string> {
     constructor() {

@@ -79,7 +79,7 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
     ),
   ],
 ])(
-  'every guarantee holds, and every pool and set gets as it is wanted in the end, when %s',
+  'every guarantee holds, and every pool and set finally matches its spec, when %s',
   async (_what, scenarios, fixedRuns = 6) => {
     const runs = Number(process.env['RUNS'] ?? fixedRuns);
     await fc.assert(
@@ -99,7 +99,7 @@ const journalOf = async (scenario: Scenario, strangers: boolean | 'silent'): Pro
   return journal!.lines;
 };
 
-test('what strangers put into another namespace changes no plan and no write of the pools and sets of the first', async () => {
+test('objects that strangers put into another namespace change no plan and no write of the pools and sets of the first', async () => {
   const scenarios = withSurge(
     anyScenario('wishes', 'wishes', 'rules', 'people', 'transitions', 'accidents', 'evictions', 'faults', 'sets'),
     1,

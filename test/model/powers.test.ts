@@ -32,7 +32,7 @@ async function told(story: Story, seed: number): Promise<string> {
 const fileOf = (name: string): string => `${name.replaceAll(/\W+/g, '-')}.txt`;
 
 describe.each(Object.entries(FOLDERS))('%s', (folder, stories) => {
-  test.each(Object.entries(stories))('a run goes as it is written down: %s', async (name, story) => {
+  test.each(Object.entries(stories))('a run proceeds as its golden says: %s', async (name, story) => {
     const text = `${name}\n${story.about}\n\n${await told(story, 1)}`;
     await expect(text).toMatchFileSnapshot(`powers/${folder}/${fileOf(name)}`);
   });
@@ -42,7 +42,10 @@ describe.each(Object.entries(FOLDERS))('%s', (folder, stories) => {
     expect(files).toEqual(Object.keys(stories).map(fileOf).sort());
   });
 
-  test.each(Object.entries(stories))('breaks no guarantee if things take other times: %s', async (_name, story) => {
-    await told(story, 2);
-  });
+  test.each(Object.entries(stories))(
+    'a run breaks no guarantee if steps take other times: %s',
+    async (_name, story) => {
+      await told(story, 2);
+    },
+  );
 });

@@ -62,7 +62,7 @@ async function told({ spec, live, options }: Story, seed: number): Promise<strin
 const fileOf = (name: string): string => `${name.replaceAll(/\W+/g, '-')}.txt`;
 
 describe.each(FOLDERS)('%s', (folder, stories) => {
-  test.each(Object.entries(stories))('goes as it is written down: %s', async (name, story) => {
+  test.each(Object.entries(stories))('proceeds as its golden says: %s', async (name, story) => {
     const text = `${name}\n${story.about}\n\n${await told(story, 1)}`;
     await expect(text).toMatchFileSnapshot(`rollouts/${folder}/${fileOf(name)}`);
   });
@@ -73,7 +73,7 @@ describe.each(FOLDERS)('%s', (folder, stories) => {
     expect(files.length).toBeLessThanOrEqual(MAX_FILES);
   });
 
-  test.each(Object.entries(stories))('breaks no guarantee if things take other times: %s', async (_name, story) => {
+  test.each(Object.entries(stories))('breaks no guarantee if steps take other times: %s', async (_name, story) => {
     await told(story, 2);
   });
 });

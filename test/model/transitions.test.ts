@@ -24,7 +24,7 @@ async function told(story: Story, seed: number): Promise<string> {
 
 const fileOf = (name: string): string => `${name.replaceAll(/\W+/g, '-')}.txt`;
 
-test.each(Object.entries(stories))('a transition goes as it is written down: %s', async (name, story) => {
+test.each(Object.entries(stories))('a transition proceeds as its golden says: %s', async (name, story) => {
   const text = `${name}\n${story.about}\n\n${await told(story, 1)}`;
   await expect(text).toMatchFileSnapshot(`transitions/${fileOf(name)}`);
 });
@@ -34,6 +34,9 @@ test('each story has a file, and there are no others', () => {
   expect(files).toEqual(Object.keys(stories).map(fileOf).sort());
 });
 
-test.each(Object.entries(stories))('breaks no guarantee if things take other times: %s', async (_name, story) => {
-  await told(story, 2);
-});
+test.each(Object.entries(stories))(
+  'a transition breaks no guarantee if steps take other times: %s',
+  async (_name, story) => {
+    await told(story, 2);
+  },
+);

@@ -25,7 +25,7 @@ async function simulated(meanwhile: () => Promise<void> = async () => {}): Promi
   return reading!;
 }
 
-test('what runs beside a simulation has real time and chance, and changes nothing in it', async () => {
+test('code beside a simulation has real time and chance, and changes nothing in it', async () => {
   const begun = Promise.withResolvers<void>();
   const beside = begun.promise.then(async () => {
     const { now } = read();

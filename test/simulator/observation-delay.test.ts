@@ -7,7 +7,7 @@ const lagging = (text: string) => ({
   metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/spec-observation-delay': text } },
 });
 
-test('a changed spec is seen later, if the cluster says so, and when is said at each look', () => {
+test('a changed spec is seen later, if the cluster says so, and each look says when', () => {
   const lag = new ObservationDelay();
   lag.note('a', at(1), at(2), lagging('2s'), NOW);
   expect(lag.see('a', at(2), NOW)).toEqual({ vm: at(1), again: 2000 });
@@ -17,7 +17,7 @@ test('a changed spec is seen later, if the cluster says so, and when is said at 
   expect(lag.see('a', at(3), NOW + 2000)).toEqual({ vm: at(3) });
 });
 
-test('all else is seen at once', () => {
+test('everything else is seen at once', () => {
   const lag = new ObservationDelay();
   lag.note('a', at(1), at(2), undefined, NOW);
   lag.note('b', at(1), at(1), lagging('2s'), NOW);

@@ -89,7 +89,7 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await cluster.gone(VirtualMachineInstances, name);
   });
 
-  test('starts, stops and restarts as it is asked, and refuses as KubeVirt does', async () => {
+  test('starts, stops and restarts as requested, and refuses as KubeVirt does', async () => {
     const { vmi } = await cluster.running('power');
     expect(await cluster.call('virtualmachines/power/start')).toMatch(/^409 Conflict: .*VM is already running/);
     expect(await cluster.call('virtualmachines/power/restart')).toBe('ok');
@@ -156,7 +156,7 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': null } } });
   });
 
-  test('leaves a VM unschedulable, or not ready, if it is told so, until it is told otherwise', async () => {
+  test('leaves a VM unschedulable, or not ready, on request, until the request ends', async () => {
     await cluster.createMachine('nowhere', { annotations: { 'sim.drover.dev/unschedulable': 'true' } });
     await cluster.shows('nowhere', 'ErrorUnschedulable');
     await cluster.patch(VirtualMachineInstances, 'nowhere', {
@@ -171,7 +171,7 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await eventually(async () => expect((await cluster.vm('sick')).status?.ready).toBe(true));
   });
 
-  test('ends a VMI by itself; the run strategy says what follows', async () => {
+  test('ends a VMI by itself; the run strategy decides what follows', async () => {
     const crash = { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' };
     const { vmi } = await cluster.running('crashes');
     await cluster.patch(VirtualMachineInstances, 'crashes', { metadata: { annotations: crash } });
@@ -189,7 +189,7 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await eventually(async () => expect((await cluster.vmi('reruns')).metadata.uid).not.toBe(uid));
   });
 
-  test('says when a change waits for a restart, and makes it live if it can be', async () => {
+  test('reports when a change waits for a restart, and makes it live if possible', async () => {
     const { vmi } = await cluster.running('changes');
     await cluster.changeVmi('changes', { domain: { cpu: { sockets: 2 }, memory: { guest: '4Gi' } } });
     await eventually(async () =>
@@ -258,7 +258,7 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await cluster.shows('lost', 'Running');
   });
 
-  test('fills in a machine type at once, as a dry run shows, and keeps others off what is its own', async () => {
+  test('fills in a machine type at once, as a dry run shows, and lets no other client write its own fields', async () => {
     await eventually(async () => {
       const vm = await cluster.kube.patch<VirtualMachine>(
         VirtualMachines,
@@ -290,7 +290,7 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await eventually(async () => expect(conditionOf(await cluster.vm('runs'), 'Mine')).toBeUndefined());
   });
 
-  test('brings many up, round and down at once', async () => {
+  test('brings many VMs up, restarts them and takes them down at once', async () => {
     const names = Array.from({ length: soak(60, 20) }, (_, n) => `many-${n}`);
     const uids = async () => Promise.all(names.map(async (name) => (await cluster.vmi(name)).metadata.uid));
     await Promise.all(names.map((name) => cluster.createMachine(name, { metadata: { labels: { many: 'yes' } } })));
@@ -307,7 +307,7 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     );
   });
 
-  test('goes on where it was when it was killed, and ends when it is asked to', async () => {
+  test('continues where it was when it was killed, and ends when asked to', async () => {
     await cluster.createMachine('interrupted', { annotations: { 'sim.drover.dev/boot-time': '2s' } });
     await eventually(async () => expect((await cluster.vmi('interrupted')).status?.phase).toBe('Scheduled'));
     const { uid } = (await cluster.vmi('interrupted')).metadata;

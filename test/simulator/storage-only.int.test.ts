@@ -41,7 +41,7 @@ afterAll(async () => {
 const disk = { namespace: 'default', name: 'disk' };
 const spec = { source: { blank: {} }, storage: { resources: { requests: { storage: '1Gi' } } } };
 
-test('storage alone fills disks, lets claims go, brings the kinds that KubeVirt watches, and plays nothing of KubeVirt', async () => {
+test('storage alone fills disks, releases claims, installs the kinds that KubeVirt watches, and plays nothing of KubeVirt', async () => {
   const storage = await startStorage(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { log });
   onTestFinished(() => storage.stop());
   await kube.create<DataVolume>(DataVolumes, { metadata: disk, spec });

@@ -76,7 +76,7 @@ test('a halted VM gets its disk too', async () => {
   await cluster.shows('halted', 'Stopped');
 });
 
-test('a disk that nobody owns is adopted by the VM whose template names it', async () => {
+test('a disk without an owner is adopted by the VM whose template names it', async () => {
   await cluster.running('first', withDisk('kept'));
   const { uid } = (await cluster.dataVolume('kept')).metadata;
   await cluster.delete(VirtualMachines, 'first', 'Orphan');
@@ -109,7 +109,7 @@ test('a VMI on a corrupt disk fails to start, and one on a fresh disk does not',
   await cluster.running('corrupt', withDisk('corrupt-root'));
 });
 
-test('a VM waits for a claim that is not there', async () => {
+test('a VM waits for a missing claim', async () => {
   await cluster.createMachine('waits', {
     vmi: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }] },
   });
@@ -125,7 +125,7 @@ test('a VM waits for a claim that is not there', async () => {
   await cluster.gone(PersistentVolumeClaims, 'later');
 });
 
-test('a VM waits for a Secret that is not there', async () => {
+test('a VM waits for a missing Secret', async () => {
   await cluster.createMachine('mounts', {
     vmi: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'seed' } } }] },
   });
@@ -148,7 +148,7 @@ test('a VM that is deleted alone leaves its VMI running, and a VM of its name ta
   expect(controllerOf(adopted)?.uid).toBe(vm.metadata.uid);
 });
 
-test('a VM that is deleted in the foreground goes after what it owns', async () => {
+test('a VM that is deleted in the foreground goes after its dependents', async () => {
   await cluster.running('foreground', {
     ...withDisk('foreground-root'),
     annotations: { 'sim.drover.dev/stop-time': '300ms' },
@@ -161,7 +161,7 @@ test('a VM that is deleted in the foreground goes after what it owns', async () 
   await expect(found(VirtualMachineInstances, 'foreground')).rejects.toMatchObject({ status: 404 });
 });
 
-test('what a dead owner leaves goes, and what has a living one stays', async () => {
+test('an object of a dead owner goes, and one of a living owner stays', async () => {
   const selector = { matchLabels: { a: 'b' } };
   const template = { metadata: { labels: { a: 'b' } }, spec: { domain: { devices: {} } } };
   const set = (name: string) =>
@@ -191,7 +191,7 @@ test('what a dead owner leaves goes, and what has a living one stays', async () 
   expect((await cluster.vm('of-living')).metadata.deletionTimestamp).toBeUndefined();
 });
 
-test("a VM leaves another's VMI of its name alone, and says that it can't start", async () => {
+test("a VM leaves another's VMI of its name alone, and reports that it cannot start", async () => {
   const { vmi } = await cluster.running('taken');
   await cluster.delete(VirtualMachines, 'taken', 'Orphan');
   await cluster.gone(VirtualMachines, 'taken');
@@ -234,7 +234,7 @@ test('a disk template that no volume names is refused, on creation and on any ch
   await expect(cluster.changeVmi('loses', { volumes: [] })).rejects.toThrow(words);
 });
 
-test('a quantity that is none is refused, wherever it stands', async () => {
+test('a malformed quantity is refused in every field', async () => {
   const memory = { guest: '64Mi' };
   const domains = [
     { memory: { guest: '64Mo' } },

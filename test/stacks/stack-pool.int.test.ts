@@ -28,7 +28,7 @@ async function workflowsOf({ temporalAddress }: LeasedStack): Promise<string[]> 
   return ids;
 }
 
-test('two that lease at once get stacks that know nothing of each other; one that is leased again holds what it held at first, at the same ports', async () => {
+test('two leases at once get separate stacks, and a stack that is leased again has its first state, at the same ports', async () => {
   const pool = await aPool();
   const lease = (wanted: Wanted): Promise<LeasedStack> => LeasedStack.lease(wanted, pool.socket);
   const [first, other] = await Promise.all([lease({ simulator: true }), lease({ simulator: true })]);

@@ -51,7 +51,7 @@ const calls = (): string[] =>
 const resolve = (env: NodeJS.ProcessEnv = {}): Promise<string> =>
   resolveTestServer({ cache, env: { PATH: bin, ...env }, onProgress: (line) => progress.push(line) });
 
-test('a server that the environment names is taken, without Java', async () => {
+test('a server that the environment names is used, without Java', async () => {
   const path = script(join(folder, 'a-server'), '');
   expect(await resolve({ DROVER_TEMPORAL_TEST_SERVER: path })).toBe(path);
   await expect(resolve({ DROVER_TEMPORAL_TEST_SERVER: join(folder, 'none') })).rejects.toThrow(
@@ -59,7 +59,7 @@ test('a server that the environment names is taken, without Java', async () => {
   );
 });
 
-test('it is fetched with Maven once, for two that ask at the same time too', async () => {
+test('the server is fetched with Maven once, also for two callers at the same time', async () => {
   tools();
   const [one, other] = await Promise.all([resolve(), resolve()]);
   expect(await resolve()).toBe(one);
@@ -79,7 +79,7 @@ test('it is fetched with Maven once, for two that ask at the same time too', asy
   ]);
 });
 
-test('it starts with the archive that was made of it, from wherever it is called', async () => {
+test('the server starts with its archive, from wherever it is called', async () => {
   tools();
   await promisify(execFile)(await resolve(), ['4711'], { cwd: '/', env: { PATH: bin } });
   expect(calls().at(-1)).toMatch(
@@ -87,7 +87,7 @@ test('it starts with the archive that was made of it, from wherever it is called
   );
 });
 
-test('what is there needs no Maven', async () => {
+test('an existing server needs no Maven', async () => {
   tools();
   const made = await resolve();
   rmSync(join(bin, 'mvn'));
@@ -96,7 +96,7 @@ test('what is there needs no Maven', async () => {
   expect(await resolve()).toBe(made);
 });
 
-test('if there is no Java and no Maven, it says in a sentence what to do', async () => {
+test('a machine without Java and Maven gets one sentence about what to do', async () => {
   await expect(resolve()).rejects.toThrow(
     /^temporal-test-server [\d.]+ needs Java and Maven, and there is no java, javac, jar, mvn on PATH: install a JDK of version 17 or newer and Maven, or give a server with DROVER_TEMPORAL_TEST_SERVER$/,
   );

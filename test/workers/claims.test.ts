@@ -7,7 +7,7 @@ import { KubeError } from '../../kubernetes/errors.ts';
 import { refuseLeft } from '../../workers/refuse-left.ts';
 import { waitUntilWatched } from '../../workers/watch/keep-watch.ts';
 
-test('a worker of the cluster writes nothing in a namespace that is left, whatever it was in the middle of', () => {
+test('a worker of the cluster writes nothing in a namespace that is left, whatever it was doing', () => {
   const cache = { isLeft: (namespace: string) => namespace === 'shop' };
   const write = (namespace: string, subresource?: string) => () =>
     refuseLeft(cache, pathOf(VirtualMachines, namespace, 'web-1', subresource));

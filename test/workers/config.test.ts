@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../workers/config.ts';
 
-test('without a variable, the defaults; an empty one is as good as none', () => {
+test('a missing or empty variable has its default', () => {
   const defaults = { cluster: 'default', burst: 250, concurrency: 32, connections: 64, health: null, logLevel: 'info' };
   expect(readConfig({})).toMatchObject(defaults);
   expect(readConfig({ DROVER_BURST: '', DROVER_HEALTH_PORT: '', LOG_LEVEL: '' })).toMatchObject(defaults);
 });
 
-test('what is set is taken', () => {
+test('a variable that is set is used', () => {
   const env = {
     DROVER_CLUSTER: 'east',
     DROVER_BURST: '100',

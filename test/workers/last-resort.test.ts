@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { serveHealth } from '../../workers/health/health.ts';
 import { endOnFault } from '../../workers/last-resort.ts';
 
-test('an error that nobody has caught is logged and counted; the worker drains once, and ends with 1', () => {
+test('an uncaught error is logged and counted; the worker drains once, and ends with 1', () => {
   const proc: EventEmitter & { exitCode?: number | string | null | undefined } = new EventEmitter();
   const told: string[] = [];
   const log = (message: string): void => void told.push(message);
@@ -21,7 +21,7 @@ test('an error that nobody has caught is logged and counted; the worker drains o
   expect(told).toHaveLength(2);
 });
 
-test('metrics that can not be told are an answer of 500, and no rejection that would end the worker', async () => {
+test('metrics that cannot be read are an answer of 500, and no rejection that would end the worker', async () => {
   const server = await serveHealth(
     { address: '127.0.0.1', port: 0 },
     { isReady: () => true, metrics: () => Promise.reject(new Error('no metrics')) },

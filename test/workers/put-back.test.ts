@@ -23,17 +23,17 @@ async function looks(said: readonly (WatchRun | null | Error)[]): Promise<{ coun
   return { count: end, asked };
 }
 
-test('a run that was changed less often than before was put back, also after an outage', async () => {
+test('a run that has fewer changes than before was restored, also after an outage', async () => {
   expect((await looks([run('a', 5), run('a', 9), run('a', 7), run('a', 8)])).count).toBe(3);
   expect((await looks([run('a', 9), new Error('away'), new Error('away'), run('a', 6), run('a', 7)])).count).toBe(4);
 });
 
-test('a run that Temporal no longer knows was lost, if it still does not at the next look', async () => {
+test('a run that Temporal no longer knows was lost, unless the next look finds it', async () => {
   expect((await looks([run('a', 5), null, null, null])).count).toBe(3);
   expect((await looks([run('a', 5), null, run('a', 6), null, run('a', 7)])).count).toBe(Infinity);
 });
 
-test('what goes on ends nobody: heartbeats, the next run of the watch, a watch that is not there yet', async () => {
+test('a running workflow stops no worker: heartbeats, the next run of the watch, a watch that is not there yet', async () => {
   const { count, asked } = await looks([null, run('a', 5), run('a', 8), run('a', 9, false), run('b', 2), run('b', 2)]);
   expect(count).toBe(Infinity);
   expect(asked).toEqual([undefined, undefined, 'a', 'a', undefined, 'b']);

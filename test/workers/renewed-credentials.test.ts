@@ -35,25 +35,25 @@ async function adopted(
   return all;
 }
 
-test('a certificate that was renewed is adopted once it was read twice alike, each time', async () => {
+test('a renewed certificate is adopted once two reads agree, each time', async () => {
   expect(await adopted(['a', 'a', 'b', 'b', 'b'])).toEqual(['b']);
   // A new certificate beside the old key, and then both.
   expect(await adopted(['a', 'half', 'b', 'b', 'b', 'c', 'c', 'c'])).toEqual(['b', 'c']);
 });
 
-test('what is as it was, or cannot be read for a while, changes nothing', async () => {
+test('a file that is unchanged, or cannot be read for a while, changes nothing', async () => {
   expect(await adopted(['a', 'a', 'a'])).toEqual([]);
   expect(await adopted(['a', new Error('gone'), new Error('gone'), 'a', 'b', 'a'])).toEqual([]);
 });
 
 const refuseBad = (config: unknown): Adoption => (config === 'bad' ? 'refused' : 'adopted');
 
-test('what Temporal refuses is tried again until it is put right', async () => {
+test('a certificate that Temporal refuses is tried again until it is corrected', async () => {
   expect(await adopted(['bad', 'bad', 'bad', 'good', 'good', 'good'], refuseBad)).toEqual(['bad', 'bad', 'good']);
   expect(await adopted(['bad', 'bad', 'a', 'a'], refuseBad)).toEqual(['bad']);
 });
 
-test('what only a process that starts can use ends it', async () => {
+test('a change that only a new process can use ends the worker', async () => {
   expect(await adopted(['b', 'b', 'c', 'c'], () => 'restart')).toEqual(['b']);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RepeatedProblem, whyUnreached } from '../../workers/repeated-problem.ts';
 
-test('what lasts is reported once, and again each minute; another problem at once', () => {
+test('a lasting problem is reported once, and again each minute; another problem at once', () => {
   const told: string[] = [];
   let now = 0;
   const problem = new RepeatedProblem(

@@ -55,7 +55,7 @@ const servingOf = (
   };
 };
 
-test('retries to create workers that Temporal rejects, and leaks none of the others', async () => {
+test('a worker that Temporal rejects is created again, and none of the others leaks', async () => {
   let attempt = 0;
   const create = (): Promise<Worker>[] => [
     aWorker(),
@@ -71,7 +71,7 @@ test('retries to create workers that Temporal rejects, and leaks none of the oth
   await run;
 });
 
-test('a process that is asked to end tries no more', async () => {
+test('a process that is asked to end stops trying', async () => {
   const { serving, stop, recentErrors } = servingOf({ create: () => [Promise.reject(new Error('deadline exceeded'))] });
   const run = serving.run();
   await expect.poll(() => recentErrors).toHaveLength(1);
@@ -80,7 +80,7 @@ test('a process that is asked to end tries no more', async () => {
   expect(recentErrors).toHaveLength(1);
 });
 
-test('a worker that can not go on takes the others with it, and its error is reported', async () => {
+test('a worker that cannot continue takes the others with it, and its error is reported', async () => {
   const { serving, served } = servingOf({ create: () => [aWorker(), aWorker()] });
   const run = serving.run();
   await served;

@@ -104,7 +104,7 @@ test('the cache is synced once VMIs are listed, and does not wait for kinds that
   expect(cache.rolloutStrategy()).toBe('LiveUpdate');
 });
 
-test('waits for KubeVirt while it is unreachable', async () => {
+test('a sync waits for KubeVirt while it is unreachable', async () => {
   let away = true;
   const { cache, calls } = await aWorkerCache(cluster().stack.kubeconfig, (_method, path) =>
     away && path.includes('/kubevirts') ? { status: 503 } : 'pass',
@@ -122,7 +122,7 @@ test('waits for KubeVirt while it is unreachable', async () => {
   await start;
 });
 
-test("KubeVirt's rollout strategy is followed as the cluster's configuration changes, and told once a change", async () => {
+test("KubeVirt's rollout strategy is followed as the cluster's configuration changes, with one report a change", async () => {
   const cache = await started();
   const told: Extract<CacheChange, { kind: 'strategy' }>[] = [];
   cache.subscribe((change) => void (change.kind === 'strategy' && told.push(change)));
@@ -159,7 +159,7 @@ test("KubeVirt's rollout strategy is followed as the cluster's configuration cha
   await follows('LiveUpdate');
 });
 
-test('caches only ControllerRevisions of drover, and indexes only those that a pool owns', async () => {
+test('the cache has only ControllerRevisions of drover, and indexes only those that a pool owns', async () => {
   const namespace = await cluster().namespace();
   const cache = await started();
   const create = (name: string, object: Record<string, unknown>, metadata = {}) =>
@@ -192,7 +192,7 @@ test('caches only ControllerRevisions of drover, and indexes only those that a p
   });
 });
 
-test('a worker that may not list nodes, or whose cluster lacks a kind, does without and says so', async () => {
+test('a worker that may not list nodes, or whose cluster lacks a kind, continues without and says so', async () => {
   const { cache } = await aWorkerCache(cluster().stack.kubeconfig, (_method, path) => {
     if (path.startsWith('/api/v1/nodes')) return { status: 403 };
     return path.includes('/virtualmachinereplicasets') ? { status: 404 } : 'pass';

@@ -34,7 +34,7 @@ test('a wait is given up at once when its worker loses the API server', async ()
   await expect(waiting).rejects.toMatchObject(givenUp);
 });
 
-test('a worker that has lost the API server waits for nothing, and never looks', async () => {
+test('a worker that has lost the API server waits for nothing, and does not look', async () => {
   let looks = 0;
   await expect(wait(AbortSignal.abort(), () => void looks++)).rejects.toMatchObject(givenUp);
   expect(looks).toBe(0);

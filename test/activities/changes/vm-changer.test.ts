@@ -77,7 +77,7 @@ class Shop {
   }
 }
 
-test('a VM is changed and tells what was there before in one write; a dry run comes before the first of each shape', async () => {
+test('a VM is changed and records its former values in one write; a dry run comes before the first of each shape', async () => {
   const shop = new Shop();
   const change = shop.changer();
   for (const vm of [shop.vm('a'), shop.vm('b'), shop.vm('c', { hostname: 'old' })])
@@ -98,7 +98,7 @@ test('a VM is changed and tells what was there before in one write; a dry run co
   expect(await change(shop.read('c'))).toEqual({ is: 'nothing' });
 });
 
-test('an undo puts back what the change has set, and can be undone itself', async () => {
+test('an undo restores what the change has replaced, and can itself be undone', async () => {
   const shop = new Shop();
   const before = shop.vm('a', { hostname: 'old' });
   await shop.changer()(before);
@@ -122,7 +122,7 @@ test.each<[string, (vm: Stored) => Stored, string]>([
     ({ metadata: { annotations: _none, ...metadata }, ...vm }) => ({ ...vm, metadata }),
     `metadata.annotations[${CHANGES_ANNOTATION}] is not kept as it is written: something changes it`,
   ],
-])('nothing is written if the API server would not keep %s', async (_what, policy, why) => {
+])('a change is not written if the API server would not keep %s', async (_what, policy, why) => {
   const shop = new Shop();
   const vm = shop.vm('a');
   shop.policy = policy;
@@ -139,14 +139,14 @@ test('a VM is changed only in the version that it was read in', async () => {
   expect(shop.notes('a')).toEqual([]);
 });
 
-test('a VM whose former values are too long to be noted is left', async () => {
+test('a VM whose former values are too long to be noted is skipped', async () => {
   const shop = new Shop();
   const left = await shop.changer()(shop.vm('a', { hostname: 'x'.repeat(40_000) }));
   expect(left).toMatchObject({ is: 'left', why: expect.stringContaining('too long to be noted') as string });
   expect(shop.asked).toEqual([]);
 });
 
-test('a change that restarts VMs leaves those that nobody may disrupt, unless it needs no restart', async () => {
+test('a change that restarts VMs skips those that opted out, unless it needs no restart', async () => {
   const shop = new Shop();
   const optedOut = { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } };
   const vm = shop.vm('a', {}, optedOut);

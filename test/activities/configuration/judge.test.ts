@@ -116,7 +116,7 @@ async function play(all: readonly Happening[], remembers: (at: number) => boolea
   return { starts, known, history };
 }
 
-test('a VMI that has not the content of now restarts, whatever is remembered', async () => {
+test('a VMI that does not have the current content restarts, whatever is remembered', async () => {
   await fc.assert(
     fc.asyncProperty(happenings(ofAnyKeys, 14), fc.array(fc.boolean()), async (all, memory) => {
       const { starts, known, history } = await play(all, (at) => memory[at] ?? true);
@@ -128,7 +128,7 @@ test('a VMI that has not the content of now restarts, whatever is remembered', a
   );
 });
 
-test('a VMI that has it stays, unless it has started about the time of a write', async () => {
+test('a VMI that has the current content stays, unless it started about the time of a write', async () => {
   await fc.assert(
     fc.asyncProperty(happenings(ofSameKeys, 10), async (all) => {
       const { starts, known, history } = await play(all, () => true);

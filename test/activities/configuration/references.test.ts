@@ -36,11 +36,11 @@ async function look(
   return { said: await said(), asked };
 }
 
-test('a VM is made when all is there that it has for itself', async () => {
+test('a VM is made when all that it references under its own number is there', async () => {
   expect((await look(['user-3', 'net-3', 'settings-3'])).said).toBe('all there');
 });
 
-test('all that is missing is named, by kind and with its number', async () => {
+test("all missing objects are named, by kind and with the VM's number", async () => {
   expect((await look(['user-3', 'net-3'])).said).toBe('ConfigMap settings-3 is missing');
   expect((await look(['user', 'net', 'settings'])).said).toBe(
     'Secrets net-3, user-3 and ConfigMap settings-3 are missing',
@@ -54,7 +54,7 @@ test('a worker that may not read Secrets makes VMs without asking for each, and 
   expect((await look([], ['secrets'])).said).toBe('ConfigMap settings-3 is missing');
 });
 
-test('of many, all that are missing are found by one list for each kind, and none of a kind that is hidden', async () => {
+test('all missing objects of many are found by one list for each kind, and none of a kind that is hidden', async () => {
   const asked: string[] = [];
   const list = ({ plural }: { plural: string }): Promise<object> => {
     asked.push(plural);

@@ -63,13 +63,13 @@ async function deleted(
   };
 }
 
-test.each(Object.entries(WAYS))('%s takes no disk along that another VM uses', async (_what, make) => {
+test.each(Object.entries(WAYS))('%s deletes no disk that another VM uses', async (_what, make) => {
   expect((await deleted(make, { isUsed: false })).deletions).toEqual(['delete virtualmachines shop/web-1']);
   const { deletions, said } = await deleted(make, { isUsed: true });
   expect(deletions).toEqual([]);
   expect(said).toContain('its disk root-1 would go with it, and is used by VirtualMachine rescue');
 });
 
-test.each(Object.entries(WAYS))('%s leaves a disk that is not the own of the VM to others', async (_what, make) => {
+test.each(Object.entries(WAYS))("%s leaves a disk that is not the VM's own to others", async (_what, make) => {
   expect((await deleted(make, { ownedBy: NOBODY, isUsed: true })).deletions).toHaveLength(1);
 });

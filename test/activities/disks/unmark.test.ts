@@ -34,7 +34,7 @@ async function unmarked(disk: string | null, labels = {}, change = (_world: Worl
 
 const gone = (world: World, vm: Stored): void => void world.server.delete(VirtualMachines, vm.metadata);
 
-describe('the mark of a kept disk', () => {
+describe('the label of a kept disk', () => {
   test('goes once the VM of its number uses the disk', async () => {
     expect(await unmarked('root')).toEqual({ came: 'done', isKept: false });
     expect(await unmarked(null, { [STATE_CLAIM_LABEL]: 'web-1' })).toEqual({ came: 'done', isKept: false });

@@ -142,7 +142,7 @@ test('the next VM goes down as soon as one is back, and never more than there is
   expect(fleet.mostDown).toBe(2);
 });
 
-test('a VM that is down already waits for nobody', async () => {
+test('a VM that is already down waits for nothing', async () => {
   const fleet = new Fleet();
   fleet.down.add('c');
   const { result, look } = run(fleet, ['a', 'b', 'c']);
@@ -153,7 +153,7 @@ test('a VM that is down already waits for nobody', async () => {
   await result;
 });
 
-test('an outcome that others must know is told within moments, with what is on its way', async () => {
+test('an outcome that others must know is reported within moments, with what is on its way', async () => {
   const fleet = new Fleet();
   fleet.most = 2;
   const { result, look } = run(fleet, ['a', 'b', 'c']);
@@ -181,7 +181,7 @@ test('a VM that an earlier attempt has left half done is acted on again, and nee
   expect((await result).outcomes).toEqual([{ vm: 'a', end: 'done' }]);
 });
 
-test('what is stopped begins no further VM, and those on their way are followed', async () => {
+test('a stopped wave begins no further VM, and follows those on their way', async () => {
   const fleet = new Fleet();
   const { result, look } = run(fleet, ['a', 'b']);
   await until(() => fleet.taken.length === 1, look);
@@ -197,7 +197,7 @@ test('what is stopped begins no further VM, and those on their way are followed'
   expect(fleet.taken).toEqual(['a']);
 });
 
-test('a cancellation by the workflow brings to its end what is begun, and waits for nothing else', async () => {
+test('a cancellation by the workflow completes what has begun, and waits for nothing else', async () => {
   const fleet = new Fleet();
   const acting = Promise.withResolvers<null>();
   fleet.instead.push(() => acting.promise);
@@ -209,7 +209,7 @@ test('a cancellation by the workflow brings to its end what is begun, and waits 
   expect((await result).outcomes.map(({ vm, end }) => `${vm} ${end}`).sort()).toEqual(['a left', 'b left']);
 });
 
-test('is not over once its workflow wants something else while VMs wait for room', async () => {
+test('a wave ends only when its workflow wants something else while VMs wait for room', async () => {
   const fleet = new Fleet();
   fleet.most = 0;
   fleet.givenBack = () => null;
@@ -219,7 +219,7 @@ test('is not over once its workflow wants something else while VMs wait for room
   expect(await result).toMatchObject({ outcomes: [], begun: [], isOver: false });
 });
 
-test('if nothing is on its way and no VM has room, the rest is given back', async () => {
+test('the remaining VMs are given back if nothing is on its way and no VM has room', async () => {
   const fleet = new Fleet();
   fleet.most = 0;
   const { outcomes } = await run(fleet, ['a', 'b']).result;
@@ -238,13 +238,13 @@ test('a refused claim and a server in trouble cost a VM its turn, and not its pl
   expect(fleet.taken).toHaveLength(4);
 });
 
-test('any other error ends it', async () => {
+test('any other error ends the wave', async () => {
   const fleet = new Fleet();
   fleet.instead.push(() => Promise.reject(new KubeError(422, 'Invalid', 'a fault of drover')));
   await expect(run(fleet, ['a']).result).rejects.toThrow('a fault of drover');
 });
 
-test('a wave with nothing to tell says every ten minutes that it still waits, and for which VMs', async () => {
+test('a wave with nothing to report says every ten minutes that it still waits, and for which VMs', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   try {
     const fleet = new Fleet();
@@ -265,7 +265,7 @@ test('a wave with nothing to tell says every ten minutes that it still waits, an
   }
 });
 
-test('what others must learn of is told at its time, though no VM has an outcome, and is told of whom it has begun with', async () => {
+test('a report that others need is made at its time, though no VM has an outcome, and names the VMs that have begun', async () => {
   const fleet = new Fleet();
   fleet.dueAt = 0;
   const { result } = run(fleet, ['a', 'b']);
@@ -273,7 +273,7 @@ test('what others must learn of is told at its time, though no VM has an outcome
   expect(fleet.taken).toEqual(['a']);
 });
 
-test('VMs that have no outcome if they are given back stay to be done, and the wave says when it was last busy', async () => {
+test('VMs that are given back without an outcome stay to be done, and the wave says when it was last busy', async () => {
   const fleet = new Fleet();
   fleet.givenBack = () => null;
   fleet.most = 0;
@@ -282,7 +282,7 @@ test('VMs that have no outcome if they are given back stay to be done, and the w
   expect(await result).toEqual({ outcomes: [], begun: [], isOver: true, idleSince });
 });
 
-test('a cancellation that an act meets costs its VM nothing', async () => {
+test('a cancellation during an act costs its VM nothing', async () => {
   const fleet = new Fleet();
   fleet.instead.push(() => Promise.reject(new CancelledFailure('the activity was asked to end')));
   fleet.back.add('a');

@@ -88,7 +88,7 @@ describe.each(proven)('%s', (name, row) => {
     }
   });
 
-  test.each(Object.entries(row.honest))('does what is to be done: %s', async (_what, make) => {
+  test.each(Object.entries(row.honest))('does what is legitimate: %s', async (_what, make) => {
     const world = new World();
     const args = make(world);
     await world.start();
@@ -99,7 +99,7 @@ describe.each(proven)('%s', (name, row) => {
 test.each<[string, object]>([
   ['from its beginning', {}],
   ['in the middle', { ended: ['shop/none'] }],
-])('an operation has no run but its own: another one does nothing, %s', async (_when, how) => {
+])('an operation has only its own run: another one does nothing, %s', async (_when, how) => {
   const world = new World();
   const { metadata } = world.other(SHOP, 'db');
   const args = [{ ...POWER, operation: keyOf(world.operation([metadata.name])), ...how }];
@@ -109,7 +109,7 @@ test.each<[string, object]>([
   expect(await world.written('changePower', args)).not.toEqual([]);
 });
 
-test('a pool that is deleted without its VMs loses none of them, though a caller says that it takes them along', async () => {
+test('a pool that is deleted without its VMs loses none of them, though a caller says that they go with it', async () => {
   const world = new World();
   const pool = world.pool('web', {}, { finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] });
   const vm = world.vm(pool, 1);
@@ -139,7 +139,7 @@ test.each<[string, (world: World, pool: Stored & StoredPool, vm: Stored) => Prom
         { replicas: 1, writes: 2, roles: [{ vm: name, uid, role: 'Surge', at }] },
       ]),
   ],
-])('a replica that somebody has labelled as extra stays, though a caller says %s', async (_what, claim) => {
+])('a replica that a user has labelled as extra stays, though a caller says %s', async (_what, claim) => {
   const world = new World();
   const pool = world.pool('web', { replicas: 1, maxSurge: 1 });
   world.vm(pool, 2);

@@ -121,7 +121,7 @@ const answerOf = (digest: string): HandledRequest => ({
 });
 
 describe.each(Object.entries(HELD))('a rollout that %s', (_what, held) => {
-  test.each([0, Date.now() + 3_600_000])('stays so for a batch that is said to have begun at %d', async (startedAt) => {
+  test.each([0, Date.now() + 3_600_000])('stays so for a batch that claims to have begun at %d', async (startedAt) => {
     const { world, pool, vms } = await given(held);
     await updated(world, pool, vms, startedAt);
     expect(revisionsOf(world)).toEqual([TO, FROM, FROM]);
@@ -142,7 +142,7 @@ describe.each(Object.entries(HELD))('a rollout that %s', (_what, held) => {
     expect(world.answer).toMatchObject({ refused: expect.any(String) as string });
   });
 
-  test('goes on if somebody who may change the pool asks for that', async () => {
+  test('continues if a user who may change the pool asks for that', async () => {
     const { world, pool, vms, answer } = await given(held, true);
     const handledRequests: HandledRequest[] = [{ ...answer, outcome: 'Done', message: 'done' }];
     const status = withRollout({ ...held.rollout, ...held.goesOn, handledRequests });

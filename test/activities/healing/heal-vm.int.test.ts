@@ -140,7 +140,7 @@ class Scene {
   }
 }
 
-test('a sick VM is deleted after what it owns; the pool says so once, and the worker counts it', async () => {
+test('an unhealthy VM is deleted after its own objects; the pool reports it once, and the worker counts it', async () => {
   const context = await Scene.make();
   expect(await context.remove()).toMatchObject({ end: 'Removed', events: [] });
   expect(await context.became()).toBe('deleted');
@@ -186,7 +186,7 @@ test.each<[string, (context: Scene) => Promise<void>, string]>([
     (context) => context.changePool({ spec: { autohealing: { startupFailureThreshold: 4 } } }),
     'it is no longer sick',
   ],
-])('does not delete a VM that meanwhile %s', async (_what, meanwhile, why) => {
+])('a VM is not deleted that meanwhile %s', async (_what, meanwhile, why) => {
   const context = await Scene.make();
   await meanwhile(context);
   const before = await context.now();
@@ -194,7 +194,7 @@ test.each<[string, (context: Scene) => Promise<void>, string]>([
   expect((await context.now()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
 });
 
-test('a VM whose VMI comes up while it is found out whether its disks hold something is left as it is', async () => {
+test('a VM whose VMI comes up during the check of its disks is left as it is', async () => {
   const context = await Scene.make();
   await context.change({ metadata: { annotations: { 'drover.dev/never-ran': 'the-last' } } });
   await context.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'the-last' } });
@@ -210,7 +210,7 @@ test('a VM whose VMI comes up while it is found out whether its disks hold somet
   await context.expectUntouched();
 });
 
-test('does not delete VMs of a pool that is being deleted', async () => {
+test('a VM of a pool that is being deleted is not deleted', async () => {
   const context = await Scene.make();
   await context.changePool({ metadata: { finalizers: ['drover.dev/pool'] } });
   await cluster().kube.delete(VirtualMachinePools, context.pool.metadata);
@@ -218,7 +218,7 @@ test('does not delete VMs of a pool that is being deleted', async () => {
   await context.expectUntouched();
 });
 
-test('returns the reason at once if the API server refuses the deletion', async () => {
+test('a refused deletion by the API server returns the reason at once', async () => {
   const context = await Scene.make();
   const why = 'deletion is denied by a policy';
   const protectedBy = await aWorker((method, path) =>
@@ -229,7 +229,7 @@ test('returns the reason at once if the API server refuses the deletion', async 
   await context.expectUntouched();
 });
 
-test('another VM of its name, made since, is not touched', async () => {
+test('another VM of its name that was made since is not touched', async () => {
   const context = await Scene.make();
   expect(await context.remove({ uid: 'that-of-the-one-before' })).toMatchObject({ end: 'Removed', events: [] });
   await context.expectUntouched();
@@ -310,7 +310,7 @@ test.each<[string, object, 'deleted' | 'halted']>([
   },
 );
 
-test('a VM keeps its disks if the worker has not heard of the VMI that KubeVirt speaks of', async () => {
+test('a VM keeps its disks if the worker has not heard of the VMI that KubeVirt reports', async () => {
   const context = await Scene.make();
   await context.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'of-a-watch-that-lags' } });
   await context.remove();
@@ -349,7 +349,7 @@ test.each<[string, object, 'deleted' | 'halted']>([
 const markOf = async (context: Scene): Promise<string | undefined> =>
   (await context.now()).metadata.annotations?.['drover.dev/never-ran'];
 
-test('a VM that runs well is noted to have, and another that took its name is not', async () => {
+test('a VM that runs well is recorded as such, and another that took its name is not', async () => {
   const context = await Scene.make();
   const activities = createHealActivities({ ...context.worker, concurrency: 8 });
   const note = (uid: string): Promise<void> => {

@@ -60,7 +60,7 @@ async function writing(
   };
 }
 
-test('an attempt writes while Temporal knows it to be alive, and no more once another has taken its place', async () => {
+test('an attempt writes while Temporal knows it to be alive, and no longer once another has taken its place', async () => {
   const [first, second] = await attempts(2);
   const [old, current] = await Promise.all([writing(first!), writing(second!)]);
   await expect(old.write()).rejects.toMatchObject({ type: 'AttemptGivenUp' });

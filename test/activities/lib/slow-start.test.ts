@@ -9,7 +9,7 @@ const items = Array.from({ length: 100 }, (_, index) => index);
 const signal = new AbortController().signal;
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('each item once, begun with one call and never with more than allowed at once', async () => {
+test('each item begins once, with one call at first and never with more than allowed at once', async () => {
   let inFlight = 0;
   const widths: number[] = [];
   const done: number[] = [];
@@ -28,7 +28,7 @@ test('each item once, begun with one call and never with more than allowed at on
   expect(Math.max(...widths)).toBe(8);
 });
 
-test('a refusal ends it: nothing more is begun, what is in flight is awaited, and the refusal is thrown', async () => {
+test('a refusal ends the round: nothing more begins, what is in progress is awaited, and the refusal is thrown', async () => {
   const quota = new KubeError(403, 'Forbidden', 'exceeded quota');
   const begun: number[] = [];
   const ended: number[] = [];
@@ -66,7 +66,7 @@ test.each([
   for (const [item, count] of tries) expect(count).toBe(item % 10 === 0 ? 3 : 1);
 });
 
-test('after a fault, half as many calls at once', async () => {
+test('a fault halves the number of calls at once', async () => {
   const widths: number[] = [];
   let inFlight = 0;
   let failed = false;
@@ -87,7 +87,7 @@ test('after a fault, half as many calls at once', async () => {
   expect(Math.max(...widths.slice(0, 4))).toBeLessThanOrEqual(4);
 });
 
-test('it waits as long as the server asked for', async () => {
+test('a round waits as long as the server asked for', async () => {
   let failedAt = 0;
   let triedAt = 0;
   await slowStart(
@@ -104,7 +104,7 @@ test('it waits as long as the server asked for', async () => {
   expect(triedAt - failedAt).toBeGreaterThanOrEqual(299);
 });
 
-test('throws a lasting error, so that Temporal reports and retries it', async () => {
+test('a lasting error is thrown, so that Temporal reports and retries it', async () => {
   let calls = 0;
   const fails = async (): Promise<never> => {
     calls++;
@@ -114,7 +114,7 @@ test('throws a lasting error, so that Temporal reports and retries it', async ()
   expect(calls).toBe(5);
 });
 
-test('cancelled, it begins nothing more', async () => {
+test('a cancelled round begins nothing more', async () => {
   const stop = new AbortController();
   let begun = 0;
   const burst = slowStart(

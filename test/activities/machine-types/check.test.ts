@@ -6,7 +6,7 @@ import type { ResourceVersions } from '../../../decisions/lib/resource-versions.
 import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 import { anOperation } from '../../decisions/operations/operations.ts';
 
-test('what has been read when the operation was begun is not read again: the caches are to be as new as that', async () => {
+test('what was read when the operation began is not read again: the caches must be as new as that', async () => {
   const asked: (string | ResourceVersions)[] = [];
   const listed = (name: string): object => ({
     version: 0n,

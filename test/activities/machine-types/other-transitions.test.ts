@@ -25,7 +25,7 @@ function ofOperations(known: StoredOperation[], there: StoredOperation[] = known
   return { others, listed: () => listed };
 }
 
-test('an operation that goes on keeps others away until it has ended, and is known by its name', async () => {
+test('a running operation keeps others away until it has ended, and is known by its name', async () => {
   const ended = transition('ended', { status: { completionTime: '2026-01-01T00:00:00Z' } });
   const restart = anOperation({}, { uid: 'restart' });
   const { others, listed } = ofOperations([transition('goes-on'), ended, restart]);
@@ -35,14 +35,14 @@ test('an operation that goes on keeps others away until it has ended, and is kno
   expect(listed()).toBe(1);
 });
 
-test('one that this worker has not heard of goes on until all are listed', async () => {
+test('an operation that this worker has not heard of counts as running until all are listed', async () => {
   const { others } = ofOperations([], [transition('new')]);
   expect(['new', 'gone'].map(others.nameOf)).toEqual(['new', 'gone']);
   await others.refresh(['new', 'gone']);
   expect(['new', 'gone'].map(others.nameOf)).toEqual(['shop/of-new', undefined]);
 });
 
-test('ids that somebody has made up by thousands are looked for at once, and what is no id is not', async () => {
+test('thousands of forged ids are looked for at once, and a malformed id is not looked for', async () => {
   const { others, listed } = ofOperations([]);
   const ids = Array.from({ length: 20_000 }, (_, number) => `made-up-${number}`);
   const text = 'x'.repeat(1_000);

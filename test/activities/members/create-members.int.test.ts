@@ -10,7 +10,7 @@ import { haltedVm } from './halted-vm.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
-test("a VM that is there already counts as made if it is the owner's; a name that another's VM has is reported", async () => {
+test("a VM that already exists counts as made if it is the owner's; a name of another owner's VM is reported", async () => {
   const { kube } = cluster();
   const namespace = await cluster().namespace();
   const pool = await cluster().createPool(namespace, 'web', { replicas: 3 });

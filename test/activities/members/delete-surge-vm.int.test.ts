@@ -81,12 +81,12 @@ async function claimed({ key, places, worker }: Given, { metadata }: Stored): Pr
   return 'whyNot' in answer ? answer.whyNot : null;
 }
 
-test('an extra VM is deleted, and not while it stands in for another that is down', async () => {
+test('an extra VM is deleted, but not while it stands in for another that is down', async () => {
   expect(await deleted(await given(2))).toBe('gone');
   expect(await deleted(await given(1))).toBe('there');
 });
 
-test('an extra VM stays for which another has just got a place', async () => {
+test('an extra VM stays if another VM that needs it has just got a claim', async () => {
   const fleet = await given(2);
   expect(await claimed(fleet, fleet.vms[0]!)).toBeNull();
   expect(await deleted(fleet)).toBe('there');
@@ -101,7 +101,7 @@ test.each([
   expect(await deleted(fleet)).toBe('there');
 });
 
-test('no VM goes down for an extra one that is gone, on a worker that has not heard of that', async () => {
+test('no VM goes down for an extra VM that is gone, on a worker that has not heard of that', async () => {
   const fleet = await given(2);
   await fleet.worker.cache.stop();
   await cluster().kube.delete(VirtualMachines, fleet.extra.metadata);

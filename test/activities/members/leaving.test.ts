@@ -32,19 +32,19 @@ const paused = (world: World, vm: Stored): void =>
   }));
 
 describe('a pool that is deleted without its VMs', () => {
-  test.each(['Surge', 'Standby'] as const)('leaves a %s VM that is none any more', async (role) => {
+  test.each(['Surge', 'Standby'] as const)('keeps a %s VM, which becomes an ordinary one', async (role) => {
     const { vm } = await released(role);
     expect(vm.metadata.ownerReferences).toEqual([]);
     expect(vm.metadata.labels).not.toHaveProperty(ROLE_LABEL);
   });
 
-  test('lets a standby VM go on that it has paused', async () => {
+  test('resumes a standby VM that it has paused', async () => {
     const { writes } = await released('Standby', paused);
     expect(writes[0]).toMatch(/^PUT .*\/virtualmachineinstances\/web-1\/unpause$/);
   });
 });
 
-describe('a VM that somebody has marked as leaving', () => {
+describe('a VM that a user has labelled as leaving', () => {
   test.each([
     ['Disabled', 'healing'],
     ['Offline', 'scale-in'],

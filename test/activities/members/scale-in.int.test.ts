@@ -66,14 +66,14 @@ async function afterwards(
 }
 
 test.each(Object.entries(removals))(
-  'a VM that its pool has let go of since is not touched by what %s',
+  'a VM that its pool has released since is not touched by what %s',
   async (_how, remove) => {
     expect(await afterwards({ ownerReferences: [] }, remove)).toBe('untouched');
   },
 );
 
 test.each(Object.entries(removals))(
-  "a VM that has changed since, and is still the pool's, is taken by what %s",
+  'a VM that has changed since, and still belongs to the pool, is taken by what %s',
   async (how, remove) => {
     expect(await afterwards({ labels: { tier: 'web' } }, remove)).toBe(how === 'halts it' ? 'halted' : 'gone');
   },
@@ -81,7 +81,7 @@ test.each(Object.entries(removals))(
 
 const haltAgain: Removal = (activities, key, vm) => activities.haltVms(key, [vm], { because: 'Marked' });
 
-test('a VM that healing has halted, and somebody has started, is halted again and stays one that is healed', async () => {
+test('a VM that healing has halted, and a user has started, is halted again and stays in healing', async () => {
   const outcome = await afterwards({ annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } }, haltAgain);
   expect(outcome).toBe('halted, to be healed');
 });
@@ -109,7 +109,7 @@ test.each([
   },
 );
 
-test('a VM that is released while it leaves has no mark any more that a later pool would delete it for, and stays halted', async () => {
+test('a VM that is released while it leaves has no label left that a later pool would delete it for, and stays halted', async () => {
   const { kube } = cluster();
   const namespace = await cluster().namespace();
   const pool = (await cluster().createPool(namespace, 'web', { replicas: 1 })) as unknown as StoredPool;
@@ -137,7 +137,7 @@ test('a VM that is released while it leaves has no mark any more that a later po
   expect(released['spec']).toMatchObject({ runStrategy: 'Halted' });
 });
 
-test('a VM is taken off those to be removed by name only once the API server says that the pool has it no more', async () => {
+test('a VM is removed from the list of named removals only once the API server says that the pool no longer has it', async () => {
   const { kube } = cluster();
   const namespace = await cluster().namespace();
   const pool = (await cluster().createPool(namespace, 'web', { replicas: 0 })) as unknown as StoredPool;
@@ -224,7 +224,7 @@ const waysOut = {
 const isHalted = async ({ key }: LateScene): Promise<boolean> =>
   (await cluster().vms(key.namespace)).some((vm) => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined);
 
-describe.each(Object.entries(waysOut))('%s, if it comes late', (_what, takeOut) => {
+describe.each(Object.entries(waysOut))('%s, if it comes late,', (_what, takeOut) => {
   test('deletes nothing if the pool has been scaled back, even via another number', async () => {
     const context = await late(0);
     await context.replicas(3);
@@ -247,7 +247,7 @@ describe.each(Object.entries(waysOut))('%s, if it comes late', (_what, takeOut) 
     expect(await takeOut(context, departure, context.targets.slice(0, 1))).toMatchObject({ count: 1, notWanted: [] });
   });
 
-  test('deletes nothing if the pool is not deleted after all, or no longer exists', async () => {
+  test('deletes nothing if the pool is not being deleted after all, or no longer exists', async () => {
     const context = await late(3);
     expect(await takeOut(context, { because: 'OwnerDeleted' })).toMatchObject({ count: 0 });
     await cluster().kube.delete(VirtualMachinePools, context.key);
@@ -259,7 +259,7 @@ describe.each(Object.entries(waysOut))('%s, if it comes late', (_what, takeOut) 
   });
 });
 
-describe('createVms, if it comes late', () => {
+describe('createVms, if it comes late,', () => {
   test('creates nothing if the spec has changed since, or the pool is being deleted', async () => {
     const context = await late(5);
     const revision = revisionOf((await cluster().pool(context.key.namespace, 'web'))!.spec.template);
@@ -274,7 +274,7 @@ describe('createVms, if it comes late', () => {
     expect(await context.names()).toHaveLength(3);
   });
 
-  test('makes VMs in the place of others only as long as the pool would have fewer than it wants', async () => {
+  test('makes VMs in place of others only as long as the pool would have fewer than it wants', async () => {
     const context = await late(5);
     const revision = revisionOf((await cluster().pool(context.key.namespace, 'web'))!.spec.template);
     await context.replicas(4);

@@ -30,7 +30,7 @@ async function asked(
   return world.answer;
 }
 
-test('a VM that the API server does not let move stays, and is told with its words; the others move and are counted', async () => {
+test('a VM that the API server does not let move stays, and is reported with its words; the others move and are counted', async () => {
   const world = new World();
   for (const name of ['old-1', 'old-2', 'old-3']) world.other(SHOP, name);
   world.other(SHOP, 'theirs', { apiVersion: 'example.com/v1', kind: 'Farm', name: 'farm', uid: 'f' });
@@ -53,7 +53,7 @@ test('a VM that the API server does not let move stays, and is told with its wor
   expect(poolIn(world).metadata.annotations).not.toHaveProperty([MEMBERSHIP_CHANGE_ANNOTATION]);
 });
 
-test('a VM that was made anew under its name is not the one that is meant', async () => {
+test('a VM that was recreated under its name is not moved', async () => {
   const world = new World();
   world.other(SHOP, 'old');
   expect(await asked(world, { action: 'adopt', vms: ['old'], uids: ['of-before'] })).toMatchObject({
@@ -71,7 +71,7 @@ test('a VM of another pool is not detached', async () => {
   expect([ownerIn(world, 'api-1'), poolIn(world).spec.replicas]).toEqual(['api', 2]);
 });
 
-test('what somebody writes on the pool as if a worker had begun it moves no VM that nobody asks for', async () => {
+test('a forged note on the pool, as if a worker had begun, moves no VM without a request', async () => {
   const world = new World();
   const [old, other] = ['old', 'other'].map((name) => world.other(SHOP, name).metadata);
   const request: MembershipRequest = { action: 'adopt', vms: ['old'], uids: [old!.uid] };
@@ -92,7 +92,7 @@ test('a pool that keeps its replicas wants as many as before', async () => {
 });
 
 test.each(['adopt', 'detach'] as const)(
-  'a pool that was put back from a backup in the middle of %s goes on wanting as many VMs as it had wanted, and moves none',
+  'a pool that was restored from a backup in the middle of %s wants as many VMs as before, and moves none',
   async (kind) => {
     const world = new World();
     const { uid } = world.other(SHOP, 'old').metadata;

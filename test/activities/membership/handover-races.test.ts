@@ -76,7 +76,7 @@ function expectOneThatGoesOn(cluster: Cluster, call: string): void {
   expect({ call, isSafe: isPaused || (isHeld && isEmpty) }).toEqual({ call, isSafe: true });
 }
 
-test('a takeover that is cut short before any call leaves each VM with an owner, and the next one ends it', async () => {
+test('a takeover that is cut short before any call leaves each VM with an owner, and the next one completes it', async () => {
   await beforeEachCall({
     given: ofKubeVirt,
     command: 'takeOver',
@@ -95,7 +95,7 @@ test('a takeover that is cut short before any call leaves each VM with an owner,
   });
 });
 
-test('a takeover that is cut short before any call is taken back, and KubeVirt goes on with what it had', async () => {
+test('a takeover that is cut short before any call is taken back, and KubeVirt continues with what it had', async () => {
   await beforeEachCall({
     given: ofKubeVirt,
     command: 'takeOver',
@@ -115,7 +115,7 @@ test('a takeover that is cut short before any call is taken back, and KubeVirt g
   });
 });
 
-test('a release that is cut short before any call leaves each VM with an owner, and the next one ends it', async () => {
+test('a release that is cut short before any call leaves each VM with an owner, and the next one completes it', async () => {
   await beforeEachCall({
     given: () => {
       const cluster = new Cluster();
@@ -136,7 +136,7 @@ test('a release that is cut short before any call leaves each VM with an owner, 
   });
 });
 
-test('what KubeVirt does before its pool is paused leaves its pool as it was; later, nothing is done to VMs that are too many', async () => {
+test("KubeVirt's changes before its pool is paused stay; later, it does nothing to surplus VMs", async () => {
   await beforeEachCall({
     given: ofKubeVirt,
     command: 'takeOver',
@@ -156,7 +156,7 @@ test('what KubeVirt does before its pool is paused leaves its pool as it was; la
   });
 });
 
-test('a pool of KubeVirt that somebody unpauses in the middle of a takeover is not deleted under the VMs that it makes', async () => {
+test('a pool of KubeVirt that a user unpauses in the middle of a takeover is not deleted under the VMs that it makes', async () => {
   await beforeEachCall({
     given: ofKubeVirt,
     command: 'takeOver',
@@ -170,7 +170,7 @@ test('a pool of KubeVirt that somebody unpauses in the middle of a takeover is n
   });
 });
 
-test('no takeover gives a pool that is being deleted another VM', async () => {
+test('no takeover gives another VM to a pool that is being deleted', async () => {
   let late: string[] = [];
   await beforeEachCall({
     given: ofKubeVirt,

@@ -5,7 +5,7 @@ import { Cluster } from './handover-cluster.ts';
 
 const roleIn = (file: string): string[] => rightsOf(readManifests(file).find(({ kind }) => kind === 'ClusterRole')!);
 
-test('takeovers and releases use what the component grants, and else only what every worker has', async () => {
+test('takeovers and releases use what the component grants, and otherwise only what every worker has', async () => {
   const used = new Set<string>();
   const cluster = new Cluster();
   cluster.before = async ({ verb, resource: { plural, group }, subresource }) =>

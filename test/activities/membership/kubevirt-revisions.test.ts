@@ -27,7 +27,7 @@ test('a takeover deletes the revisions of the pool of KubeVirt, and no others', 
   expect(cluster.find(KubeVirtPools)).toBeUndefined();
 });
 
-test('before a release makes a pool, it deletes what KubeVirt would take for revisions of that', async () => {
+test('a release deletes what KubeVirt would take for revisions of the new pool before it makes the pool', async () => {
   const cluster = new Cluster();
   cluster.pool('web-1');
   const other = cluster.server.create(KubeVirtPools, { metadata: { namespace, name: 'web-db' }, spec: {} });

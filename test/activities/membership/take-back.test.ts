@@ -49,7 +49,7 @@ async function killedBefore(
 const takenUpTo = (cluster: Cluster, name: string): Promise<void> =>
   killedBefore(cluster, 'takeOver', { verb: 'patch', plural: VirtualMachines.plural, name });
 
-test('a pool whose VMs have names that KubeVirt would not give is not released, and nothing has begun', async () => {
+test('a pool whose VMs have names that KubeVirt would not give is not released, and nothing begins', async () => {
   const cluster = new Cluster();
   cluster.pool('web-1', 'old-web', 'web-02');
   await expect(cluster.release()).rejects.toThrow(
@@ -78,7 +78,7 @@ const templateOfVm = (cluster: Cluster, name: string): unknown => {
   return data['virtualMachineTemplate'];
 };
 
-test("VMs of a pool whose template KubeVirt's users have changed since are not passed off as made from that", async () => {
+test('VMs of a pool whose template has changed in KubeVirt since are not passed off as made from that', async () => {
   const cluster = new Cluster();
   cluster.kubeVirtPool('web-0', 'web-1');
   await takenUpTo(cluster, 'web-1');
@@ -88,7 +88,7 @@ test("VMs of a pool whose template KubeVirt's users have changed since are not p
   expect(theirs(cluster).spec.paused).toBe(true);
 });
 
-test('a template that is changed in the middle of a release changes nothing of the VMs that have gone', async () => {
+test('a template that is changed in the middle of a release changes nothing about the VMs that have moved', async () => {
   const cluster = new Cluster();
   cluster.pool('web-1', 'web-2');
   for (const { metadata } of cluster.server.all(VirtualMachines)) markNewest(cluster, metadata.name);
@@ -124,7 +124,7 @@ test('a takeover is taken back to the template that KubeVirt has now, whatever a
   expect(theirs(cluster).spec.paused).toBe(false);
 });
 
-test('a pool that goes to KubeVirt with its template as it was goes on', async () => {
+test('a pool that goes to KubeVirt with an unchanged template continues', async () => {
   const cluster = new Cluster();
   cluster.pool('web-1', 'web-2');
   for (const { metadata } of cluster.server.all(VirtualMachines)) markNewest(cluster, metadata.name);
@@ -132,7 +132,7 @@ test('a pool that goes to KubeVirt with its template as it was goes on', async (
   expect(theirs(cluster).spec.paused).toBe(false);
 });
 
-test('a pool that was paused already is paused again when its takeover is taken back, and heals as it did', async () => {
+test('a pool that was already paused is paused again when its takeover is taken back, and heals as it did', async () => {
   const cluster = new Cluster();
   cluster.kubeVirtPool('web-0', 'web-1');
   const before = { paused: true, autohealing: { startUpFailureThreshold: 5 } };
@@ -143,7 +143,7 @@ test('a pool that was paused already is paused again when its takeover is taken 
   expect(theirs(cluster).spec).toMatchObject(before);
 });
 
-test('what virt-controller said of a pool that was paused already is no word that it has stopped to heal', async () => {
+test('an earlier condition of virt-controller on a paused pool does not prove that it has stopped healing', async () => {
   const cluster = new Cluster();
   cluster.kubeVirtPool('web-0');
   changeTheirs(cluster, { paused: true, autohealing: {} });

@@ -11,7 +11,7 @@ const SLOW_MS = 500;
 /** Half of the time until then. */
 const SOON_MS = 5_000;
 
-test('an operation is over as soon as its run is, however seldom the run is asked', { timeout: SOON_MS }, async () => {
+test('an operation is over as soon as its run is, however seldom the run is polled', { timeout: SOON_MS }, async () => {
   const over = Promise.withResolvers<void>();
   let state: RunState = { is: 'running', progress: null, troubles: [] };
   const runs: RunControl = {

@@ -6,7 +6,7 @@ import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 
 test.each([true, false])(
-  'the finalizer of an owner that is gone is not set: a cache that still has the owner would have it tried at once again',
+  'the finalizer of an owner that is gone is not set: a stale cache would have it tried again at once',
   async (held) => {
     const client = { get: () => Promise.reject(new KubeError(404, 'NotFound', 'not found')) } as unknown as KubeClient;
     const key = { namespace: 'shop', name: 'web', uid: 'pool-uid' };

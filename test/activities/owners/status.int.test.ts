@@ -43,7 +43,7 @@ const write = (key: PoolKey, status: PoolStatus | Pick<PoolStatus, 'disruptedVMs
   cluster().kube.patch(VirtualMachinePools, key, 'merge', { status }, { subresource: 'status' });
 const statusOf = async ({ namespace, name }: PoolKey) => (await cluster().pool(namespace, name))!.status;
 
-test('drops a stale status write if another worker has written the status since', async () => {
+test('a stale status write is dropped if another worker has written the status since', async () => {
   const { key, goOn } = await suspended();
   const newer = await write(key, { replicas: 3, readyReplicas: 3, writes: 2 });
   expect(await goOn({ replicas: 2, writes: 2 })).toEqual({ isLate: true, pools: newer.metadata.resourceVersion });
@@ -62,14 +62,14 @@ test('an Event about a new status is recorded once, also if the answer to the wr
   expect(items).toMatchObject([{ reason: 'SuccessfulPaused', message: 'Paused', involvedObject: { uid: key.uid } }]);
 });
 
-test('a status is written beside claims of which the worker has not heard, and leaves them', async () => {
+test('a status is written beside claims that the worker has not heard of, and leaves them', async () => {
   const { key, goOn } = await suspended();
   await write(key, { disruptedVMs: [claim] });
   expect(await goOn({ replicas: 2, writes: 2 })).not.toHaveProperty('isLate');
   expect(await statusOf(key)).toEqual({ replicas: 2, writes: 2, disruptedVMs: [claim] });
 });
 
-test('spent claims are dropped by what the plan has seen, although the cache of the worker that writes is behind', async () => {
+test('spent claims are dropped by what the plan has seen, although the cache of the writing worker is behind', async () => {
   const { key, goOn } = await suspended();
   const { metadata } = await cluster().kube.create(VirtualMachines, haltedVm(key, 'web-1'));
   const pool = await write(key, { disruptedVMs: [claim] });
@@ -78,7 +78,7 @@ test('spent claims are dropped by what the plan has seen, although the cache of 
   expect(await statusOf(key)).toEqual({ replicas: 1, writes: 2 });
 });
 
-test('a status that is written late says nothing of a pool that was recreated under the name', async () => {
+test('a status that is written late does not reach a pool that was recreated under the name', async () => {
   const { key, goOn } = await suspended();
   await cluster().kube.delete(VirtualMachinePools, key);
   await cluster().createPool(key.namespace, key.name);

@@ -53,7 +53,7 @@ const request = (namespace: string, minVersions = {}, resultUnknown = false) => 
   now: Date.now(),
 });
 
-test('a plan is never older than what was last written: it lists if its watch is behind', async () => {
+test('a plan is never older than the last write: it lists if its watch is behind', async () => {
   const namespace = await fleet().namespace();
   const pool = await fleet().createPool(namespace, 'web', { replicas: 2 });
   const worker = await behindTheTimes();
@@ -72,7 +72,7 @@ test('a plan is never older than what was last written: it lists if its watch is
   });
 });
 
-test('after a step of which nobody knows what it has done, a plan lists again', async () => {
+test('a plan lists again after a step whose outcome is unknown', async () => {
   const namespace = await fleet().namespace();
   const pool = await fleet().createPool(namespace, 'web', { replicas: 1 });
   const worker = await behindTheTimes();
@@ -95,7 +95,7 @@ test('a pool that the watch does not show yet is not taken for gone', async () =
   expect(await worker.plan(request(namespace))).toMatchObject({ gone: false, steps: [{ kind: 'addFinalizer' }] });
 });
 
-test('what a plan says of healing is in it once: its status leaves it out', async () => {
+test('a plan has its healing state once: its status leaves that out', async () => {
   const namespace = await fleet().namespace();
   const pool = await fleet().createPool(namespace, 'web', { autohealing: {} });
   const worker = await behindTheTimes();

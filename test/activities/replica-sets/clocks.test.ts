@@ -50,17 +50,14 @@ function planner(spec: Parameters<typeof anInstanceSet>[0], aheadMs: number) {
 const SKEWS = [-600_000, -90_000, 0, 90_000, 600_000];
 const T = 1_000_000_000;
 
-test.each(SKEWS)(
-  "minReadySeconds are counted by the API server's clock, however far ahead it is (%d ms)",
-  async (ahead) => {
-    const plan = planner({ replicas: 1, minReadySeconds: 30 }, ahead);
-    const vmi = anInstance('web-1', { createdAt: T + ahead, runningSince: T + ahead, readySince: T + ahead });
-    const early = await plan(T + 29_000, [vmi]);
-    expect(early.status).toMatchObject({ readyReplicas: 1, availableReplicas: 0 });
-    expect(early.wakeAt).toBe(T + 30_000);
-    expect((await plan(T + 30_000, [vmi])).status).toMatchObject({ availableReplicas: 1 });
-  },
-);
+test.each(SKEWS)("the API server's clock counts minReadySeconds, however far ahead it is (%d ms)", async (ahead) => {
+  const plan = planner({ replicas: 1, minReadySeconds: 30 }, ahead);
+  const vmi = anInstance('web-1', { createdAt: T + ahead, runningSince: T + ahead, readySince: T + ahead });
+  const early = await plan(T + 29_000, [vmi]);
+  expect(early.status).toMatchObject({ readyReplicas: 1, availableReplicas: 0 });
+  expect(early.wakeAt).toBe(T + 30_000);
+  expect((await plan(T + 30_000, [vmi])).status).toMatchObject({ availableReplicas: 1 });
+});
 
 /** Has a set try a template for ten minutes whose VMIs run for two seconds, and returns how many it made. */
 async function tryBadTemplate(ahead: number): Promise<number> {
@@ -87,7 +84,7 @@ async function tryBadTemplate(ahead: number): Promise<number> {
   return count;
 }
 
-test('a template that never comes up makes as few VMIs, whatever the clocks say', async () => {
+test('a template that never comes up makes equally few VMIs, whatever the clocks say', async () => {
   // All of them twice, and then one after 10 s, 20 s, … and 300 s.
   for (const ahead of SKEWS) expect(await tryBadTemplate(ahead)).toBe(9);
 });

@@ -65,16 +65,19 @@ describe.each(KINDS)('%s', (_, kind) => {
     ['that another controller has taken', 'release', () => ({ labels: { app: 'other' }, ownerReferences: [OTHER] })],
     ['that another controller has', 'adopt', () => ({ labels: { app: 'web' }, ownerReferences: [OTHER] })],
     ['whose labels no longer match', 'adopt', () => ({ labels: { app: 'other' } })],
-  ] as const)('one %s by now is left as it is, and the next plan has seen that: %s', async (_why, step, now) => {
-    const { done, set, before, after } = await afterwards(step, now);
-    expect(after.metadata).toEqual(before.metadata);
-    expect(done).toMatchObject({
-      refused: null,
-      minVersions: { [members]: before.metadata.resourceVersion, [owners]: set.metadata.resourceVersion },
-    });
-  });
+  ] as const)(
+    'a member that is %s by now is left as it is, and the next plan has seen that: %s',
+    async (_why, step, now) => {
+      const { done, set, before, after } = await afterwards(step, now);
+      expect(after.metadata).toEqual(before.metadata);
+      expect(done).toMatchObject({
+        refused: null,
+        minVersions: { [members]: before.metadata.resourceVersion, [owners]: set.metadata.resourceVersion },
+      });
+    },
+  );
 
-  test('one that has no controller and matches is adopted, beside its other owners', async () => {
+  test('a matching member without a controller is adopted, and keeps its other owners', async () => {
     const owner = { ...OTHER, controller: false };
     const { done, set, after } = await afterwards('adopt', () => ({
       labels: { app: 'web' },
@@ -84,7 +87,7 @@ describe.each(KINDS)('%s', (_, kind) => {
     expect(done).toMatchObject({ count: 1, minVersions: { [members]: after.metadata.resourceVersion } });
   });
 
-  test('none is adopted by a set that is being deleted, with its members or without', async () => {
+  test('a set that is being deleted adopts nothing, with its members or without', async () => {
     const { kube } = cluster();
     for (const propagationPolicy of ['Background', 'Orphan'] as const) {
       const { before, after } = await afterwards(
@@ -102,7 +105,7 @@ describe.each(KINDS)('%s', (_, kind) => {
 });
 
 // No garbage collector runs here: that of Kubernetes may be as late as it likes.
-test('members of a set that is deleted without them are let go before Kubernetes has looked at them, and stay', async () => {
+test('members of a set that is deleted without them are released before Kubernetes has looked at them, and stay', async () => {
   const { kube } = cluster();
   const worker = await cluster().startWorker();
   const namespace = await cluster().namespace();

@@ -99,17 +99,17 @@ describe('a VM that is to be replaced', () => {
     expect(await removed({})).toMatchObject({ outcomes: [], deleted: ['web-1'], claimed: ['web-1'] });
   });
 
-  test('is deleted though somebody has changed or protected it since', async () => {
+  test('is deleted though a user has changed or protected it since', async () => {
     const change = { annotations: { [PROTECT_ANNOTATION]: 'yes, please' } };
     expect(await removed({}, write(change))).toMatchObject({ outcomes: [], deleted: ['web-1'] });
   });
 
-  test('stays if its pool has let go of it since', async () => {
+  test('stays if its pool has released it since', async () => {
     const outcome = await removed({}, write({ ownerReferences: [] }));
     expect(outcome).toMatchObject({ outcomes: [{ end: 'Gone' }], deleted: [], claimed: [] });
   });
 
-  test('stays if it is leaving with its disks kept by now', async () => {
+  test('stays if it is now leaving with its disks kept', async () => {
     const outcome = await removed({}, write({ annotations: { [REMOVING_ANNOTATION]: 'true' } }));
     expect(outcome).toMatchObject({ outcomes: [{ end: 'Gone' }], deleted: [] });
   });
@@ -130,14 +130,14 @@ describe('a VM that is to be replaced', () => {
     expect(await takenBack({ halted })).toEqual({ outcomes: [], deleted: 1 });
   });
 
-  test('waits if the budget has no room, and the others of its batch do not wait for that', async () => {
+  test('waits if the budget has no room, and the others of its batch do not wait for it', async () => {
     const outcome = await removed({ maxUnavailable: 1 }, down, { count: 3 });
     expect(outcome.deleted).toEqual(['web-3']);
     expect(outcome.outcomes.map(({ vm, end }) => `${vm} ${end}`).sort()).toEqual(['web-1 Deferred', 'web-2 Deferred']);
     expect(outcome.claimed).toEqual(['web-3']);
   });
 
-  test('gives its place back if its deletion is refused, in words that are not too long', async () => {
+  test('gives its claim back if its deletion is refused, with a message that is not too long', async () => {
     const { outcomes, claimed } = await removed({}, refuse);
     expect(outcomes).toMatchObject([{ vm: 'web-1', end: 'Failed' }]);
     expect(outcomes[0]!.why!.length).toBeLessThan(2_000);
@@ -152,7 +152,7 @@ describe('a worker that freezes between a claim and its act', () => {
     expect(await removed({}, freezing(1))).toMatchObject({ outcomes: [], deleted: ['web-1'], claimed: ['web-1'] });
   });
 
-  test('does not act if it never has a fresh place, and gives the place back', async () => {
+  test('does not act if it never has a fresh claim, and gives the claim back', async () => {
     const { outcomes, deleted, claimed } = await removed({}, freezing(99));
     expect({ outcomes, deleted, claimed }).toMatchObject({ outcomes: [{ end: 'Deferred' }], deleted: [], claimed: [] });
   });

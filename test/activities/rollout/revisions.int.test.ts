@@ -52,7 +52,7 @@ const shows = ({ cache }: TestWorker, { metadata }: StoredPool, tiers: string[])
     expect(newestFirst.map(({ revision }) => revision)).toEqual(tiers.map((tier) => revisionOf(templateOf(tier))));
   });
 
-test("a pool's template is kept as it is, the pool's own, with who wrote it; then it costs no call", async () => {
+test("a pool's template is stored as it is, owned by the pool, with its author; then it costs no call", async () => {
   const namespace = await cluster().namespace();
   const worker = await aWorker();
   const pool = await createPool(namespace);
@@ -95,7 +95,7 @@ test("a pool's template is kept as it is, the pool's own, with who wrote it; the
   expect(worker.calls.length).toBe(calls);
 });
 
-test('an earlier template is found again, gets the highest number and says who wanted it back', async () => {
+test('an earlier template is found again, gets the highest number and names who restored it', async () => {
   const namespace = await cluster().namespace();
   const worker = await aWorker();
   const first = await createPool(namespace);
@@ -117,7 +117,7 @@ test('an earlier template is found again, gets the highest number and says who w
     expect(await worker.revisions.find(namespacedName(first), revisionOf(templateOf(tier)))).toEqual(templateOf(tier));
 });
 
-test('a template that the pool has no more is not made the newest again by a worker that saw it last', async () => {
+test('a template that the pool no longer has does not become the newest again through a worker that saw it last', async () => {
   const namespace = await cluster().namespace();
   const [behind, other] = await Promise.all([aWorkerBehind(), aWorker()]);
   const first = await createPool(namespace);
@@ -127,7 +127,7 @@ test('a template that the pool has no more is not made the newest again by a wor
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 1, [nameFor('b')]: 2 });
 });
 
-test('names the field manager that wrote the template, not one that wrote other fields later', async () => {
+test('the revision names the field manager that wrote the template, not one that wrote other fields later', async () => {
   const namespace = await cluster().namespace();
   const { revisions } = await aWorker();
   const pool = await createPool(namespace);
@@ -146,7 +146,7 @@ test('names the field manager that wrote the template, not one that wrote other 
   expect((await kept(namespace))[0]!.metadata.annotations).toEqual({ [REQUESTED_BY_ANNOTATION]: 'kubectl-edit' });
 });
 
-test('workers that keep the same template at once make one object, and bump it once', async () => {
+test('workers that store the same template at once make one object, and raise its number once', async () => {
   const namespace = await cluster().namespace();
   const workers = await Promise.all([aWorkerBehind(), aWorkerBehind(), aWorkerBehind()]);
   const keep = (pool: StoredPool): Promise<boolean[]> =>
@@ -170,7 +170,7 @@ test('a creation whose answer was lost is not done twice', async () => {
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 1 });
 });
 
-test("what an earlier pool of the name has left is neither found nor kept as the pool's own", async () => {
+test("the remains of an earlier pool of the name are neither found nor kept as the pool's own", async () => {
   const namespace = await cluster().namespace();
   const worker = await aWorker();
   const earlier = await createPool(namespace);
@@ -190,7 +190,7 @@ test("what an earlier pool of the name has left is neither found nor kept as the
   expect(left.map(({ metadata }) => metadata.uid)).not.toContain(own!.metadata.uid);
 });
 
-test("another kind's ControllerRevision under the name is left alone, and said", async () => {
+test("another kind's ControllerRevision under the name is left alone, and reported", async () => {
   const namespace = await cluster().namespace();
   const { revisions } = await aWorker();
   const pool = await createPool(namespace);
@@ -208,7 +208,7 @@ test("another kind's ControllerRevision under the name is left alone, and said",
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 7 });
 });
 
-test('labels that somebody took off come back', async () => {
+test('labels that a user removed come back', async () => {
   const namespace = await cluster().namespace();
   const worker = await aWorker();
   const pool = await createPool(namespace);
@@ -223,7 +223,7 @@ test('labels that somebody took off come back', async () => {
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 1 });
 });
 
-test('a revision is found if the watch is behind, the template of the pool also if nobody has kept it', async () => {
+test("a revision is found if the watch is behind, and the pool's template even if it is not stored", async () => {
   const namespace = await cluster().namespace();
   const pool = await createPool(namespace);
   const behind = await aWorkerBehind();
@@ -256,7 +256,7 @@ async function withHistory(namespace: string, { revisions }: TestWorker): Promis
 const keepNone = (namespace: string): Promise<unknown> =>
   cluster().patchPool(namespace, 'web', { revisionHistoryLimit: 0 });
 
-test("of the pool's revisions those go that are named and that it wants no more, and no other pool's", async () => {
+test("the named revisions that the pool no longer wants are deleted, and no other pool's", async () => {
   const namespace = await cluster().namespace();
   const worker = await aWorker();
   const pool = await withHistory(namespace, worker);

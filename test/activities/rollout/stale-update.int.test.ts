@@ -74,7 +74,7 @@ test('a suspended worker writes the revision of its batch while that is still wa
   expect((await now(context)).metadata.labels).toMatchObject({ 'drover.dev/revision': NEW, tier: 'new' });
 });
 
-test('a suspended worker leaves alone a VM whose pool has got a newer template, and keeps no older one as the newest', async () => {
+test('a suspended worker leaves alone a VM whose pool has got a newer template, and stores no older one as the newest', async () => {
   const context = await suspended();
   await cluster().patchPool(context.pool.metadata.namespace, 'web', { template: templateOf('newer') });
   expect(await outcome(context)).toMatchObject([{ vm: 'web-1', end: 'Deferred' }]);

@@ -16,7 +16,7 @@ const brief = ({ n, revision, rollout, startedAt }: Batch): Omit<Batch, 'vms'> =
   startedAt,
 });
 
-test('the VMs of a batch are told once, and known to all later plans of that run', () => {
+test('the VMs of a batch are sent once, and known to all later plans of that run', () => {
   const told = new ToldBatches();
   expect(told.of('run', [aBatch(1)])).toEqual([aBatch(1)]);
   expect(told.of('run', [brief(aBatch(1)), aBatch(2)])).toEqual([aBatch(1), aBatch(2)]);
@@ -26,7 +26,7 @@ test('the VMs of a batch are told once, and known to all later plans of that run
   ]);
 });
 
-test('what a worker was not told of this run, or is told no more, it asks for', () => {
+test('a worker asks for the VMs of this run that it was not sent, or no longer has', () => {
   const told = new ToldBatches();
   told.of('run', [aBatch(1), aBatch(2)]);
   expect(told.of('another', [brief(aBatch(1))])).toBeNull();
@@ -36,7 +36,7 @@ test('what a worker was not told of this run, or is told no more, it asks for', 
   expect(told.of('run', [brief(aBatch(2, 7))])).toBeNull();
 });
 
-test('a worker keeps what it was told of the runs that asked last', () => {
+test('a worker keeps what it was sent by the runs that asked last', () => {
   const told = new ToldBatches();
   told.of('first', [aBatch(1)]);
   for (let n = 0; n < 499; n++) told.of(`run ${n}`, [aBatch(1)]);

@@ -68,26 +68,26 @@ async function brought(from: Given, to: Given, tells = true): Promise<VirtualMac
 const domainOf = (spec: VirtualMachine['spec']): object =>
   (spec as unknown as { template: { spec: { domain: object } } }).template.spec.domain;
 
-describe('a VM whose instance type KubeVirt has replaced by what it stands for', () => {
+describe('a VM whose instance type KubeVirt has replaced by its content', () => {
   test('keeps that if its template names the same one', async () => {
     const spec = await brought({ size: 'small' }, { size: 'small', labels: { app: 'web' } });
     expect(spec).not.toHaveProperty('instancetype');
     expect(domainOf(spec)).toEqual({ devices: {}, ...SIZES['small'] });
   });
 
-  test('gets what the next one stands for, and nothing of the last', async () => {
+  test('gets the content of the next one, and nothing of the last', async () => {
     const larger = await brought({ size: 'small' }, { size: 'large' });
     expect(larger).not.toHaveProperty('instancetype');
     expect(domainOf(larger)).toEqual({ devices: {}, ...SIZES['large'] });
     expect(domainOf(await brought({ size: 'large' }, { size: 'small' }))).toEqual({ devices: {}, ...SIZES['small'] });
   });
 
-  test('gets the size that its template gives in place of one', async () => {
+  test('gets the size that its template gives instead of one', async () => {
     const size = { cpu: { sockets: 2 }, memory: { guest: '2Gi' } };
     expect(domainOf(await brought({ size: 'large' }, { domain: size }))).toEqual({ devices: {}, ...size });
   });
 
-  test('fails alone if KubeVirt does not tell what the next one stands for', async () => {
+  test('fails alone if KubeVirt does not report the content of the next one', async () => {
     await expect(brought({ size: 'small' }, { size: 'large' }, false)).rejects.toThrow('does not tell');
   });
 });

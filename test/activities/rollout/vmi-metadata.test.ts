@@ -9,7 +9,7 @@ const template = (labels: Record<string, string>, sockets = 1): VmTemplate => ({
 const [plain, gold] = [template({}), template({ tier: 'gold' })];
 const MARK = 'drover.dev/pod-revision';
 
-test('a pod that lacks something is noted, until it is of the template again', () => {
+test('a pod that lacks something is recorded until it is of the template again', () => {
   const mark = { [MARK]: `${revisionOf(plain)}@p` };
   const unmarked = { pod: 'p', podRevision: null };
   expect(vmiMetadataPatch('web', plain, gold, unmarked).annotations).toEqual(mark);

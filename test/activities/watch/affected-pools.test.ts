@@ -80,7 +80,7 @@ const vmi = (fields: Partial<VmiView> = {}): VmiView => aVmi('web-1', { vmUid: v
 const affected = (before: VmiView | undefined, after: VmiView | undefined) =>
   affectedPools({ kind: 'vmi', before, after }, fleet);
 
-test('a VMI that comes, changes or goes makes the pool of its VM look again', () => {
+test('a VMI that comes, changes or goes has the pool of its VM planned again', () => {
   expect(affected(undefined, vmi())).toEqual(['shop/web']);
   expect(affected(vmi({ ready: false }), vmi())).toEqual(['shop/web']);
   expect(
@@ -96,19 +96,19 @@ test('VMI fields that no decision reads affect no pool', () => {
   expect(affected(vmi({ resourceVersion: '1' }), vmi({ resourceVersion: '2', cpu: { ...vmi().cpu } }))).toEqual([]);
 });
 
-test('a VMI of no VM, of another VM of its name, or of a VM without a pool makes no pool look again', () => {
+test('a VMI of no VM, of another VM of its name, or of a VM without a pool affects no pool', () => {
   expect(affected(undefined, vmi({ vmUid: null }))).toEqual([]);
   expect(affected(undefined, vmi({ vmUid: 'uid-of-an-earlier-one' }))).toEqual([]);
   expect(affected(undefined, aVmi('web-2', { vmUid: 'uid-of-web-2' }))).toEqual([]);
   expect(affected(undefined, aVmi('lone', { vmUid: 'uid-of-lone' }))).toEqual([]);
 });
 
-test("one that takes the place of an earlier VM's makes the pool look again once", () => {
+test("a VMI that takes the place of an earlier VM's affects the pool once", () => {
   expect(affected(vmi({ vmUid: 'uid-of-an-earlier-one' }), vmi())).toEqual(['shop/web']);
   expect(affected(vmi({ uid: 'first' }), vmi({ uid: 'second' }))).toEqual(['shop/web']);
 });
 
-test('a node that is lost, or is back, makes the pools look again of the VMIs on it, each once', () => {
+test('a node that is lost, or is back, affects the pools of the VMIs on it, each once', () => {
   const others = [aVm('web-2'), aVm('web-3', { owner: null })];
   const vmis = [vm, ...others].map(({ name, uid }) => aVmi(name, { vmUid: uid, node: 'node-1' }));
   const [before, after] = [true, false].map((ready) => ({
@@ -125,14 +125,14 @@ test('a node that is lost, or is back, makes the pools look again of the VMIs on
   expect(affectedPools({ kind: 'node', before: { ...before!, name: 'node-2' }, after: undefined }, around)).toEqual([]);
 });
 
-test('another rollout strategy makes all pools look again', () => {
+test('another rollout strategy affects all pools', () => {
   expect(affectedPools({ kind: 'strategy', before: 'Stage', after: 'LiveUpdate' }, fleet)).toEqual([
     'shop/web',
     'shop/db',
   ]);
 });
 
-test('a VM that moves from one pool to another makes both look again, and one that looks as before neither', () => {
+test('a VM that moves from one pool to another affects both, and one that looks as before affects neither', () => {
   const moved = aVm('web-1', { owner: { kind: 'VirtualMachinePool', name: 'db', uid: 'db-uid' } });
   expect(affectedPools({ kind: 'vm', before: vm, after: moved }, fleet)).toEqual(['shop/web', 'shop/db']);
   expect(
@@ -140,7 +140,7 @@ test('a VM that moves from one pool to another makes both look again, and one th
   ).toEqual([]);
 });
 
-test('an annotation makes the pool look again if its template sets it', () => {
+test('an annotation affects the pool if its template sets it', () => {
   const { template } = aPool().spec;
   const setting = fleetOf(
     [aPool({ template: { ...template, metadata: { annotations: { 'team/owner': 'ada' } } } })],
@@ -152,7 +152,7 @@ test('an annotation makes the pool look again if its template sets it', () => {
   expect(noted('example.com/seen')).toEqual([]);
 });
 
-test('what machine type transitions alone read makes no pool look again', () => {
+test('fields that only machine type transitions read affect no pool', () => {
   const record = { id: '0a1b2c3d', from: 'q35', to: 'q35', vmiType: null, at: '2026-01-02T03:04:05Z' };
   const noted = {
     annotated: true,
@@ -165,7 +165,7 @@ test('what machine type transitions alone read makes no pool look again', () => 
   expect(affected(vmi(), vmi({ machineType: 'pc-q35-rhel9.6.0', specMachineType: 'q35' }))).toEqual([]);
 });
 
-test("a VM of a pool of KubeVirt's own makes no pool look again of drover's of that name", () => {
+test("a VM of one of KubeVirt's own pools does not affect drover's pool of that name", () => {
   const theirs = aVm('web-1', {
     owner: {
       kind: kindOf({ apiVersion: 'pool.kubevirt.io/v1beta1', kind: 'VirtualMachinePool' }),
@@ -199,13 +199,13 @@ const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
   },
 });
 
-test('a kept disk that is given to another pool of the name makes it look again, so that its status soon counts the disk', () => {
+test('a kept disk that is given to another pool of the name affects that pool, so that its status soon counts the disk', () => {
   const before = diskOf('uid-of-an-earlier-one', '1');
   expect(affectedPools({ kind: 'disk', before, after: diskOf('uid-of-web', '2') }, fleet)).toEqual(['shop/web']);
   expect(affectedPools({ kind: 'disk', before, after: diskOf('uid-of-an-earlier-one', '2') }, fleet)).toEqual([]);
 });
 
-test('a pool is affected by annotations that name VMs to remove, and by no other annotations', () => {
+test('annotations that name VMs to remove affect a pool, and no other annotations do', () => {
   const ofPool = (annotations: Record<string, string>): string[] =>
     affectedPools({ kind: 'pool', before: aPool(), after: aPool({}, { annotations }) }, fleet);
   expect(ofPool({ [REMOVE_VMS_ANNOTATION]: '{}' })).toEqual(['shop/web']);

@@ -22,7 +22,7 @@ const cache = {
 const ofVm = (before: VmView | undefined, after: VmView | undefined): string[] =>
   affectedSets({ kind: 'vm', before, after }, cache);
 
-test('a VM makes the set look again that controls it', () => {
+test('a VM affects the set that controls it', () => {
   expect(ofVm(undefined, member)).toEqual(['shop/web']);
   expect(ofVm(member, { ...member, ready: false })).toEqual(['shop/web']);
   expect(ofVm(member, undefined)).toEqual(['shop/web']);
@@ -30,17 +30,17 @@ test('a VM makes the set look again that controls it', () => {
   expect(ofVm(undefined, aVm('web-1'))).toEqual([]);
 });
 
-test('a label of its own that changes does, even if its VMI template has the label all the same', () => {
+test("a change of a VM's own label affects its set, even if its VMI template has the label all the same", () => {
   expect(ofVm(member, { ...member, ownLabels: {} })).toEqual(['shop/web']);
 });
 
-test('a VM without a controller makes the sets look again that it matches, in its namespace', () => {
+test('a VM without a controller affects the sets that it matches in its namespace', () => {
   expect(ofVm(undefined, lone)).toEqual(['shop/web']);
   expect(ofVm(lone, { ...lone, ownLabels: { app: 'db' } })).toEqual(['shop/web', 'shop/db']);
   expect(ofVm(member, { ...member, owner: null })).toEqual(['shop/web']);
 });
 
-test('its VMI does, and so does the node of that', () => {
+test("the VM's VMI affects its set, and so does the node of that", () => {
   const vmi = aVmi(member);
   expect(
     affectedSets(
@@ -53,7 +53,7 @@ test('its VMI does, and so does the node of that', () => {
   expect(affectedSets({ kind: 'node', before: undefined, after: before }, cache)).toEqual(['shop/web']);
 });
 
-test('a set makes itself look again, unless only its status has changed', () => {
+test('a set affects itself, unless only its status has changed', () => {
   const [set] = sets;
   const after = { ...set!, status: { replicas: 3 } };
   expect(affectedSets({ kind: 'replica set', before: set, after }, cache)).toEqual([]);
@@ -75,7 +75,7 @@ const ofInstances = {
 const ofVmi = (before: VmiView | undefined, after: VmiView | undefined): string[] =>
   affectedVmiSets({ kind: 'vmi', before, after }, ofInstances);
 
-test('a VMI makes the set look again that controls it, or else those that would adopt it', () => {
+test('a VMI affects the set that controls it, or else those that would adopt it', () => {
   expect(ofVmi(undefined, instance)).toEqual(['shop/web']);
   for (const change of [{ ready: false }, { deleting: true }, { phase: 'Failed' }])
     expect(ofVmi(instance, { ...instance, ...change })).toEqual(['shop/web']);
@@ -85,7 +85,7 @@ test('a VMI makes the set look again that controls it, or else those that would 
   expect(ofVmi(undefined, anInstance('lone', { owner: null, labels: {} }))).toEqual([]);
 });
 
-test("VMIs of VMs concern no set of instances, and those of KubeVirt's own sets only as they come, go or change labels", () => {
+test("VMIs of VMs affect no set of instances, and those of KubeVirt's own sets only as they come, go or change labels", () => {
   expect(ofVmi(undefined, aVmi(member))).toEqual([]);
   const kind = 'VirtualMachineInstanceReplicaSet.kubevirt.io';
   const theirs = anInstance('theirs', { owner: { kind, name: 'web', uid: 'x' } });
@@ -94,7 +94,7 @@ test("VMIs of VMs concern no set of instances, and those of KubeVirt's own sets 
   expect(ofVmi(undefined, anInstance('theirs', { labels: {}, owner: { kind, name: 'web', uid: 'x' } }))).toEqual([]);
 });
 
-describe('what a set has in common with others makes it look again', () => {
+describe("a set's neighbours affect it if", () => {
   const pool = { kind: 'VirtualMachinePool', name: 'pool', uid: 'pool' };
   const theirs = aMember('pool-1', { owner: pool });
 
@@ -106,7 +106,7 @@ describe('what a set has in common with others makes it look again', () => {
     expect(ofVm(aMember('web-7hk2p'), aMember('web-7hk2p', { owner: pool }))).toEqual(['shop/web']);
   });
 
-  test('a VM comes or goes that has a name of its', () => {
+  test('a VM of a name that the set would give comes or goes', () => {
     const named = aVm('web-bcdfg', { owner: null, ownLabels: {} });
     expect(ofVm(undefined, named)).toEqual(['shop/web']);
     expect(ofVm(named, undefined)).toEqual(['shop/web']);
@@ -114,7 +114,7 @@ describe('what a set has in common with others makes it look again', () => {
     expect(affectedVmiSets({ kind: 'vm', before: named, after: { ...named, ready: false } }, ofInstances)).toEqual([]);
   });
 
-  test('a set comes or goes whose selector overlaps with its own', () => {
+  test('a set whose selector overlaps with its own comes or goes', () => {
     const other = aSet({}, { name: 'other', uid: 'other' });
     expect(affectedSets({ kind: 'replica set', before: undefined, after: other }, cache)).toEqual([
       'shop/other',
@@ -129,7 +129,7 @@ describe('what a set has in common with others makes it look again', () => {
   });
 });
 
-test('a node concerns the sets of the VMIs on it', () => {
+test('a node affects the sets of the VMIs on it', () => {
   const node = { name: 'node-1', ready: true } as NodeView;
   expect(affectedVmiSets({ kind: 'node', before: node, after: undefined }, ofInstances)).toEqual(['shop/web']);
   expect(affectedVmiSets({ kind: 'node', before: undefined, after: node }, ofInstances)).toEqual(['shop/web']);

@@ -4,7 +4,7 @@ import { notifyInterval, DebouncedSignals } from '../../../activities/watch/debo
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('the first goes at once, more within the interval go as one at its end, and quiet sends nothing', () => {
+test('the first signal is sent at once, more within the interval become one at its end, and none is sent when nothing happens', () => {
   const sent: string[] = [];
   const notifications = new DebouncedSignals(
     (key) => sent.push(key),
@@ -36,7 +36,7 @@ test('a key that may wait longer holds up no other', () => {
   expect(sent).toEqual(['rolling', 'other', 'other', 'rolling']);
 });
 
-test('stopped, it sends nothing more', () => {
+test('a stopped sender sends nothing more', () => {
   const sent: string[] = [];
   const notifications = new DebouncedSignals(
     (key) => sent.push(key),
@@ -49,7 +49,7 @@ test('stopped, it sends nothing more', () => {
   expect(sent).toEqual(['a']);
 });
 
-test('what a person waits for goes at once, and what was waiting goes with it', () => {
+test('a signal that a user waits for is sent at once, together with what was waiting', () => {
   const sent: string[] = [];
   const notifications = new DebouncedSignals(
     (key) => sent.push(key),
@@ -99,7 +99,7 @@ test('the last signal for each of many keys is always sent', () => {
   expect(sent.toSorted()).toEqual(keys.toSorted());
 });
 
-test('of thousands of keys no more than fifty are on their way at once, and none is forgotten', async () => {
+test('no more than fifty of thousands of keys are on their way at once, and none is forgotten', async () => {
   const sent: string[] = [];
   const answers: (() => void)[] = [];
   const notifications = new DebouncedSignals(

@@ -15,7 +15,7 @@ describe('closest', () => {
     expect(closest(word, fields)).toBe(meant);
   });
 
-  it.each(['nodeAffinity', 'x', 'strategy'])('takes %s for nothing', (word) => {
+  it.each(['nodeAffinity', 'x', 'strategy'])('suggests nothing for %s', (word) => {
     expect(closest(word, fields)).toBeUndefined();
   });
 });

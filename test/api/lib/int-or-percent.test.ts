@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { countOf } from '../../../api/lib/int-or-percent.ts';
 
 describe('countOf', () => {
-  it('takes a number as it is', () => {
+  it('returns a number as it is', () => {
     expect(countOf(10, 3)).toBe(10);
   });
 
@@ -18,7 +18,7 @@ describe('countOf', () => {
     expect(countOf('25%', 0, 1)).toBe(1);
   });
 
-  it('is exact whatever the pool', () => {
+  it('is exact for any pool', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), fc.nat(99_999), (percent, total) => {
         const count = BigInt(countOf(`${percent}%`, total));

@@ -5,11 +5,11 @@ import { serialize } from '../../../clients/cli/output.ts';
 
 const HOSTILE = 'a\u001B[2J\u0085b\u202Ec\r\nd\u001B]0;x\u0007';
 
-test('what somebody else has written acts on no terminal, and stays on its line', () => {
+test('foreign text cannot control a terminal, and stays on its line', () => {
   expect(plainText(HOSTILE)).toBe('a [2J b\\u202ec d ]0;x ');
 });
 
-test("lines in drover's own colours keep them, and nothing else", () => {
+test("lines in drover's own colours keep them, and nothing else does", () => {
   expect(printable('\u001B[31mred\u001B[39m\tx\n\u001B[1mbold\u001B[22m')).toBe(
     '\u001B[31mred\u001B[39m\tx\n\u001B[1mbold\u001B[22m',
   );
@@ -19,7 +19,7 @@ test("lines in drover's own colours keep them, and nothing else", () => {
 });
 
 test.each(['json', 'yaml'] as const)(
-  'an object as %s says the same, with what would act on a terminal escaped',
+  'an object as %s has the same content, with control characters escaped',
   async (format) => {
     const object = {
       kind: 'Pool',

@@ -50,7 +50,7 @@ test.each([
   expect(amountOf(text)).toBeNull();
 });
 
-test('one amount has many names', () => {
+test('one amount has many spellings', () => {
   expect(sameAmount('1Gi', '1024Mi')).toBe(true);
   expect(sameAmount('1G', '1Gi')).toBe(false);
   expect(sameAmount(null, null)).toBe(true);

@@ -147,7 +147,7 @@ function told(text: string, source = 'pools.yaml'): readonly { line?: number | u
   }
 }
 
-describe('whatever a manifest holds, what is wrong is reported with its place and in plain text', () => {
+describe('a manifest of any content has its faults reported with their place and in plain text', () => {
   test.each([
     ['a pool of drover', full],
     ['a pool of KubeVirt', theirs],
@@ -165,7 +165,7 @@ describe('whatever a manifest holds, what is wrong is reported with its place an
     );
   });
 
-  test('any text, and any change of the text of a manifest', () => {
+  test('any text, and any change to the text of a manifest, is read or refused', () => {
     const text = stringify(full);
     const edit = fc.record({
       at: fc.nat(text.length),
@@ -200,18 +200,18 @@ test('spec: null is reported with its place', () => {
   }
 });
 
-test('a field named __proto__ is an unknown field, and nothing of KubeVirt', () => {
+test('a field named __proto__ is an unknown field, and does not belong to KubeVirt', () => {
   const text = stringify(full).replace('replicas: 3', 'replicas: 3\n  __proto__: 1');
   expect(told(text)).toMatchObject([{ path: 'spec.__proto__', message: expect.stringMatching(/^unknown field/) }]);
 });
 
-test('control characters of a value are shown, and act on nothing', () => {
+test('control characters of a value are shown, and have no effect', () => {
   expect(told(JSON.stringify({ ...full, kind: '\u001B[2J\u202Ekind\nb' }))).toMatchObject([
     { path: 'kind', message: expect.stringContaining('\\u202ekind b') },
   ]);
 });
 
-test('a document that is nested too deep is told so', () => {
+test('a document that is nested too deep is refused with that reason', () => {
   expect(told(textOf(nested(20)))).toEqual([]);
   expect(told(textOf(nested(100)))).toMatchObject([
     {

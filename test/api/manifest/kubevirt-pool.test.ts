@@ -51,7 +51,7 @@ describe("KubeVirt's own pool", () => {
     ]);
   });
 
-  it('keeps what it says, under other names', () => {
+  it('keeps its content under other names', () => {
     const { object, notes } = read(
       kubevirtPool(
         {
@@ -134,7 +134,7 @@ describe("KubeVirt's own pool", () => {
       );
   });
 
-  it('says that opportunistic scale-in takes halted VMs away', () => {
+  it('reports that opportunistic scale-in removes halted VMs', () => {
     const { notes } = read(kubevirtPool({ scaleInStrategy: { opportunistic: {} } }));
     expect(notes).toContain(
       'spec.scaleInStrategy: opportunistic removes VMs that are halted; in KubeVirt it removes none by itself',
@@ -146,7 +146,7 @@ describe("KubeVirt's own pool", () => {
     expect(object.spec).toMatchObject({ updateStrategy: strategy, scaleInStrategy: strategy });
   });
 
-  it('says where healing and the replacement of disks differ', () => {
+  it('reports where healing and the replacement of disks differ', () => {
     const spec = { ...vmTemplate.spec, dataVolumeTemplates: [{ metadata: { name: 'd' } }] };
     const { notes } = read(kubevirtPool({ autohealing: {}, virtualMachineTemplate: { ...vmTemplate, spec } }));
     expect(notes).toContain(

@@ -48,7 +48,7 @@ const deadlineNotes = (rollout: object, readinessProbe?: object): string[] => {
   return parseManifests(stringify(barePool({ rollout, template })), 'p.yaml').flatMap((manifest) => manifest.notes);
 };
 
-describe('extra VMs while others are updated', () => {
+describe('extra VMs during an update', () => {
   it.each<[string, object]>([
     ['nothing may go down', { maxUnavailable: 0, maxSurge: 1 }],
     ['a share of nothing may go down', { maxUnavailable: '0%', maxSurge: '5%' }],
@@ -60,7 +60,7 @@ describe('extra VMs while others are updated', () => {
 });
 
 describe("the proposal's examples", () => {
-  it('1 applies as it stands', () => {
+  it('number 1 applies as it stands', () => {
     const { object, notes } = only(parseManifests(proposal('1-rolling.yaml'), '1.yaml'));
     expect(object).toMatchObject({
       apiVersion: 'drover.dev/v1alpha1',
@@ -73,7 +73,7 @@ describe("the proposal's examples", () => {
     expect(notes).toEqual(["kubevirt.io/v1 is read as drover.dev/v1alpha1: the pool is drover's"]);
   });
 
-  it('2 misspells replicas, and is told nothing else', () => {
+  it('number 2 has a typo in replicas, which is the only fault reported', () => {
     expect(problemsOf(proposal('2-manual.yaml'))).toEqual([
       {
         source: 'pools.yaml',
@@ -85,7 +85,7 @@ describe("the proposal's examples", () => {
     ]);
   });
 
-  it('3 forgets a colon, and is shown the right shape', () => {
+  it('number 3 lacks a colon, and the right shape is shown', () => {
     expect(problemsOf(proposal('3-ordered.yaml'))).toEqual([
       {
         source: 'pools.yaml',
@@ -148,7 +148,7 @@ describe('a pool', () => {
     ]);
   });
 
-  it('may leave metadata empty, as generated manifests do', () => {
+  it('may have empty metadata, as generated manifests do', () => {
     const text = stringify({ ...barePool(), metadata: { name: 'web', creationTimestamp: null, labels: null } });
     expect(only(parseManifests(text, 'x'))).toMatchObject({ object: { metadata: { name: 'web' } }, notes: [] });
   });
@@ -172,14 +172,14 @@ describe('a pool', () => {
     expect(messagesOf(text)).toEqual([]);
   });
 
-  it('may select its VMs by the label that drover gives them', () => {
+  it('may select its VMs by the label that drover sets on them', () => {
     const text = withFields({ selector: { matchLabels: { 'drover.dev/pool': 'web' } } });
     expect(only(parseManifests(text, 'x')).object.spec.selector).toEqual({ matchLabels: { 'drover.dev/pool': 'web' } });
   });
 });
 
-describe('all that is wrong', () => {
-  it('is said at once, in the order of the lines', () => {
+describe('the list of faults', () => {
+  it('has all of them at once, in the order of the lines', () => {
     const text = withFields({
       colour: 'red',
       selector: { matchLabels: { app: 'db' } },
@@ -196,7 +196,7 @@ describe('all that is wrong', () => {
   });
 });
 
-describe('what is wrong', () => {
+describe('a fault in a manifest', () => {
   it.each<[string, object, string]>([
     [
       'a missing field',
@@ -458,7 +458,7 @@ describe('what is wrong', () => {
     expect(message).toContain(words);
   });
 
-  it('a name of its own for each VM', () => {
+  it('a name of its own for each VM is required', () => {
     const text = stringify({ ...barePool(), metadata: { generateName: 'web-' } });
     expect(messagesOf(text)).toContain(
       'metadata.generateName: a pool is applied by its name: write metadata.name instead',
@@ -469,7 +469,7 @@ describe('what is wrong', () => {
     ]);
   });
 
-  it('labels that YAML reads as something else', () => {
+  it('labels that YAML reads as another type are refused', () => {
     const labels = '{a: yes, b: 12, "c d": x}';
     expect(
       messagesOf(`${stringify(barePool())}status: {}\n`.replace('  name: web', `  name: web\n  labels: ${labels}`)),
@@ -494,7 +494,7 @@ describe('many documents', () => {
     ]);
   });
 
-  it('are refused with all that is wrong with each', () => {
+  it('are refused with all faults of each', () => {
     const text = `${secret}---\n${withFields({ replicas: -1, paused: 1 })}---\nkind: b\nkind: c\n---\n- 1\n`;
     expect(problemsOf(text).map(({ document, path }) => [document, path])).toEqual([
       [1, 'kind'],
@@ -516,7 +516,7 @@ describe('many documents', () => {
     );
   });
 
-  it('are named with their file in one line each', () => {
+  it('are each named with their file in one line', () => {
     const text = withFields({ replica: 1, replicas: undefined, paused: 3 });
     expect(() => parseManifests(text, 'dir/web.yaml')).toThrow(
       new ManifestErrors(problemsOf(text).map((problem) => ({ ...problem, source: 'dir/web.yaml' }))),
@@ -551,7 +551,7 @@ describe('kinds', () => {
     expect(messagesOf(stringify({ apiVersion, kind }))).toEqual([message]);
   });
 
-  it('are asked for if they are missing', () => {
+  it('are required', () => {
     expect(messagesOf('metadata: {name: a}')).toEqual([
       'apiVersion: is missing: drover applies objects of apiVersion drover.dev/v1alpha1',
       'kind: is missing: drover applies objects of kind VirtualMachinePool, VirtualMachineReplicaSet or VirtualMachineInstanceReplicaSet',
@@ -705,13 +705,13 @@ describe('notes on the VM template', () => {
       { 'cni.projectcalico.org/ipAddrs': '["10.0.0.9"]' },
       'metadata.annotations["cni.projectcalico.org/ipAddrs"]: all VMs of the pool get the address 10.0.0.9',
     ],
-  ])('say that all VMs would have one: %s', (_, vmi, annotations, note) => {
+  ])('say that all VMs would share one: %s', (_, vmi, annotations, note) => {
     expect(identityOf(vmi, annotations)).toEqual([expect.stringContaining(note)]);
     expect(identityOf(vmi, annotations, null)).toHaveLength(1);
     expect(identityOf(vmi, annotations, 1)).toEqual([]);
   });
 
-  it('say nothing of what VMs may have in common', () => {
+  it('say nothing about what VMs may share', () => {
     const interfaces = [{ name: 'default', masquerade: {} }];
     const volumes = [
       {

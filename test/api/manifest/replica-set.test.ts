@@ -32,7 +32,7 @@ const proposed = {
   status: { conditions: null, replicas: 3 },
 };
 
-test("a set of drover's own is taken as it is, without a word", () => {
+test("a set of drover's own is accepted without a warning", () => {
   expect(read(bareSet())).toMatchObject({ object: bareSet(), notes: [] });
 });
 
@@ -82,7 +82,7 @@ describe("KubeVirt's group", () => {
   });
 
   test.each(['v1alpha1', 'v1alpha2', 'v1alpha3', 'v1'])(
-    '%s is taken with a template of a VM, which stays as it is',
+    '%s is accepted with a template of a VM, which stays as it is',
     (version) => {
       const { object, notes } = read({ ...bareSet(), apiVersion: `kubevirt.io/${version}` });
       expect({ object, notes }).toEqual({ object: bareSet(), notes: [`kubevirt.io/${version} ${READ_AS}`] });
@@ -96,7 +96,7 @@ describe("KubeVirt's group", () => {
     expect(notes).toContain("spec.replicas: 1, KubeVirt's default, is written out");
   });
 
-  test('what is wrong is told as in a set of the own group', () => {
+  test("a fault is reported as in a set of drover's group", () => {
     const wrong = { ...proposed, spec: { ...proposed.spec, selector: { matchLabels: { other: 'label' } } } };
     expect(messagesOf(wrong)).toEqual([
       'spec.selector: must match the labels of template.metadata: the set would not know its VMs again',
@@ -106,7 +106,7 @@ describe("KubeVirt's group", () => {
     ]);
   });
 
-  test('another version has a sentence with the one that is meant', () =>
+  test('another version is refused with a sentence that names the right one', () =>
     expect(messagesOf({ ...proposed, apiVersion: 'kubevirt.io/v1beta7' })).toEqual([
       'apiVersion: VirtualMachineReplicaSet is not known in kubevirt.io/v1beta7; did you mean kubevirt.io/v1?',
     ]));
@@ -135,7 +135,7 @@ test.each<[string, object, string]>([
   ],
 ])('%s is refused with what would be right', (_, set, message) => expect(messagesOf(set)).toEqual([message]));
 
-test('a disk that all VMs of a set would share is noted', () => {
+test('a disk that all VMs of a set would share is reported', () => {
   const { template } = bareSet().spec;
   const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'shared' } }];
   const shared = { ...template, spec: { ...template.spec, template: { spec: { domain: {}, volumes } } } };
@@ -144,7 +144,7 @@ test('a disk that all VMs of a set would share is noted', () => {
   ]);
 });
 
-test('what all VMIs of a set would have although each must have its own is noted', () => {
+test('a value that all VMIs of a set would share although each needs its own is reported', () => {
   const { template } = bareInstanceSet().spec;
   const named = { ...template, spec: { ...template.spec, hostname: 'web' } };
   expect(read(bareInstanceSet({ replicas: 2, template: named })).notes).toEqual([

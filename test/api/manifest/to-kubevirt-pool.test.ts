@@ -20,7 +20,7 @@ const back = (spec: object): PoolSpec => {
   return reading.object.spec as PoolSpec;
 };
 
-test('a pool of which KubeVirt can say everything comes back as it was', () => {
+test('a pool that KubeVirt can express comes back as it was', () => {
   const spec: PoolSpec = {
     replicas: 4,
     template: { ...template, metadata: { ...template.metadata, annotations: { a: 'b' } } },
@@ -51,7 +51,7 @@ test("drover's defaults are written out, and a selector is found for VMs without
   });
 });
 
-test('what KubeVirt has no words for is said', () => {
+test('fields that KubeVirt cannot express are reported', () => {
   const { notes } = toKubeVirtPool('web', {
     replicas: 1,
     template,

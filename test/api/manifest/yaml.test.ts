@@ -58,7 +58,7 @@ describe('scalars', () => {
   });
 });
 
-describe('a text that is no YAML', () => {
+describe('a text that is not YAML', () => {
   it.each([
     [
       'a key twice',
@@ -117,7 +117,7 @@ describe('a text that is no YAML', () => {
   });
 });
 
-describe('places', () => {
+describe('the places of values', () => {
   const [document] = readDocuments('# c\na:\n  b:\n  - c: 1\n    d: on\n\n  "e f": &x\n    g: 1\nh: *x\n');
 
   it.each<[PropertyKey[], number]>([

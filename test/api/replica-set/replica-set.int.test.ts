@@ -27,7 +27,7 @@ const entriesOf = <T>(ofVms: Record<string, T>, ofInstances: Record<string, T>):
   ...Object.entries(ofInstances).map(([what, set]): [string, T] => [`${what}, of instances`, set]),
 ];
 
-test.each(entriesOf(TAKEN, TAKEN_INSTANCES))('the API server takes %s', async (_, set) => {
+test.each(entriesOf(TAKEN, TAKEN_INSTANCES))('the API server accepts %s', async (_, set) => {
   expect(await refusalOf(create(set))).toBe('accepted');
 });
 
@@ -51,7 +51,7 @@ test.each([
   expect(await refusalOf(change({ replicas: 5, paused: true }))).toBe('accepted');
 });
 
-test('the API server takes the examples', async () => {
+test('the API server accepts the examples', async () => {
   const folder = new URL('../../../examples/', import.meta.url);
   const files = readdirSync(folder).filter((file) => file.includes('replica-set'));
   expect(files).toHaveLength(2);

@@ -12,13 +12,13 @@ describe('a replica set', () => {
     expect(messagesFor(set)).toEqual([sentence]),
   );
 
-  test('is refused for a name of its VMs: the set gives these', () => {
+  test('is refused for a name of its VMs, which the set gives', () => {
     const { spec, ...rest } = bareSet();
     const template = { ...spec.template, metadata: { ...spec.template.metadata, name: 'test' } };
     expect(messagesFor({ ...rest, spec: { ...spec, template } })).toHaveLength(1);
   });
 
-  test('is refused for a name that leaves no room for those of its VMs', () => {
+  test('is refused for a name that leaves no room for the names of its VMs', () => {
     const set = bareSet();
     expect(messagesFor({ ...set, metadata: { ...set.metadata, name: 'a'.repeat(58) } })).toEqual([
       expect.stringContaining('VMs are named <set>-<five letters and digits>'),
@@ -57,7 +57,7 @@ describe('a replica set of VMIs', () => {
     );
   });
 
-  test('is refused for a name of its VMIs: the set gives these', () => {
+  test('is refused for a name of its VMIs, which the set gives', () => {
     const { template } = bareInstanceSet().spec;
     const named = { ...template, metadata: { ...template.metadata, name: 'test' } };
     expect(messagesForInstances(bareInstanceSet({ template: named }))).toHaveLength(1);

@@ -10,7 +10,7 @@ const answering = (answer: () => Promise<unknown>) => ({ create: answer }) as un
 const failing = (status: number, message: string) =>
   answering(() => Promise.reject(new KubeError(status, 'Reason', message)));
 
-test('a VM is tried as the template says, with every field known, and none is made', async () => {
+test('a VM is dry-run as the template says, with every field known, and none is made', async () => {
   const asked: unknown[] = [];
   const kube = answering(async (...args: unknown[]) => void asked.push(...args));
   const pool = poolWith();
@@ -26,18 +26,18 @@ test.each([400, 422])('a template that the API server answers with %d is wrong',
   });
 });
 
-test.each([403, 404, 429, 500])('an answer of %d says nothing of the template', async (status) => {
+test.each([403, 404, 429, 500])('an answer of %d says nothing about the template', async (status) => {
   expect(await checkMember(failing(status, 'not now'), Pools, poolWith())).toEqual({
     result: 'unchecked',
     why: 'not now',
   });
 });
 
-test('another VM of the name is no fault of the template', async () => {
+test('another VM of the name is not a fault of the template', async () => {
   expect(await checkMember(failing(409, 'already exists'), Pools, poolWith())).toEqual({ result: 'right' });
 });
 
-test('a VM of a set is tried under a name that none of its VMs has', async () => {
+test('a VM of a set is dry-run under a name that none of its VMs has', async () => {
   const asked: unknown[] = [];
   const kube = answering(async (...args: unknown[]) => void asked.push(...args));
   const set = setWith();

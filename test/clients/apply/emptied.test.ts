@@ -15,7 +15,7 @@ const stored = (spec: object, managedFields: object[] = []) => ({
 });
 const by = (manager: string, spec: object): object => ({ manager, fieldsV1: { 'f:spec': spec } });
 
-test('what a manifest empties is left as it is, and taken out after the server has applied the rest', () => {
+test('a field that a manifest empties is left as it is, and removed after the server has applied the rest', () => {
   const windows = [{ cron: '0 3 * * *', duration: '1h' }];
   const live = stored({ drain: { windows }, update: { proactive: { disruption: 'Live' } }, template: { a: 1 } }, [
     by(APPLY_MANAGER, { 'f:drain': { 'f:windows': {} } }),
@@ -26,7 +26,7 @@ test('what a manifest empties is left as it is, and taken out after the server h
   expect(emptied(live, stored(rest.spec), manifest)).toEqual(stored(manifest.spec));
 });
 
-test('what somebody else has set in an object that a manifest empties stays', () => {
+test('a field that another manager set in an object that a manifest empties stays', () => {
   const drain = { windows: [], method: 'Migrate', limits: { nodes: 1, vms: 2 }, others: { a: 1 } };
   const live = stored({ drain }, [
     by(APPLY_MANAGER, { 'f:drain': { 'f:windows': {}, 'f:limits': { 'f:vms': {} } } }),

@@ -36,7 +36,7 @@ test('a folder gives its manifests in the order of their names, and with -R thos
   expect(await named(true)).toEqual(['a', 'b', 'd', 'c']);
 });
 
-test('what cannot be read is told by its name', async () => {
+test('a file that cannot be read is reported with its name', async () => {
   await expect(readManifestFiles(['/nonexistent.yaml'], false)).rejects.toThrow(
     '/nonexistent.yaml: no such file or folder',
   );
@@ -102,7 +102,7 @@ ${more}
 const planOne = (text: string) => planOf([{ source: 'p.yaml', text }], { given: undefined, byDefault: 'mine' });
 const theirs = { apiVersion: 'pool.kubevirt.io/v1beta1', template: 'virtualMachineTemplate', more: '  selector: {}' };
 
-test.each([written(), written(theirs)])('a note has the line of the field that it is about', (text) => {
+test.each([written(), written(theirs)])('a note has the line of the field that it concerns', (text) => {
   const { notes } = planOne(text);
   expect(notes.find((note) => note.includes('runStrategy'))).toMatch(
     /^p\.yaml:11: spec\.template\.spec\.runStrategy: /,
@@ -113,7 +113,7 @@ test.each([written(), written(theirs)])('a note has the line of the field that i
 });
 
 test.each([written(), written(theirs)])(
-  "the server's word on a field has the line of that field, or of what holds it",
+  "the server's message about a field has the line of that field, or of its parent",
   (text) => {
     const { where } = planOne(text).planned[0]!;
     expect(where.about('VirtualMachinePool.drover.dev "web" is invalid: spec.replicas: Invalid value: 2')).toBe(
@@ -130,7 +130,7 @@ test.each([written(), written(theirs)])(
   },
 );
 
-test('of the items of a list each has its own lines', () => {
+test('each item of a list has its own lines', () => {
   const [first, second] = planOf(
     [
       {

@@ -28,14 +28,14 @@ function said(pool: Stored<Pool>, secrets: readonly string[] | null): Promise<st
   return missingReferences({ list } as unknown as KubeClient, [pool]);
 }
 
-test('lists missing Secrets and ConfigMaps that each VM needs for itself', async () => {
+test('the list has missing Secrets and ConfigMaps that each VM needs for itself', async () => {
   expect(await said(aPool(3, ALL), ['key', 'key-2'])).toEqual([
     'pool web: Secrets key-1, key-3 are missing: VMs that need them wait until they are there',
     'pool web: ConfigMaps settings-1 … settings-3 are missing: VMs that need them wait until they are there',
   ]);
 });
 
-test('lists what all VMs share once', async () => {
+test('the list has what all VMs share once', async () => {
   const settings = 'pool web: ConfigMap settings is missing: VMs that need it wait until it is there';
   expect(await said(aPool(3, {}), ['key'])).toEqual([settings]);
   expect(await said(aPool(3, { appendPostfixToSecretReferences: true }), ['key-1', 'key-2'])).toEqual([
@@ -45,7 +45,7 @@ test('lists what all VMs share once', async () => {
   expect(await said(aPool(0, {}), [])).toEqual([]);
 });
 
-test('nothing is said of what a person may not list', async () => {
+test('the list leaves out what the user may not list', async () => {
   expect(await said(aPool(0, ALL), null)).toEqual([]);
   expect((await said(aPool(3, ALL), null)).join()).not.toContain('Secret');
 });

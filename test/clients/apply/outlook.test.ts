@@ -12,7 +12,7 @@ const noCluster = { list: () => Promise.resolve({ items: [] }) } as unknown as K
 const stage = { vmRolloutStrategy: 'Stage' as const };
 const ten = { status: { replicas: 10 } };
 
-test('a change of the template tells how many VMs it reaches, and what it takes', async () => {
+test('a change of the template reports how many VMs it reaches, and how it disrupts them', async () => {
   const before = poolWith({ ...ten, spec: { ...stage, template: templateOf(1) } });
   const after = poolWith({ ...ten, spec: { ...stage, template: templateOf(2) } });
   expect(await formatChange(noCluster, Pools, before, after)).toEqual([
@@ -20,7 +20,7 @@ test('a change of the template tells how many VMs it reaches, and what it takes'
   ]);
 });
 
-test('`drain` alone tells that it changes the VMs, and what that takes', async () => {
+test('`drain` alone reports that it changes the VMs, and how', async () => {
   const spec = { ...stage, template: templateOf(1) };
   const [without, having] = [poolWith({ ...ten, spec }), poolWith({ ...ten, spec: { ...spec, drain: {} } })];
   const restart = 'Restart: VMIs are restarted';
@@ -38,21 +38,21 @@ test('`drain` alone tells that it changes the VMs, and what that takes', async (
   expect(await formatDrainChange(noCluster, Pools, having, having)).toEqual([]);
 });
 
-test('a change of the number alone tells how many VMs come or go', async () => {
+test('a change of the number alone reports how many VMs come or go', async () => {
   const [ten, nine] = [10, 9].map((replicas) => poolWith({ spec: { ...stage, replicas } }));
   expect(await formatChange(noCluster, Pools, ten!, nine!)).toEqual(['pool web: 1 VM would be removed, 10 to 9']);
   expect(await formatChange(noCluster, Pools, nine!, ten!)).toEqual(['pool web: 1 VM would be added, 9 to 10']);
   expect(await formatChange(noCluster, Pools, ten!, ten!)).toEqual([]);
 });
 
-test('a template that was rolled back is told as such, with the reason and the way to try it again', () => {
+test('a template that was rolled back is reported as such, with the reason and the way to try it again', () => {
   const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z', why: 'web-2: too slow' } as const;
   expect(formatHalts(Pools, poolWith({ rollout: { halted } }))).toEqual([
     'pool web: this template was rolled back, by drover: web-2: too slow; `drover rollout resume pool web` rolls it out again',
   ]);
 });
 
-test('a pool that is paused is told as such, with the way to go on', () => {
+test('a paused pool is reported as such, with the way to resume it', () => {
   const paused = { by: 'anna', at: '2026-01-01T00:00:00Z', why: 'lunch' };
   expect(formatHalts(Pools, poolWith({ rollout: { paused } }))).toEqual([
     'pool web: its rollouts are paused, by anna: lunch: no VM is updated until `drover rollout resume pool web`',
@@ -62,13 +62,13 @@ test('a pool that is paused is told as such, with the way to go on', () => {
   ]);
 });
 
-test('of a template that goes on, or is another than the one that was rolled back, nothing of the kind is said', () => {
+test('a template that is in progress, or differs from the one that was rolled back, has no such report', () => {
   const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z' } as const;
   expect(formatHalts(Pools, poolWith())).toEqual([]);
   expect(formatHalts(Pools, poolWith({ spec: { template: templateOf(3) }, rollout: { halted } }))).toEqual([]);
 });
 
-test('the diff of a pool has the lines of its spec that change, and acts on no terminal', () => {
+test('the diff of a pool has the lines of its spec that change, and cannot control a terminal', () => {
   const before = poolWith({ spec: { replicas: 3 } });
   const after = poolWith({ spec: { replicas: 4, template: templateOf(2, { note: 'a\u001B[31mb' }) } });
   const lines = specDiff('pool/web', before, after).map(stripVTControlCharacters);
@@ -79,7 +79,7 @@ test('the diff of a pool has the lines of its spec that change, and acts on no t
   expect(specDiff('pool/web', undefined, before)[0]).toContain('pool/web does not exist yet');
 });
 
-test('a change of a set tells how many VMs come or go, and that a new template is for later ones', async () => {
+test('a change of a set reports how many VMs come or go, and that a new template is for later ones', async () => {
   const before = setWith();
   const { template } = before.spec;
   const newer = { ...template, metadata: { labels: { app: 'web', tier: 'back' } } };

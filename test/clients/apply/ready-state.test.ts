@@ -32,7 +32,7 @@ const stuck = (pool: ReturnType<typeof poolWith>): string | null => {
   return told.state === 'stuck' ? told.why : null;
 };
 
-test('a pool is there once all VMs are updated and available, for the newest spec', () => {
+test('a pool is ready once all VMs are updated and available, for the newest spec', () => {
   expect(readyState(complete())).toEqual({ state: 'there' });
   expect(readyState({ ...complete(), metadata: { ...complete().metadata, generation: 3 } })).toMatchObject({
     state: 'going',
@@ -45,7 +45,7 @@ test('a pool is there once all VMs are updated and available, for the newest spe
   expect(readyState(complete({ replicas: 8, unavailableReplicas: 2 }))).toMatchObject({ state: 'going' });
 });
 
-test('what may pass is reported, and waited for', () => {
+test('a problem that may pass is reported, and waited for', () => {
   const refused = condition('ReplicaFailure', 'FailedCreate');
   expect(readyState(complete({ replicas: 8, unavailableReplicas: 2 }, [refused]))).toMatchObject({
     state: 'going',
@@ -55,7 +55,7 @@ test('what may pass is reported, and waited for', () => {
     expect(readyState(poolWith({ progressing: [reason, 'True'] }))).toMatchObject({ state: 'going', phase: reason });
 });
 
-test('what does not pass by itself is an end', () => {
+test('a problem that does not pass by itself ends the wait', () => {
   const halted = { kind: 'Failed', by: 'drover', at: '2026-01-01T00:00:00Z', why: '1 VM failed' } as const;
   expect(stuck(poolWith({ rollout: { halted }, progressing: ['Failed', 'False', '1 VM failed'] }))).toContain(
     'pool web: the rollout of this template has failed, and was stopped, by drover: 1 VM failed',
@@ -70,7 +70,7 @@ test('what does not pass by itself is an end', () => {
   expect(stuck(complete({}, [condition('Stalled', 'InvalidTemplate')]))).toBe('InvalidTemplate: so it is');
 });
 
-test('a replica set is there once it has all its members, and enough are available', () => {
+test('a replica set is ready once it has all its members, and enough are available', () => {
   const set = setWith({ replicas: 3 });
   const with_ = (replicas: number, reason: string, available: 'True' | 'False', from = set) =>
     readyStateOf(VmSets, {

@@ -40,13 +40,13 @@ const COMMANDS = [
 ];
 
 describe('help', () => {
-  test('of drover names every command', async () => {
+  test('of drover lists every command', async () => {
     const { code, stdout } = await drover(['--help']);
     expect(code).toBe(0);
     for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
   });
 
-  test('of worker names every variable that one reads, with its default', async () => {
+  test('of worker lists every variable that one reads, with its default', async () => {
     const { stdout } = await droverHere(['worker', '--help']);
     const table = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8').matchAll(
       /^\| `((?:DROVER|LOG)_\w+)` \| (?:`(.*?)`|none)/gm,
@@ -57,7 +57,7 @@ describe('help', () => {
       expect(stdout).toMatch(new RegExp(`^  ${name} .*\\(${value ?? 'default: .*'}\\)$`, 'm'));
   });
 
-  test('is what drover alone says', async () => {
+  test('is printed by drover alone', async () => {
     const [alone, asked] = await Promise.all([drover([]), drover(['--help'])]);
     expect(alone).toEqual(asked);
   });
@@ -70,7 +70,7 @@ describe('help', () => {
   });
 });
 
-test.runIf(existsSync('/dev/full'))('what can not be written is reported in one sentence', async () => {
+test.runIf(existsSync('/dev/full'))('is replaced by one sentence if it cannot be written', async () => {
   const full = openSync('/dev/full', 'w');
   onTestFinished(() => closeSync(full));
   const child = spawn(process.execPath, [BIN, '--help'], { env: nowhere, stdio: ['ignore', full, 'pipe'] });
@@ -234,7 +234,7 @@ describe.concurrent('a failure has exit code 1 and one sentence', () => {
   });
 
   test.each([[['dev']], [['dev', '--detach']]])(
-    '%j with a file of CRDs that is not there, and leaves no state folder',
+    '%j with a missing file of CRDs leaves no state folder',
     async (words) => {
       const state = join(folder(), 'state');
       const { code, stderr } = await drover([...words, '--state', state, '--kubevirt-crds', '/nosuch']);
@@ -246,13 +246,13 @@ describe.concurrent('a failure has exit code 1 and one sentence', () => {
     },
   );
 
-  test.each([[['dev']], [['dev', '--detach']]])('%j with a state folder that can not be', async (words) => {
+  test.each([[['dev']], [['dev', '--detach']]])('%j with an impossible state folder', async (words) => {
     const { code, stderr } = await drover([...words, '--state', '/dev/null/state']);
     const sentence = "error: the state folder /dev/null/state can't be written (ENOTDIR); give another with --state\n";
     expect({ code, stderr }).toEqual({ code: 1, stderr: sentence });
   });
 
-  test('if the API server is away', async () => {
+  test('an unreachable API server', async () => {
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));
     const { code, stderr } = await droverHere(['get', 'pools', '--kubeconfig', kubeconfig]);
@@ -282,7 +282,7 @@ describe.concurrent('a failure has exit code 1 and one sentence', () => {
     expect(outcome).toEqual({ code: 1, signal: null, stdout: '', stderr });
   });
 
-  test('if Temporal is away', async () => {
+  test('an unreachable Temporal', async () => {
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));
     const { code, stderr } = await droverHere(['setup', '--kubeconfig', kubeconfig, '--address', '127.0.0.1:1']);
@@ -290,7 +290,7 @@ describe.concurrent('a failure has exit code 1 and one sentence', () => {
     expect(stderr).toMatch(/^error: Temporal at 127\.0\.0\.1:1 does not answer \(.*\): start it .*\n$/);
   });
 
-  test('with the whole of it for whoever looks for the cause', async () => {
+  test('the whole error is shown to a user who looks for the cause', async () => {
     const { code, stderr } = await droverHere(['get', 'pools'], { ...nowhere, DROVER_DEBUG: '1' });
     expect(code).toBe(1);
     expect(stderr).toMatch(/\n {4}at .*session\.ts/);
@@ -307,7 +307,7 @@ describe('an older Node', () => {
   const runOld = (bin: string, args: string[], env: NodeJS.ProcessEnv = nowhere) =>
     spawn(process.execPath, ['--import', old, bin, ...args], { env });
 
-  test("gives way to the clone's own, which gets the arguments and gives its output and exit code", async () => {
+  test("is replaced by the clone's own, which gets the arguments and gives its output and exit code", async () => {
     const [passed, failed] = await Promise.all([
       outcomeOf(runOld(BIN, ['--version'])),
       outcomeOf(runOld(BIN, ['gett'])),

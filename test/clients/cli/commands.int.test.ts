@@ -61,7 +61,7 @@ describe('apply', () => {
     expect(await fleet().pool(namespace, 'web')).toBeUndefined();
   });
 
-  test('with --wait comes back when the VMs run the template, or will not without a person', async () => {
+  test('with --wait returns when the VMs run the template, or cannot without a user', async () => {
     const namespace = await fleet().namespace();
     const made = await applied(namespace, manifest('web', { template: runningTemplate }), '--wait', '--timeout', '2m');
     expect(made).toMatchObject({ code: 0, stderr: '' });
@@ -90,7 +90,7 @@ describe('apply', () => {
     expect(await applied(namespace, manifest('db'), '--wait', '--dry-run')).toMatchObject({ code: 2 });
   });
 
-  test('with --wait ends at Ctrl-C, and drover goes on with what was applied', async () => {
+  test('with --wait ends at Ctrl-C, and drover continues with what was applied', async () => {
     const namespace = await fleet().namespace();
     const child = start(['apply', '-n', namespace, '-f', '-', '--wait'], env());
     child.stdin!.end(manifest('web', { template: neverReadyTemplate() }));
@@ -127,7 +127,7 @@ describe('apply', () => {
     expect(await fleet().kube.list(VirtualMachinePools, { namespace })).toMatchObject({ items: [] });
   });
 
-  test('refuses a template of which KubeVirt would make no VM, before anything is written', async () => {
+  test('refuses a template that KubeVirt would not accept, before anything is written', async () => {
     const namespace = await fleet().namespace();
     // KubeVirt's own definitions and the stack's are both closed here.
     const template = { spec: { runStrategy: 'Halted', template: { spce: {}, spec: { domain: { devices: {} } } } } };
@@ -142,7 +142,7 @@ describe('apply', () => {
     expect(await applied(namespace, manifest('web', { template }), '--no-vm-check')).toMatchObject({ code: 0 });
   });
 
-  test("tells at once what KubeVirt's admission refuses, and which Secrets are missing", async () => {
+  test("reports at once what KubeVirt's admission refuses, and which Secrets are missing", async () => {
     const namespace = await fleet().namespace();
     const template = structuredClone(haltedTemplate);
     const vmi = template.spec.template as { spec: { domain: object; volumes?: object[] } };
@@ -165,7 +165,7 @@ describe('apply', () => {
     });
   });
 
-  test('tells with --dry-run and `diff` what a change would do to VMs', async () => {
+  test('reports with --dry-run and `diff` what a change would do to VMs', async () => {
     const namespace = await fleet().namespace();
     await applied(namespace, manifest('web'));
     await fleet().settled(namespace, 'web', namesUpTo('web', 2));
@@ -182,7 +182,7 @@ describe('apply', () => {
     expect((await fleet().pool(namespace, 'web'))?.spec.replicas).toBe(2);
   });
 
-  test('empties what the manifest leaves empty, which server-side apply makes null of and refuses', async () => {
+  test('empties what the manifest leaves empty, which server-side apply turns into null and refuses', async () => {
     const namespace = await fleet().namespace();
     const template = structuredClone(haltedTemplate);
     Object.assign(template.spec.template, { spec: { domain: { devices: { rng: {} } } } });
@@ -210,7 +210,7 @@ describe('apply', () => {
     expect((await fleet().pool(namespace, 'web'))!.spec).not.toHaveProperty('drain');
   });
 
-  test('says who has scaled a pool, and does as it is told about that', async () => {
+  test('reports who has scaled a pool, and follows the flag for that', async () => {
     const namespace = await fleet().namespace();
     await applied(namespace, manifest('web'));
     await lines('scale', 'pool', 'web', '-n', namespace, '--replicas', '4');
@@ -241,7 +241,7 @@ describe('apply', () => {
     expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(2);
   });
 
-  test('says what it made, changed, and left, and names who asks for other VMs, and nobody for the rest', async () => {
+  test('reports what it made, changed, and left, and names the requester only for disruptions', async () => {
     const namespace = await fleet().namespace();
     const by = (name: string, text: string, ...flags: string[]): Promise<Outcome> =>
       run(['apply', '-n', namespace, '-f', '-', ...flags], { ...env(), DROVER_REQUESTED_BY: name }, text);
@@ -280,7 +280,7 @@ describe('apply', () => {
     expect(await requestedBy()).toBe('dan');
   });
 
-  test('says what it converted and that no worker would act on it, apart from what it did; names the user that the API server knows', async () => {
+  test('reports what it converted and that no worker would act on it, separately from what it did; names the user that the API server knows', async () => {
     const namespace = await fleet().namespace();
     const proposed = JSON.stringify({ ...(JSON.parse(manifest('web')) as object), apiVersion: 'kubevirt.io/v1' });
     const outcome = await applied(namespace, proposed, '--cluster', 'empty');
@@ -324,7 +324,7 @@ describe('get', () => {
     ).toMatchObject({ kind: 'List', items: [{ metadata }] });
   });
 
-  test('shows beneath a pool the VMs that it owns, and no other that carries its label', async () => {
+  test('shows the VMs that a pool owns beneath it, and no other that carries its label', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 11 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 11));
@@ -393,7 +393,7 @@ describe('get', () => {
 });
 
 describe('scale', () => {
-  test('sets the number, and with --current-replicas only if nobody else has', async () => {
+  test('sets the number, and with --current-replicas only if it has not changed', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 1 });
     const scale = (...flags: string[]): Promise<Outcome> => drover('scale', 'pool/web', '-n', namespace, ...flags);
@@ -413,7 +413,7 @@ describe('scale', () => {
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
   });
 
-  test('with --current-replicas sees no change of the number in a change of something else', async () => {
+  test('with --current-replicas ignores other changes', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 1 });
     let meanwhile = { metadata: { annotations: { changed: 'yes' } }, spec: {} };
@@ -435,7 +435,7 @@ describe('scale', () => {
 });
 
 describe('a description', () => {
-  test('tells what a pool is, has, and what became of it', async () => {
+  test('shows what a pool is, what it has, and its history', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 2, maxUnavailable: '10%', template: runningTemplate });
     await fleet().settled(namespace, 'web', namesUpTo('web', 2));
@@ -474,7 +474,7 @@ describe('a description', () => {
   });
 });
 
-test('a pool whose workflow was terminated is managed again, by a command at once, and a cancellation changes nothing', async () => {
+test('shows a pool whose workflow was terminated as managed again, by a command at once; a cancellation changes nothing', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web');
   await fleet().settled(namespace, 'web', ['web-1']);
@@ -493,7 +493,7 @@ test('a pool whose workflow was terminated is managed again, by a command at onc
 });
 
 describe('status', () => {
-  test('is a snapshot, and with --watch goes on with each change; no control codes off a terminal', async () => {
+  test('is a snapshot, and with --watch follows each change; off a terminal, without control codes', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 2 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 2));
@@ -524,7 +524,7 @@ describe('status', () => {
     expect(stdout).not.toContain('\u001B');
   });
 
-  test('of a pool that is not there is a failure', async () => {
+  test('fails for a missing pool', async () => {
     expect(await drover('status', 'pool', 'nope', '--watch')).toMatchObject({
       code: 1,
       stderr: 'error: virtualmachinepools.drover.dev "nope" not found\n',
@@ -533,7 +533,7 @@ describe('status', () => {
 });
 
 describe('delete', () => {
-  test('comes back when the pool and its VMs are gone', async () => {
+  test('returns when the pool and its VMs are gone', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
@@ -547,7 +547,7 @@ describe('delete', () => {
     expect(await fleet().vms(namespace)).toEqual([]);
   });
 
-  test('with -f takes the pools that manifests name, and tells of those that are not there', async () => {
+  test('with -f deletes the pools that manifests name, and reports those that are missing', async () => {
     const namespace = await fleet().namespace();
     const deleted = (text: string, ...flags: string[]): Promise<Outcome> =>
       run(['delete', '-n', namespace, '-f', '-', ...flags], env(), text);
@@ -601,14 +601,14 @@ describe('delete', () => {
 });
 
 describe('the embedded stack', () => {
-  test('is found if nothing else is given, and said', async () => {
+  test('is used if nothing else is given, which is reported', async () => {
     needs('an embedded stack');
     const found = await run(['get', 'pools', '-A'], own());
     expect(found).toMatchObject({ code: 0 });
     expect(found.stderr).toContain(`using the embedded stack at ${fleet().stack.state}\n`);
   });
 
-  test('is used without a remark if it is named, whatever the environment says', async () => {
+  test('is used without a note if it is named, whatever the environment says', async () => {
     needs('an embedded stack');
     const elsewhere = {
       ...nowhere,
@@ -619,7 +619,7 @@ describe('the embedded stack', () => {
     expect(await run(['setup', '--state', fleet().stack.state], elsewhere)).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('gives way to a kubeconfig that is given', async () => {
+  test('is not used if a kubeconfig is given', async () => {
     expect(await run(['get', 'pools'], { ...own(), KUBECONFIG: '/nonexistent' })).toMatchObject({ code: 1 });
     const alone = await run(['get', 'pools', '-A'], { ...nowhere, KUBECONFIG: fleet().stack.kubeconfig });
     expect(alone).toMatchObject({ code: 0, stderr: expect.not.stringContaining('embedded') as string });
@@ -663,8 +663,8 @@ const claims = async (namespace: string): Promise<string[]> =>
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .map(({ metadata: { name } }) => name);
 
-describe('disks', () => {
-  test('that VMs have left are listed, given to another pool of the name, and deleted; those in use are not', async () => {
+describe('the disks that VMs have left', () => {
+  test('are listed, given to another pool of the name, and deleted; those in use are not', async () => {
     const namespace = await fleet().namespace();
     await applied(namespace, manifest('web', { replicas: 1 }));
     await fleet().settled(namespace, 'web', ['web-1']);

@@ -36,12 +36,12 @@ test.each([
     'app=-web',
     '"-web" is not a valid label value: use at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
   ],
-])('%j is none', (text, why) => {
+])('%j is refused', (text, why) => {
   const sentence = `${JSON.stringify(text)} is not a valid label selector: ${why}; write it as in app=web,tier!=db,size in (s,m),!old`;
   expect(() => labelSelectorOf(text)).toThrow(new RangeError(sentence));
 });
 
-test('the API server compares numbers, too', () => {
+test('the API server compares numbers too', () => {
   for (const text of ['size>3', 'size < -3', 'app=web,size>3', 'size>3,!app']) checkLabelSelector(text);
   expect(() => checkLabelSelector('size>big')).toThrow(
     'the value after size> must be an integer, not "big"; write it as',
@@ -83,7 +83,7 @@ const requirement: fc.Arbitrary<{ text: string; key: string; holds: (label: Labe
   key.map((key) => ({ text: `! ${key}`, key, holds: (label: Label) => label === undefined })),
 );
 
-test('it selects what each of its requirements asks for, and the API takes it', () => {
+test('a selector selects by each of its requirements, and the API server accepts it', () => {
   const labels = fc.dictionary(key, value);
   fc.assert(
     fc.property(fc.array(requirement, { minLength: 1, maxLength: 4 }), labels, (requirements, labels) => {

@@ -24,7 +24,7 @@ function live(terminal?: { columns: number; rows: number }): { live: Live; writt
   return { live, written };
 }
 
-test('off a terminal, snapshots follow each other with their times, only when something is new, without control codes', () => {
+test('snapshots off a terminal follow each other with their times, only when something is new, without control codes', () => {
   const { live: view, written } = live();
   view.draw(['one']);
   view.draw(['one']);
@@ -32,7 +32,7 @@ test('off a terminal, snapshots follow each other with their times, only when so
   expect(written()).toMatch(/^\d{4}-\d\d-\d\dT\S+Z\none\n\n\d{4}-\d\d-\d\dT\S+Z\ntwo\nlines\n\n$/);
 });
 
-test('on a terminal, what was drawn is drawn over', () => {
+test('a frame on a terminal replaces the last one', () => {
   const { live: view, written } = live({ columns: 80, rows: 24 });
   view.draw(['one', 'two']);
   const before = written().length;
@@ -40,14 +40,14 @@ test('on a terminal, what was drawn is drawn over', () => {
   expect(written().slice(before)).toBe('\u001B[2Fthree\u001B[K\n\u001B[0J');
 });
 
-test('on a terminal, no line wraps and none scrolls away, or the next drawing would miss its place', () => {
+test('a line on a terminal neither wraps nor scrolls away, or the next frame would miss its place', () => {
   const { live: view, written } = live({ columns: 10, rows: 3 });
   view.draw(['0123456789abc', 'two', 'three', 'four']);
   expect(written()).toContain('012345678…\u001B[K\ntwo\u001B[K\n');
   expect(written()).not.toContain('three');
 });
 
-test('a sentence that is too long goes on in the next line, and is drawn over as a whole', () => {
+test('a sentence that is too long continues in the next line, and is replaced as a whole', () => {
   const { live: view, written } = live({ columns: 16, rows: 6 });
   view.draw(['  2/7 done, 3 waiting: Waiting', 'short', 'averyverylongword here', 'five', 'six']);
   expect(written()).toContain(
@@ -59,7 +59,7 @@ test('a sentence that is too long goes on in the next line, and is drawn over as
   expect(written().slice(before)).toBe('\u001B[5Fone\u001B[K\n\u001B[0J');
 });
 
-test('of blocks that a terminal has no room for, as many as fit are drawn whole, and the others are counted', () => {
+test('blocks that fit a terminal are drawn whole, and the others are counted', () => {
   const blocks = [
     ['a', '  1'],
     ['b', '  2'],
@@ -78,7 +78,7 @@ test('of blocks that a terminal has no room for, as many as fit are drawn whole,
   expect(written()).toContain('a\n  1\n\nb\n  2\n\nc\n  3\n');
 });
 
-test('at the end the cursor is there again', () => {
+test('the cursor is shown again at the end', () => {
   const { live: view, written } = live({ columns: 80, rows: 24 });
   view.draw(['one']);
   view.end();

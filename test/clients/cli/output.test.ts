@@ -33,7 +33,7 @@ describe('an age', () => {
   test('counts from a moment to now', () =>
     expect(ageOf('2026-01-01T00:00:00Z', Date.parse('2026-01-01T00:00:42Z'))).toBe('42s'));
 
-  test('of something without a time is not made up', () => {
+  test('is not made up for something without a time', () => {
     expect(ageOf(undefined)).toBe('<unknown>');
     expect(ageOf('soon')).toBe('<unknown>');
   });
@@ -56,11 +56,11 @@ describe('a table', () => {
     expect(table(['NAME', 'READY'], [['web', 1]], { headers: false, widths: [8, 5] })).toEqual(['web        1']);
   });
 
-  test('is without colour if nobody sees one', () => {
+  test('is without colour if there is no terminal', () => {
     expect(table(['STATUS'], [[{ text: 'Running', style: 'green' }]]).join('')).not.toContain('\u001B');
   });
 
-  test('lets no cell act on the terminal', () => {
+  test('has no cell that can control the terminal', () => {
     expect(table(['MESSAGE'], [['a\u001B[2Jb\nc']])[1]).toBe('a [2Jb c');
   });
 });
@@ -93,14 +93,14 @@ describe('objects for a program', () => {
     });
   });
 
-  test('come as YAML that kubectl, too, reads as the same texts', async () => {
+  test('are YAML that kubectl also reads as the same texts', async () => {
     const object = { ...pool, spec: { on: 'yes', octal: '0644', number: '12' } };
     const yaml = await serialize(object, 'yaml');
     expect(parse(yaml, { version: '1.1' })).toEqual(object);
     expect(yaml).toContain('creationTimestamp: "2026-01-01T00:00:00Z"');
   });
 
-  test('can do without their managed fields', () => {
+  test('may leave out their managed fields', () => {
     expect(withoutManagedFields({ ...pool, metadata: { ...pool.metadata, managedFields: [{}] } })).toEqual(pool);
   });
 });

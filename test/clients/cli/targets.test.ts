@@ -34,13 +34,13 @@ test.each([
   expect(() => targetsOf(words, [Pools, Vms])).toThrow(message);
 });
 
-test('a word for more kinds than one is refused with a word for each', () => {
+test('a word for several kinds is refused with a word for each', () => {
   const other = { ...VmSets, words: ['vmirs', 'set'] };
   const kinds = [Pools, { ...VmSets, words: ['vmrs', 'set'] }, other];
   expect(() => targetsOf(['set', 'web'], kinds)).toThrow('"set" may mean vmrs or vmirs: give one of them');
 });
 
-test('a command that acts on objects wants their names', () =>
+test('a command that acts on objects requires their names', () =>
   expect(() => namedTargetsOf(['pool'], [Pools])).toThrow(/which pool\?/));
 
 test('durations, counts and choices are read strictly', () => {
@@ -78,7 +78,7 @@ test.each<[words: string[], message: string]>([
   [['pool', 'web'], '"pool" is a pool, and this command takes vm'],
   [['pool/web'], '"pool" is a pool, and this command takes vm'],
   [['web-1', 'Web'], '"Web" is not a valid object name'],
-])('%j are no names of VMs', (words, message) => {
+])('%j are not names of VMs', (words, message) => {
   expect(() => vmNamesOf(words)).toThrow(UsageError);
   expect(() => vmNamesOf(words)).toThrow(message);
 });

@@ -11,7 +11,7 @@ const withDisk = (name: string, disk: string, uid = name): Stored<Pool> => {
   return { ...pool, metadata: { ...pool.metadata, name, uid } };
 };
 
-test('a pool whose disks would have the names of those of another is reported, be that stored or applied with it', () => {
+test("a pool is reported whose disks would have the names of another's, whether that is stored or applied with it", () => {
   const rule = 'no VM of one is made with, or updated to, a disk of the other';
   const toldOf = (name: string, other: string) =>
     `pool ${name}: pool ${other} of this namespace has a dataVolumeTemplate of the same name: ${rule}`;
@@ -22,7 +22,7 @@ test('a pool whose disks would have the names of those of another is reported, b
   ]);
 });
 
-test('a pool is no rival of itself, whatever UID a dry run gives it, nor of pools with other disks', () => {
+test('a pool does not collide with itself, whatever UID a dry run gives it, nor with pools with other disks', () => {
   expect(collisionsAmong([withDisk('a', 'root', 'dry-run')], [withDisk('a', 'root'), withDisk('b', 'data')])).toEqual(
     [],
   );

@@ -13,7 +13,7 @@ const item = (name: string, state: NodeReportItem['state'], message: string): No
 const linesOf = (...items: NodeReportItem[]): string[] =>
   blockOf({ node: 'worker-7', items }).map((line) => stripVTControlCharacters(line).replaceAll(/ {3,}/g, ' | '));
 
-test('the view of a node counts what leaves it, what waits and what needs a person', () => {
+test('the view of a node counts what leaves it, what waits and what needs a user', () => {
   const items = [
     item('db-0', 'Blocked', 'stays'),
     item('web-2', 'Evacuating', 'migrates (attempt 1)'),

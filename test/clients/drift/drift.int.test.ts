@@ -10,7 +10,7 @@ import { droverHere as run } from '../in-process.ts';
 const fleet = aFleet();
 const drover = (...args: string[]): Promise<Outcome> => run(args, { ...nowhere, ...fleet().stack.env });
 
-test('`drover drift` names the fields that a person has changed, by VM, and nothing of other pools', async () => {
+test('`drover drift` names the fields that a user has changed, by VM, and nothing of other pools', async () => {
   const namespace = await fleet().namespace();
   for (const name of ['web', 'db']) await fleet().createPool(namespace, name, { replicas: 2 });
   for (const name of ['web', 'db']) await fleet().settled(namespace, name, namesUpTo(name, 2));
@@ -38,7 +38,7 @@ test('`drover drift` names the fields that a person has changed, by VM, and noth
   });
 });
 
-test('`drover rollout restart --drifted` sets right what people have changed, and restarts no other VM', async () => {
+test('`drover rollout restart --drifted` corrects what users have changed, and restarts no other VM', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 2, template: runningTemplate });
   const says = (status: Partial<PoolStatus>): Promise<void> =>

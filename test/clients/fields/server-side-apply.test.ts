@@ -7,7 +7,7 @@ const before = {
   status: { replicas: 1 },
 };
 
-test('what an apply did is told from the object before and after it', () => {
+test('the outcome of an apply is read from the object before and after it', () => {
   expect(outcomeOf(undefined, before)).toBe('created');
   expect(outcomeOf(before, { ...before, metadata: { ...before.metadata, uid: 'u2' } })).toBe('created');
   expect(outcomeOf(before, before)).toBe('unchanged');
@@ -17,7 +17,7 @@ test('what an apply did is told from the object before and after it', () => {
   expect(outcomeOf(before, labelled)).toBe('configured');
 });
 
-test('a status that a controller writes meanwhile is none of the doing of an apply', () => {
+test('a status that a controller writes meanwhile is not part of an apply', () => {
   const metadata = { ...before.metadata, resourceVersion: '2' };
   expect(outcomeOf(before, { ...before, metadata, status: { replicas: 2 } })).toBe('unchanged');
 });

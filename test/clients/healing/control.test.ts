@@ -19,13 +19,13 @@ test.each([
   expect(() => control.check(viewOf(said), healingPool(said))).toThrow(words),
 );
 
-test('one may pause what goes on, and resume what is paused', () => {
+test('a user may pause active healing, and resume paused healing', () => {
   expect(() => pause.check(viewOf({}), healingPool())).not.toThrow();
   expect(() => resume.check(viewOf(paused), healingPool(paused))).not.toThrow();
   expect([pause.asked(viewOf({})), resume.asked(viewOf(paused))]).toEqual([{ action: 'pause' }, { action: 'resume' }]);
 });
 
-test('a pool without autohealing cannot be asked, except for cycles that still go on', () => {
+test('a pool without autohealing accepts requests only for cycles in progress', () => {
   const off = { spec: { autohealing: undefined } };
   expect(() => checkHeals(healingPool(off))).toThrow(
     'pool web has no autohealing: `autohealing: {}` in its spec turns it on',
@@ -34,20 +34,20 @@ test('a pool without autohealing cannot be asked, except for cycles that still g
   expect(() => checkHeals(healingPool())).not.toThrow();
 });
 
-test('a new VM that is watched already is not waited for less', () => {
+test('a new VM that is already being watched has no shorter wait', () => {
   const view = viewOf({ healing: { cycles: [cycle({ phase: 'Provisioning', attempt: 2 })] } });
   expect(() => checkCycle('now', view, 'web-1')).toThrow(/^vm web-1 is recreated already \(replacement 2\)/);
   expect(() => checkCycle('skip', view, 'web-1')).not.toThrow();
   expect(() => checkCycle('now', view, 'web-2')).not.toThrow();
 });
 
-test('a VMI that has yet to stop is waited for all the same, and that is said', () => {
+test('a VMI that has yet to stop is waited for all the same, with a message', () => {
   const view = viewOf({ healing: { cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' })] } });
   expect(doneOf('now', view, 'web-1')).toBe('does not wait any more, except until it is gone with its VMI');
   expect([doneOf('now', view, 'web-2'), doneOf('skip', view, 'web-1')]).toEqual(['does not wait any more', 'skipped']);
 });
 
-test('what holds for a VM is said in words', () => {
+test('the reason about a VM is reported in words', () => {
   const now = Date.parse('2026-01-01T00:00:00Z');
   const view = viewOf({
     healing: {
@@ -77,8 +77,8 @@ const viewWith = (count: number, words: string, notListed = 0) => {
   });
 };
 
-describe('of a VM that no cycle is in progress of', () => {
-  test('it is said what it waits for, whatever words there are in that', () => {
+describe('a VM without a cycle', () => {
+  test('is reported with what it waits for, whatever that message contains', () => {
     const why = whyNoCycle(viewWith(2, 'no image; no disk; really'), 'web-2');
     expect(why).toMatch(
       /^no replacement of vm web-2 has begun: web-2 is sick \(no image; no disk; really\): others are /,
@@ -86,7 +86,7 @@ describe('of a VM that no cycle is in progress of', () => {
     expect(whyNoCycle(viewWith(2, 'x'), 'web-99')).toBe('vm web-99 is not replaced: its node is away');
   });
 
-  test('does not call a VM healthy if the status omits unhealthy VMs', () => {
+  test('is not called healthy if the status omits unhealthy VMs', () => {
     const [few, many] = [viewWith(2, 'x'), viewWith(20, 'x', 5)];
     expect(formatNoCycle(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
     expect(whyNoCycle(many, 'web-23')).toBeNull();

@@ -72,7 +72,7 @@ async function breakUntilWaiting(namespace: string, name: string): Promise<void>
 
 const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as string;
 
-test('a person sees a VM that is being replaced, pauses that, hurries it, and leaves another', async () => {
+test('a user sees a VM that is being replaced, pauses that, ends its delay, and leaves another', async () => {
   const namespace = await aPool();
   const heal = healIn(namespace);
   expect(await heal('status')).toMatchObject({
@@ -165,7 +165,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
 });
 
 testOneOf({
-  'a VM that is still being removed is hurried, once its cycle has heard of it': async () => {
+  'a VM that is still being removed has its delay ended, once its cycle has heard of it': async () => {
     const namespace = await aPool();
     const key = { namespace, name: 'web-2' };
     const held = 'example.com/held';
@@ -186,7 +186,7 @@ testOneOf({
     const isHealed = { cycles: [], finished: [{ vm: 'web-2', end: 'Healed' }] };
     await until(async () => expect(await viewIn(namespace)).toMatchObject(isHealed));
   },
-  'a VM that was given up is healed again when a person asks': async () => {
+  'a VM that was given up is healed again when a user asks': async () => {
     const namespace = await aPool({
       autohealing: {
         startupFailureThreshold: 2,
@@ -224,7 +224,7 @@ testOneOf({
   },
 });
 
-test('a VM that is sick and has to wait is told with what it waits for', async () => {
+test('an unhealthy VM that has to wait is reported with what it waits for', async () => {
   const namespace = await aPool();
   const heal = healIn(namespace);
   await heal('pause', 'pool', 'web');
@@ -256,7 +256,7 @@ test('a VM that is sick and has to wait is told with what it waits for', async (
   );
 });
 
-test('what cannot be asked is said in a sentence', async () => {
+test('an impossible request is refused in one sentence', async () => {
   const namespace = await fleet().namespace();
   const heal = healIn(namespace);
   await fleet().createPool(namespace, 'web', { replicas: 1 });
@@ -282,7 +282,7 @@ test('what cannot be asked is said in a sentence', async () => {
   expect((await heal('status', 'pool', 'web')).stdout).toContain('the pool has no spec.autohealing');
 });
 
-test('--watch goes on until Ctrl-C', async () => {
+test('the view with --watch runs until Ctrl-C', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 1, autohealing: {} });
   const child = start(['heal', 'status', '--watch', '-n', namespace], env());

@@ -52,14 +52,14 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
     {},
     ['NothingToHeal: no VM is sick', 'suspended, TooManyUnhealthy: 5 of 10 are'],
   ],
-])('it says so if %s', (_what, healing, conditions, spec, lines) => {
+])('the view says so if %s', (_what, healing, conditions, spec, lines) => {
   expect(linesOf(healingPool({ healing, conditions, spec })).slice(0, lines.length)).toEqual(lines);
 });
 
-test('a spec that drover has not looked at says nothing yet', () =>
+test('a spec that drover has not seen says nothing yet', () =>
   expect(healView(healingPool({ healing: {}, conditions: [nothing], generation: 3 })).phase).toBe('Pending'));
 
-test('cycles and ended ones are tables', () => {
+test('cycles and finished ones are tables', () => {
   const cycles = [
     cycle({ vm: 'web-2', attempt: 3, phase: 'Waiting', nextAt: '2026-01-01T00:14:00Z', why: 'CrashLoopBackOff' }),
     cycle({ vm: 'web-4', phase: 'Waiting', nextAt: '2026-01-01T00:09:00Z' }),
@@ -91,7 +91,7 @@ test('cycles and ended ones are tables', () => {
   ]);
 });
 
-test('the newest 20 ended ones are shown, and that there are more', () => {
+test('the newest 20 finished cycles are shown, and the fact that there are more', () => {
   const many = Array.from({ length: 23 }, (_, index) =>
     finished({ vm: `web-${index}`, at: new Date(NOW - index * 1000).toISOString() }),
   );
@@ -101,7 +101,7 @@ test('the newest 20 ended ones are shown, and that there are more', () => {
   expect(lines.some((line) => line.startsWith('web-20 '))).toBe(false);
 });
 
-test('VMs that wait have a line each, and it is told how many more there are', () => {
+test('VMs that wait have a line each, and the number of the others is reported', () => {
   const notReplaced = [
     { vm: 'web-1', why: 'x', waitsFor: 'later' },
     { vm: 'web-2', why: 'its node is away' },

@@ -39,7 +39,7 @@ const pool: Subject = {
 };
 const vm: Subject = { ...pool, resource: VirtualMachines, name: 'web-1', isMember: (name) => name === 'web-1' };
 
-describe('what the cluster alone tells', () => {
+describe('the history from the cluster alone', () => {
   const { kube, asked } = cluster(
     new Map([
       [
@@ -72,7 +72,7 @@ describe('what the cluster alone tells', () => {
     ]),
   );
 
-  test('is about the pool and its VMs alone', async () => {
+  test('includes the pool and its VMs only', async () => {
     const revisions = [
       { number: 1, hash: 'abc', createdAt: '2026-01-01T00:00:00Z', requestedBy: 'bob', changeCause: 'new disk' },
     ] as Parameters<typeof actsInCluster>[2];
@@ -89,7 +89,7 @@ describe('what the cluster alone tells', () => {
     expect(asked).toContainEqual({ namespace: 'prod', fieldSelector: 'reportingComponent=drover.dev/worker' });
   });
 
-  test('is about one VM, if that is meant', async () => {
+  test('is of one VM, if one is asked for', async () => {
     const acts = await actsInCluster(kube, vm, []);
     expect(acts.map(({ vms, why }) => [vms, why])).toEqual([
       [['web-1'], 'Restarted'],

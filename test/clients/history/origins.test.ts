@@ -13,12 +13,12 @@ const origin = (hash: string, changeCause: string | null = null): Origin => ({
 const requesters = (actions: Act[], revisions: Origin[]): (string | null)[] =>
   withOrigins(actions, revisions).map(({ requestedBy }) => requestedBy);
 
-test('who asked for an update is who asked for its revision, unless the update says so itself', () => {
+test('an update has the requester of its revision, unless the update says so itself', () => {
   const actions = [anUpdate('a'), anUpdate('b', { requestedBy: 'ada' }), anUpdate('c')];
   expect(requesters(actions, [origin('a'), origin('b')])).toEqual(['requester of a', 'ada', null]);
 });
 
-test('a revision that has come back tells only of the last time', () => {
+test('a revision that has come back has the requester of the last time', () => {
   const pause = anUpdate(null, { action: 'pause' });
   const actions = [anUpdate('a'), anUpdate('b'), anUpdate('a'), pause, anUpdate('a')];
   expect(requesters(actions, [origin('a'), origin('b')])).toEqual([
@@ -30,7 +30,7 @@ test('a revision that has come back tells only of the last time', () => {
   ]);
 });
 
-test("what is drover's own doing stays so, and a VM that is made is of no rollout", () => {
+test("drover's own acts stay its own, and a VM that is made belongs to no rollout", () => {
   const made = anUpdate('a', { action: 'create', requestedBy: 'drover', reason: 'create web-1: 1 missing of 1' });
   const undone = anUpdate('a', { requestedBy: 'drover' });
   const other = anUpdate('b', { action: 'create' });
@@ -39,7 +39,7 @@ test("what is drover's own doing stays so, and a VM that is made is of no rollou
   expect([told[0]!.requestedBy, told[4]!.requestedBy]).toEqual(['requester of a', 'requester of a']);
 });
 
-test('why a revision was asked for stands behind what was done', () => {
+test('the reason for a revision follows what was done', () => {
   const [told] = withOrigins([anUpdate('a', { requestedBy: 'ada' })], [origin('a', 'leaks')]);
   expect(told!.reason).toBe('update web-1 to a (restart): leaks');
 });

@@ -17,7 +17,7 @@ const kubeWith = (revisions: Record<string, string>): KubeClient => {
 const endsOf = async (kube: KubeClient, ...acts: Act[]): Promise<string[]> =>
   (await withQueued(kube, 'shop', acts)).map(({ vms, end }) => `${vms.join()} ${end}`);
 
-test('of a running batch, VMs that still have the revision before are queued', async () => {
+test('VMs of a running batch that still have the revision before are queued', async () => {
   const kube = kubeWith({ 'web-1': 'b', 'web-2': 'a', 'web-3': 'a' });
   expect(await endsOf(kube, anOpenAct({ workflow, vms: ['web-1', 'web-2', 'web-3'] }))).toEqual([
     'web-1 InProgress',
@@ -25,7 +25,7 @@ test('of a running batch, VMs that still have the revision before are queued', a
   ]);
 });
 
-test('what has ended stays ended, and what is no batch or is gone is not queued', async () => {
+test('an ended act stays ended, and what is not a batch or is gone is not queued', async () => {
   const kube = kubeWith({ 'web-1': 'a', 'web-2': 'a' });
   const done = anAct({ workflow, end: 'Deferred' });
   const power = anOpenAct({ workflow: 'power/default/12345678', vms: ['web-2'] });

@@ -59,7 +59,7 @@ function aSession(known: Record<string, Known> = WORKFLOWS): { session: Session;
 
 const shown = (acts: readonly Act[]): string[] => acts.map(({ action, vms }) => `${action} ${vms.join()}`).sort();
 
-test('a set has its own history, and the restarts of VMs that are named like its or that it has acted on', async () => {
+test('a set has its own history, and the restarts of VMs of its names or that it has acted on', async () => {
   const { session, queries } = aSession();
   expect(shown(await readActs(session, Sets, ref, none))).toEqual(['adopt stray,web-24567', 'restart web-24567,stray']);
   // Runs that have touched other namespaces alone are not asked, and no run that has handed on what it knew.
@@ -67,7 +67,7 @@ test('a set has its own history, and the restarts of VMs that are named like its
   for (const query of queries) expect(query).toContain("ExecutionStatus != 'ContinuedAsNew'");
 });
 
-test('a pool beside it, of the same name, has another, with changes of its template', async () => {
+test('a pool of the same name beside it has another, with changes of its template', async () => {
   const { session } = aSession();
   expect(shown(await readActs(session, Pools, ref, none))).toEqual([
     'delete web-24567',
@@ -76,7 +76,7 @@ test('a pool beside it, of the same name, has another, with changes of its templ
   ]);
 });
 
-test('a VM whose name a pool or a set may have given has what both did to it', async () => {
+test('a VM whose name a pool or a set may have given has the acts of both', async () => {
   const { session } = aSession();
   expect(shown(await readActsOfVm(session, { ...ref, name: 'web-24567' }, none))).toEqual([
     'adopt web-24567',
@@ -86,7 +86,7 @@ test('a VM whose name a pool or a set may have given has what both did to it', a
   expect(shown(await readActsOfVm(session, { ...ref, name: 'stray' }, none))).toEqual(['restart stray']);
 });
 
-test('what was over before is left out, and workflows that were over by then are not asked', async () => {
+test('acts that were over before are left out, and workflows that were over by then are not asked', async () => {
   const since = Date.parse('2026-01-01T00:00:30Z');
   const acts = [anAct(), anAct({ vms: ['web-2'], endedAt: '2026-01-01T00:00:40Z' }), anOpenAct({ vms: ['web-3'] })];
   const { session, queries } = aSession({ 'pool/default/shop/web': { acts } });
@@ -94,7 +94,7 @@ test('what was over before is left out, and workflows that were over by then are
   for (const query of queries) expect(query).toContain("CloseTime >= '2026-01-01T00:00:30.000Z'");
 });
 
-test('a workflow that has ended tells without a worker, and what one that was terminated had begun is unknown', async () => {
+test('a workflow that has ended answers without a worker, and the acts that a terminated one had begun have an unknown outcome', async () => {
   const id = 'pool/default/shop/web';
   const over = aSession({ [id]: { status: 'COMPLETED', acts: [anAct()] } });
   expect(await readActs(over.session, Pools, ref, none)).toEqual([anAct()]);
@@ -105,7 +105,7 @@ test('a workflow that has ended tells without a worker, and what one that was te
   ]);
 });
 
-test('a workflow that does not answer is named, and hides nothing of the others', async () => {
+test('a workflow that does not answer is named, and hides nothing about the others', async () => {
   const silent = { 'power/default/one': { acts: null } };
   const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const { session } = aSession({ ...WORKFLOWS, ...silent });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { aboutVm, actionsTable, grouped } from '../../../clients/history/table.ts';
 import { anAct } from '../../decisions/history/acts.ts';
 
-test('what differs in its VMs alone is told as one, and of one VM apart', () => {
+test('acts that differ in their VMs alone have one row, and acts of one VM have several', () => {
   const actions = [
     anAct({ vms: ['web-1'] }),
     anAct({ vms: ['web-3'], end: 'Failed', why: 'not ready in time' }),
@@ -20,10 +20,10 @@ test('what differs in its VMs alone is told as one, and of one VM apart', () => 
   ]);
 });
 
-test('two people who ask the same at once are two', () =>
+test('requests by two users at the same time have two rows', () =>
   expect(grouped([anAct({ vms: [] }), anAct({ vms: [] })])).toHaveLength(2));
 
-test('a table says why it ended so, or else why it was done', () => {
+test('a table says why an act ended, or else why it was done', () => {
   const actions = [
     anAct({ vms: ['web-1', 'web-2', 'web-3'], end: 'Failed', why: 'not ready in time' }),
     anAct({

@@ -104,7 +104,7 @@ describe('a whole update', () => {
     expect((await typedVms.vm('db-2')).spec).toMatchObject({ runStrategy: 'Once' });
   });
 
-  test('is listed with its phase, and told when it is over', async () => {
+  test('is listed with its phase, and reported when it is over', async () => {
     const { namespace } = typedVms;
     const row = `${namespace} +${lastPart(id)} +Complete +\\*rhel8\\.\\* +<default> +drover +3 +0 +\\S+ +\\S+ +RHEL 10\n`;
     expect((await machineTypes('list')).stdout).toMatch(
@@ -165,7 +165,7 @@ describe('a whole update', () => {
     ]);
   });
 
-  test('is planned to be undone, and nothing is written by that', async () => {
+  test('is planned to be undone, and that writes nothing', async () => {
     await typedVms.setType('off', NEW);
     const before = [
       await typedVms.vmis(),
@@ -194,7 +194,7 @@ describe('a whole update', () => {
     expect(await operationsMade()).toBe(begun);
   });
 
-  test('is undone, but for a VM that somebody has changed since', async () => {
+  test('is undone, except for a VM that a user has changed since', async () => {
     const undone = await machineTypes(
       'undo',
       lastPart(id),
@@ -259,7 +259,7 @@ describe('VMs of two namespaces, some with a label', () => {
     [here, there] = await Promise.all([TypedVms.of(fleet(), shapes), TypedVms.of(fleet(), shapes)]);
   });
 
-  test('all flags in one change and restart what all of them choose', async () => {
+  test('are selected by all flags together, changed, and restarted', async () => {
     const [before, others] = [await here.vmis(), await there.vmis()];
     const flags = ['--namespace', here.namespace, '--label-selector', selector, '--restart-now'];
     const done = await machineTypes('update', ...glob, ...flags);
@@ -274,7 +274,7 @@ describe('VMs of two namespaces, some with a label', () => {
   });
 
   testOneOf({
-    '--label-selector chooses in all namespaces, and only what runs is marked': async () => {
+    '--label-selector selects in all namespaces, and only running VMs are labelled': async () => {
       needs('a worker that writes in all namespaces');
       const id = idIn(await machineTypes('update', ...glob, '--label-selector', selector));
       expect(await typesIn(there)).toEqual(['q35', 'q35', OLD, OLD]);
@@ -282,7 +282,7 @@ describe('VMs of two namespaces, some with a label', () => {
       expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
       expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
     },
-    '--namespace leaves the VMs of the other one as they are, and only what runs is marked': async () => {
+    '--namespace leaves the VMs of the other one as they are, and only running VMs are labelled': async () => {
       const id = idIn(await machineTypes('update', ...glob, '--namespace', there.namespace));
       expect(await typesIn(there)).toEqual(['q35', 'q35', 'q35', 'q35']);
       expect((await marksIn(there)).slice(2)).toEqual([await uidOf(id), undefined]);
@@ -292,7 +292,7 @@ describe('VMs of two namespaces, some with a label', () => {
   });
 });
 
-test('without --restart-now it is followed until all is changed, and goes on until the owners have restarted their VMIs', async () => {
+test('are followed without --restart-now until all are changed, and the change continues until the owners have restarted their VMIs', async () => {
   await setAlias(fleet(), OLD);
   const typedVms = await TypedVms.of(fleet(), { alias: { type: 'q35' }, db: {}, off: { runStrategy: 'Halted' } });
   await setAlias(fleet(), NEW);
@@ -325,7 +325,7 @@ test('without --restart-now it is followed until all is changed, and goes on unt
   });
 });
 
-test('a pool is changed by its template, and its VMs are told by their pool', async () => {
+test('a pool is changed by its template, and its VMs are listed by their pool', async () => {
   const typedVms = await TypedVms.empty(fleet());
   const { namespace } = typedVms;
   const template = structuredClone(runningTemplate);
@@ -380,7 +380,7 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
   );
 });
 
-describe('one that goes on', () => {
+describe('a running change', () => {
   test('is left by Ctrl-C, with the commands to look at it and to end it', async () => {
     const typedVms = await TypedVms.of(fleet(), { db: {} });
     await typedVms.patch('db', neverReady);
@@ -402,7 +402,7 @@ describe('one that goes on', () => {
     });
   });
 
-  test('is told as ended if somebody has terminated its run', async () => {
+  test('is reported as ended if a user has terminated its run', async () => {
     const typedVms = await TypedVms.of(fleet(), { db: {} });
     const transition = await typedVms.change();
     const { name } = transition.operation.key;
@@ -419,7 +419,7 @@ describe('one that goes on', () => {
     expect(JSON.parse(report.stdout)).toMatchObject({ phase: null, items: [{ name: 'db', state: 'Waiting' }] });
   });
 
-  test('is begun without waiting, paused, resumed and aborted, each with who and why', async () => {
+  test('is begun without waiting, paused, resumed and aborted, each with its requester and reason', async () => {
     const typedVms = await TypedVms.of(fleet(), { 'db-1': {}, 'db-2': {} });
     const begun = await update(typedVms, '--no-wait');
     const id = idIn(begun);
@@ -465,7 +465,7 @@ describe('one that goes on', () => {
     });
   });
 
-  test('keeps another off its VMs, which is told so', async () => {
+  test('keeps another off its VMs, which is reported', async () => {
     const typedVms = await TypedVms.of(fleet(), { db: {} });
     const transition = await typedVms.change();
     const first = typedVms.key(transition.operation.key.name);
@@ -484,7 +484,7 @@ describe('one that goes on', () => {
   });
 });
 
-describe("what can't be done", () => {
+describe('a change that is not possible', () => {
   test('is refused in a sentence before anything is changed', async () => {
     needs('machine types on nodes');
     const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
@@ -499,7 +499,7 @@ describe("what can't be done", () => {
     });
   });
 
-  test('-o yaml prints the operation that would be made, and makes none', async () => {
+  test('an operation that would be made is printed by -o yaml, and not made', async () => {
     const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
     const yaml = await update(typedVms, '-o', 'yaml');
     expect(yaml).toMatchObject({ code: 0, stdout: matching(/^apiVersion: drover\.dev\/v1alpha1\n/) });
@@ -531,7 +531,7 @@ describe("what can't be done", () => {
     });
   });
 
-  test('a VM that does not come back fails it', async () => {
+  test('a VM that does not come back fails the change', async () => {
     const typedVms = await TypedVms.of(fleet(), {
       db: { simulation: { 'sim.drover.dev/boot-time': '100ms' } },
       'db-2': {},
@@ -548,7 +548,7 @@ describe("what can't be done", () => {
   });
 });
 
-test('what is tried in vain is reported, until it can be done', async () => {
+test('a change that is tried in vain is reported, until it succeeds', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const allow = await deafen(typedVms.namespace);
   const { operation } = await typedVms.change();
@@ -595,7 +595,7 @@ async function deafen(namespace: string): Promise<() => Promise<void>> {
   return () => kube.delete(webhooks, metadata).then(() => undefined);
 }
 
-test('a change whose operation is deleted is reported, and undone, by what the VMs carry of it', async () => {
+test('a change whose operation is deleted is reported, and undone, by its records on the VMs', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const done = await typedVms.change();
   await done.operation.stands('Complete');
@@ -616,7 +616,7 @@ test('a change whose operation is deleted is reported, and undone, by what the V
 });
 
 // The last test: it kills the worker.
-test('one that is over is told of without a worker', async () => {
+test('a finished change is reported without a worker', async () => {
   needs('machine types on nodes');
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const done = await typedVms.change();

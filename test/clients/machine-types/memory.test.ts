@@ -66,7 +66,7 @@ function answer(asked: string[], { method, url = '' }: IncomingMessage, response
   );
 }
 
-test('a plan reads each object once, in pages, and keeps little of any', { timeout: 120_000 }, async () => {
+test('a plan reads each object once, in pages, and keeps little of it', { timeout: 120_000 }, async () => {
   const asked: string[] = [];
   const server = createServer((request, response) => answer(asked, request.resume(), response)).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -44,8 +44,8 @@ const scoped = (scope: Partial<Transition['scope']>): Transition => ({
   scope: { ...EVERYTHING.scope, ...scope },
 });
 
-describe('what is asked for', () => {
-  test('is all VMs of the cluster, and no restart, if nothing else is said', async () => {
+describe('the scope of a command', () => {
+  test('is all VMs of the cluster, without restarts, if nothing else is given', async () => {
     expect(await asked([])).toEqual(EVERYTHING);
     expect(await asked(['-A'], 'shop')).toEqual(EVERYTHING);
   });
@@ -132,7 +132,7 @@ test.each<[string[], string]>([
     ['--restart-now', '--window', '0 2 * * * 4h Europe/Zürich'],
     expect.stringMatching(/Europe\/Zürich is not a time zone/) as string,
   ],
-])('%j cannot be meant', async (words, sentence) => {
+])('%j is refused', async (words, sentence) => {
   const error = await asked(words).catch((error: unknown) => error);
   expect(error).toBeInstanceOf(UsageError);
   expect((error as Error).message).toEqual(sentence);

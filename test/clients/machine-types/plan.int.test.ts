@@ -40,7 +40,7 @@ async function versionsIn(namespace: string): Promise<string[]> {
   );
 }
 
-test('types in use are counted by namespace, and those told that are older than what nodes have', async () => {
+test('types in use are counted by namespace, and those older than what nodes have are reported', async () => {
   needs('machine types on nodes');
   const one = await TypedVms.of(fleet(), {
     'db-1': {},
@@ -104,7 +104,7 @@ test('types in use are counted by namespace, and those told that are older than 
   });
 });
 
-test('a plan says of each VM what it would get and needs, and writes nothing', async () => {
+test('a plan says for each VM what it would get and needs, and writes nothing', async () => {
   const typedVms = await TypedVms.of(fleet(), {
     new: { type: NEW },
     off: { runStrategy: 'Halted' },
@@ -213,7 +213,7 @@ test('a plan that a worker would refuse says so, and what --force would do', asy
   }
 });
 
-test('a glob that matches nothing tells the types there are, and which was meant', async () => {
+test('a glob that matches nothing leads to a list of the types in use, and a suggestion', async () => {
   const typedVms = await TypedVms.of(fleet(), {
     'off-1': { runStrategy: 'Halted' },
     'off-2': { runStrategy: 'Halted' },
@@ -237,7 +237,7 @@ test('a glob that matches nothing tells the types there are, and which was meant
   });
 });
 
-test('a VM that is named and not there is reported, whatever else was chosen', async () => {
+test('a named VM that is missing is reported, whatever else was chosen', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const named = await plan(typedVms, '--name', 'off', '--name', 'of', '--name', 'nobody/off');
   expect(named).toMatchObject({
@@ -281,7 +281,7 @@ test('pools are planned as a whole', async () => {
   ]);
 });
 
-test('VMs of another operation that goes on are deferred, and Temporal need not be asked', async () => {
+test('VMs of another running operation are deferred, without a question to Temporal', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' }, on: {} });
   const spec = { action: 'MachineType', vms: { selector: {} }, machineType: { from: OLD_GLOB } } as const;
   const { key } = await TestOperation.make(fleet().kube, typedVms.namespace, spec, { name: 'other' });
@@ -294,7 +294,7 @@ test('VMs of another operation that goes on are deferred, and Temporal need not 
   );
 });
 
-test('without a server, one sentence says so', async () => {
+test('an unreachable server is reported in one sentence', async () => {
   for (const words of [['types'], ['plan', '--which-matches-glob', OLD_GLOB]]) {
     const { code, stdout, stderr } = await run(['machine-types', ...words]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

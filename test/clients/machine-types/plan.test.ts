@@ -31,7 +31,7 @@ function planned(items: PlannedItem[], fields: Partial<TransitionPlanned> = {}):
 /** Returns the rows without column padding. */
 const rowsOf = (lines: string[]): string[] => lines.map((line) => line.replaceAll(/ {3,}/g, ' | '));
 
-test('a plan has a line for each VM, and says what it is in all', () => {
+test('a plan has a line for each VM, and a summary', () => {
   const plan = planned([
     item('off', {}),
     item('on', { need: 'ChangeAndRestart', vmiType: 'pc-q35-rhel8.2.0' }),
@@ -53,7 +53,7 @@ test('a plan has a line for each VM, and says what it is in all', () => {
   ]);
 });
 
-test('what a transition begins with, and nobody would expect of it, is reported in a line for each reason', () => {
+test('the surprising conditions of a transition are reported in a line for each reason', () => {
   const exempt = { need: 'Excluded', why: 'its owner asked that nothing disrupts it' } as const;
   const plan = planned([
     item('db-1', {}),
@@ -82,7 +82,7 @@ test('a wide plan has columns of VMIs and pools', () => {
   expect(rows.at(-1)).toBe('1 VM: 1 to be restarted by their owners');
 });
 
-test('pools are shown as such, and what they do by themselves', () => {
+test('pools are shown as such, with what they do by themselves', () => {
   const pool = item('web', { kind: 'VirtualMachinePool', result: null });
   const lines = rowsOf(
     planLines(
@@ -116,7 +116,7 @@ const type = (name: string, fields: Partial<TypeInUse>): TypeInUse => ({
   ...fields,
 });
 
-test('types have a line for each namespace, and say whether nodes have them, or newer ones', () => {
+test('types have a line for each namespace, and the plan says whether nodes have them, or newer ones', () => {
   const both = { shop: { vms: 2, vmis: 1 }, bank: { vms: 0, vmis: 1 } };
   const types = [
     type('pc-q35-rhel8.2.0', { nodes: 0, newer: 'pc-q35-rhel9.2.0', isOld: true }),
@@ -149,7 +149,7 @@ test('types have a line for each namespace, and say whether nodes have them, or 
   );
 });
 
-describe('what is asked of the API server', () => {
+describe('the answer of the API server', () => {
   const vm = aVm('off', {
     machineType: 'pc-q35-rhel8.2.0',
     runStrategy: 'Halted',
@@ -203,7 +203,7 @@ describe('what is asked of the API server', () => {
     expect(plan).toMatchObject({ items: [{ need: 'Change', result: null }], results: [], refusals: [], unknown: [] });
   });
 
-  test('may be what the person may not know', async () => {
+  test('may be hidden from the user', async () => {
     const forbidden = new KubeError(403, 'Forbidden', 'virtualmachines.kubevirt.io "off" is forbidden');
     const plan = await asking(answering(forbidden), fleetOf({ nodes: null }));
     const unknown = [
@@ -213,7 +213,7 @@ describe('what is asked of the API server', () => {
     expect(plan).toMatchObject({ items: [{ need: 'Change', result: null }], refusals: [], unknown });
   });
 
-  test('may be refused, which is no news if the VM has changed since', async () => {
+  test('may be a refusal, which is not reported if the VM has changed since', async () => {
     const denied = new KubeError(403, 'Forbidden', 'admission webhook "vm-validator" denied the request: no such type');
     const plan = await asking(answering(denied));
     expect(plan.refusals).toEqual([
@@ -233,7 +233,7 @@ describe('what is asked of the API server', () => {
     await expect(asking(answering(new KubeError(503, 'ServiceUnavailable', 'busy')))).rejects.toThrow('busy');
   });
 
-  test('is the type of before, for an undo', async () => {
+  test('is the former type, for an undo', async () => {
     const record = { id: '1f0c92ab', from: 'pc-q35-rhel8.2.0', to: 'q35', vmiType: null, at: '2026-01-01T00:00:00Z' };
     const fleet = fleetOf({
       vms: [

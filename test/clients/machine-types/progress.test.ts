@@ -42,15 +42,15 @@ const group = { wanted: null, architecture: null, preference: null };
 const exempt = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 const later = { why: 'it is paused', isExcluded: false, count: 150, vms: ['shop/vm-7', 'shop/vm-8'] };
 
-describe('a transition in lines', () => {
-  test('while it checks, no numbers are told that nobody knows yet', () => {
+describe('the progress of a transition', () => {
+  test('has no numbers that are not known yet while it checks', () => {
     expect(linesOf({ phase: 'Checking' })).toEqual([
       expect.stringMatching(/^shop\/machine-types-x7k2p {2}░{20} Checking$/),
       '  *rhel8.* to the default, VMIs restarted by their owners; requested by ada@desk',
     ]);
   });
 
-  test('each number that is not zero, and of how many', () => {
+  test('has each number that is not zero, and the total', () => {
     const [head] = linesOf({
       counts: { toPatch: 5, toRestart: 4, waiting: 3, inPools: 2, deferred: 6, restarting: 1, excluded: 7, done: 8 },
       failures: 9,
@@ -61,13 +61,13 @@ describe('a transition in lines', () => {
     expect(linesOf({ phase: 'Complete', counts: { done: 3 } })[0]).toMatch(/█{20} 3\/3 done: Complete$/);
   });
 
-  test('if drover restarts VMIs, nobody waits for owners', () => {
+  test('names no owners that have to act if drover restarts VMIs', () => {
     const restarts = { transition: { ...transition, restartNow: true }, counts: { waiting: 3 } };
     expect(linesOf(restarts)[0]).toContain('0/3 done, 3 waiting until their VMIs run: ');
     expect(endOf(restarts)).toBe('0 of 3 VMs done: 0 changed by drover; 3 waiting until their VMIs run');
   });
 
-  test('what it does, for whom, and why', () => {
+  test('has what it does, for whom, and why', () => {
     const asked = { ...transition, to: 'pc-q35-rhel9.2.0', restartNow: true, reason: 'RHEL 10' };
     expect(linesOf({ transition: asked }).at(-1)).toBe(
       '  *rhel8.* to pc-q35-rhel9.2.0, VMIs restarted by drover, 1 at a time; requested by ada@desk: RHEL 10',
@@ -77,7 +77,7 @@ describe('a transition in lines', () => {
     );
   });
 
-  test('what holds it, what it passes over, and what failed', () => {
+  test('has what holds it, what it skips, and what failed', () => {
     const by = { by: 'bob', at: '2026-01-01T00:00:00Z' };
     expect(
       linesOf({
@@ -109,22 +109,22 @@ describe('a transition in lines', () => {
   });
 });
 
-test('one that failures have ended early says what it has left', () => {
+test('has what is left if failures have ended it early', () => {
   expect(linesOf({ phase: 'Failed', failed: [], counts: { done: 1, toRestart: 3 } }).slice(1, -1)).toEqual([
     '  3 VMs are not done: too many have failed (--max-failures 0)',
   ]);
   expect(linesOf({ phase: 'Failed', counts: { done: 1 } }).slice(1, -1)).toEqual([]);
 });
 
-test('what held it is told no more once it is over', () => {
+test('no longer has what held it once it is over', () => {
   const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: null };
   expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(1, -1)).toEqual([
     '  aborted by bob',
   ]);
 });
 
-describe('how a transition ended', () => {
-  test('in a sentence, with what it goes on to wait for', () => {
+describe('the end of a transition', () => {
+  test('is a sentence, with what the transition still waits for', () => {
     expect(endOf({ phase: 'Complete', patched: 1, counts: { done: 1, excluded: 2 } })).toBe(
       '1 of 1 VM done: 1 changed by drover',
     );

@@ -33,7 +33,7 @@ const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
 const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] =>
   reportOf({ id: ID, vms, pools: new Map(), progress: null, isCutOff: false, changed: [], ...fields });
 
-describe('what has become of a VM', () => {
+describe('the report of a transition', () => {
   test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'why'>]>([
     ['it is stopped', {}, { state: 'Done', why: null }],
     ['its VMI has the new type', { vmiType: NEW, transitionMark: ID }, { state: 'Done', why: null }],
@@ -76,17 +76,17 @@ describe('what has become of a VM', () => {
     expect(report([vm(fields)])).toMatchObject([expected]);
   });
 
-  test('with its types before and after', () => {
+  test('has its VMs, with the types before and after', () => {
     expect(report([vm({ vmiType: NEW })])).toEqual([
       { namespace: 'shop', name: 'db', from: OLD, to: NEW, vmiTypeBefore: OLD, state: 'Done', why: null },
     ]);
   });
 
-  test('nothing of VMs that carry nothing of it, or of another', () => {
+  test('has nothing about VMs without its record, or with that of another', () => {
     expect(report([vm({ transition: null }), vm({ transition: record({ id: '0a0a0a0a' }) })])).toEqual([]);
   });
 
-  test('VMs of a pool that it has changed, before and after the pool has rolled them', () => {
+  test('has VMs of a pool that it has changed, before and after the pool has rolled them', () => {
     const owner = poolOwner('web');
     const vms = [
       vm({ name: 'web-2', transition: null, owner, machineType: OLD, vmiType: OLD }),
@@ -110,7 +110,7 @@ describe('what has become of a VM', () => {
     ]);
   });
 
-  test('VMs of a pool whose template had no type, which has one again', () => {
+  test('has VMs of a pool whose template had no type, and has one again', () => {
     const owner = poolOwner('web');
     const ofPool = (name: string, machineType: string, vmiType: string | null): ReportedVm =>
       vm({ name, transition: null, owner, machineType, vmiType });
@@ -129,7 +129,7 @@ describe('what has become of a VM', () => {
     ]);
   });
 
-  test('VMs that were deleted since are reported, once', () => {
+  test('has VMs that were deleted since, once', () => {
     const progress = { failed: [{ vm: 'shop/failed', why: 'not ready in time' }], skipped: [], inProgress: [] };
     const rows = report([vm()], { progress, changed: ['shop/db', 'shop/failed', 'shop/gone'] });
     expect(rows.map(({ name, state, why }) => [name, state, why])).toEqual([
@@ -139,7 +139,7 @@ describe('what has become of a VM', () => {
     ]);
   });
 
-  test('VMs that another transition has changed since are told by what that one found', () => {
+  test('has VMs that another transition has changed since, with the type that it found', () => {
     const other = record({ id: '0a0a0a0a', from: NEW, to: OLD });
     const rows = report([vm({ transition: other }), vm({ name: 'stranger', transition: other })], {
       changed: ['shop/db'],
@@ -150,7 +150,7 @@ describe('what has become of a VM', () => {
     ]);
   });
 
-  test('of one that was ended in Temporal, nothing is in progress any more, and nobody waits for its marks', () => {
+  test('has nothing in progress, and no labels to wait for, if the run was ended in Temporal', () => {
     const vms = [
       vm({ name: 'a', vmiType: NEW, transitionMark: ID }),
       vm({ name: 'b', vmiType: OLD, transitionMark: ID }),
@@ -163,7 +163,7 @@ describe('what has become of a VM', () => {
     ]);
   });
 
-  test('one that is excluded since somebody has changed it is told as that', () => {
+  test('has a VM as excluded that a user has changed since', () => {
     const skipped = [
       {
         why: 'somebody has set its machine type to pc-q35-rhel8.4.0 since',
@@ -181,7 +181,7 @@ describe('what has become of a VM', () => {
     expect(rows[0]!.why).toBe(skipped[0]!.why);
   });
 
-  test('what its workflow says of VMs counts for more than what they carry', () => {
+  test('prefers what its workflow says about VMs to their own records', () => {
     const vms = [
       vm({ name: 'a', vmiType: OLD }),
       vm({ name: 'b', transition: null, machineType: OLD }),
@@ -211,7 +211,7 @@ describe('what has become of a VM', () => {
   });
 });
 
-test('as CSV, with quotes only if they must be', () => {
+test('is CSV with quotes only where they are needed', () => {
   const row: ReportRow = {
     namespace: 'shop',
     name: 'db',

@@ -34,7 +34,7 @@ const someTransition: fc.Arbitrary<Transition> = fc
     }),
   );
 
-test('the operation that a command makes is one that the schema takes, and asks for just what was asked for', () => {
+test('the operation that a command makes conforms to the schema, and asks for exactly what was asked for', () => {
   fc.assert(
     fc.property(someTransition, (transition) => {
       const operation = operationOf('shop', specOf(transition, transition.templates));
@@ -48,7 +48,7 @@ test('the operation that a command makes is one that the schema takes, and asks 
   );
 });
 
-test('names with namespaces mean those VMs and no others: the VMs of the same names in the other namespaces are left out', () => {
+test('names with namespaces select those VMs and no others, such as VMs of the same names in other namespaces', () => {
   const { namespaces, vms } = specOf(
     aTransition({ scope: { names: ['shop/db', 'bank/web'], exclude: ['x-*'] } }),
     true,

@@ -47,33 +47,33 @@ function serverWith(operations: StoredOperation[]): KubeClient {
   } as unknown as KubeClient;
 }
 
-describe('which operation is meant', () => {
+describe('the selected operation', () => {
   const [going, done] = [aChange('going'), over(aChange('done'))];
   const server = serverWith([going, done, anOperation({}, { name: 'restart', uid: 'another' })]);
   const meant = (word: string | undefined, of = server) => transitionMeant(of, undefined, word);
 
-  test('the one that goes on, or the newest, if none is named', async () => {
+  test('is the running one, or the newest, if none is named', async () => {
     expect(await meant(undefined)).toMatchObject({ uid: 'uid-of-going', name: 'shop/going' });
     const older = over(aChange('older', { creationTimestamp: '2020-01-01T00:00:00Z' }));
     expect(await meant(undefined, serverWith([older, done]))).toMatchObject({ uid: 'uid-of-done' });
   });
 
-  test('by its name, with its namespace or without, or by its UID', async () => {
+  test('is found by its name, with its namespace or without, or by its UID', async () => {
     for (const word of ['done', 'shop/done', 'uid-of-done'])
       expect(await meant(word)).toMatchObject({ uid: 'uid-of-done', operation: done });
   });
 
-  test('one that is deleted, by what it has left on VMs', async () => {
+  test('is found by its records on VMs if it is deleted', async () => {
     for (const word of ['gone', 'uid-of-gone'])
       expect(await meant(word)).toEqual({ uid: 'uid-of-gone', name: word, operation: undefined });
   });
 
-  test('none that does something else, and none that nothing tells of', async () => {
+  test('is never one with another action, or one without any record', async () => {
     await expect(meant('restart')).rejects.toThrow('no VM carries anything of restart');
     await expect(meant('')).rejects.toThrow('which operation? "" is not the name of one');
   });
 
-  test('of several that go on, or have one name, it must be said which', async () => {
+  test('must be named if several are running, or have one name', async () => {
     const twins = serverWith([going, aChange('going', { namespace: 'bank', uid: 'twin' })]);
     await expect(meant(undefined, twins)).rejects.toThrow('2 operations go on, say which: shop/going, bank/going');
     await expect(meant('going', twins)).rejects.toThrow(
@@ -82,7 +82,7 @@ describe('which operation is meant', () => {
   });
 });
 
-test('what goes on can not be undone', () => {
+test('a running operation cannot be undone', () => {
   const meant = { uid: 'uid', name: 'shop/going', operation: aChange('going') };
   expect(() => checkOver(meant)).toThrow('shop/going goes on, and would change again what is undone');
   expect(() => checkOver({ ...meant, operation: over(meant.operation) })).not.toThrow();
@@ -91,17 +91,17 @@ test('what goes on can not be undone', () => {
 
 const given = (type: string | null, namespace = 'shop') => ({ namespace, type });
 
-describe('an undo would be undone again', () => {
+describe('an undo would itself be reverted', () => {
   const forward = aChange('forward');
 
-  test('by one that goes on, and matches what the undo gives back', () => {
+  test('by a running one that matches what the undo restores', () => {
     expect(changedAgainBy([forward], [given('q35'), given('pc-q35-rhel8.6.0')])).toEqual({
       by: forward,
       type: 'pc-q35-rhel8.6.0',
     });
   });
 
-  test('not by one of other types or namespaces, and not by another undo', () => {
+  test('but not by one of other types or namespaces, nor by another undo', () => {
     expect(changedAgainBy([forward], [given('q35'), given(null)])).toBeNull();
     expect(changedAgainBy([forward], [given('pc-q35-rhel8.6.0', 'bank')])).toBeNull();
     expect(changedAgainBy([aChange('undo', { machineType: { undoes: 'a' } })], [given('pc-q35-rhel8.6.0')])).toBeNull();

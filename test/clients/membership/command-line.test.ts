@@ -13,7 +13,7 @@ test.each<[line: string, says: string]>([
   ['detach web-1 WEB', '"WEB" is not a valid object name'],
   ['detach', "missing required argument 'vms'"],
   ['attach web-1 --timeout 0', 'Give a duration greater than 0'],
-])('drover %s is refused before anything is asked', async (line, says) => {
+])('drover %s is refused before any request', async (line, says) => {
   const { code, stderr } = await droverHere(line.split(' '));
   expect(stderr).toContain(says);
   expect(code).toBe(2);

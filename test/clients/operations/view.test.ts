@@ -14,7 +14,7 @@ test('an operation that could not begin says why', () => {
   ]);
 });
 
-test('the end of one that has begun is told once, by its numbers', () => {
+test('the end of an operation that has begun is reported once, with its numbers', () => {
   const failed = [{ vm: 'shop/db-1', why: 'not ready in time', wasDown: false }];
   const progress = aProgress({ chosen: 1, open: 0, failed, phase: 'Failed' });
   const end = { reason: 'VmsFailed', message: '0 of 1 VM restarted, 1 failed' } as const;
@@ -22,7 +22,7 @@ test('the end of one that has begun is told once, by its numbers', () => {
   expect(linesOf(anOperation({}, {}, status))).not.toContain(`  ${end.message}`);
 });
 
-test('an empty reason is none', async () => {
+test('an empty reason counts as none', async () => {
   const asked = {
     action: 'Stop',
     maxFailures: 0,

@@ -41,11 +41,11 @@ test("`get vms -o wide` shows a VM's run strategy and machine type, and that it 
   ]);
 });
 
-test('without -o wide a table of VMs has neither', () => {
+test('a table of VMs without -o wide has neither', () => {
   expect(shown(false, vm('db-1', TYPED))[0]).toEqual(['NAME', 'STATUS', 'READY', 'OWNER', 'REVISION', 'AGE', 'WHY']);
 });
 
-test('a VM names the pool that owns it, or the set as commands take it', () => {
+test('a VM names the pool that owns it, or the set as commands accept it', () => {
   const ownedBy = (kind: string, name: string): Stored<Member> => {
     const reference = { apiVersion: 'drover.dev/v1alpha1', kind, name, uid: name, controller: true };
     const { metadata, ...rest } = vm('vm', TYPED);
@@ -67,7 +67,7 @@ const labelled = (metadata: object, state = 'Stopped'): Stored<Member> => {
   return { ...one, metadata: { ...one.metadata, ...metadata }, status: { printableStatus: state, conditions } };
 };
 
-test('a VM that was detached says from which pool, and a standby VM that is stopped is not shown as broken', () => {
+test('a VM that was detached names its former pool, and a stopped standby VM is not shown as broken', () => {
   const detached = { annotations: { 'drover.dev/detached': '{"pool":"web","revision":null}' } };
   const standby = { labels: { 'drover.dev/role': 'Standby' } };
   const rows = shown(
@@ -85,7 +85,7 @@ test('a VM that was detached says from which pool, and a standby VM that is stop
   ]);
 });
 
-test('a VM whose VMI could not be made says why, and not only that there is none', () => {
+test('a VM whose VMI could not be made says why, and not only that it does not exist', () => {
   const why = 'Failure while starting VMI: a webhook denied the request';
   const one = labelled({});
   const failure = { type: 'Failure', status: 'True' as const, message: why };
@@ -115,7 +115,7 @@ const cell = (request: UserRequest): unknown => {
   return rowOf(columns, choice, poolWith(request))[headersOf(columns, choice).indexOf('ROLLOUT')];
 };
 
-test('a rollout that is paused is shown as such, also if it is complete', () => {
+test('a paused rollout is shown as such, even if it is complete', () => {
   const complete: UserRequest = { progressing: ['Complete', 'False'] };
   expect(cell(complete)).toEqual({ text: 'Complete', style: 'green' });
   expect(cell({ ...complete, spec: { paused: true } })).toEqual({ text: 'Complete (paused)', style: 'yellow' });
@@ -154,7 +154,7 @@ test('the VMs of a pool show their revision, and those of a set, which have none
   expect(ofInstances).toEqual(ofSet);
 });
 
-test('a set is listed with what its CRD shows, and -o wide with its selector and what goes wrong', () => {
+test('a set is listed with what its CRD shows, and with -o wide also with its selector and problem', () => {
   const columns = columnsOfOwners(VmSets);
   const failure = {
     type: 'ReplicaFailure',
@@ -176,7 +176,7 @@ test('a set is listed with what its CRD shows, and -o wide with its selector and
   expect(cells).toEqual(['web', '3', '2', '2', '1', expect.any(String), 'app=web', 'FailedCreate: exceeded quota']);
 });
 
-test('`get pools -o wide` shows the standby VMs that are ready, of those that are wanted', () => {
+test('`get pools -o wide` shows the standby VMs that are ready, out of those that are wanted', () => {
   const columns = columnsOfOwners(Pools);
   const choice = { wide: true, namespaces: false };
   const at = headersOf(columns, choice).indexOf('STANDBY');

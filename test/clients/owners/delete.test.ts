@@ -33,7 +33,7 @@ function server(): { kube: KubeClient; deleted: string[] } {
   return { kube: { get, delete: del } as unknown as KubeClient, deleted };
 }
 
-test('a pool that is not there, or may not be deleted, keeps none of the others, whichever the namespace', async () => {
+test('a pool that is missing, or may not be deleted, stops no other deletion, whichever the namespace', async () => {
   const { kube, deleted } = server();
   const keys = [key('a', 'nope'), key('a', 'web'), key('b', 'held'), key('b', 'web')];
   const { going, refused } = await deleteOwners(kube, keys, how);
@@ -42,7 +42,7 @@ test('a pool that is not there, or may not be deleted, keeps none of the others,
   expect(refused.map(({ message }) => message)).toEqual(['"nope" not found', '"held" is held']);
 });
 
-test('with --ignore-not-found a pool that is not there is no failure', async () => {
+test('a missing pool is not a failure with --ignore-not-found', async () => {
   const { kube, deleted } = server();
   const keys = [key('a', 'nope'), key('a', 'web')];
   expect(await deleteOwners(kube, keys, { ...how, ignoreNotFound: true })).toMatchObject({ refused: [] });
@@ -55,12 +55,12 @@ test('a dry run of the client deletes nothing', async () => {
   expect(deleted).toEqual([]);
 });
 
-test('a server that does not answer is reported once', async () => {
+test('an unreachable server is reported once', async () => {
   const kube = { get: () => Promise.reject(new KubeUnreachable('away')) } as unknown as KubeClient;
   await expect(deleteOwners(kube, [key('a', 'web'), key('a', 'db')], how)).rejects.toThrow('away');
 });
 
-test('a replica set is deleted as its kind, and a name of a pool beside it stays', async () => {
+test('a replica set is deleted as its kind, and a pool of its name stays', async () => {
   const { kube, deleted } = server();
   const kind = ownerKindOf('VirtualMachineReplicaSet')!;
   await deleteOwners(kube, [{ ...key('a', 'web'), kind }], how);

@@ -76,7 +76,7 @@ test('a pool is described with its standby VMs while it has, or wants, any', asy
   expect(await standbyOf({ status })).toMatch(/0 desired \(\w+\), 2 total, 1 ready$/);
 });
 
-test('for programs, a set is its numbers, states, conditions, and why VMs are not ready', async () => {
+test('a set is, for programs, its numbers, states, conditions, and why VMs are not ready', async () => {
   const set = setWith({}, { readyReplicas: 1, availableReplicas: 1, conditions: [] });
   const session = sessionWith(vm('web-b2c3d', 'set-uid', true), vm('web-c3d4f', 'set-uid', false));
   expect(await describedData(session, VmSets, set)).toMatchObject({

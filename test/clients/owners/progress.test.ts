@@ -33,7 +33,7 @@ const withWorkflow = (described: object): Session =>
     untilAnswered: (call: Promise<unknown>) => call,
   }) as unknown as Session;
 
-test('the last progress of a workflow that has ended says nothing of the pool', async () => {
+test('the last progress of a workflow that has ended does not count for the pool', async () => {
   const session = withWorkflow({ status: { name: 'TERMINATED' }, raw: {} });
   expect(await readProgress(session, Pools, poolWith({}))).toEqual({
     known: false,
@@ -45,7 +45,7 @@ test('the last progress of a workflow that has ended says nothing of the pool', 
 const running = (attempt: number): Session =>
   withWorkflow({ status: { name: 'RUNNING' }, raw: { pendingWorkflowTask: { attempt } } });
 
-test('a workflow whose task fails again and again is said to be stuck', async () => {
+test('a workflow whose task fails again and again is reported as stuck', async () => {
   expect(await readProgress(running(2), Pools, poolWith({}))).toMatchObject({ known: true });
   expect(await readProgress(running(8), Pools, poolWith({}))).toEqual({
     known: false,
@@ -53,18 +53,18 @@ test('a workflow whose task fails again and again is said to be stuck', async ()
   });
 });
 
-test('reports that no workflow manages the pool yet if the pool has no status', async () => {
+test('a pool without a status is reported as not yet managed', async () => {
   expect(await readProgress(withoutWorkflow, Pools, untouched())).toEqual(notFound);
 });
 
-test('reports that the workflow is missing if the pool has a status', async () => {
+test('a pool with a status and without a workflow is reported', async () => {
   expect(await readProgress(withoutWorkflow, Pools, poolWith({}))).toMatchObject({
     known: false,
     why: expect.stringContaining('no workflow manages it now'),
   });
 });
 
-test('of a pool whose namespace has workers of its own, it says whom to ask', async () => {
+test('a pool of a namespace with its own workers is reported with whom to ask', async () => {
   const kube = { get: () => Promise.resolve({ metadata: {}, spec: { holderIdentity: 'shop' } }) };
   const session = Object.assign(Object.create(withoutWorkflow), { kube: () => Promise.resolve(kube) }) as Session;
   expect(await readProgress(session, Pools, poolWith({}))).toEqual({
@@ -73,12 +73,12 @@ test('of a pool whose namespace has workers of its own, it says whom to ask', as
   });
 });
 
-test('an answer from before the pool was taken up says nothing of the pool as it is now', () => {
+test('an answer from before the pool was taken up does not count for the current pool', () => {
   expect(isCurrent(notFound, Pools, untouched())).toBe(true);
   expect(isCurrent(notFound, Pools, poolWith({}))).toBe(false);
 });
 
-test("a replica set is asked by its own workflow's id, and says so if none leads it", async () => {
+test("a replica set is queried by its own workflow's id, and reported if it has no workflow", async () => {
   const asked: string[] = [];
   const getHandle = (id: string): never => {
     asked.push(id);

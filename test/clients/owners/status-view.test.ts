@@ -32,7 +32,7 @@ const vm = (name: string, state: string, more: object = {}): Stored<Member> => (
   status: { printableStatus: state, ready: state === 'Running' },
 });
 
-test('a pool is reported in numbers that leave out what is going', () => {
+test('a pool is reported in numbers that leave out VMs that are leaving', () => {
   const vms = [
     vm('web-1', 'Running'),
     vm('web-2', 'Starting'),
@@ -46,7 +46,7 @@ test('a pool is reported in numbers that leave out what is going', () => {
   expect(states).toBe('  VMs: Running 1, Starting 1, Terminating 1');
 });
 
-test('what is in progress, the next try and the last three errors follow', () => {
+test('the work in progress, the next try and the last three errors follow', () => {
   const recentErrors = [1, 2, 3, 4].map((n) => ({
     time: '2026-01-01T00:00:50Z',
     reason: 'Forbidden',
@@ -74,7 +74,7 @@ test('what is in progress, the next try and the last three errors follow', () =>
   ]);
 });
 
-test('errors that are over are not shown beside a pool that is well', () => {
+test('past errors are not shown for a pool that is well', () => {
   const recentErrors = [{ time: '2026-01-01T00:00:50Z', reason: 'FailedCreate', message: 'quota' }];
   const progress = { creating: [], deleting: [], doing: [], recentErrors, retryAt: null, updating: [], rollout: null };
   const lines = (members: Stored<Member>[], more: object = {}): string[] =>
@@ -100,7 +100,7 @@ test('a drain is shown', () => {
   expect(withConditions(draining)).toEqual(['  Draining: Evacuating: web-1 is to leave node-2']);
 });
 
-test('standby VMs are counted by themselves', () => {
+test('standby VMs are counted separately', () => {
   const owner = { ...pool, spec: { ...pool.spec, standby: { replicas: 2 } }, status: { standbyReplicas: 2 } };
   const [head] = statusLines(
     { kind: Pools, owner: owner as Stored<Pool>, members: [], progress: undefined, isLive: true },
@@ -122,7 +122,7 @@ test('a pool that cannot make its VMs says why', () => {
   ).toContain('  ReplicaFailure: Forbidden: exceeded quota');
 });
 
-test('an error that a condition tells already is not told again', () => {
+test('an error that a condition already reports is not repeated', () => {
   const why = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: no';
   const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: `web-1: ${why}` }];
   const failed = { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>;
@@ -152,7 +152,7 @@ const withConditions = (...conditions: object[]): string[] =>
     NOW,
   ).slice(2);
 
-test('a pool whose VMs are healed, or are sick and are not, says so', () => {
+test('a pool whose VMs are healed, or are unhealthy and not healed, says so', () => {
   const suspended = { type: 'HealingSuspended', status: 'True', reason: 'TooManyUnhealthy', message: '3 VMs are sick' };
   expect(
     withConditions({ type: 'Healing', status: 'True', reason: 'ReplacingVms', message: 'web-1' }, suspended),
@@ -186,7 +186,7 @@ test('revisions have their numbers as far as these are known', () => {
 const told = (said: UserRequest): string[] =>
   statusLines({ kind: Pools, owner: poolWith(said), members: [], progress: undefined, isLive: true }, NOW).slice(2);
 
-test('a rollout is told while there is something to tell of it', () => {
+test('a rollout is reported while there is something to report', () => {
   const failures = [{ vm: 'web-1', why: 'not ready in time', at: '2026-01-01T00:00:00Z' }];
   expect(told({ progressing: ['Complete', 'False'] })).toEqual([]);
   expect(told({})).toEqual([expect.stringMatching(/^ {2}RollingOut: revision /)]);
@@ -209,7 +209,7 @@ test('VMs belong to the pool whose UID controls them, whatever their labels say,
   expect(namesOf('web', 'another')).toEqual([]);
 });
 
-test('states are counted, most first', () => {
+test('states are counted, the most frequent first', () => {
   expect(countStates([vm('a', 'Starting'), vm('b', 'Running'), vm('c', 'Running'), { metadata: meta('d') }])).toEqual([
     ['Running', 2],
     ['Created', 1],
@@ -230,7 +230,7 @@ test('a replica set is reported in numbers, and what it waits for while VMs come
   ]);
 });
 
-test('a replica set that is at rest says nothing more, and one that is paused says so', () => {
+test('a replica set at rest says nothing more, and a paused one says so', () => {
   const done = { type: 'Progressing', status: 'False' as const, reason: 'Complete', message: '3 of 3 VMs exist' };
   const paused = { type: 'Paused', status: 'True' as const, reason: 'PausedBySpec', message: 'spec.paused is true' };
   const told = (...conditions: (typeof done | typeof paused)[]): string[] =>

@@ -132,13 +132,13 @@ const resuming = (): Promise<Stored<Pool>> =>
   controlPool(cluster.session, cluster.pool, Rollout, resume, { dryRun: 'none' });
 
 describe('a resume', () => {
-  test('of what is not paused is refused without asking', async () => {
+  test('is refused without a request if nothing is paused', async () => {
     cluster = new Cluster();
     await expect(resuming()).rejects.toThrow(/nothing to resume$/);
     expect(cluster.patches).toEqual([]);
   });
 
-  test('takes the place of a pause that no worker has answered yet', async () => {
+  test('replaces a pause that no worker has answered yet', async () => {
     cluster = new Cluster();
     cluster.annotate({
       [ROLLOUT_REQUEST_ANNOTATION]: '{"id":"1","action":"pause"}',
@@ -156,8 +156,8 @@ describe('a resume', () => {
 const late = (): void =>
   void vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => AbortSignal.abort(new Error('late')));
 
-describe('without a worker', () => {
-  test('it is said what becomes of the request', async () => {
+describe('a request without a worker', () => {
+  test('is reported with what becomes of it', async () => {
     cluster = new Cluster();
     late();
     await expect(ask()).rejects.toThrow(
@@ -185,7 +185,7 @@ describe('without a worker', () => {
   );
 });
 
-test('of two who ask at once, the second looks again, and waits for the answer to the first', async () => {
+test('the second of two users who ask at once checks again, and waits for the answer to the first', async () => {
   cluster = new Cluster();
   cluster.before = () =>
     void cluster.annotate({
@@ -197,7 +197,7 @@ test('of two who ask at once, the second looks again, and waits for the answer t
   expect(after.status!.rollout!.handledRequests).toHaveLength(2);
 });
 
-test('one whose request is replaced or taken back before a worker saw it is told so', async () => {
+test('a user whose request is replaced or taken back before a worker saw it is told so', async () => {
   for (const [annotations, words] of [
     [
       { [ROLLOUT_REQUEST_ANNOTATION]: '{"id":"bob-1","action":"pause"}', [ROLLOUT_REQUESTED_BY_ANNOTATION]: 'bob' },

@@ -84,7 +84,7 @@ const session = {
 const chosen = (action: PowerAction, names: string[], choice: Partial<Choice> = {}) =>
   choose(session, action, names, { pending: false, outdated: false, allNamespaces: false, ...choice });
 
-describe('which VMs', () => {
+describe('a choice of VMs includes', () => {
   const byLabel = { selector: 'tier=spare' };
   test.each<[PowerAction, Partial<Choice>, string[]]>([
     ['Start', byLabel, ['vm crashes', 'vm ended', 'vm halted', 'vm stops']],
@@ -108,7 +108,7 @@ describe('which VMs', () => {
     expect(selectors).toEqual([choice.selector]);
   });
 
-  test('named ones, but for those to which nothing is to be done', async () => {
+  test('named VMs, except those that need nothing', async () => {
     expect(await chosen('Start', ['runs', 'halted'])).toEqual({
       targets: { shop: { halted: 'vm halted' } },
       vms: [{ vm: 'shop/halted', why: null }],
@@ -133,11 +133,11 @@ describe('which VMs', () => {
     ['Stop', byLabel, ['extra', 'paused']],
     ['Restart', { pending: true }, ['extra', 'paused']],
     ['Stop', { pool: 'other' }, []],
-  ])('a %s of %j leaves out VMs that are no replicas', async (action, choice, names) => {
+  ])('a %s of %j leaves out VMs that are not replicas', async (action, choice, names) => {
     expect((await chosen(action, [], choice)).apart).toEqual(names);
   });
 
-  test('VMs that are no replicas are for people who name them', async () => {
+  test('VMs of no owner are chosen only by their names', async () => {
     expect(await chosen('Start', ['standby'])).toMatchObject({
       targets: { shop: { standby: 'vm standby' } },
       apart: [],
@@ -147,7 +147,7 @@ describe('which VMs', () => {
     );
   });
 
-  test('those that wait for a restart come with why', async () => {
+  test('VMs that wait for a restart have the reason', async () => {
     expect((await chosen('Restart', [], { pending: true })).vms).toEqual([{ vm: 'shop/waits', why: 'new CPU' }]);
   });
 });

@@ -65,13 +65,13 @@ async function vmisOf(namespace: string, names: string[]): Promise<string[]> {
 const annotate = (namespace: string, name: string, annotations: Record<string, string>): Promise<unknown> =>
   fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', { metadata: { annotations } });
 
-describe('what waits for a restart', () => {
+describe('a VM that waits for a restart', () => {
   let namespace: string;
   beforeAll(async () => {
     namespace = await someVms(['db-1', 'db-2', 'db-3']);
   });
 
-  test('is listed, without Temporal, with its owner and why', async () => {
+  test('is listed, without Temporal, with its owner and the reason', async () => {
     const none = { code: 0, signal: null, stdout: '', stderr: `no VM in namespace ${namespace} waits for a restart\n` };
     expect(await vm('pending', '-n', namespace)).toEqual(none);
     expect(await vm('restart', '--pending', '-n', namespace)).toMatchObject({
@@ -126,7 +126,7 @@ describe('what waits for a restart', () => {
     expect(after.map((uid, index) => uid === before[index])).toEqual([true, false, false]);
   });
 
-  test("is a pool's VM too whose VMI runs an older revision, which the pool leaves to people", async () => {
+  test("may be a pool's VM whose VMI runs an older revision, which the pool leaves to users", async () => {
     const namespace = await fleet().namespace();
     const updated = (): Promise<void> =>
       until(async () =>
@@ -155,7 +155,7 @@ describe('what waits for a restart', () => {
 });
 
 describe('named VMs', () => {
-  test('are restarted, but for what does not run or nobody may touch', async () => {
+  test('are restarted, unless they do not run or opted out', async () => {
     const namespace = await someVms(['db-1', 'db-2']);
     await annotate(namespace, 'db-2', { 'drover.dev/do-not-disrupt': 'true' });
     const spec = { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } };
@@ -170,7 +170,7 @@ describe('named VMs', () => {
     expect(unknown).toMatchObject({ code: 1, stderr: 'error: virtualmachines.kubevirt.io "nobody" not found\n' });
   });
 
-  test("that don't come back fail it, and the others are left", async () => {
+  test('fail the restart if they do not come back, and the others are left', async () => {
     const namespace = await someVms(['db-1', 'db-2']);
     await makeNeverReady(namespace, ['db-1', 'db-2']);
     const done = await vm('restart', 'db-1', 'db-2', '-n', namespace, '--deadline', '2s');
@@ -182,7 +182,7 @@ describe('named VMs', () => {
   });
 });
 
-test('VMs of a pool are stopped and started by their labels, which its history tells', async () => {
+test('VMs of a pool are stopped and started by their labels, which its history shows', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
   const isReady = (count: number): Promise<void> =>
@@ -216,7 +216,7 @@ test('VMs of a pool are stopped and started by their labels, which its history t
   expect(stdout).toMatch(/ stop +web-1 .* \S+ +Stopped +the sale is over\n\S+ +start +web-1 .* \S+ +Started *\n/);
 });
 
-test('a restart goes on when nobody follows it, and is listed, looked at, paused, resumed and aborted', async () => {
+test('a restart continues without the command, and is listed, shown, paused, resumed and aborted', async () => {
   const names = namesUpTo('vm', 3);
   const namespace = await someVms(names);
   // Each restart waits for the test.
@@ -285,7 +285,7 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   });
 });
 
-test('the object that would be made is printed, and asked for in a dry run, without Temporal', async () => {
+test('the object that would be made is printed, and requested in a dry run, without Temporal', async () => {
   const namespace = await someVms(['db-1']);
   const kubeOnly = { ...env(), TEMPORAL_ADDRESS: '127.0.0.1:1' };
   const { stdout } = await run(
@@ -327,7 +327,7 @@ test('the object that would be made is printed, and asked for in a dry run, with
   expect(await operations('delete', namespace)).toBe(`operation ${namespace} deleted\n`);
 });
 
-test('a change is planned: what differs, what it needs, whom it is none of, and what KubeVirt refuses', async () => {
+test('a change is planned: the difference, the need, the VMs it does not apply to, and what KubeVirt refuses', async () => {
   const namespace = await someVms(['db-1', 'db-2', 'db-3']);
   const { kube } = fleet();
   await kube.patch(VirtualMachines, { namespace, name: 'db-2' }, 'merge', { spec: { runStrategy: 'Halted' } });

@@ -66,8 +66,8 @@ const one = (
 ): ReturnType<typeof pendingAmong> =>
   pendingAmong([{ vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, vmi } satisfies VmWithVmi]);
 
-describe('what waits for a restart', () => {
-  test('what KubeVirt says, with or without a time and words', () => {
+describe('the VMs that wait for a restart', () => {
+  test('include those that KubeVirt reports, with or without a time and a message', () => {
     expect(one(required({ lastTransitionTime: '2026-01-02T00:00:00Z' }))).toEqual([
       {
         namespace: 'shop',
@@ -86,13 +86,13 @@ describe('what waits for a restart', () => {
     ]);
   });
 
-  test('not what does not run, or need not', () => {
+  test('do not include those that do not run, or do not need one', () => {
     expect(one(required(), null)).toEqual([]);
     expect(one(required({ status: 'False' }))).toEqual([]);
     expect(one({})).toEqual([]);
   });
 
-  test('a VMI of a drover pool that runs an older revision than the spec has', () => {
+  test('include a VMI of a drover pool that runs an older revision than the spec has', () => {
     const vm = (apiVersion: string) => ({
       metadata: { ...meta('web-1', revision('new')), ownerReferences: owner(apiVersion) },
     });
@@ -104,7 +104,7 @@ describe('what waits for a restart', () => {
     expect(one(vm('pool.kubevirt.io/v1beta1'), vmiOf(revision('old')))).toEqual([]);
   });
 
-  test('a VMI with the machine type that a transition takes away, though KubeVirt says nothing', () => {
+  test('include a VMI with the machine type that a transition replaces, though KubeVirt says nothing', () => {
     const record = { id: '1f0c92ab', from: 'q35', to: 'q35', vmiType: 'pc-q35-rhel8.2.0', at: '2026-01-01T00:00:00Z' };
     const vm = (mark: string) => ({
       metadata: {
@@ -136,14 +136,14 @@ describe('one run', () => {
   });
 });
 
-describe('a restart in words', () => {
+describe('the progress of a restart', () => {
   const later = { why: 'it is paused', isExcluded: false, count: 1, vms: ['shop/vm-5'] };
   const exempt = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 
-  test('a stop has a limit, and no disruption budget', () =>
+  test('shows a limit for a stop, and no disruption budget', () =>
     expect(linesOf({ action: 'Stop', full: ['1 at a time'] })).toContain('  the others wait: 1 at a time'));
 
-  test('how far it is, and what holds it', () => {
+  test('shows how far it is, and what holds it', () => {
     const lines = linesOf({ inProgress: ['shop/vm-3'], open: 5, skipped: [later, exempt], full: ['1 at a time'] });
     expect(lines[0]).toMatch(/^power\/default\/a {2}\S+ 2\/10 restarted, 1 in progress, 5 to go: Restarting$/);
     expect(lines.slice(1)).toEqual([
@@ -160,7 +160,7 @@ describe('a restart in words', () => {
     ]);
   });
 
-  test('before its first look, all are to go', () => {
+  test('shows all VMs as still to do before its first look', () => {
     const begun = { done: [], open: 0 };
     const line = (fields: Partial<PowerProgress>): string | undefined => linesOf({ ...begun, ...fields })[0];
     expect(line({})).toMatch(/ 0\/10 restarted, 10 to go: Restarting$/);
@@ -168,7 +168,7 @@ describe('a restart in words', () => {
     expect(line({ phase: 'Complete' })).toMatch(/ 0\/10 restarted: Complete$/);
   });
 
-  test('its end, without anything that was not done', () => {
+  test('shows its end, without anything that was not done', () => {
     expect(endOf({ phase: 'Complete', skipped: [exempt] })).toBe(
       '2 of 10 VMs restarted; nothing to do for 7: stopped, deleted, or restarted meanwhile',
     );
@@ -178,7 +178,7 @@ describe('a restart in words', () => {
     ]);
   });
 
-  test('a start and a stop in words of their own', () => {
+  test('shows a start and a stop in words of their own', () => {
     const starting = { action: 'Start', phase: 'Starting', inProgress: ['shop/vm-3'], open: 7 } as const;
     const lines = linesOf({ ...starting, inProgress: [...starting.inProgress] });
     expect(lines[0]).toMatch(/ 2\/10 started, 1 in progress, 7 to go: Starting$/);

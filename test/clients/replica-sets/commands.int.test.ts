@@ -172,7 +172,7 @@ test.each(sample(KINDS))(
   },
 );
 
-test('a set and a pool of one name are two, and VMs outlive a set that is deleted without them', async () => {
+test('a set and a pool of one name are distinct, and VMs outlive a set that is deleted without them', async () => {
   const namespace = await fleet().namespace();
   const drover = droverIn(namespace);
   expect(
@@ -196,7 +196,7 @@ test('a set and a pool of one name are two, and VMs outlive a set that is delete
 });
 
 test.each(KINDS)(
-  'what is not there of a set of %s, or not right, has one sentence',
+  'a missing set of %s, or a wrong one, is reported in one sentence',
   async (_, { kind, set, noun, membersNoun }) => {
     const drover = droverIn(await fleet().namespace());
     const missing = { code: 1, stdout: '', stderr: `error: ${kind.sets.plural}.drover.dev "nope" not found\n` };

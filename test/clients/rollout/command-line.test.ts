@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { droverHere } from '../in-process.ts';
 
 test.each(['status', 'history', 'diff', 'pause', 'resume', 'promote', 'abort', 'undo', 'restart'])(
-  'help of %s has examples',
+  'the help of %s has examples',
   async (command) => {
     const { code, stdout, stderr } = await droverHere(['rollout', command, '--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

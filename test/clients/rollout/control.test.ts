@@ -101,7 +101,7 @@ test.each([
   (_what, control, said, asked) => expect(control.asked(rolloutView(poolWith(said)))).toEqual(asked),
 );
 
-test('a pause of the spec is no pause by a person', () => {
+test('a pause of the spec is not a pause by a user', () => {
   const bySpec = rolloutView(poolWith({ spec: { paused: true } }));
   expect(() => resume.checkAfter!(poolWith({ spec: { paused: true } }))).toThrow(/spec\.paused/);
   expect(pause.checkAfter).toBeUndefined();

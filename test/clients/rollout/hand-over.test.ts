@@ -29,7 +29,7 @@ const restartedAt: Fields = {
 };
 const status = entry('drover', 'Update', { 'f:status': {} }, { subresource: 'status' });
 
-test("what a rollout has set is drover apply's, as if the last manifest had said it", () => {
+test('the fields that a rollout has set belong to drover apply, as if the last manifest had them', () => {
   const apply = entry('drover-apply', 'Apply', {
     'f:spec': { 'f:replicas': {}, 'f:template': { 'f:spec': { 'f:runStrategy': {} } } },
   });

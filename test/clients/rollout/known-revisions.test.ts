@@ -35,7 +35,7 @@ test('the revisions of a pool are read once if that of its template is among the
   expect(reads()).toBe(1);
 });
 
-test('they are read again while that of its template is not there yet, or the API server does not answer', async () => {
+test('the revisions are read again while that of its template is not there yet, or the API server does not answer', async () => {
   const { kube, reads } = clientOf([], new Error('gone away'), [kept]);
   const known = new KnownRevisions(kube);
   const caughtUp = [];
@@ -44,14 +44,14 @@ test('they are read again while that of its template is not there yet, or the AP
   expect(reads()).toBe(3);
 });
 
-test('two changes at once read them once', async () => {
+test('two changes at once read the revisions once', async () => {
   const { kube, reads } = clientOf([kept]);
   const known = new KnownRevisions(kube);
   expect(await Promise.all([known.catchUp(poolWith()), known.catchUp(poolWith())])).toEqual([true, false]);
   expect(reads()).toBe(1);
 });
 
-test('a template that drover has not taken up yet has none to be read', async () => {
+test('a template that drover has not taken up yet has no revision to read', async () => {
   expect(await new KnownRevisions({} as KubeClient).catchUp(poolWith({ generation: 3 }))).toBe(false);
 });
 

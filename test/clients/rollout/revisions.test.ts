@@ -27,12 +27,12 @@ describe('a revision', () => {
     expect(findRevision(revisions, hashOf(8), 'web')).toBe(revisions[0]);
   });
 
-  test('whose hash is all digits is not taken for a number', () => {
+  test('is not taken for a number if its hash is all digits', () => {
     const digits = revisionWith(7, 9, { hash: '3' });
     expect(findRevision([...revisions, digits], '3', 'web')).toBe(digits);
   });
 
-  test('that is not kept is refused with those that are', () => {
+  test('is refused with a list of those kept if it is not kept', () => {
     const words = `pool web has no revision 2; it has 1 (${hashOf(8)}), 3 (${hashOf(1)}), 4 (${hashOf(2)})`;
     expect(() => findRevision(revisions, '2', 'web')).toThrow(words);
     expect(() => findRevision([], '2', 'web')).toThrow('pool web has no revision 2: none are kept yet');
@@ -40,27 +40,27 @@ describe('a revision', () => {
 });
 
 describe('an undo', () => {
-  test('goes back to what all VMs had last, while another template is rolled out or has failed', () =>
+  test('goes back to what all VMs had last while another template is rolled out or has failed', () =>
     expect(undoTarget(poolWith({ status: { currentRevision: hashOf(8) } }), revisions)).toBe(revisions[0]));
 
   test('goes back to the newest other revision once all VMs have the template', () =>
     expect(undoTarget(poolWith({ status: { currentRevision: hashOf(2) } }), revisions)).toBe(revisions[1]));
 
-  test('goes to the one that is asked for, be it the present one', () =>
+  test('goes to the requested revision, even if that is the present one', () =>
     expect(undoTarget(poolWith(), revisions, '4')).toBe(revisions[2]));
 
-  test('tells where it goes, and the number that this has from then on', () => {
+  test('says where it goes, and the number that this has from then on', () => {
     expect(formatUndone(revisions[0]!, revisions)).toBe(
       `has the template of revision 1 (${hashOf(8)}) again, which becomes revision 5`,
     );
     expect(formatUndone(revisions[2]!, revisions)).toBe(`has the template of revision 4 (${hashOf(2)}) again`);
   });
 
-  test('has nowhere to go in a pool that never had another template', () =>
+  test('is refused in a pool that never had another template', () =>
     expect(() => undoTarget(poolWith(), [revisions[2]!])).toThrow('pool web has no other revision to go back to'));
 });
 
-test('a restart changes nothing but the request for it', () => {
+test('changes nothing after a restart except the request for it', () => {
   const before = templateOf(2);
   const after = restarted(before, '2026-01-01T00:00:00Z');
   expect(before).toEqual(templateOf(2));
@@ -87,7 +87,7 @@ describe('a difference', () => {
     expect(applyPatch(sorted(1), lines.join('\n'))).toBe(sorted(2));
   });
 
-  test('does not come of the order of keys', () => {
+  test('does not come from the order of keys', () => {
     const [one, other] = [
       { title: 'a', template: templateOf(2, { example: { a: 1, b: 2 } }) },
       { title: 'b', template: templateOf(2, { example: { b: 2, a: 1 } }) },
@@ -95,14 +95,14 @@ describe('a difference', () => {
     expect(templateDiff(one, other)).toEqual([]);
   });
 
-  test('is between those asked for', () => {
+  test('is between the requested revisions', () => {
     expect(titles('1', '3')).toEqual([`revision 1 (${hashOf(8)})`, `revision 3 (${hashOf(1)})`]);
     expect(titles(undefined, '1')).toEqual([`revision 3 (${hashOf(1)})`, `revision 1 (${hashOf(8)})`]);
     expect(() => titles('5')).toThrow(/has no revision 5/);
   });
 });
 
-describe('what a change takes', () => {
+describe('the disruption of a change', () => {
   test.each([
     ['LiveUpdate', 'Live: VMIs take it while they run'],
     ['Stage', 'Restart: VMIs are restarted'],
@@ -127,7 +127,7 @@ describe('what a change takes', () => {
     );
   });
 
-  test('is told with what the pool allows', () => {
+  test('is reported with what the pool allows', () => {
     const gentle = poolWith({ spec: { updateStrategy: { proactive: { disruption: 'Live' } } } });
     expect(formatDisruption(gentle, templateOf(1), templateOf(2), rules('LiveUpdate'))).toBe(
       'Restart: VMIs are restarted, but the pool allows no more than Live',
@@ -144,7 +144,7 @@ describe('what a change takes', () => {
     ));
 });
 
-describe('the history', () => {
+describe('the history of revisions', () => {
   const vms = new Map([
     [hashOf(1), 7],
     [hashOf(2), 3],
@@ -157,7 +157,7 @@ describe('the history', () => {
     new Map([[hashOf(1), 6]]),
   );
 
-  test('says who has what, also of what is not kept any more', () =>
+  test('says which VMs have which revision, including revisions that are no longer kept', () =>
     expect(entries).toMatchObject([
       { number: null, hash: 'lost', vms: 1, vmis: 0, isCurrent: false, isTarget: false },
       { number: 3, hash: hashOf(1), vms: 7, vmis: 6, isCurrent: true, isTarget: false },
@@ -175,7 +175,7 @@ describe('the history', () => {
     });
   });
 
-  test('is a table for people', () =>
+  test('is a table for users', () =>
     expect(
       historyTable(entries, Date.parse('2026-01-01T01:00:00Z')).map((line) =>
         stripVTControlCharacters(line).replaceAll(/ {2,}/g, ' | '),

@@ -135,7 +135,7 @@ describe('a pool that its spec pauses', () => {
     namespace = await aPool({ paused: true });
   });
 
-  test('is not resumed by a person, who is told what holds it', async () => {
+  test('is not resumed by a user, who is told what holds it', async () => {
     expect(await rolloutIn(namespace)('resume')).toMatchObject({
       code: 1,
       stderr: 'error: spec.paused of pool web is true, and holds it: set it to false in its manifest, and apply that\n',
@@ -146,7 +146,7 @@ describe('a pool that its spec pauses', () => {
     expect(stdout).toMatch(/resumed\n(.*\n)* {2}paused by spec\.paused\n$/);
   });
 
-  test('is followed no longer than told', async () => {
+  test('is followed no longer than --timeout', async () => {
     await fleet().patchPool(namespace, 'web', { template: templateWith(2) });
     const followed = await rolloutIn(namespace)('status', '--watch', '--timeout', '1s');
     expect(followed).toMatchObject({
@@ -167,7 +167,7 @@ describe('a pool that its spec pauses', () => {
 
 const note = (by: string, words: string): string => `${by} asked to promote its rollout: ${words}`;
 
-describe('a person', () => {
+describe('a user', () => {
   test('pauses, resumes, promotes and aborts', async () => {
     const namespace = await aPool({ rollout: byApproval(1, 2) });
     const rollout = rolloutIn(namespace);
@@ -229,7 +229,7 @@ describe('a person', () => {
     expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 1 });
   });
 
-  test('is told that there is no such pool', async () => {
+  test('is told that the pool does not exist', async () => {
     const namespace = await fleet().namespace();
     for (const command of ['status', 'undo']) {
       expect(await rolloutIn(namespace)(command)).toMatchObject({
@@ -240,7 +240,7 @@ describe('a person', () => {
     }
   });
 
-  test('who promotes a step that another has passed is refused, and nobody asks in the name of another', async () => {
+  test('is refused a promotion of a step that is passed, and cannot ask in the name of another', async () => {
     const namespace = await aPool({ rollout: byApproval(1, 2) });
     const pool = TestPool.of(fleet(), namespace);
     const rule = { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'] };
@@ -355,7 +355,7 @@ describe('revisions', () => {
 });
 
 describe('restart', () => {
-  test('brings every VM to a new start, and a manifest without it does not take it back', async () => {
+  test('restarts every VM, and a manifest without it does not take it back', async () => {
     const namespace = await fleet().namespace();
     const spec = { replicas: 2, template: templateWith(1) };
     expect(await apply(namespace, spec)).toMatchObject({ code: 0 });
@@ -380,7 +380,7 @@ describe('restart', () => {
   });
 });
 
-test('an undo heals a pool that is broken altogether, whatever its budget', async () => {
+test('an undo heals a pool that is wholly broken, whatever its budget', async () => {
   const namespace = await aPool({ maxUnavailable: 1 });
   // Changed annotations need no restart, and so reach all VMIs at once.
   await fleet().patchPool(namespace, 'web', { template: templateWith(1, { 'sim.drover.dev/never-ready': 'true' }) });
@@ -404,7 +404,7 @@ test('after an undo a manifest changes and removes what it brought back', async 
   expect(await template(namespace)).toEqual(runningTemplate);
 });
 
-test("a template is given in spite of what else changes, and not over somebody else's", async () => {
+test("a template is set despite other changes, and does not overwrite another's", async () => {
   const namespace = await fleet().namespace();
   const seen = await fleet().createPool(namespace, 'web', { replicas: 1, paused: true });
   await fleet().patchPool(namespace, 'web', { replicas: 2 });
@@ -418,7 +418,7 @@ test("a template is given in spite of what else changes, and not over somebody e
   expect(await template(namespace)).toEqual(templateWith(1));
 });
 
-test('the history tells what drover has done, from what to what, who asked and how it ended', async () => {
+test('the history shows what drover has done, from what to what, the requester and how it ended', async () => {
   // On KubeVirt a VMI that is never ready is so for a moment.
   const namespace = await aPool({ rollout: { progressDeadlineSeconds: 2, minReadySeconds: 1 } });
   const [first, second] = [templateWith(1), templateWith(2, { 'sim.drover.dev/never-ready': 'true' })];

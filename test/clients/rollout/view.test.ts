@@ -7,11 +7,11 @@ const NOW = Date.parse('2026-01-01T00:05:00Z');
 const linesOf = (said: UserRequest): string[] =>
   rolloutLines(rolloutView(poolWith(said), [revisionWith(3, 1), revisionWith(4, 2)]), NOW);
 
-test('a rollout in progress tells where it comes from and goes to, by number and hash', () => {
+test('a rollout in progress shows its old and new revision, by number and hash', () => {
   expect(linesOf({})).toEqual([`RollingOut: revision 4 (${hashOf(2)}), from 3 (${hashOf(1)}): so it is`]);
 });
 
-test('a revision is reported once, with its number, also in the words of the condition', () => {
+test("a revision is reported once, with its number, also in the condition's message", () => {
   const complete = `all VMs are of revision ${hashOf(2)}`;
   expect(linesOf({ progressing: ['Complete', 'False', complete] })).toEqual([
     `Complete: all VMs are of revision 4 (${hashOf(2)})`,
@@ -24,13 +24,13 @@ test('a revision is reported once, with its number, also in the words of the con
   expect(linesOf({ progressing: ['Undone', 'False', back] })[0]).toMatch(/: VMs are back at revision 3: too slow$/);
 });
 
-test('a revision whose number nobody knows is told by its hash', () => {
+test('a revision without a known number is reported by its hash', () => {
   expect(rolloutLines(rolloutView(poolWith()), NOW)[0]).toBe(
     `RollingOut: revision ${hashOf(2)}, from ${hashOf(1)}: so it is`,
   );
 });
 
-test('who has paused it, when and why; and the pause of the spec', () => {
+test('the view shows who has paused it, when and why; and the pause of the spec', () => {
   const paused = { by: 'ada@desk', at: '2026-01-01T00:04:00Z', why: 'lunch' };
   const progressing: UserRequest['progressing'] = ['Paused', 'False'];
   expect(linesOf({ progressing, rollout: { paused } })).toContain('paused by ada@desk 60s ago: lunch');
@@ -38,7 +38,7 @@ test('who has paused it, when and why; and the pause of the spec', () => {
   expect(linesOf({})).toHaveLength(1);
 });
 
-test('the step that it is on the way to, or waits at', () => {
+test('the view shows the step that it is going to, or waits at', () => {
   const spec = { rollout: byApproval(1, '50%') };
   expect(linesOf({ spec })).toContain('on the way to step 1 of 2');
   expect(linesOf({ spec, rollout: { step: 1, stepReachedAt: '2026-01-01T00:03:00Z' } })).toContain(
@@ -47,7 +47,7 @@ test('the step that it is on the way to, or waits at', () => {
   expect(linesOf({ spec, rollout: { step: 2 } })).toHaveLength(1);
 });
 
-test('the last ten failures, and how many there were', () => {
+test('the view shows the last ten failures, and how many there were', () => {
   const failures = Array.from({ length: 12 }, (_, index) => ({
     vm: `web-${index + 1}`,
     why: 'not ready\nin time',
@@ -60,7 +60,7 @@ test('the last ten failures, and how many there were', () => {
   expect(lines.at(-1)).toBe('web-12 failed 5m ago, and was not ready before: not ready in time');
 });
 
-test('why a VM failed is reported once', () => {
+test('the reason why a VM failed is reported once', () => {
   const failures = [{ vm: 'web-1', why: 'too slow', at: '2026-01-01T00:00:00Z' }];
   const message = '1 VM failed, and maxFailures allows 0; the last: web-1: too slow';
   expect(linesOf({ progressing: ['Failed', 'False', message], rollout: { failures } }).slice(1)).toEqual([
@@ -68,7 +68,7 @@ test('why a VM failed is reported once', () => {
   ]);
 });
 
-describe('the end', () => {
+describe('the end of a rollout', () => {
   test.each([
     ['RollingOut', 'True', null],
     ['WaitingForApproval', 'True', null],
@@ -96,13 +96,13 @@ describe('the end', () => {
     }),
   );
 
-  test('of a pool that is being deleted is its own', () => {
+  test('is different for a pool that is being deleted', () => {
     const pool = poolWith({ progressing: ['Complete', 'False'] });
     pool.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
     expect(rolloutView(pool)).toMatchObject({ phase: 'Deleting', end: null });
   });
 
-  test('says nothing of the rollout of an older template', () => {
+  test('does not come from the rollout of an older template', () => {
     const halted = { kind: 'Failed', by: 'drover', at: '2026-01-01T00:00:00Z', why: 'web-1' } as const;
     expect(rolloutView(poolWith({ rollout: { halted } })).halted).not.toBeNull();
     expect(rolloutView(poolWith({ rollout: { revision: hashOf(1), halted } })).halted).toBeNull();

@@ -42,7 +42,7 @@ async function removed(remove: string[], ...vms: Stored[]): Promise<unknown> {
   return patch.mock.calls[0]?.[3];
 }
 
-test('VMs are named with their UIDs and taken off the number in one write of the version that was read', async () => {
+test('VMs are named with their UIDs and subtracted from the number in one write of the version that was read', async () => {
   expect(await removed(['web-2', 'web-2', 'web-7'], vm('web-2'), vm('web-7'))).toMatchObject({
     metadata: {
       resourceVersion: '1',
@@ -71,7 +71,7 @@ test.each<[string, Stored[], RegExp]>([
     [vm('web-2', labels('Standby'))],
     /vm web-2 is none of its replicas: `kubectl delete vm web-2` removes it, and spec\.standby\.replicas says how many/,
   ],
-])('no VM is removed if one %s', async (_, vms, why) => {
+])('a removal is refused as a whole if one VM %s', async (_, vms, why) => {
   const all = removed(['web-1', 'web-2'], vm('web-1'), ...vms);
   await expect(all).rejects.toThrow(/^no VM is removed from pool web: /);
   await expect(all).rejects.toThrow(why);

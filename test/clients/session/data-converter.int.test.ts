@@ -7,7 +7,7 @@ import { drover, nowhere } from '../drover.ts';
 const fleet = aFleet({ workers: 0 });
 const DROVER_DATA_CONVERTER = resolve(import.meta.dirname, '../../fixtures/codec.js');
 
-test('with payload codecs, Temporal stores nothing of a pool in plain text, and drover reads it all the same', async () => {
+test('payload codecs leave nothing of a pool in plain text in Temporal, and drover reads it all the same', async () => {
   await fleet().startWorker({ DROVER_DATA_CONVERTER });
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'secretive', { replicas: 2, template: haltedTemplate });

@@ -15,7 +15,7 @@ test('payloads are read through the codecs of the module that DROVER_DATA_CONVER
   expect(defaultPayloadConverter.fromPayload(read!)).toEqual({ vms: ['web-1'] });
 });
 
-test('a payload that the codec can not decode stays as it came, and harms no other', async () => {
+test('a payload that the codec cannot decode stays as it came, and affects no other', async () => {
   const { payloadCodecs: codecs } = (await loadDataConverter(STRICT)) as { payloadCodecs: PayloadCodec[] };
   const [stored] = await codecs[0]!.encode([defaultPayloadConverter.toPayload('mine')]);
   const foreign = { metadata: { encoding: new TextEncoder().encode('binary/encrypted') }, data: new Uint8Array([1]) };
@@ -24,12 +24,12 @@ test('a payload that the codec can not decode stays as it came, and harms no oth
   expect(other).toBe(foreign);
 });
 
-test('without a module nothing is encoded', async () => {
+test('a payload without a module is not encoded', async () => {
   expect(await loadDataConverter(undefined)).toBeUndefined();
   expect(await loadDataConverter('')).toBeUndefined();
 });
 
-test('a module that is none, or has no codecs, is told with what would be right', async () => {
+test('a path without a module, or a module without codecs, is reported with what would be right', async () => {
   await expect(loadDataConverter('/nowhere.js')).rejects.toThrow(
     /^DROVER_DATA_CONVERTER=\/nowhere\.js: cannot be loaded: /,
   );

@@ -24,12 +24,11 @@ async function remarkOn(cluster: string, watched: string[]): Promise<string> {
   return write.mock.calls.map(([text]) => text).join('');
 }
 
-test('a cluster that nobody watches is reported, with those there are', async () => {
+test('a cluster without a watch is reported, with those that have one', async () => {
   const words =
     'no workflow watches a cluster named nosuch in Temporal at temporal:7233; --cluster and DROVER_CLUSTER choose among: ';
   expect(await remarkOn('nosuch', ['west', 'east'])).toBe(`${words}east, west\n`);
   expect(await remarkOn('nosuch', [])).toBe(`${words}none, and \`drover setup\` makes one known\n`);
 });
 
-test('of a cluster that is watched nothing is said', async () =>
-  expect(await remarkOn('east', ['west', 'east'])).toBe(''));
+test('a cluster with a watch is not mentioned', async () => expect(await remarkOn('east', ['west', 'east'])).toBe(''));

@@ -77,7 +77,7 @@ const temporalFor = async (globals: Partial<Globals> = {}): Promise<string | und
   (await new Session({ cluster: 'default', ...globals }).environment())['TEMPORAL_ADDRESS'] || undefined;
 
 describe('the cluster of a command', () => {
-  test("is the stack's while one runs, and else that of ~/.kube/config", async () => {
+  test("is the stack's while one runs, and otherwise that of ~/.kube/config", async () => {
     expect(await serverFor()).toBe(OWN);
     aStack();
     expect(await serverFor()).toBe(STACKS);
@@ -102,7 +102,7 @@ describe('the cluster of a command', () => {
     expect(await serverFor({ ...globals, state })).toBe(STACKS);
   });
 
-  test('is told to be missing if a foreign Temporal is given, and no cluster is', async () => {
+  test('is reported as missing if a foreign Temporal is given, and no cluster', async () => {
     rmSync(join(root, '.kube'), { recursive: true });
     await expect(serverFor({ address: FOREIGN })).rejects.toThrow(
       'no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal',
@@ -118,7 +118,7 @@ describe('the cluster of a command', () => {
     expect(await serverFor({ kubeconfig: join(root, '.kube', 'config') })).toBe(OWN);
   });
 
-  test("with --state is the stack's, and --context one of its contexts", async () => {
+  test("is the stack's with --state, and --context is one of its contexts", async () => {
     aStack();
     expect(await serverFor({ state, context: 'stack' })).toBe(STACKS);
     await expect(serverFor({ state, context: 'own' })).rejects.toThrow('--context own: not in kubeconfig');
@@ -127,7 +127,7 @@ describe('the cluster of a command', () => {
 });
 
 describe('the Temporal of a command', () => {
-  test("is the stack's if the kubeconfig is its own, however that is written, and else not", async () => {
+  test("is the stack's only if the kubeconfig is its own, however that is written", async () => {
     aStack();
     const { kubeconfig } = filesOf(state);
     expect(await temporalFor()).toBe(TEMPORAL);

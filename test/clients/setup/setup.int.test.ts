@@ -44,7 +44,7 @@ const crds = async (): Promise<string[]> =>
     .map(({ metadata }) => metadata.name)
     .filter((name) => name.endsWith('drover.dev'));
 
-test('before it, every command says that it is missing', async () => {
+test('every command says that the setup is missing before it was run', async () => {
   const missing = /^error: .*drover is not installed in it; run `drover setup` first\n$/;
   const commands = [
     ['get', 'pools'],
@@ -59,7 +59,7 @@ test('before it, every command says that it is missing', async () => {
     expect(outcome).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(missing) as string });
 });
 
-test('somebody who may not install custom resources is reported, and nothing is done', async () => {
+test('a user who may not install custom resources is told so, and nothing is done', async () => {
   const { code, stdout, stderr } = await run(['setup'], { ...env(), KUBECONFIG: await ofServiceAccount('nobody') });
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(
@@ -70,7 +70,7 @@ test('somebody who may not install custom resources is reported, and nothing is 
   });
 });
 
-test('a namespace that Temporal does not have is reported, with the way to make it', async () => {
+test('a missing namespace of Temporal is reported, with the way to make it', async () => {
   const { code, stdout, stderr } = await drover('setup', '--temporal-namespace', 'nope');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(
@@ -88,7 +88,7 @@ test('a dry run says what it would do, and does nothing', async () => {
   expect(await crds()).toEqual([]);
 });
 
-test('two at once both succeed, a third finds all of it, and one watch runs', async () => {
+test('two setups at once both succeed, a third finds all of it, and one watch runs', async () => {
   const both = await Promise.all([drover('setup'), drover('setup')]);
   for (const outcome of both) expect(outcome).toMatchObject({ code: 0, stderr: '' });
   const third = await drover('setup');
@@ -136,7 +136,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     .toMatchObject({ count: 1 });
 });
 
-test('a namespace without room for the search attributes gets none of them, and the way out is said', async () => {
+test('a namespace without room for the search attributes gets none of them, and the message says what to do', async () => {
   const { connection } = await connectTemporal({ address: stack.temporalAddress, configured: false });
   onTestFinished(() => connection.close());
   const namespace = 'shared';
@@ -161,7 +161,7 @@ test('a namespace without room for the search attributes gets none of them, and 
   expect(Object.keys(customAttributes ?? {}).filter((name) => !name.startsWith('Theirs'))).toEqual([]);
 });
 
-test('its custom resources can be deleted only by somebody who confirms that', async () => {
+test('its custom resources can be deleted only by a user who confirms that', async () => {
   for (const name of await crds()) {
     // The API server puts a policy into force some moments after it has it.
     await expect
@@ -212,7 +212,7 @@ async function ofServiceAccount(name: string): Promise<string> {
   return file;
 }
 
-test('an older release takes nothing out of the custom resources of a newer one', async () => {
+test('an older release removes nothing from the custom resources of a newer one', async () => {
   const name = (await crds())[0]!;
   const stamped = async (release: string | null): Promise<void> =>
     void (await kube.patch(CustomResourceDefinitions, { name }, 'merge', {

@@ -12,7 +12,7 @@ const same: Required<Versions> = {
 };
 const unknown = { unknown: 'the server does not answer' };
 
-describe('versions that do not go together', () => {
+describe('versions that do not go together are reported', () => {
   test.each([
     ['nothing', same, []],
     [

@@ -10,7 +10,7 @@ const running = aVm('vm-1', { owner: null, generation: 3 });
 const stopped: VmView = { ...running, runStrategy: 'Halted', hasVmi: false, ready: false, notReadySince: 1_000 };
 const begun = { vm: 'shop/vm-1', uid: running.uid, since: 5_000, graceMs: 30_000, wasDown: true as const };
 
-test('a note is read as it was written, and nothing else is taken for one', () => {
+test('a note is read as it was written, and nothing else is read as a note', () => {
   const note = noteOf({ by: 'power/default/a', turn: 2 }, begun, running, aVmi(running));
   expect(powerNoteOf({ [POWER_ANNOTATION]: JSON.stringify(note) })).toEqual(note);
   const small = noteOf({ by: 'power/default/a' }, { vm: 'shop/vm-1', uid: 'u', since: 5_000 }, stopped, undefined);
@@ -26,13 +26,13 @@ test.each<[string, VmView, Partial<VmView>]>([
   ['has got another spec', stopped, { generation: 5 }],
   ['was asked for by a request in its status', stopped, { changingState: true }],
   ['has run, and has stopped since', stopped, { notReadySince: 9_000 }],
-])('a stopped VM is no more what it was once it %s', (_words, vm, changed) => {
+])('a stopped VM has changed once it %s', (_words, vm, changed) => {
   const note = noted(vm, undefined);
   expect(isUntouched(note, { ...vm, resourceVersion: '99' }, undefined)).toBe(true);
   expect(isUntouched(note, { ...vm, ...changed }, undefined)).toBe(false);
 });
 
-test('a VM that runs is no more what it was once it has no VMI, another one, or one that goes', () => {
+test('a VM that runs has changed once it has no VMI, another VMI, or a terminating one', () => {
   const vmi = aVmi(running);
   const note = noted(running, vmi);
   expect(isUntouched(note, { ...running, notReadySince: 9_000 }, vmi)).toBe(true);

@@ -65,21 +65,21 @@ describe('a change of an object', () => {
     );
   });
 
-  test('changes the item of a list that has its name, and no other', () => {
+  test('changes the list item of its name, and no other', () => {
     const live = disks({ name: 'root', bus: 'virtio' }, { name: 'data', cache: 'none' });
     const { edits, after } = done(live, disks({ name: 'root', cache: 'none' }));
     expect(after).toEqual(disks({ name: 'root', bus: 'virtio', cache: 'none' }, { name: 'data', cache: 'none' }));
     expect(edits.map(({ path }) => formatPath(path))).toEqual(['devices.disks[name=root].cache']);
   });
 
-  test('is none of an object that lacks the item', () => {
+  test('does not apply to an object that lacks the item', () => {
     const live = disks({ name: 'data' });
     expect(editsOf(live, { a: 1, ...disks({ name: 'root', cache: 'none' }) })).toEqual({
       lacks: 'devices.disks[name=root]',
     });
   });
 
-  test('is none of an object that has no such list', () => {
+  test('does not apply to an object that has no such list', () => {
     expect(editsOf({}, disks({ name: 'root', cache: 'none' }))).toEqual({ lacks: 'devices.disks[name=root]' });
   });
 
@@ -89,12 +89,12 @@ describe('a change of an object', () => {
     expect(done({}, { list: [{ name: 'b' }] }).after).toEqual({ list: [{ name: 'b' }] });
   });
 
-  test('sets an empty object where there was none, as KubeVirt has choices', () => {
+  test('sets an empty object if there was none, since KubeVirt has choices', () => {
     expect(done({}, { masquerade: {} }).after).toEqual({ masquerade: {} });
     expect(done({ masquerade: { a: 1 } }, { masquerade: {} }).edits).toEqual([]);
   });
 
-  test('is told value by value', () => {
+  test('is reported value by value', () => {
     expect(done({ cpu: { cores: 1 } }, { cpu: { cores: null, model: 'host-model' } }).edits).toEqual([
       { path: ['cpu', 'cores'], was: 1 },
       { path: ['cpu', 'model'], is: 'host-model' },
@@ -104,7 +104,7 @@ describe('a change of an object', () => {
     ]);
   });
 
-  test('is written as people write paths', () => {
+  test('is written with paths as users write them', () => {
     expect(formatPath(['metadata', 'labels', 'example.com/tier'])).toBe('metadata.labels[example.com/tier]');
   });
 });

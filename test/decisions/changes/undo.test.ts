@@ -50,7 +50,7 @@ describe('a change that is undone', () => {
     );
   });
 
-  test('leaves what somebody has changed since, and restores all else', () => {
+  test('keeps what a user has changed since, and restores all else', () => {
     fc.assert(
       fc.property(anyJson(false), anyJson(true), fc.nat(), (live, patch, which) => {
         const { edits, after } = edited(live, patch);
@@ -65,14 +65,14 @@ describe('a change that is undone', () => {
     );
   });
 
-  test('is not undone in an item of a list that has gone', () => {
+  test('is not undone in a list item that is gone', () => {
     const live = { disks: [{ name: 'root', cache: 'none' }, { name: 'data' }] };
     const { edits } = edited(live, { disks: [{ name: 'root', cache: null }] });
     const now = { disks: [{ name: 'data' }] };
     expect(undone(now, edits)).toEqual({ after: now, edits: [], kept: [edits[0]!.path] });
   });
 
-  test('is undone where KubeVirt spells the value in another way', () => {
+  test('is undone if KubeVirt spells the value in another way', () => {
     const { edits } = edited({ memory: { guest: '1Gi' } }, { memory: { guest: '2048Mi' } });
     expect(undone({ memory: { guest: '2Gi' } }, edits).after).toEqual({ memory: { guest: '1Gi' } });
   });
@@ -98,7 +98,7 @@ describe('what a VM tells of its changes', () => {
     expect(notedChanges(on(text))[0]).toEqual({ id: '7', operation: 'patch-7', need: 'Restart' });
   });
 
-  test('is bounded: older ones make room, and one that is too long by itself is none', () => {
+  test('is bounded: older ones make room, and one that is too long on its own is left out', () => {
     const text = withChange(on(withChange(undefined, note('1', 20_000))), note('2', 20_000));
     expect(idsOf(text)).toEqual(['2']);
     expect(withChange(on(text), note('3', 40_000))).toBeNull();
@@ -141,13 +141,13 @@ describe('what an operation means for a VM', () => {
     edits: [{ path, was: before, is }],
   });
 
-  test('an undo is about the newest change of that name, and nothing to any other VM', () => {
+  test('an undo concerns the newest change of that name, and does nothing to any other VM', () => {
     const vm = aVm('db', { ...was('2', 'two', 'db'), operation: 'patch-1' }, was('1', 'one', 'db'));
     expect(wantedOf(vm, { undo: 'patch-1' })).toMatchObject({ is: 'change', edits: [{ path, was: 'db', is: 'two' }] });
     expect(wantedOf(vm, { undo: 'patch-2' })).toEqual({ is: 'nothing' });
   });
 
-  test('an undo leaves what somebody has changed since, and says so', () => {
+  test('an undo keeps what a user has changed since, and says so', () => {
     const label = { path: ['metadata', 'labels', 'tier'], is: 'gold' };
     const both = { ...note('1'), edits: [{ path, was: 'one', is: 'db' }, label] };
     const why = 'somebody has changed it since: ';
@@ -162,7 +162,7 @@ describe('what an operation means for a VM', () => {
     });
   });
 
-  test('a patch is none of a VM that lacks an item, and nothing to one that has it already', () => {
+  test('a patch does not apply to a VM that lacks an item, and does nothing to one that has it already', () => {
     const patch = { spec: { template: { spec: { volumes: [{ name: 'root' }] } } } };
     expect(wantedOf(aVm('db'), { patch })).toEqual({
       is: 'left',

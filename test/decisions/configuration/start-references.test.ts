@@ -8,7 +8,7 @@ const template = (vmi: object, nameGeneration: PoolTemplate['nameGeneration'] = 
 });
 const read = (vmi: object): string[] => startReferences(template(vmi)).map(({ kind, name }) => `${kind} ${name}`);
 
-test('what a VMI reads as it starts', () => {
+test("a VM's references are what its VMI reads as it starts", () => {
   const volumes = [
     { name: 'seed', cloudInitNoCloud: { secretRef: { name: 'user' }, networkDataSecretRef: { name: 'net' } } },
     { name: 'answers', sysprep: { configMap: { name: 'answers' } } },
@@ -29,7 +29,7 @@ test('what a VMI reads as it starts', () => {
   ]);
 });
 
-test('not what KubeVirt hands on to a VMI that runs', () => {
+test('a reference that KubeVirt passes on to a running VMI is not one of them', () => {
   const volumes = [
     { name: 'shared', secret: { secretName: 'shared' } },
     { name: 'disk', secret: { secretName: 'disk' } },
@@ -43,7 +43,7 @@ test('not what KubeVirt hands on to a VMI that runs', () => {
   expect(read({ volumes, domain, accessCredentials })).toEqual(['Secret disk']);
 });
 
-test('a numbered reference is to the objects of all numbers, and no others', () => {
+test('a numbered reference names the objects of all numbers, and no others', () => {
   const volumes = [{ name: 'key', secret: { secretName: 'key' } }];
   const own = template({ volumes }, { appendPostfixToSecretReferences: true });
   const isNamed = (name: string): boolean => isNamedBy(own, { kind: 'Secret', name });

@@ -37,7 +37,7 @@ describe('a claim that is to grow', () => {
     ).toEqual({ state: 'grown' });
   });
 
-  test('does not if the storage says so, and the reason is shown while it tries', () => {
+  test('has not grown if the storage says so, and the reason is shown while it tries', () => {
     const error = condition('ControllerResizeError', 'no space left');
     expect(growthOf(claim('1Gi', [error]), '2Gi')).toEqual({ state: 'growing', why: 'no space left' });
     const infeasible = { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } };

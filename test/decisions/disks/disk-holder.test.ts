@@ -41,14 +41,14 @@ test("a disk that is still to be made, or is the VM's own, is free", () => {
   expect(why({ dataVolume: owned('VirtualMachine', 'web-2'), claim: claimOfVolume, users: own })).toBeNull();
 });
 
-test('a disk that was kept for this number of this pool is free, and no other', () => {
+test('a disk is free if it was kept for this number of this pool, and for no other', () => {
   expect(why({ claim: kept('pool-uid', 2) })).toBeNull();
   expect(why({ claim: kept('pool-uid', 3) })).toMatch(/kept for number 3 of this pool/);
   expect(why({ claim: kept('earlier-uid', 2) })).toMatch(/kept for number 2 of an earlier pool web/);
   expect(heldBy({ claim: kept('pool-uid', 2) }, null)?.why).toMatch(/kept for number 2/);
 });
 
-test('a disk of somebody else is held, and the words name both', () => {
+test('a disk of another owner is held, and the message names both', () => {
   expect(why({ dataVolume: owned('VirtualMachine', 'shop-2'), claim: claimOfVolume })).toBe(
     'PersistentVolumeClaim root-2 belongs to VirtualMachine shop-2',
   );
@@ -68,7 +68,7 @@ test('a disk that another VM or VMI uses is held, though nothing owns it', () =>
   expect(why({ users })).toMatch(/is used by VirtualMachineInstance rescue/);
 });
 
-test('a disk that goes with an earlier VM of the name, or is terminating, is held until it is gone', () => {
+test('a disk that leaves with an earlier VM of the name, or is terminating, is held until it is gone', () => {
   for (const uid of [null, 'uid-of-a-later-one'])
     expect(
       heldBy({ vm: { name: 'web-2', uid }, dataVolume: owned('VirtualMachine', 'web-2'), claim: claimOfVolume }),

@@ -72,7 +72,7 @@ const creations = ({ steps }: PoolPlan): unknown =>
   steps.flatMap((step) => (step.kind === 'create' ? [[step.revision, step.numbers]] : []));
 
 describe('a VM whose disk was kept', () => {
-  test('is made of the newest template if its disk is of it, whatever else has changed', () => {
+  test('is made of the newest template if its disk comes from that, whatever else has changed', () => {
     expect(creations(plan({ replicas: 2 }, [aClaim(1)]))).toEqual([[revisionOf(OLD), [1, 2]]]);
     const template = { ...OLD, metadata: { labels: { tier: 'db' } } };
     expect(creations(plan({ replicas: 2, template }, [aClaim(1)]))).toEqual([[revisionOf(template), [1, 2]]]);
@@ -110,7 +110,7 @@ describe('a VM whose disk was kept', () => {
     },
   );
 
-  test('gets a new one once the pool keeps none any more, and only when the old one is gone; what healing has left comes back', () => {
+  test('gets a new disk only once the pool keeps none and the old one is gone; what healing has left comes back', () => {
     const { steps } = plan({ replicas: 2, scaleInStrategy: {} }, [aClaim(1)]);
     expect(steps).toMatchObject([
       { kind: 'create', numbers: [2] },
@@ -122,14 +122,14 @@ describe('a VM whose disk was kept', () => {
     expect(plan({ replicas: 0, scaleInStrategy: {} }, [aClaim(1)]).steps).toEqual([]);
   });
 
-  test('is tried while its disk is terminating: that its creation is refused says what it waits for', () => {
+  test('is tried while its disk is terminating: the refused creation says what it waits for', () => {
     for (const scaleInStrategy of [{}, OFFLINE])
       expect(creations(plan({ replicas: 2, scaleInStrategy }, [aClaim(1, { deleting: true })]))).toEqual([
         [revisionOf(OLD), [1, 2]],
       ]);
   });
 
-  test('takes the mark off its claim by being there', () => {
+  test('removes the label from its claim by being there', () => {
     const vms = [aVm('web-1', { revision: revisionOf(OLD), disks: ['data-1'] })];
     expect(plan({ replicas: 1 }, [aClaim(1)], { vms }).steps).toMatchObject([
       { kind: 'unmarkKeptDisks', claims: [{ name: 'data-1', uid: 'claim-1', resourceVersion: '1' }] },
@@ -137,7 +137,7 @@ describe('a VM whose disk was kept', () => {
     expect(plan({ replicas: 0 }, [aClaim(1)], { vms: [{ ...vms[0]!, deleting: true }] }).steps).toEqual([]);
   });
 
-  test('leaves the mark on a disk that it does not use, for nothing else would tell whose that is', () => {
+  test('keeps the label on a disk that it does not use, since nothing else would tell whose disk that is', () => {
     const vms = [aVm('web-1', { revision: revisionOf(OLD), disks: [] })];
     expect(plan({ replicas: 1 }, [aClaim(1)], { vms }).steps).toEqual([]);
     expect(plan({ replicas: 1 }, [aClaim(1, { isOfState: true })], { vms }).steps).toMatchObject([
@@ -150,7 +150,7 @@ const pruned = ({ steps }: PoolPlan): string[] =>
   steps.flatMap((step) => (step.kind === 'deleteRevisions' ? step.revisions : []));
 
 describe('kept disks', () => {
-  test('are counted and told of; the template that they are of is not forgotten', () => {
+  test('are counted and reported, and their template is kept', () => {
     const { status } = plan({ replicas: 0 }, [aClaim(1), aClaim(2)]);
     expect(status).toMatchObject({ keptDisks: 2 });
     expect(status!.conditions).toContainEqual(
@@ -179,7 +179,7 @@ describe('kept disks', () => {
     ).toEqual(['web-old']);
   });
 
-  test('whose marks can not come off hold up no other housekeeping', () => {
+  test('hold up no other housekeeping if their labels cannot be removed', () => {
     const spec = { replicas: 1, template: templateOf(disk('2Gi')), revisionHistoryLimit: 0 };
     const revision = revisionOf(spec.template);
     const vms = [aVm('web-1', { revision, disks: ['data-1'] })];
@@ -191,7 +191,7 @@ describe('kept disks', () => {
     expect(steps.map(({ kind }) => kind)).toEqual(['unmarkKeptDisks', 'deleteRevisions']);
   });
 
-  test('of VMs that are there are none', () => {
+  test('do not include disks of VMs that are there', () => {
     const { status } = plan({ replicas: 1 }, [aClaim(1)], { vms: [aVm('web-1', { revision: revisionOf(OLD) })] });
     expect(status).toMatchObject({ keptDisks: 0 });
     expect(status!.conditions?.some(({ type }) => type === 'DisksKept')).toBe(false);

@@ -15,13 +15,13 @@ const kept: KeptDisk = {
   keptAt: '2026-01-01T00:00:00.000Z',
 };
 
-test('a marked claim says whose disk it is, and which', () => {
+test('a labelled claim says whose disk it is, and which', () => {
   const mark = keptDiskMark(kept);
   expect(keptDiskOf(mark)).toEqual(kept);
   expect(mark.labels).toEqual({ [POOL_LABEL]: 'web', [KEPT_DISK]: 'uid-1' });
 });
 
-test('a claim without the mark, or with one that somebody has changed, is no kept disk', () => {
+test('a claim without the label, or with one that a user has changed, is not a kept disk', () => {
   const { labels, annotations } = keptDiskMark(kept);
   expect(keptDiskOf({})).toBeNull();
   expect(keptDiskOf({ annotations })).toBeNull();

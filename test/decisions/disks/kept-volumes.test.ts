@@ -62,7 +62,7 @@ describe('the next VM of the number', () => {
   ];
   const revisionOf = (vm: typeof made): unknown => vm.metadata.labels[REVISION_LABEL];
 
-  test('has the disk of another name in the place of the one that its template gives to that volume', () => {
+  test('has the disk of another name in place of the one that its template gives to that volume', () => {
     const vm = withKeptVolumes(made, new Map([kept(RESTORED)]));
     expect(disksOf(vm)).toEqual([[{ name: 'os', dataVolume: { name: RESTORED } }], [RESTORED]]);
     expect(revisionOf(vm)).toBe(revisionOf(made));
@@ -73,7 +73,7 @@ describe('the next VM of the number', () => {
     expect(disksOf(vm)).toEqual([[{ name: 'os', persistentVolumeClaim: { claimName: 'mine' } }], []]);
   });
 
-  test('is of no revision if the disk is not as its template makes it', () => {
+  test('has no revision if the disk is not as its template makes it', () => {
     const vm = withKeptVolumes(made, new Map([kept(RESTORED, { template: template(RESTORED, 'http://b') })]));
     expect([disksOf(vm), revisionOf(vm)]).toEqual([
       [[{ name: 'os', dataVolume: { name: RESTORED } }], [RESTORED]],
@@ -81,7 +81,7 @@ describe('the next VM of the number', () => {
     ]);
   });
 
-  test('has the disk that was kept last, whatever it is called', () => {
+  test('has the disk that was kept last, whatever its name', () => {
     const later = { keptAt: '2026-02-01T00:00:00Z' };
     const own = kept('root-1', { disk: 'root' });
     expect(withKeptVolumes(made, new Map([kept('mine'), own, kept(RESTORED, later)])).spec).toEqual(
@@ -90,7 +90,7 @@ describe('the next VM of the number', () => {
     expect(withKeptVolumes(made, new Map([kept(RESTORED), kept('root-1', { disk: 'root', ...later })]))).toBe(made);
   });
 
-  test('is as its template makes it if the kept disk was that of a volume that it has not', () => {
+  test('is as its template makes it if the kept disk belonged to a volume that it does not have', () => {
     expect(withKeptVolumes(made, new Map([kept('mine', { volume: 'data' }), kept('yours', { volume: null })]))).toBe(
       made,
     );

@@ -19,7 +19,7 @@ test('a VM uses the disks of its templates and of all volumes that are claims', 
   expect(disksOf(undefined).size).toBe(0);
 });
 
-test('new are the disks of templates that a VM did not use before, and that is all', () => {
+test('the new disks are those of templates that a VM did not use before', () => {
   const shared = { name: 's', persistentVolumeClaim: { claimName: 'shared' } };
   const after = spec(['root', 'data'], [volume('root'), volume('data'), shared]);
   expect(newDisks(undefined, after)).toEqual(['root', 'data']);
@@ -27,7 +27,7 @@ test('new are the disks of templates that a VM did not use before, and that is a
   expect(newDisks(spec([], [volume('root'), volume('data')]), after)).toEqual([]);
 });
 
-test('a volume that comes back to a disk of the template is asked about, though the VM has no template of it', () => {
+test('a volume that returns to a disk of the template is asked about, though the VM has no template for it', () => {
   const [before, after] = [spec([], [volume('restored')]), spec([], [volume('root')])];
   expect(newDisks(before, after, spec(['root'], [volume('root')]))).toEqual(['root']);
   expect(newDisks(before, after)).toEqual([]);

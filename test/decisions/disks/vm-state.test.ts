@@ -16,7 +16,7 @@ test('KubeVirt keeps the state of a persistent TPM and of persistent UEFI variab
   expect(keepsState(undefined)).toBe(false);
 });
 
-test('a VM gets the firmware of the one before it, as far as its template gives it none', () => {
+test('a VM gets the firmware of its predecessor if its template gives it none', () => {
   const before = spec({ firmware: { uuid: 'u', serial: 's', bootloader: { bios: {} } } });
   expect(firmwareOf(before)).toEqual({ uuid: 'u', serial: 's' });
   expect(firmwareOf(spec({ firmware: { uuid: '' } }))).toEqual({});

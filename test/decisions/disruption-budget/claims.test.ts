@@ -62,7 +62,7 @@ function answers(given: Given, ...asks: Ask[]): (string | null)[] {
 const full = 'in pool shop/web, 1 VM is unavailable or in progress, and maxUnavailable allows 1';
 const twoDown = full.replace('1 VM is', '2 VMs are');
 
-test('no more places are given than the budget has, in the order of asking', () => {
+test('no more claims are granted than the budget has room for, in the order of the requests', () => {
   expect(answers({}, ask(one), ask(two))).toEqual([null, full]);
   expect(answers({ maxUnavailable: 2 }, ask(one), ask(two), ask(other))).toEqual([
     null,
@@ -71,7 +71,7 @@ test('no more places are given than the budget has, in the order of asking', () 
   ]);
 });
 
-test('a claimed place counts while nothing shows that anybody has acted on it', () => {
+test('a granted claim counts while nothing shows that the VM was disrupted', () => {
   expect(answers({ claims: [claimOf(one)] }, ask(two))).toEqual([full]);
   expect(answers({ claims: [claimOf(one)], maxUnavailable: 2 }, ask(two))).toEqual([null]);
 });
@@ -91,7 +91,7 @@ test('a claim ends when another VMI of its VM is ready, and not before', () => {
   expect(answers({ claims: [claimOf(one)], vmiOf: withNext(true) }, ask(two))).toEqual([null]);
 });
 
-test('a claim ends when its VM is stopped, or the pool does not miss it', () => {
+test('a claim ends when its VM is stopped, or when the pool does not miss the VM', () => {
   const stopped = aVm('web-1', { runStrategy: 'Halted', hasVmi: false, ready: false });
   expect(
     answers(
@@ -117,7 +117,7 @@ test('an existing claim does not permit a disruption once other VMs have failed'
   expect(answers({ ...given, maxUnavailable: 2 }, ask(one, 'power/default/one'))).toEqual([null]);
 });
 
-test('a VM with a ready VMI is asked for like any other, though its own status does not say yet that it is ready', () => {
+test('a VM with a ready VMI needs a claim like any other, though its own status does not say yet that it is ready', () => {
   const lagging = aVm('web-1', { ready: false });
   const vms = [lagging, aVm('web-2', { ready: false }), other];
   const askLagging = ask(lagging, undefined, aVmi(lagging, { ready: true }));
@@ -125,7 +125,7 @@ test('a VM with a ready VMI is asked for like any other, though its own status d
   expect(answers({ vms, maxUnavailable: 2 }, askLagging)).toEqual([null]);
 });
 
-test('a VM that is asked to restart counts, unless it was halted since: KubeVirt answers no request to that', () => {
+test('a VM that is asked to restart counts, unless it was halted since: KubeVirt does not act on that request', () => {
   const asked = aVm('web-1', { changingState: true });
   expect(answers({ vms: [asked, two, other] }, ask(two))).toEqual([full]);
   const halted: VmView = { ...asked, runStrategy: 'Halted', hasVmi: false, ready: false };
@@ -134,14 +134,14 @@ test('a VM that is asked to restart counts, unless it was halted since: KubeVirt
   ).toEqual([null]);
 });
 
-test('a VM that is down already costs nothing, whoever had claimed it', () => {
+test('a VM that is already down costs nothing, whichever workflow had claimed it', () => {
   const broken = aVm('web-1', { ready: false });
   const vms = [broken, aVm('web-2', { ready: false }), other];
   expect(answers({ vms, claims: [claimOf(broken, { vmi: 'gone' })] }, ask(broken))).toEqual([null]);
   expect(answers({ vms }, ask(other))).toEqual([twoDown]);
 });
 
-test('what is granted stands beside the claims of others, with the versions that it was read in', () => {
+test('granted claims are written beside those of others, with the versions that they were read in', () => {
   const context = contextOf({ claims: [claimOf(one)], maxUnavailable: 2 });
   const { claims } = grantClaims(context, context.pool.status!.disruptedVMs!, [ask(two)], AT);
   expect(claims).toEqual([
@@ -157,7 +157,7 @@ test('no claim counts for longer than a minute', () => {
   expect(claimedNames(contextOf({ claims: [claimOf(one, { at: 'nonsense' })] }), now)).toEqual([]);
 });
 
-test('a claim that a wrong clock dated into the future holds no place for as long as that clock is ahead', () => {
+test('a claim that a wrong clock dated into the future does not count for as long as that clock is ahead', () => {
   const context = (ms: number) => contextOf({ claims: [claimOf(one, { at: new Date(now + ms).toISOString() })] });
   expect(claimedNames(context(CLAIM_MS - 1), now)).toEqual(['web-1']);
   expect(claimedNames(context(3_600_000), now)).toEqual([]);
@@ -165,7 +165,7 @@ test('a claim that a wrong clock dated into the future holds no place for as lon
   expect(hasOnlyReleasedClaims(context(3_600_000), now)).toBe(false);
 });
 
-test('a plan begins no batch in a place that somebody else has claimed, and looks again soon', () => {
+test('a plan begins no batch in a place that another workflow has claimed, and looks again soon', () => {
   const old = aVm('web-2', { revision: 'old' });
   const { pool } = contextOf({ claims: [claimOf(one)] });
   const input = { ...quiet, pool, vms: [one, old, other], burst: 250, now };
@@ -175,7 +175,7 @@ test('a plan begins no batch in a place that somebody else has claimed, and look
   expect(planPool({ ...input, now: now + CLAIM_MS }).steps.filter(({ kind }) => kind === 'update')).toHaveLength(1);
 });
 
-test('a status is written once more if nothing but spent claims is left to be said otherwise', () => {
+test('a status is written once more if it only still names spent claims', () => {
   const { pool, vms, vmiOf } = contextOf();
   const input = { ...quiet, pool, vms, vmiOf, burst: 250, now };
   const { status } = planPool(input);
@@ -186,7 +186,7 @@ test('a status is written once more if nothing but spent claims is left to be sa
   expect(planPool({ ...input, pool: released }).status?.writes).toBe(2);
 });
 
-test('a pool is planned again when its last claim expires, although nobody has acted on any', () => {
+test('a pool is planned again when its last claim expires, although nothing has used any claim', () => {
   const { pool, vms, vmiOf } = contextOf();
   const input = { ...quiet, pool, vms, vmiOf, burst: 250, now };
   const { status } = planPool(input);
@@ -200,7 +200,7 @@ test('a pool is planned again when its last claim expires, although nobody has a
   expect(planPool({ ...input, pool: { ...pool, status: status! } }).wakeAt).toBeNull();
 });
 
-test('a claim for a migration ends with that, though the VMI is the same', () => {
+test('a claim for a migration ends with the migration, though the VMI is the same', () => {
   const claims = [claimOf(one, { migration: 2 })];
   const states = (evacuation: Partial<Evacuation> | null) => {
     const tried = { ended: 0, failures: 0, since: 0, begunAt: 0, endedAt: null, whyFailed: null };

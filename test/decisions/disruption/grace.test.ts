@@ -12,7 +12,7 @@ const isOld = ({ uid }: VmiView): boolean => uid === 'old';
 const restart = { since: T, graceMs: HOUR };
 const old = (fields: Partial<VmiView> = {}) => aVmi(vm, { uid: 'old', graceMs: HOUR, ...fields });
 
-describe('the time of a VM that restarts counts', () => {
+describe('the time of a VM that restarts', () => {
   test.each<[string, VmiView | undefined, number]>([
     ['not while its guest shuts down, until Kubernetes kills it', old({ deleting: true }), T + HOUR + KILL],
     ['from when its old VMI has ended', old({ phase: 'Succeeded', endedAt: T + 600_000 }), T + 600_000],
@@ -28,13 +28,13 @@ describe('the time of a VM that restarts counts', () => {
     expect(countsFrom(restart, vm, vmi, isOld)).toBe(expected);
   });
 
-  test('at once, if it had no VMI', () => {
+  test('counts at once if the VM had no VMI', () => {
     expect(graceOf(undefined)).toEqual({});
     expect(countsFrom({ since: T }, vm, undefined, isOld)).toBe(T);
   });
 });
 
-test('a restart and a stop by hand give a guest its time', () => {
+test("includes the guest's grace period, after a restart or a stop by hand", () => {
   const vmi = old({ deleting: true });
   const held = { vm: 'shop/web-1', uid: vm.uid, since: T, ...graceOf(vmi) };
   const snapshot = { vmOf: () => vm, vmiOf: () => vmi, poolOf: () => undefined };
@@ -44,7 +44,7 @@ test('a restart and a stop by hand give a guest its time', () => {
     );
 });
 
-test('a VMI shuts down until Kubernetes kills it, or it has ended', () => {
+test('begins when Kubernetes kills the VMI, or the VMI has ended', () => {
   expect(shutsDownUntil(old({ deletingSince: T }))).toBe(T + HOUR + KILL);
   expect(shutsDownUntil(old({ deletingSince: T, phase: 'Failed' }))).toBeNull();
   expect(shutsDownUntil(old())).toBeNull();

@@ -23,7 +23,7 @@ test.each<[Reason['kind'], Partial<VmView>, Partial<VmiView>]>([
   ['Paused', {}, { pause: BY_USER }],
   ['Paused', { role: 'Surge' }, { pause: BY_USER }],
   ['Migrates', {}, { migration: { name: 'm', phase: 'Pending', createdAt: 0 } }],
-])('%s holds a VM, and its stop by hand', (kind, vmFields, vmiFields) => {
+])('%s holds a VM, and a stop of it by hand', (kind, vmFields, vmiFields) => {
   const vm = aVm('web-1', vmFields);
   const vmi = aVmi(vm, vmiFields);
   const reason = whyNotNow(vm, vmi);
@@ -33,7 +33,7 @@ test.each<[Reason['kind'], Partial<VmView>, Partial<VmiView>]>([
   if (kind !== 'Receives') expect(need).toEqual((kind === 'OptedOut' ? excluded : deferred)(reason!.why));
 });
 
-test('nothing holds a VM that no reason names: a pause by QEMU, or by drover, is none', () => {
+test('nothing holds a VM without a named reason: a pause by QEMU or by drover does not', () => {
   const vm = aVm('web-1');
   expect(reasonsOf(vm, undefined)).toEqual([]);
   expect(reasonsOf(vm, aVmi(vm, { pause: IO_ERROR, ready: false }))).toEqual([]);
@@ -48,7 +48,7 @@ test.each(['MemoryDump', 'Hotplug'] as const)('%s holds a VM only while it has a
   expect(whyNotNow({ ...vm, hasVmi: false, runStrategy: 'Halted' }, undefined)).toBeNull();
 });
 
-test('what stands on a VM names the object that asks for it', () => {
+test('the reason on a VM names the object that asks for it', () => {
   expect(vmOperations({ snapshotInProgress: 'a' })).toEqual([{ kind: 'Snapshot', object: 'a' }]);
   expect(vmOperations({ restoreInProgress: 'b' })).toEqual([{ kind: 'Restore', object: 'b' }]);
   expect(vmOperations(on('ManualRecoveryRequired'))).toEqual(doing('ManualRecovery'));
@@ -64,7 +64,7 @@ const backup = (backupStatus: object) => vmiOperations({ changedBlockTracking: {
 
 const plugged = (phase: string) => vmiOperations({ volumeStatus: [{ hotplugVolume: {}, phase }] });
 
-test('a VMI tells of a backup until that is complete, and of volumes until they are moved, or that is called off', () => {
+test('a VMI names a backup until that is complete, and volumes until they are moved or the move is called off', () => {
   expect(backup({ backupName: 'nightly' })).toEqual([{ kind: 'Backup', object: 'nightly' }]);
   expect(backup({ backupName: 'nightly', completed: true })).toBe(NO_OPERATIONS);
   expect(backup({})).toBe(NO_OPERATIONS);

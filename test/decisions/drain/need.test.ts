@@ -56,7 +56,7 @@ test.each<[string, Given]>([
   ['is ending', { vmi: { deleting: true } }],
   ['has no VMI', { vmi: null }],
   ['leaves with the VM', { vm: { deleting: true } }],
-])('nothing is done to a VM that %s', (_what, given) => {
+])('a VM is left alone that %s', (_what, given) => {
   expect(need(given)).toEqual({ need: 'nothing' });
 });
 
@@ -158,12 +158,12 @@ describe('an eviction from a node that is not drained', () => {
     });
   });
 
-  test.each(ways)('never restarts %s because the descheduler wishes so', (_what, given) => {
+  test.each(ways)('never restarts %s on a request of the descheduler', (_what, given) => {
     expect(wished(given)).not.toMatchObject({ act: 'restart' });
     expect(wished(given)).not.toMatchObject({ isStuck: true });
   });
 
-  test('migrates a VM if the descheduler wishes so, always within the budget', () => {
+  test('migrates a VM if the descheduler asks for it, always within the budget', () => {
     expect(wished({})).toMatchObject({ ...migrates, isWish: true, why: 'the descheduler asks for that' });
     expect(wished({ vm: { ready: false } })).toMatchObject({ ...migrates, isWish: true });
     expect(wished({ vmi: { migratable: false } })).toMatchObject({
@@ -175,7 +175,7 @@ describe('an eviction from a node that is not drained', () => {
     });
   });
 
-  test('migrates a VM if the update of KubeVirt evicts it, and says who evicts one that it cannot', () => {
+  test("migrates a VM if KubeVirt's update evicts it, and says what evicts a VM that cannot migrate", () => {
     const vmi = { nodeDrained: false, wishedBy: 'KubeVirtUpdate' } as const;
     expect(need({ vmi })).toMatchObject({ ...migrates, isWish: true, why: 'the update of KubeVirt asks for that' });
     expect(need({ vmi: { ...vmi, migratable: false } })).toMatchObject({
@@ -184,14 +184,14 @@ describe('an eviction from a node that is not drained', () => {
     });
   });
 
-  test('is one of a drain, once the node is drained', () => {
+  test('belongs to a drain once the node is drained', () => {
     expect(need({ vmi: { wishedBy: 'Descheduler', migratable: false } })).toMatchObject({
       ...restarts,
       isWish: false,
     });
   });
 
-  test('ends no migration that has begun, and gives it no deadline', () => {
+  test('ends no migration that has begun, and sets no deadline for it', () => {
     const moving = { vmi: tried({ since: 0 }) };
     expect(calledOff(moving)).toMatchObject({ need: 'underway', until: null });
     expect(wished(moving)).toMatchObject({ need: 'underway', until: null });
@@ -246,7 +246,7 @@ describe('a VM that serves nobody', () => {
     });
   });
 
-  test('keeps what it has in memory if it is paused', () => {
+  test('keeps its memory if it is paused', () => {
     const vm = { ready: false };
     expect(need({ vm, vmi: { pause: BY_USER } })).toMatchObject({ ...migrates, needsBudget: false });
     expect(need({ vm, vmi: { pause: BY_USER, migratable: false } })).toMatchObject({ need: 'deferred', isStuck: true });
@@ -257,14 +257,14 @@ describe('a VM that serves nobody', () => {
   });
 });
 
-test('a standby VM that its pool keeps paused restarts, since no person has paused it', () => {
+test('restarts if it is a standby VM that its pool keeps paused, since no user has paused it', () => {
   const vm = { ready: false, role: 'Standby' } as const;
   const given = { vm, vmi: { pause: BY_USER, ready: false, migratable: false } };
   expect(need(given)).toMatchObject({ ...restarts, needsBudget: false });
   expect(need({ ...given, rules: { method: 'Restart' } })).toMatchObject({ act: 'restart', needsBudget: false });
 });
 
-test('a VM that an I/O error has paused restarts, whatever the budget', () => {
+test('restarts if an I/O error has paused it, whatever the budget', () => {
   const given = { vm: { ready: false }, vmi: { pause: IO_ERROR, ready: false } };
   expect(need(given)).toMatchObject({ ...restarts, needsBudget: false });
 });
@@ -289,13 +289,13 @@ test.each<[string, Given, object]>([
   ],
   ['a restart', { vm: { changingState: true } }, { need: 'underway' }],
   ['its end', { vm: { runStrategy: 'Halted' } }, { need: 'underway' }],
-])('what is done to a VM waits for %s', (_what, given, expected) => {
+])('an action on a VM waits for %s', (_what, given, expected) => {
   expect(need(given)).toMatchObject(expected);
 });
 
-describe('what the API server refuses', () => {
+describe('a refusal of the API server', () => {
   const refusal = { vm: 'web-1', uid: 'u', why: 'forbidden', since: NOW - 1000, times: 1, notBefore: NOW + 9000 };
-  test('is tried again later', () => {
+  test('is retried later', () => {
     expect(need({ refusal })).toMatchObject({ need: 'deferred', until: NOW + 9000, isStuck: false });
     expect(need({ refusal: { ...refusal, notBefore: NOW } })).toMatchObject({ ...migrates, isBegun: true });
   });

@@ -36,7 +36,7 @@ function report(members: Member[], clusterStrategy = 'None'): NodeReportItem[] {
 
 const state = (member: Member, clusterStrategy?: string): string => report([member], clusterStrategy)[0]!.state;
 
-test('VMs of a pool with drain are told as the pool itself tells them', () => {
+test('VMs of a pool with drain are reported as the pool itself reports them', () => {
   const members = ['web-1', 'web-2', 'web-3'].map((name) => ({ vm: aVm(name), pool: drained }));
   const asked = members.slice(0, 2).map((member) => ({ ...member, vmi: EVICTED }));
   const told = report([...asked, { ...members[2]!, vmi: { evictionStrategy: 'External' } }]);
@@ -48,7 +48,7 @@ test('VMs of a pool with drain are told as the pool itself tells them', () => {
   expect(told[0]).toMatchObject({ namespace: 'shop', owner: 'VirtualMachinePool/web' });
 });
 
-test('VMs that are down hold nothing up: they are told to restart, whatever the budget', () => {
+test('VMs that are down hold nothing up: they are restarted, whatever the budget', () => {
   const members = ['web-1', 'web-2', 'web-3'].map((name) => ({
     vm: aVm(name, { ready: name === 'web-1' }),
     vmi: { ...EVICTED, ready: name === 'web-1' },
@@ -61,7 +61,7 @@ test('VMs that are down hold nothing up: they are told to restart, whatever the 
   ]);
 });
 
-test('a VM waits for a migration of somebody else, and takes no place of another VM meanwhile', () => {
+test('a VM waits for a migration by others, and takes no place of another VM meanwhile', () => {
   const pool = aPool({ replicas: 2, maxUnavailable: 1, drain: {} });
   const members = ['web-1', 'web-2'].map((name) => ({ vm: aVm(name), vmi: EVICTED, pool }));
   const told = report([

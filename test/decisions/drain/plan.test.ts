@@ -54,7 +54,7 @@ const states = ({ statuses }: DrainPlan): Record<string, string> =>
 
 const condition = (given: Given) => drainingCondition(aPool(), plan(given).statuses, '2026-11-23T12:00:00Z')[0];
 
-test('the status of a VM whose move was refused stays as it is while another try begins and runs', () => {
+test('the status of a VM whose move was refused stays the same while the next attempt begins and runs', () => {
   const web1 = { vm: 'web-1', uid: 'vmi-of-uid-of-web-1', since: NOW, times: 2 };
   const refusals = [{ ...web1, why: 'forbidden', notBefore: NOW + 10_000 }];
   const says = (given: Given) => plan({ vms: [six[0]!], refusals, ...given }).statuses;
@@ -75,7 +75,7 @@ describe('VMs on a node that is drained', () => {
     expect(states(planned)).toMatchObject({ 'web-1': 'Evacuating', 'web-3': 'Budget', 'web-6': 'Budget' });
   });
 
-  test('stay in a pool that does not ask for that, or that is deleted', () => {
+  test('stay in a pool that does not ask for drains, or that is deleted', () => {
     const { pool, ...input } = inputOf();
     const { drain: _drain, ...spec } = pool.spec;
     expect(planDrain({ ...input, pool: { ...pool, spec } }).statuses).toEqual([]);
@@ -83,14 +83,14 @@ describe('VMs on a node that is drained', () => {
     expect(planDrain({ ...input, pool: deleted }).evacuate).toEqual([]);
   });
 
-  test('wait for those that are down elsewhere, that move, and that are just begun', () => {
+  test('wait for VMs that are down elsewhere, that move, and that have just begun to move', () => {
     const down = [aVm('web-1', { ready: false }), ...six.slice(1)];
     expect(begun(plan({ vms: down, vmis: { 'web-1': {} } }))).toEqual(['web-2']);
     expect(begun(plan({ vmis: { 'web-1': { ...EVICTED, evacuation: UNDERWAY } } }))).toEqual(['web-2']);
     expect(begun(plan({ acting: ['web-5'] }))).toEqual(['web-1']);
   });
 
-  test('that are down come first, and need no place', () => {
+  test('come first if they are down, and need no place in the budget', () => {
     const vms = [...six.slice(0, 4), aVm('web-5', { ready: false }), aVm('web-6', { ready: false })];
     const planned = plan({ vms });
     expect(begun(planned)).toEqual(['web-5', 'web-6']);
@@ -98,7 +98,7 @@ describe('VMs on a node that is drained', () => {
     expect(begun(plan({ vms, spec: { maxUnavailable: 3 } }))).toEqual(['web-5', 'web-6', 'web-1']);
   });
 
-  test('begin inside a window only, but for those that are down, or have begun', () => {
+  test('begin inside a window only, unless they are down or have begun', () => {
     const drain = { windows: [{ cron: '0 22 * * *', duration: '1h' }] };
     const vms = [aVm('web-1', { ready: false }), ...six.slice(1)];
     const failed: Evacuation = {
@@ -116,14 +116,14 @@ describe('VMs on a node that is drained', () => {
     expect(begun(plan({ vms, spec: { drain }, now: Date.parse('2026-11-23T22:10:00Z') }))).toEqual(['web-1', 'web-2']);
   });
 
-  test('come before those that the descheduler would have elsewhere', () => {
+  test('come before VMs that the descheduler wants to move', () => {
     const wish = { ...EVICTED, nodeDrained: false, wishedBy: 'Descheduler' } as const;
     const planned = plan({ vmis: { 'web-1': wish, 'web-2': wish, 'web-3': { ...EVICTED, nodeDrained: false } } });
     expect(begun(planned)).toEqual(['web-4', 'web-5']);
     expect(states(planned)).toMatchObject({ 'web-1': 'Budget', 'web-2': 'Budget', 'web-3': 'Waiting' });
   });
 
-  test('wait for what else is done to them', () => {
+  test('wait for other work on them', () => {
     const planned = plan({ busy: new Map([['web-1', 'an update works on it']]) });
     expect(begun(planned)).toEqual(['web-2', 'web-3']);
     expect(planned.statuses).toContainEqual({
@@ -134,7 +134,7 @@ describe('VMs on a node that is drained', () => {
     });
   });
 
-  test('are reported in a condition, what needs a person first', () => {
+  test('are reported in a condition, first what needs a user', () => {
     const vms = [aVm('web-1', { optedOut: true }), ...six.slice(1)];
     expect(condition({})).toMatchObject({
       type: 'Draining',
@@ -152,7 +152,7 @@ describe('VMs on a node that is drained', () => {
 
 const evicted = (vm: VmView): VmiView => aVmi(vm, EVICTED);
 
-test('a plan of the pool begins with them before an update takes their place', () => {
+test('begin before an update can take their place in a plan of the pool', () => {
   const template = { spec: { runStrategy: 'Always', template: { spec: { domain: { cpu: { cores: 2 } } } } } };
   const pool = aPool({ replicas: 6, maxUnavailable: 2, drain: {}, template });
   const { steps, draining, status } = planPool({
@@ -220,8 +220,8 @@ const anyInput = fc
     }),
   );
 
-describe('whatever the VMs are like', () => {
-  test('no VM that serves goes down beyond the budget', () => {
+describe('a drain', () => {
+  test('takes no serving VM down beyond the budget', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const { pool, vms, vmiOf, acting } = input;
@@ -235,7 +235,7 @@ describe('whatever the VMs are like', () => {
     );
   });
 
-  test('each VM that is to leave is begun with, on its way, or told what it waits for', () => {
+  test('begins with each VM that is to leave, has it on its way, or reports what it waits for', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const { evacuate, statuses } = planDrain(input);
@@ -249,7 +249,7 @@ describe('whatever the VMs are like', () => {
     );
   });
 
-  test('no VM is restarted off a node that is not drained', () => {
+  test('restarts no VM off a node that is not drained', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const restarted = planDrain(input).evacuate.filter(({ act }) => act === 'restart');
@@ -259,7 +259,7 @@ describe('whatever the VMs are like', () => {
     );
   });
 
-  test('a VM that is down holds no drain, unless its owner does', () => {
+  test('is not held by a VM that is down, unless its owner opted it out', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const held = planDrain(input).statuses.filter(({ state }) => state === 'Budget' || state === 'Window');
@@ -273,7 +273,7 @@ describe('whatever the VMs are like', () => {
   });
 });
 
-test('a VM whose migration KubeVirt does not begin comes behind all others', () => {
+test('puts a VM whose migration KubeVirt does not begin behind all others', () => {
   const refusals = [
     { vm: 'web-1', uid: 'vmi-of-uid-of-web-1', why: 'not begun', since: null, times: 0, notBefore: NOW - 1 },
   ];

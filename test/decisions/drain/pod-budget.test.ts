@@ -36,7 +36,7 @@ const steps = (...args: Parameters<typeof given>) =>
 const five = ['web-1', 'web-2', 'web-3', 'web-4', 'web-5'].map((name) => aVm(name));
 
 describe('the PodDisruptionBudget of a pool', () => {
-  test('lets as many pods go as the pool allows, of those that should run', () => {
+  test('lets as many of the pods that should run go as the pool allows', () => {
     expect(steps(none, five)).toEqual([3]);
     expect(steps(none, [...five.slice(1), aVm('web-1', { runStrategy: 'Halted' })])).toEqual([2]);
     expect(steps(none, [...five.slice(1), aVm('web-1', { deleting: true })])).toEqual([3]);
@@ -44,7 +44,7 @@ describe('the PodDisruptionBudget of a pool', () => {
     expect(steps({ ...none, maxUnavailable: 9 }, five)).toEqual([0]);
   });
 
-  test('counts pods that are ready beside those of replicas: of standby VMs, and not of extra VMs, which stand in', () => {
+  test('counts ready pods of replicas and of standby VMs, and not those of extra VMs, which stand in', () => {
     expect(steps({ ...none, replicas: 5 }, [...five, aVm('web-6', { role: 'Standby' })])).toEqual([4]);
     const paused = aVm('web-6', { role: 'Standby', ready: false, state: 'Paused' });
     expect(steps({ ...none, replicas: 5 }, [...five, paused])).toEqual([3]);
@@ -53,7 +53,7 @@ describe('the PodDisruptionBudget of a pool', () => {
     expect(steps({ ...none, replicas: 5 }, [...five, aVm('web-6', { role: 'Surge' })])).toEqual([3]);
   });
 
-  test('is written when it differs, and removed when it is not wanted any more', () => {
+  test('is written if it differs, and removed if it is no longer wanted', () => {
     expect(steps(none, five, there(3))).toEqual([]);
     expect(steps(none, five, there(4))).toEqual([3]);
     expect(steps({ ...none, drain: {}, template: withStrategy('External') }, five, there(3))).toEqual([null]);
@@ -61,12 +61,12 @@ describe('the PodDisruptionBudget of a pool', () => {
     expect(steps(none, five, there(3), { deletionTimestamp: '2026-01-01T00:00:00Z' })).toEqual([null]);
   });
 
-  test('is none in a pool whose VMs drover moves, or nobody', () => {
+  test('does not exist in a pool whose VMs drover moves, or nothing moves', () => {
     expect(steps({ drain: {} }, five)).toEqual([]);
     expect(steps({ template: withStrategy('None') }, five)).toEqual([]);
   });
 
-  test('is left alone, and that is said, while it is not of this pool', () => {
+  test('is left alone, with a message, while it does not belong to this pool', () => {
     const theirs = { ...there(3), poolUid: null };
     for (const podBudget of [theirs, { ...theirs, poolUid: 'of-another' }, { ...theirs, spec: '{}' }]) {
       expect(steps(none, five, podBudget)).toEqual([]);
@@ -80,7 +80,7 @@ describe('the PodDisruptionBudget of a pool', () => {
     expect(podBudgetCondition(given(none, five), NOW)).toEqual([]);
   });
 
-  test('is known by its name and its owner', () => {
+  test('is recognized by its name and its owner', () => {
     const owner = {
       apiVersion: 'drover.dev/v1alpha1',
       kind: 'VirtualMachinePool',

@@ -16,7 +16,7 @@ test('refusals in a row are counted, each with a longer delay', () => {
   ]);
 });
 
-test('a full budget begins no count, and another migration ends it', () => {
+test('a full budget starts no count, and another migration ends it', () => {
   const first = after([], [refused(1)]);
   expect(after([], [{ ...named(1), reason: 'NoPlace', why: 'full' }])).toMatchObject([{ since: null, times: 0 }]);
   expect(after(first, [{ ...named(1), reason: 'NoPlace', why: 'full' }])).toMatchObject([{ since: NOW, times: 1 }]);
@@ -24,13 +24,13 @@ test('a full budget begins no count, and another migration ends it', () => {
   expect(after(first, [other])).toMatchObject([{ since: null, times: 0, notBefore: NOW + 10_000 }]);
 });
 
-test('what has moved since, and what was not tried for ten minutes, is forgotten', () => {
+test('a VM that has moved, or was not tried for ten minutes, is forgotten', () => {
   const first = after([], [refused(1), refused(2)]);
   expect(after(first, [], ['web-1'])).toMatchObject([{ vm: 'web-2' }]);
   expect(after(first, [refused(3)], [], NOW + 610_000)).toMatchObject([{ vm: 'web-3' }]);
 });
 
-test('however many VMs are refused at once and at whatever length, a run can hand on what it knows of them', () => {
+test('a run can pass on what it knows of refusals, however many and however long they are', () => {
   const long = 'x'.repeat(4_096);
   const old = after([], [refused(0)], [], NOW - 5_000);
   const all = after(

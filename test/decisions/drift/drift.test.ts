@@ -90,7 +90,7 @@ describe('any VM', () => {
     );
   });
 
-  test('tells of each field that a person changes or removes, keeps it in an update, and is set right', () => {
+  test('reports each field that a user changes or removes, keeps it in an update, and is corrected', () => {
     fc.assert(
       fc.property(anyMade, anyMade, fc.nat(), fc.boolean(), (vm, next, at, removes) => {
         const live = stored(vm);
@@ -130,7 +130,7 @@ const ordered = (vm: NewVirtualMachine): NewVirtualMachine => ({
 const paths = (live: NewVirtualMachine, from: NewVirtualMachine): string[] => drift(live, from).map(({ path }) => path);
 
 describe('the path', () => {
-  test('goes by the names of items, and quotes what is no plain key', () => {
+  test('uses the names of items, and quotes a key that is not plain', () => {
     const from = withDomain(
       { devices: { disks: [{ name: 'root', bootOrder: 1 }, { name: 'data' }] } },
       { nodeSelector: { 'example.com/zone': 'a' } },
@@ -147,7 +147,7 @@ describe('the path', () => {
   });
 });
 
-describe('no drift is', () => {
+describe('drift does not include', () => {
   test.each<[what: string, live: Json, from: Json]>([
     ['another spelling of an amount', { memory: { guest: '1Gi' } }, { memory: { guest: '1024Mi' } }],
     ['a number that became a text', { resources: { requests: { cpu: '2' } } }, { resources: { requests: { cpu: 2 } } }],
@@ -169,7 +169,7 @@ describe('no drift is', () => {
     expect(paths(other, from)).toEqual(['spec.instancetype.name']);
   });
 
-  test('a machine type that a transition has set, unless a person has changed it since', () => {
+  test('a machine type that a transition has set, unless a user has changed it since', () => {
     const [from, live] = [withDomain({ machine: { type: 'old' } }), withDomain({ machine: { type: 'new' } })];
     const transition = { id: 'one', from: 'old', to: 'new', vmiType: null, at: '2026-01-01T00:00:00Z' };
     const path = 'spec.template.spec.domain.machine.type';
@@ -179,12 +179,12 @@ describe('no drift is', () => {
   });
 });
 
-test('what is on by default is drift if a person has removed that it is off', () => {
+test('a default that is on is drift if a user has removed the field that turned it off', () => {
   expect(paths(withDomain({ devices: {} }), withDomain(off('autoattachGraphicsDevice')))).toHaveLength(1);
   expect(paths(withDomain({ devices: {} }), withDomain(off('autoattachVSOCK')))).toEqual([]);
 });
 
-test('an order is for the drift of its moment: it goes with it, also from a VM that is right by now', () => {
+test('a request to correct drift applies to the drift of its moment, and goes with that', () => {
   const from = withDomain({ cpu: { cores: 1 } });
   const live = withDomain({ cpu: { cores: 2 } });
   expect(setRight(live, from, false)).toBeNull();
@@ -195,7 +195,7 @@ test('an order is for the drift of its moment: it goes with it, also from a VM t
   }
 });
 
-test('a VM that has run is never marked as one that has not', () => {
+test('a VM that has run is never recorded as one that has not', () => {
   const from = withDomain({});
   expect(from.metadata.annotations).toEqual({ 'drover.dev/never-ran': '' });
   const { annotations: _annotations, ...metadata } = from.metadata;

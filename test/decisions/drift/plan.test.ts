@@ -61,7 +61,7 @@ describe('a pool', () => {
     expect(plan([member(1)]).status?.conditions?.map(({ type }) => type)).not.toContain('Drifted');
   });
 
-  test('sets right what it was ordered to, and no others', () => {
+  test('corrects the VMs that it was asked to correct, and no others', () => {
     const ordered = [drifted[0]!, drifted[1]!, { ...drifted[2]!, setRight: true }];
     expect(updates(plan(ordered))).toEqual([{ name: 'web-3', act: 'restart', setsRight: true }]);
     const right = [{ ...drifted[0]!, setRight: true }];
@@ -69,7 +69,7 @@ describe('a pool', () => {
     expect(updates(plan(right))).toEqual([{ name: 'web-1', act: 'write', setsRight: true }]);
   });
 
-  test('sets all right under Correct, one after the other, and not while it is paused, nor what opted out', () => {
+  test('corrects all VMs under Correct, one after the other, but not while it is paused, nor VMs that opted out', () => {
     const right = { act: 'restart', setsRight: true };
     expect(updates(plan(drifted, CORRECT))).toMatchObject([right, right]);
     expect(updates(plan(drifted, { ...CORRECT, paused: true }))).toEqual([]);
@@ -85,7 +85,7 @@ describe('a pool', () => {
       ).toEqual([]);
   });
 
-  test('takes no more VMs while those of a batch are not written yet', () => {
+  test('takes no more VMs while VMs of a batch are not written yet', () => {
     const [, vm] = drifted;
     const held = {
       name: vm!.name,
@@ -99,7 +99,7 @@ describe('a pool', () => {
     expect(updates(plan(drifted, CORRECT, { batches }))).toEqual([]);
   });
 
-  test('whose VMs are of an older revision compares each with its own', () => {
+  test('compares each VM with its own revision if that is older', () => {
     const next = template(2);
     const pool = aPool({ template: next });
     const templateOf = (revision: string): VmTemplate | undefined => (revision === REVISION ? MADE : next);
@@ -113,7 +113,7 @@ describe('a pool', () => {
 
 const act = (what: string): object => ({ need: 'act', act: what, setsRight: true });
 
-describe('to set a VM right', () => {
+describe('to correct a VM', () => {
   const ROOM = { cpu: { sockets: 1, maxSockets: 4, current: 1 } };
   const need = (
     vm: VmView,
@@ -152,7 +152,7 @@ describe('to set a VM right', () => {
     ['nothing disturbs a VM with other labels', member(1, MADE, { ownLabels: {} }), {}, act('write')],
   ])('%s', (_what, vm, vmi, expected) => expect(need(vm, vmi)).toEqual(expected));
 
-  test('no more is done than the pool allows', () => {
+  test('no more VMs are corrected than the pool allows', () => {
     expect(need(member(1, template(4)), {}, 'Live')).toEqual(act('write'));
     expect(need(member(1, template(1, 0)), {}, 'None')).toMatchObject({ need: 'excluded' });
     expect(need(member(1, template(4)), {}, null)).toEqual({

@@ -15,16 +15,16 @@ describe('the delay before a replacement', () => {
     ]);
   });
 
-  test('is spread by its jitter', () => {
+  test('is spread by jitter', () => {
     expect([seconds(1, undefined, 0.5), seconds(7, undefined, 0.999)]).toEqual([10.5, 659.94]);
   });
 
-  test('stays as it is with a factor of 1, and is never longer than the longest', () => {
+  test('is constant with a factor of 1, and never longer than the maximum', () => {
     expect(seconds(99, { initial: '5s', factor: 1, max: '1m', jitter: 0 })).toBe(5);
     expect(seconds(1, { initial: '5m', factor: 2, max: '1m', jitter: 0 })).toBe(60);
   });
 
-  test('never shrinks from one attempt to the next, and keeps to its limits', () => {
+  test('never shrinks from one attempt to the next, and stays within its limits', () => {
     const anyBackoff = fc.record({
       initial: fc.constantFrom('1ms', '1s', '10s', '1h'),
       factor: fc.double({ min: 1, max: 10, noNaN: true }),

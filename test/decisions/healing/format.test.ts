@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatAllNotReplaced } from '../../../decisions/healing/format.ts';
 
-test('VMs that are not replaced for one reason share a sentence', () => {
+test('VMs that are not replaced for the same reason share a sentence', () => {
   const crashing = { why: 'its start has failed', waitsFor: 'one is tried first' };
   expect(
     formatAllNotReplaced([

@@ -152,7 +152,7 @@ describe('a sick VM', () => {
     expect(begun(planned)).toEqual([]);
   });
 
-  test('is replaced if an I/O error has paused it for long enough, and a standby VM that drover has paused is not', () => {
+  test('is replaced if an I/O error has paused it for long enough, unless it is a standby VM that drover has paused', () => {
     const vms = [sick(1, { startFailures: 0, notYetRun: null, notReadySince: 0 }), ...numbered(well, 2, 5)];
     const rules = { unhealthyAfter: { notReady: '5m', unknownNode: 'never' } };
     expect(begun(plan({ vms, rules, vmiOf: withPause(IO_ERROR) }))).toEqual(['web-1']);
@@ -161,7 +161,7 @@ describe('a sick VM', () => {
     expect(begun(plan({ vms: standby, rules, vmiOf: withPause(BY_USER) }))).toEqual([]);
   });
 
-  test('is named with what keeps it from being replaced', () => {
+  test('is reported with what keeps it from being replaced', () => {
     const vm = sick(1, { operations: [{ kind: 'ManualRecovery', object: null }] });
     const planned = plan({ vms: [vm, ...numbered(well, 2, 5)] });
     expect(begun(planned)).toEqual([]);
@@ -193,7 +193,7 @@ describe('a sick VM', () => {
     expect(begun(plan({ vms, state: first.healing.state }))).toEqual([]);
   });
 
-  test('is replaced at the revision that has passed, while the newest has not', () => {
+  test('is replaced at the tested revision while the newest is not tested', () => {
     const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
     const vms = [...numbered(well, 1, 4)];
     const planned = plan({
@@ -214,7 +214,7 @@ test('goes on while updates are paused', () => {
   expect(condition(planned, 'HealingSuspended')).toMatchObject({ status: 'False' });
 });
 
-describe('nothing is begun', () => {
+describe('healing does not begin', () => {
   const vms = [sick(1), ...numbered(well, 2, 10)];
   test.each<[string, Given, string]>([
     ['while a person has paused healing', { state: { paused: { by: 'kim', at: at(NOW) } } }, 'PausedByUser'],
@@ -226,12 +226,12 @@ describe('nothing is begun', () => {
     expect(condition(planned, 'Healing')).toMatchObject({ status: 'False', reason: 'Waiting' });
   });
 
-  test('if the pool does not heal, or goes', () => {
+  test('if the pool does not heal, or is being deleted', () => {
     expect(begun(planPool({ ...quiet, pool: aPool({ replicas: 10 }), vms, burst: 9 }))).toEqual([]);
     expect(begun(plan({ vms, deleted: true }))).toEqual([]);
   });
 
-  test('while the pool has surplus VMs, since scale-in removes the sick one', () => {
+  test('while the pool has surplus VMs, since scale-in removes the unhealthy one', () => {
     const planned = plan({ vms, spec: { replicas: 9 } });
     expect([begun(planned), removed(planned)]).toEqual([[], ['web-1']]);
   });
@@ -282,11 +282,11 @@ describe('the breaker', () => {
   });
   test('takes a number as it is', () =>
     expect(begun(plan({ vms: [sick(1), sick(2), well(3)], rules: { maxUnhealthy: 1 } }))).toEqual([]));
-  test('goes by what the pool says', () =>
+  test("follows the pool's own limit", () =>
     expect(begun(fleet(10, { rules: { maxUnhealthy: '100%' } })).length).toBe(10));
 });
 
-describe('limits the number of concurrent cycles', () => {
+describe('limits on concurrent cycles', () => {
   const vms = numbered(sick, 1, 6).concat(numbered(well, 7, 20));
   test.each<[string, Given, string[]]>([
     ['maxConcurrent', { rules: { maxConcurrent: 2 } }, ['web-1', 'web-2']],
@@ -317,7 +317,7 @@ describe('limits the number of concurrent cycles', () => {
     ],
   ])('%s', (_what, given, names) => expect(begun(plan({ vms, ...given }))).toEqual(names));
 
-  test('one, if none of the pool has ever run', () => {
+  test('at most one cycle runs if no VM of the pool has ever run', () => {
     const never = { vms: numbered((n) => sick(n, { notYetRun: '' }), 1, 6) };
     expect([begun(plan(never)), plan(never).healing.suspended]).toEqual([['web-1'], null]);
     const one = { ...never, vms: [...never.vms, well(7)] };
@@ -367,13 +367,13 @@ describe('a revision that no VM has run yet', () => {
     expect(begun(planned)).toEqual([]);
     expect(planned.healing.notReplaced).toMatchObject([{ waitsFor: expect.stringContaining('its rollout decides') }]);
   });
-  test('is healed when one of it is ready, or if nobody rolls it out', () => {
+  test('is healed when one of its VMs is ready, or if nothing rolls it out', () => {
     expect(begun(plan({ vms: vms.with(1, well(2, { revision: newest })), spec: { template }, status }))).toEqual([
       'web-1',
     ]);
     expect(begun(plan({ vms, spec: { template, updateStrategy: { opportunistic: {} } }, status }))).toEqual(['web-1']);
   });
-  test('is healed after one of it has run well, also if that very one dies', () => {
+  test('is healed after one of its VMs has run well, even if that very VM fails', () => {
     const rollout = { revision: newest, batches: 1, lastBatch: 1, step: 0, startedAt: at(NOW - HOUR), failures: [] };
     const canary = plan({ vms: vms.with(0, well(1, { revision: newest })), spec: { template }, status, rollout });
     expect(canary.rollout.state.firstAvailableAt).toBe(at(NOW));
@@ -388,7 +388,7 @@ describe('a revision that no VM has run yet', () => {
     });
     expect([written.rollout.state.firstAvailableAt, begun(written)]).toEqual([undefined, []]);
   });
-  test('is healed at once, and not at the next event, when its rollout has ended', () => {
+  test('is healed as soon as its rollout has ended, not at the next event', () => {
     const failed = {
       revision: newest,
       batches: 1,
@@ -488,7 +488,7 @@ describe('a cycle', () => {
     ],
   ])('%s', (_what, vm, one, given, outcome) => expect(outcomes(judged(vm, one, given))['web-1']).toBe(outcome));
 
-  test('ends when the new VM has been ready for minReadySeconds, and in time', () => {
+  test('ends in time when the new VM has been ready for minReadySeconds', () => {
     const readyFor = (seconds: number): PoolPlan =>
       judged(fresh(), provisioning, {
         spec: { replicas: 5, rollout: { minReadySeconds: 60 } },
@@ -498,7 +498,7 @@ describe('a cycle', () => {
     expect(outcomes(readyFor(60))).toEqual({ 'web-1': 'Healed' });
   });
 
-  test('begins its next attempt with what that goes by', () => {
+  test('begins its next attempt with the facts that it is judged by', () => {
     const planned = judged(
       fresh(failing),
       { ...provisioning, attempt: 4 },
@@ -514,7 +514,7 @@ describe('a cycle', () => {
     expect(planned.healing.state.cycles).toMatchObject([{ phase: 'Removing', attempt: 5, uid: 'new' }]);
   });
 
-  test('leaves a new VM that is only not ready when it has had its time', () => {
+  test('replaces a new VM that never became ready when its time is over', () => {
     const starting = fresh({ ready: false, state: 'Running', createdAt: NOW - 9 * MINUTE });
     expect(outcomes(judged(starting, provisioning))).toEqual({});
     expect(judged(starting, provisioning).wakeAt).toBe(NOW + MINUTE);
@@ -560,7 +560,7 @@ describe('the end of an attempt', () => {
     expect(planned.healing.state.cycles[0]).not.toHaveProperty('nextAt');
   });
 
-  test('waits for the end of a pause, unless a person hurries the VM, and not for the end of a suspension', () => {
+  test("waits for the end of a pause, unless a user ends the VM's delay, and not for the end of a suspension", () => {
     const held = after(removed, others, { paused });
     expect([phases(held), created(held)]).toEqual([{ 'web-1': 'Waiting' }, []]);
     expect(created(after({ ...removed, skipDelay: true }, others, { paused }))).toEqual([1]);
@@ -602,7 +602,7 @@ describe('a cycle that ends', () => {
       ...given,
     });
 
-  test('has its attempt cancelled if that may still run, and no other one', () => {
+  test('has its running attempt cancelled, and no other', () => {
     const skipped = 'skipped by kim';
     expect(over({ skipped }).healing.cancel).toEqual([
       { vm: 'web-1', uid: 'uid-of-web-1', attempt: 1, startedAt: at(NOW - MINUTE) },
@@ -630,7 +630,7 @@ describe('a cycle that ends', () => {
     expect(begun(plan({ vms, inProgress: { creating: [], deleting: [], cancelled: ['web-1'] } }))).toEqual([]);
   });
 
-  test('because a person skips it leaves whichever VM is there when the attempt has ended', () => {
+  test('leaves whichever VM is there when the attempt has ended, if a user skips it', () => {
     const skipped = over({ skipped: 'skipped by kim' });
     expect(skipped.healing.state.finished).toMatchObject([{ end: 'Skipped', uid: '', why: 'skipped by kim' }]);
     const during = plan({
@@ -648,7 +648,7 @@ describe('a cycle that ends', () => {
     ]);
   });
 
-  test('is told by an Event, but for a VM that runs well again by itself', () => {
+  test('is reported by an Event, unless the VM runs well again by itself', () => {
     const fresh = well(1, { uid: 'new' });
     expect(over({ phase: 'Provisioning' }, fresh).healing.events).toMatchObject([
       { type: 'Normal', reason: 'Healed', note: 'web-1 runs well after 1 replacement' },
@@ -683,7 +683,7 @@ describe('a cycle that ends', () => {
   });
 });
 
-describe('an attempt is begun', () => {
+describe('an attempt begins', () => {
   const others = numbered(well, 2, 5);
   const begins = (one: Partial<Cycle>, vm: VmView | null = sick(1), given: Given = {}): PoolPlan =>
     plan({
@@ -724,12 +724,12 @@ describe('an attempt is begun', () => {
       null,
       { state: { paused } },
     ],
-  ])('not again for as long as the next step is not its own: %s', (_why, one, vm, given) => {
+  ])('again only when the next step is its own: %s', (_why, one, vm, given) => {
     const planned = begins(one, vm, given);
     expect([begun(planned), phases(planned)['web-1']]).toEqual([[], one.phase ?? 'Removing']);
   });
 
-  test('not while healing is paused or suspended, unless a person hurries the VM, or the VM is gone already', () => {
+  test("only after a pause or suspension, unless a user ends the VM's delay, or the VM is already gone", () => {
     const next = { run: { state: 'NotBegun' }, attempt: 2 } as const;
     expect(begun(begins(next, sick(1), { state: { paused } }))).toEqual([]);
     expect(begun(begins(next, sick(1), { vms: numbered(sick, 1, 5) }))).toEqual([]);
@@ -738,7 +738,7 @@ describe('an attempt is begun', () => {
     expect(begins(next).healing.begin).toMatchObject([{ sick: { attempt: 2 }, isAgain: false, skipDelay: false }]);
   });
 
-  test('again by a workflow that knows of it from the status alone, and waits no longer than before', () => {
+  test('again in a workflow that knows it from the status alone, with no longer delay than before', () => {
     const nextAt = at(NOW + HOUR);
     const { run: _, ...one } = cycle(1, 'Waiting', { nextAt, onSameDisks: 1 });
     const status = { replicas: 4, healing: { cycles: [one], finished: [] } };
@@ -753,7 +753,7 @@ describe('an attempt is begun', () => {
 });
 
 test.each(['Running', 'Unknown'] as const)(
-  'a VM whose delay a person has ended is made at once, and nobody waits for its attempt: %s',
+  'a VM is made at once if a user has ended its delay, and nothing waits for its attempt: %s',
   (state) => {
     const one = cycle(1, 'Waiting', {
       nextAt: at(NOW + HOUR),
@@ -785,7 +785,7 @@ describe('a pool that shrinks', () => {
     expect([removed(planned), created(planned)]).toEqual([[], []]);
   });
 
-  test('loses a sick VM whose removal is held, and no healthy one', () => {
+  test('loses an unhealthy VM whose removal is held, and no healthy one', () => {
     const late = sick(1, { startFailures: 0, state: 'Running' });
     const scaleInStrategy = { proactive: { selectionPolicy: { basePolicy: 'Newest' as const } } };
     const planned = plan({
@@ -799,7 +799,7 @@ describe('a pool that shrinks', () => {
     ]);
   });
 
-  test('loses healthy ones if that is not enough', () => {
+  test('loses healthy VMs if that is not enough', () => {
     const planned = plan({
       vms: numbered(well, 2, 5),
       spec: { replicas: 3 },
@@ -809,7 +809,7 @@ describe('a pool that shrinks', () => {
   });
 });
 
-describe('a VM comes back', () => {
+describe('a replaced VM returns', () => {
   test('under its number, though lower ones are free', () => {
     const vms = [well(1), well(3)];
     expect(created(plan({ vms, spec: { replicas: 3 }, state: { cycles: [cycle(7, 'Provisioning')] } }))).toEqual([7]);
@@ -818,7 +818,7 @@ describe('a VM comes back', () => {
     ]);
   });
 
-  test('not before its delay is over, and nothing in its stead', () => {
+  test('only when its delay is over, and nothing takes its place', () => {
     for (const phase of ['Removing', 'Waiting'] as const)
       expect(created(plan({ vms: [well(1)], spec: { replicas: 2 }, state: { cycles: [cycle(2, phase)] } }))).toEqual(
         [],
@@ -829,11 +829,11 @@ describe('a VM comes back', () => {
   });
 });
 
-describe('memory', () => {
+describe('the memory of healing', () => {
   const vms = [sick(1, { uid: 'new' }), ...numbered(well, 2, 5)];
   const next = (finished: FinishedCycle[], rules: Autohealing = {}): number | undefined =>
     plan({ vms, rules, state: { finished } }).healing.begin[0]?.sick.attempt;
-  test('goes on if the last cycle was, until it has faded', () => {
+  test('continues if the last cycle did, until it has faded', () => {
     expect(next([finishedOn(1, 'Healed', { attempts: 3 })])).toBe(4);
     expect(next([finishedOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR + 1) })])).toBe(4);
     expect(next([finishedOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR) })])).toBe(1);
@@ -849,7 +849,7 @@ describe('memory', () => {
     ).toEqual([]);
   });
 
-  test('gives up after maxAttempts, and says so', () => {
+  test('leads to giving up after maxAttempts, with a message', () => {
     const planned = plan({
       vms,
       rules: { maxAttempts: 3 },
@@ -860,7 +860,7 @@ describe('memory', () => {
     expect(condition(planned, 'Healing')?.message).toContain('given up after 3 replacements');
   });
 
-  test.each(['GivenUp', 'Skipped'] as const)('remembers a VM that was %s for as long as it is sick', (end) => {
+  test.each(['GivenUp', 'Skipped'] as const)('covers a VM that was %s for as long as the VM is unhealthy', (end) => {
     const long = finishedOn(1, end, { uid: 'new', at: at(NOW - 900 * HOUR) });
     expect(next([long])).toBeUndefined();
     expect(plan({ vms, state: { finished: [long] } }).healing.state.finished).toEqual([long]);
@@ -869,7 +869,7 @@ describe('memory', () => {
     expect(isWell.healing.state.finished).toMatchObject([{ end: 'Healed', at: at(NOW) }]);
   });
 
-  test('of one that was skipped when it had been deleted is about the VM that takes its place', () => {
+  test('covers the successor of a VM that was skipped after its deletion', () => {
     const state = { finished: [finishedOn(1, 'Skipped', { uid: '' })] };
     const next = plan({ vms: [sick(1), ...numbered(well, 2, 9)], state });
     expect(begun(next)).toEqual([]);
@@ -884,8 +884,8 @@ describe('memory', () => {
 const marked = (given: Given): string[] =>
   plan(given).steps.flatMap((step) => (step.kind === 'annotateRuns' ? step.vms.map(({ name }) => name) : []));
 
-describe('whether a VM has run well', () => {
-  test('is noted once on each that does', () => {
+describe('the fact that a VM has run well', () => {
+  test('is recorded once on each such VM', () => {
     const vms = [well(2, { notYetRun: '' }), well(1, { notYetRun: '' }), well(3), sick(4, { notYetRun: '' })];
     expect(marked({ vms })).toEqual(['web-1', 'web-2']);
     expect(
@@ -897,7 +897,7 @@ describe('whether a VM has run well', () => {
     ).toEqual([]);
   });
 
-  test('is noted when a VMI has been ready for long enough, and not at the next event: by then it may have failed', () => {
+  test('is recorded when a VMI has been ready for long enough, not at the next event: the VMI may have failed by then', () => {
     const rollout = { minReadySeconds: 60 };
     const vmiOf = (vm: VmView): VmiView => aVmi(vm, { readySince: NOW - 1_000 });
     const wakeAt = (vm: VmView, finished: FinishedCycle[] = []): number | null =>
@@ -910,11 +910,11 @@ describe('whether a VM has run well', () => {
     ]);
   });
 
-  test('is tried again in a while, if it could not be noted', () => {
+  test('is retried later if it could not be recorded', () => {
     expect(plan({ vms: [well(1, { notYetRun: '' })] }).wakeAt).toBe(NOW + MINUTE);
   });
 
-  test('is noted in the end of all, though so many as one step takes are refused for ever', () => {
+  test("is recorded in the end of all, though a whole step's worth of writes is refused for ever", () => {
     const vms = numbered((n) => well(n, { notYetRun: '' }), 1, 11);
     const seen = new Set([0, 1, 2, 3].flatMap((minute) => marked({ vms, burst: 4, now: NOW + minute * MINUTE })));
     expect(seen.size).toBe(11);
@@ -969,7 +969,7 @@ describe('the disks of a VM', () => {
     ['hold something if starts have failed since that nobody followed', young({ notYetRun: 'second' }), null, true],
   ])('%s', (_what, vm, vmiHistory, expected) => expect(holds(vm, vmiHistory)).toBe(expected));
 
-  test('hold something if its VMI has run, ready or not, for longer than a start takes to pass', () => {
+  test('hold data if its VMI has run, ready or not, for longer than a start takes to pass', () => {
     const ran = (probationMs: number | null) => ({
       vmiOf: (one: VmView) => aVmi(one, { ready: false, phase: 'Running', runningSince: NOW - MINUTE, probationMs }),
     });
@@ -980,7 +980,7 @@ describe('the disks of a VM', () => {
     );
   });
 
-  test('are proven empty for the next worker by a note of the newest start, of VMs that have failed to start', () => {
+  test('are recorded as empty for the next worker by a note of the newest start, on VMs that have failed to start', () => {
     const note = (start: string): object[] => [
       { name: young().name, uid: young().uid, resourceVersion: young().resourceVersion, start },
     ];
@@ -1023,7 +1023,7 @@ describe('VMIs that end before they run well', () => {
     expect(begun(seen([three[2]!], second))).toEqual(['web-1']);
   });
 
-  test('count again after one that ran well', () => {
+  test('count from one again after a VMI that ran well', () => {
     const [one, two, last] = three;
     expect(begun(seen([one!, two!, { ...last!, endedAt: last!.endedAt! + MINUTE }]))).toEqual([]);
     expect(begun(seen([one!, two!, failed(3, NOW - MINUTE)]))).toEqual([]);
@@ -1053,20 +1053,20 @@ describe('a VM whose starts fail', () => {
       { sick: { name: 'web-1', why: 'it fails to start for 5m', failingSince: NOW - 10_000 } },
     ]);
   });
-  test('has failed again if one of them went well', () => {
+  test('has failed again if one of its starts went well', () => {
     const between = seen(4, seen(0, {}).healing.state, { startFailures: 0 });
     expect(begun(seen(6, between.healing.state))).toEqual([]);
   });
 });
 
-describe('a VM whose VMI a person has paused', () => {
+describe('a VM whose VMI a user has paused', () => {
   const rules = { unhealthyAfter: { notReady: '10m' } };
   const vms = [well(1, { ready: false, notReadySince: NOW - HOUR }), ...numbered(well, 2, 5)];
   const given = (state: Partial<HealingState>, paused = false): PoolPlan =>
     plan({ vms, rules, state, vmiOf: (vm) => aVmi(vm, { pause: paused && !vm.ready ? BY_USER : null }) });
   const during = given({}, true).healing.state;
 
-  test('has been not ready from when it goes on, and not for all the time before', () => {
+  test('counts as not ready from the end of the pause, and not for all the time before', () => {
     expect(during.vmiPauses).toEqual([{ vmUid: 'uid-of-web-1', endedAt: null }]);
     const resumed = given(during);
     expect([begun(resumed), resumed.healing.state.vmiPauses, resumed.wakeAt]).toEqual([
@@ -1078,7 +1078,7 @@ describe('a VM whose VMI a person has paused', () => {
     expect(begun(given({}))).toEqual(['web-1']);
   });
 
-  test('is judged so too if it is one that was recreated', () => {
+  test('is judged the same way if it was recreated', () => {
     const made = {
       ...during,
       vmiPauses: [{ vmUid: 'uid-of-web-1', endedAt: null }],
@@ -1100,7 +1100,7 @@ describe('a VM whose VMI a person has paused', () => {
   });
 });
 
-test('a VM that a person may take for sick, and is not, is told with why', () => {
+test('a VM that a user may take for unhealthy, and is not, is reported with the reason', () => {
   const planned = plan({
     vms: [
       well(1, { ready: false, state: 'ErrorUnschedulable' }),
@@ -1121,7 +1121,7 @@ test('a VM that a person may take for sick, and is not, is told with why', () =>
   });
 });
 
-test('what a plan tells stays short, however many are sick', () => {
+test('the report of a plan stays short, however many VMs are unhealthy', () => {
   const vms = numbered((n) => sick(n, { notYetRun: '' }), 1, 600);
   const planned = plan({ vms });
   expect([planned.healing.notReplaced.length, planned.healing.notListed]).toEqual([50, 549]);
@@ -1140,7 +1140,7 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
     { startupFailureThreshold: 100 },
   ],
   ['VMIs that end early', (n) => well(n, { ready: false, state: 'Starting' }), { maxUnhealthy: '100%' }],
-])('what a pool of 10,000 VMs carries from turn to turn stays small: %s', (_what, make, rules) => {
+])('the state that a pool of 10,000 VMs passes on between turns stays small: %s', (_what, make, rules) => {
   const vms = numbered(
     (n) => ({ ...make(n), uid: `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000` }),
     1,
@@ -1186,13 +1186,13 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
   }
 });
 
-test('of VMs that are sick and whose owners opted out, few are reported', () => {
+test('few of the unhealthy VMs whose owners opted out are reported', () => {
   const { notReplaced, notListed } = plan({ vms: numbered((n) => sick(n, { optedOut: true }), 1, 600) }).healing;
   expect([notReplaced.length, notListed]).toEqual([50, 550]);
   expect(notReplaced[0]).toEqual({ vm: 'web-1', why: expect.stringContaining('its owner asked') });
 });
 
-test('no more notes are written at once than VMs may be in flight', () => {
+test('no more notes are written at once than VMs may be in progress', () => {
   const { steps } = plan({ vms: numbered((n) => well(n, { notYetRun: '' }), 1, 600) });
   expect(steps.flatMap((step) => (step.kind === 'annotateRuns' ? [step.vms.length] : []))).toEqual([250]);
 });
@@ -1200,20 +1200,20 @@ test('no more notes are written at once than VMs may be in flight', () => {
 const uidOf = (n: number): string => `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000`;
 const carry = (state: Partial<HealingState>): HealingState => carried({ ...noHealing, ...state });
 
-describe('of what is carried from turn to turn stays, of many VMs,', () => {
+describe('the state of many VMs that is passed on between turns', () => {
   const numbers = Array.from({ length: 500 }, (_, index) => index + 1);
 
-  test('that of those whose VMIs have ended most often', () => {
+  test('keeps the VMs whose VMIs have ended most often', () => {
     const earlyEnds = numbers.map((n) => ({ vmUid: uidOf(n), count: n, vmis: [], endedAt: NOW }));
     expect(carry({ earlyEnds }).earlyEnds).toEqual(earlyEnds.slice(-50));
   });
 
-  test('that of those which have been failing for the longest', () => {
+  test('keeps the VMs that have failed for the longest', () => {
     const failing = numbers.map((n) => ({ vmUid: uidOf(n), since: NOW - n }));
     expect(carry({ failing }).failing).toEqual(failing.slice(-50));
   });
 
-  test('that of so many whose VMIs people have paused', () => {
+  test('keeps all the VMs whose VMIs users have paused', () => {
     const vmiPauses = numbers.map((n) => ({ vmUid: uidOf(n), endedAt: null }));
     expect(carry({ vmiPauses }).vmiPauses).toEqual(vmiPauses.slice(0, 50));
   });
@@ -1313,8 +1313,8 @@ const always = (
     { numRuns: 100 },
   );
 
-describe('whatever the pool and its cycles are like', () => {
-  test('only VMs that are sick and free are taken, each by one cycle, within the limits', () => {
+describe('healing of an arbitrary pool', () => {
+  test('takes only VMs that are unhealthy and free, each in one cycle, within the limits', () => {
     always(({ vms, state, burst, rules }, planned) => {
       const names = begun(planned);
       for (const vm of vms.filter(({ name }) => names.includes(name))) {
@@ -1335,7 +1335,7 @@ describe('whatever the pool and its cycles are like', () => {
     });
   });
 
-  test('no VM goes for one that is being replaced', () => {
+  test('removes no VM in place of one that is being replaced', () => {
     always(({ vms }, planned) => {
       const cycles = new Set(planned.healing.state.cycles.map(({ vm }) => vm));
       const going = kinds(planned, 'delete', 'halt').flatMap((step) =>
@@ -1347,7 +1347,7 @@ describe('whatever the pool and its cycles are like', () => {
     });
   });
 
-  test('no VM is made under a name that a cycle holds, and the pool never grows beyond what it wants', () => {
+  test('makes no VM under a name that a cycle holds, and never grows the pool beyond its replicas', () => {
     always(({ vms, spec }, planned) => {
       const made = created(planned).map((n) => `web-${n}`);
       const held = heldBack(planned.healing.state);
@@ -1364,7 +1364,7 @@ describe('whatever the pool and its cycles are like', () => {
     });
   });
 
-  test('VMs that must be recreated are created first', () => {
+  test('creates VMs that must be recreated first', () => {
     always(({ vms, isVmNameTaken }, planned) => {
       const present = new Set(vms.map(({ name }) => name));
       const wanted = planned.healing.state.cycles
@@ -1376,7 +1376,7 @@ describe('whatever the pool and its cycles are like', () => {
     });
   });
 
-  test('it is the same whatever order its VMs are read in, and says the same when it is asked again', () => {
+  test('is the same in whatever order the VMs are read, and says the same when it is asked again', () => {
     always((given, planned) => {
       expect(plan({ ...given, vms: given.vms.toReversed() })).toEqual(planned);
       const again = plan({ ...given, status: planned.status ?? poolOf(given).status!, state: planned.healing.state });
@@ -1385,14 +1385,14 @@ describe('whatever the pool and its cycles are like', () => {
     });
   });
 
-  test('time that it waits for is ahead', () => {
+  test('waits only for times ahead', () => {
     always((_given, planned) => {
       if (planned.wakeAt !== null) expect(planned.wakeAt).toBeGreaterThan(NOW);
     });
   });
 });
 
-test('of those that are not replaced, those that wait for it come first', () => {
+test('reports the VMs that wait for a user first among those that are not replaced', () => {
   const vms = [sick(1, { optedOut: true }), ...numbered((n) => sick(n), 2, 3), ...numbered(well, 4, 9)];
   const state = { finished: [finishedOn(2, 'Skipped'), finishedOn(3, 'Skipped')] };
   const { notReplaced, notListed } = plan({ vms, state }).healing;

@@ -62,9 +62,9 @@ describe('starts that fail', () => {
       { vm: { startFailures: 3, runStrategy: 'Manual', hasVmi: false, state: 'Stopped' }, vmi: null },
       false,
     ],
-  ])('%s: sick %#', (_what, one, sick) => expect(isSick(one)).toBe(sick));
+  ])('%s: unhealthy %#', (_what, one, sick) => expect(isSick(one)).toBe(sick));
 
-  test('for long enough, however few', () => {
+  test('make a VM unhealthy if they go on for long enough, however few they are', () => {
     const rules = { minFailingToStartDuration: '5m' };
     expect(isSick({ vm: { startFailures: 1 }, rules }, 5)).toBe(true);
     expect(wakesIn({ vm: { startFailures: 1 }, rules }, 4)).toBe(1);
@@ -79,7 +79,7 @@ describe('starts that fail', () => {
   });
 
   test.each([{ vmi: null }, { vmi: { whyNotReady: 'it is not running yet' } }])(
-    'are told in the words of the VMI that failed, once that is gone: %j',
+    'are reported in the words of the VMI that failed, once that is gone: %j',
     ({ vmi }) => {
       const lastFailure = 'the disk is unreadable';
       expect(health({ vm: { startFailures: 3 }, vmi, lastFailure })).toEqual({
@@ -98,7 +98,7 @@ describe('starts that fail', () => {
   );
 });
 
-describe('what new storage would not help', () => {
+describe('a fault that new storage would not fix', () => {
   const waits = [
     'ErrorUnschedulable',
     'ErrorPvcNotFound',
@@ -108,7 +108,7 @@ describe('what new storage would not help', () => {
     'Provisioning',
     'WaitingForVolumeBinding',
   ];
-  test.each(waits)('%s is never sick', (state) => {
+  test.each(waits)('%s never makes a VM unhealthy', (state) => {
     const rules: Autohealing = {
       startupFailureThreshold: 1,
       minFailingToStartDuration: '1s',
@@ -127,7 +127,7 @@ describe('a VM with a DataVolume that has failed', () => {
     expect(isSick({ ...failed, rules: { minFailingToStartDuration: '10m' } }, 9)).toBe(false);
   });
 
-  test('is left, with what a person can do, if its disks may hold data', () => {
+  test('is left, with advice for the user, if its disks may hold data', () => {
     expect(health({ ...failed, hasRun: true })).toMatchObject({
       sick: false,
       exempt: expect.stringMatching(/^a DataVolume of it has failed, .* delete the one that has failed/),
@@ -162,13 +162,13 @@ describe('a lost node', () => {
     minFailingToStartDuration: '1s',
     unhealthyAfter: { notReady: '1s' },
   };
-  test('never makes a VM sick, regardless of its other conditions', () =>
+  test('never makes a VM unhealthy, regardless of its other conditions', () =>
     expect(health({ ...lost, rules: impatient })).toEqual({
       sick: false,
       at: null,
       exempt: 'its node does not answer, and unhealthyAfter.unknownNode says never',
     }));
-  test('does if the pool says so, and in time', () => {
+  test('makes a VM unhealthy if the pool says so, and in time', () => {
     const rules = { ...impatient, unhealthyAfter: { unknownNode: '30m' } };
     expect(isSick({ ...lost, rules }, 30)).toBe(true);
     expect(wakesIn({ ...lost, rules }, 29)).toBe(1);
@@ -191,7 +191,7 @@ describe('the end of a VMI', () => {
     ['by its own will', live({ probationMs: MINUTE, phase: 'Succeeded' }), 0, false],
   ])('%s', (_what, vmi, minReadyMs, early) => expect(endedEarly(vmi, minReadyMs)).toBe(early));
 
-  test('is followed by the next start, unless a VMI ran well between', () => {
+  test('is followed by the next start, unless a VMI ran well in between', () => {
     expect(isNextAfter(NOW, live({ createdAt: NOW + 1000, probationMs: MINUTE }), 0)).toBe(true);
     expect(isNextAfter(NOW, live({ createdAt: NOW + 2 * MINUTE, probationMs: MINUTE }), 0)).toBe(false);
   });
@@ -243,7 +243,7 @@ const anyCase = fc.record({
   ),
 });
 
-test('a VM becomes sick by time alone only at the announced time, and never healthy', () => {
+test('a VM becomes unhealthy by time alone only at the announced time, and never healthy', () => {
   fc.assert(
     fc.property(anyCase, fc.nat(120 * MINUTE), ({ vm: fields, vmi: live, rules, ...rest }, later) => {
       const vm = aVm('web-1', fields);
@@ -261,7 +261,7 @@ test('a VM becomes sick by time alone only at the announced time, and never heal
   );
 });
 
-test('nothing is sick that is ready, that nobody wants to run, or whose node is lost while the pool says nothing of that', () => {
+test('a VM is not unhealthy if it is ready, is not meant to run, or is on a lost node while the pool has no rule for that', () => {
   fc.assert(
     fc.property(anyCase, ({ vm: fields, vmi: live, rules, ...rest }) => {
       const vm = aVm('web-1', fields);
@@ -274,7 +274,7 @@ test('nothing is sick that is ready, that nobody wants to run, or whose node is 
   );
 });
 
-test('a VMI that is ready is well, though its VM has yet to say so', () => {
+test('a VM runs well if its VMI is ready, even before its own status says so', () => {
   const vm = aVm('web-1', { ready: false, startFailures: 9, state: 'CrashLoopBackOff' });
   const health = (ready: boolean) =>
     healthOf({ vm, vmi: aVmi(vm, { ready }), earlyEnds: 0, hasRun: false, rules: healingRules({}), now: 0 });

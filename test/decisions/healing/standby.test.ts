@@ -61,7 +61,7 @@ const outcomes = ({ healing: { state } }: PoolPlan): Record<string, string> =>
     ...state.finished.map(({ vm, end, why }) => [vm, `${end}: ${why}`]),
   ]);
 
-describe('a standby VM that is gone, and would be made again', () => {
+describe('a standby VM that is gone', () => {
   const given = { vms: [well(1, null), well(2, 'Standby')], cycles: [dueCycle(3, 'Standby')], replicas: 1 };
 
   test('comes back while the pool wants as many', () => {
@@ -70,7 +70,7 @@ describe('a standby VM that is gone, and would be made again', () => {
     expect(found.steps).toMatchObject([{ kind: 'create', numbers: [3], role: 'Standby' }]);
   });
 
-  test('does not once the pool wants fewer, and its cycle ends', () => {
+  test('does not come back once the pool wants fewer, and its cycle ends', () => {
     const found = plan({ ...given, standby: 1 });
     expect(outcomes(found)).toEqual({ 'web-3': 'Left: the pool needs fewer VMs now' });
     expect(found.steps).toEqual([]);
@@ -81,13 +81,13 @@ describe('a standby VM that is gone, and would be made again', () => {
     expect(found.steps).toMatchObject([{ kind: 'create', numbers: [3], role: 'Standby' }]);
   });
 
-  test('is not one too many because there are too many replicas', () => {
+  test('is not surplus because there are too many replicas', () => {
     const found = plan({ ...given, standby: 2, replicas: 0, strategy: {} });
     expect(outcomes(found)).toEqual({ 'web-3': 'Provisioning' });
   });
 });
 
-test('every cycle ends, whatever the pool wants meanwhile', () => {
+test('ends its cycle, whatever the pool wants meanwhile', () => {
   const anyStrategy = fc.constantFrom<ScaleInStrategy>(
     {},
     { unmanaged: {} },

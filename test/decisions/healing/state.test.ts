@@ -25,7 +25,7 @@ const nextAt = '2026-01-01T00:10:00Z';
 const removed = { end: 'Removed', keptDisks: true, nextAt } as const;
 
 describe('a message about an attempt', () => {
-  test('says that the VM is gone, and how the attempt has ended', () => {
+  test('says that the VM is gone, and how the attempt ended', () => {
     const waiting = withRemoval(healing(), id, removed);
     expect(waiting.cycles).toEqual([{ ...cycle, phase: 'Waiting', nextAt, onSameDisks: 1 }]);
     const ended = withAttemptEnd(waiting, id, removed);
@@ -48,7 +48,7 @@ describe('a message about an attempt', () => {
     expect(withLostAttempt(state, late, 'NotBegun')).toEqual(state);
   });
 
-  test('changes nothing that has gone on meanwhile', () => {
+  test('leaves alone what has changed meanwhile', () => {
     const provisioning = healing({ phase: 'Provisioning', run: { state: 'Ended', outcome: removed } });
     expect(withRemoval(provisioning, id, removed)).toEqual(provisioning);
     expect(withAttemptEnd(provisioning, id, removed)).toEqual(provisioning);
@@ -56,7 +56,7 @@ describe('a message about an attempt', () => {
   });
 });
 
-test('an attempt that runs may be lost for the next run of the workflow, and for a new workflow all are', () => {
+test('a running attempt may be unknown to the next run of the workflow, and all attempts are unknown to a new workflow', () => {
   const attempt = {
     sick: { name: 'web-1' },
   } as Parameters<typeof withBegun>[1][number];
@@ -68,7 +68,7 @@ test('an attempt that runs may be lost for the next run of the workflow, and for
   expect(stateFrom({ cycles: [stored], finished: [] }).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
 });
 
-describe('a person', () => {
+describe('a user', () => {
   test('skips the delay of a VM in any waiting phase, and heals a VM again that was given up or skipped', () => {
     expect(withSkippedDelay(healing(), 'web-1').cycles).toEqual([{ ...cycle, skipDelay: true }]);
     const provisioning = healing({ phase: 'Provisioning' });
@@ -92,7 +92,7 @@ const over = (n: number, end: FinishedCycle['end']): FinishedCycle => {
   return { vm, uid: `uid-of-${vm}`, attempts: 1, end, why: 'why', at: AT };
 };
 
-test('a hundred replacements that are over are remembered: those go first that only lengthen a delay', () => {
+test('the last hundred replacements are remembered, and those that only lengthen a delay are dropped first', () => {
   let finished: FinishedCycle[] = [over(1, 'GivenUp')];
   for (let n = 2; n <= 200; n++) finished = remembered(finished, over(n, 'Left'));
   const newest = Array.from({ length: 99 }, (_, index) => `web-${102 + index}`);

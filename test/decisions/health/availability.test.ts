@@ -66,7 +66,7 @@ describe('a VM is meant to run', () => {
   });
 });
 
-test('a VM is down unless KubeVirt says of both the VM and its VMI that they are ready', () => {
+test('a VM is down unless KubeVirt says that both the VM and its VMI are ready', () => {
   const vm = aVm('web-1');
   expect(isDown(vm, aVmi(vm))).toBe(false);
   expect(isDown(vm, undefined)).toBe(true);
@@ -107,27 +107,27 @@ const count = (vms: VmView[], inProgress: string[] = [], spec: Partial<PoolSpec>
   unavailability({ pool: aPool({ replicas: vms.length, ...spec }), vms: vms.filter(isRegular), vmiOf, inProgress })
     .count;
 
-describe('unavailable are', () => {
-  test('those that should run and are not ready, whatever the cause', () => {
+describe('unavailable VMs', () => {
+  test('include all that should run and are not ready, whatever the cause', () => {
     expect(count([aVm('web-1'), aVm('web-2', { ready: false }), aVm('web-3', gone)])).toBe(2);
   });
 
-  test('not those that a person has stopped', () => {
+  test('do not include those that a user has stopped', () => {
     expect(count([aVm('web-1'), aVm('web-2', { runStrategy: 'Halted', ...gone })])).toBe(0);
   });
 
-  test('those in progress, each once', () => {
+  test('include those in progress, each once', () => {
     expect(count([aVm('web-1'), aVm('web-2', { ready: false })], ['web-1', 'web-2'])).toBe(2);
   });
 
-  test('those that are missing, if VMs run by themselves', () => {
+  test('include missing VMs if VMs run by themselves', () => {
     const manual = { spec: { runStrategy: 'Manual', template: {} } };
     expect(count([aVm('web-1')], [], { replicas: 3 })).toBe(2);
     expect(count([aVm('web-1')], [], { replicas: 3, template: manual })).toBe(0);
     expect(count([aVm('web-1'), aVm('web-2')], [], { replicas: 1 })).toBe(0);
   });
 
-  test('a VM that is replaced once, while it is not there', () => {
+  test('include a VM that is replaced once, while it is not there', () => {
     expect(count([aVm('web-1')], ['web-2'], { replicas: 2 })).toBe(1);
     expect(count([aVm('web-1')], ['web-2'], { replicas: 3 })).toBe(2);
   });

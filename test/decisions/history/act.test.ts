@@ -34,12 +34,12 @@ describe('an act in progress', () => {
     expect(endActs(acts, {}, null, NOW)).toEqual([]);
   });
 
-  test('is not ended in the place of one of another workflow, of another kind, or on other VMs', () => {
+  test('is not ended in place of one of another workflow, of another kind, or on other VMs', () => {
     const others = [{ workflow: 'other' }, { action: 'delete' }, { vms: ['web-9'] }];
     for (const which of others) expect(endActs(acts, which, { end: 'Done' }, NOW)).toEqual(acts);
   });
 
-  test('has a reason that is cut if it is long', () =>
+  test('has its reason cut if that is long', () =>
     expect(endActs(acts, {}, { end: 'Failed', why: 'x'.repeat(1_000) }, NOW)[0]!.why).toHaveLength(300));
 });
 
@@ -53,7 +53,7 @@ test('VMs that began within a minute and ended alike are one act, which ends wit
   expect(ended[0]).toMatchObject({ time: at(0), endedAt: at(101) });
 });
 
-test('a VM that was restarted twice within a minute has two acts, and so have two people who ask for the same', () => {
+test('a VM that restarted twice within a minute has two acts, and so have two users who ask for the same', () => {
   const acts = [anAct()];
   addTo(acts, anAct({ time: at(20) }));
   expect(shown(acts)).toEqual(['web-1 Updated', 'web-1 Updated']);
@@ -62,7 +62,7 @@ test('a VM that was restarted twice within a minute has two acts, and so have tw
   expect(asked).toHaveLength(2);
 });
 
-test('what is kept is the newest that fits, whatever its letters', () =>
+test('the newest acts that fit are kept, whatever characters they contain', () =>
   fc.assert(
     fc.property(
       fc.array(fc.record({ why: fc.string({ unit: 'grapheme', maxLength: 50 }), vms: fc.array(fc.string()) })),
@@ -77,7 +77,7 @@ test('what is kept is the newest that fits, whatever its letters', () =>
     ),
   ));
 
-test('a pool of 20 VMs keeps the records of several rollouts, 500 such pools a few MB, and one of 10,000 a whole rollout', () => {
+test('a pool of 20 VMs keeps the records of several rollouts, 500 such pools take a few MB, and a pool of 10,000 keeps a whole rollout', () => {
   const each = Array.from({ length: 1_000 }, (_, n) => anAct({ vms: [`web-${n}`], why: 'x'.repeat(100) }));
   expect(newestActs(each, bytesOfOwner(20)).length).toBeGreaterThan(80);
   expect(500 * bytesOfOwner(20)).toBeLessThan(20e6);
@@ -93,12 +93,12 @@ describe('a change of the number of VMs', () => {
   const seen = scaled({ requestedBy: null });
   const asked = scaled({ requestedBy: 'ada' });
 
-  test('has one row, of the command that asked for it, whichever is heard of first', () => {
+  test('has one row, of the command that asked for it, whichever is seen first', () => {
     expect(added(seen, asked)).toEqual([asked]);
     expect(added(asked, seen)).toEqual([asked]);
   });
 
-  test('has a row if no command asked for it, and one for each time', () => {
+  test('has a row of its own each time if no command asked for it', () => {
     const back = scaled({ from: '5 VMs', to: '3 VMs', requestedBy: null });
     expect(added(asked, back, seen)).toEqual([asked, back, seen]);
   });

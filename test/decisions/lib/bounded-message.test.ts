@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { inOneMessage } from '../../../decisions/lib/bounded-message.ts';
 
-test('a message tells what it can, and how much it leaves out', () => {
+test('a message lists what fits, and says how much it leaves out', () => {
   expect(inOneMessage([], 20)).toBe('');
   expect(inOneMessage(['one', 'two'], 20)).toBe('one; two');
   expect(inOneMessage(['one; and a half', 'two'], 20)).toBe('one, and a half; two');
@@ -12,7 +12,7 @@ test('a message tells what it can, and how much it leaves out', () => {
   expect(inOneMessage(['one', { words: 'seven others', of: 7 }], 15)).toBe('one; and 7 more');
 });
 
-test('no sentence gets lost unsaid, whatever its words', () =>
+test('no sentence is lost, whatever its words', () =>
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1 })), fc.nat(80), fc.nat(3), (words, length, more) => {
       const sentences = words.map((word, index) => `web-${index} is sick (${word}; ; ${word}): later`);

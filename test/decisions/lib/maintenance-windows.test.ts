@@ -88,7 +88,7 @@ function openMinutes(
   return open;
 }
 
-describe('windowAt', () => {
+describe('a window at a time', () => {
   it('is always open without windows', () => {
     expect(windowAt([], at('2026-06-01T00:00Z'))).toEqual({ open: true, until: null });
   });
@@ -204,14 +204,14 @@ describe('windowAt', () => {
     }
   });
 
-  it('knows that nothing opens any more', () => {
+  it('knows when none opens any more', () => {
     expect(windowAt([{ cron: '0 0 30 2 *', duration: '1h' }], at('2026-06-01T00:00Z'))).toEqual({
       open: false,
       next: null,
     });
   });
 
-  it('passes over windows that it can not read, and says which', () => {
+  it('skips windows that it cannot read, and says which', () => {
     const windows = [
       { cron: '0 25 * * *', duration: '1h' },
       { cron: '0 0 * * *', duration: '1h', timeZone: 'Europe/Zurch' },
@@ -225,7 +225,7 @@ describe('windowAt', () => {
     ]);
   });
 
-  it('answers alike when it is asked again, however many others it was asked of meanwhile', () => {
+  it('gives the same answer again, however many others were asked for meanwhile', () => {
     const windows = [{ cron: '0 22 * * 1-5', duration: '6h', timeZone: 'Europe/Zurich' }];
     const before = stateAt(windows, '2026-06-01T12:00Z');
     for (let minute = 0; minute < 60; minute++) {

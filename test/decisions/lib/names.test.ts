@@ -13,7 +13,7 @@ test.each<[string[], string]>([
   expect(formatNames(names)).toBe(words);
 });
 
-test('the lowest free numbers, whatever is taken', () => {
+test('the lowest free numbers are given, whatever is in use', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.integer({ min: 1, max: 50 })), fc.nat(20), (taken, count) => {
       const numbers = freeNumbers('web', count, (name) => taken.includes(numberOf('web', name)!));

@@ -4,12 +4,12 @@ import { summary } from '../../../decisions/lib/summary.ts';
 
 const bytes = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
-test('a summary stays as it is while Temporal takes it', () => {
+test('a summary stays the same if Temporal accepts it', () => {
   expect(summary('wait for web-1')).toBe('wait for web-1');
   expect(summary('x'.repeat(300))).toBe('x'.repeat(300));
 });
 
-test('a longer one is cut by its bytes, whatever its letters, and between them', () => {
+test('a longer one is cut by its bytes, between letters of any kind', () => {
   expect(summary('x'.repeat(301))).toBe(`${'x'.repeat(297)}…`);
   expect(summary('再起動'.repeat(100))).toBe(`${'再起動'.repeat(33)}…`);
   expect(summary('🐂'.repeat(200))).toBe(`${'🐂'.repeat(74)}…`);
@@ -20,7 +20,7 @@ test('a longer one is cut by its bytes, whatever its letters, and between them',
   );
 });
 
-test('no workflow or client gives Temporal a summary that is not cut by it', async () => {
+test('every workflow and client cuts the summaries that it gives to Temporal', async () => {
   const { readdirSync, readFileSync } = await import('node:fs');
   const files = ['workflows', 'clients'].flatMap((room) =>
     readdirSync(room, { recursive: true, encoding: 'utf8' })

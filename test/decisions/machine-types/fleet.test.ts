@@ -180,7 +180,7 @@ class Story {
 
 const most = (counts: ReadonlyMap<string, number>): number => Math.max(0, ...counts.values());
 
-test('any fleet, whatever happens to it: within the limit, once each, to an end, and nothing else is touched', () => {
+test('any fleet stays within the limit, handles each VM once, comes to an end, and touches nothing else', () => {
   fc.assert(
     fc.property(anyScene, (context) => {
       const story = new Story(context);
@@ -215,7 +215,7 @@ test('any fleet, whatever happens to it: within the limit, once each, to an end,
   );
 });
 
-test('an undo gives back every type that was changed, and that nobody has changed since', () => {
+test('an undo restores every type that was changed and that nobody has changed since', () => {
   fc.assert(
     fc.property(anyScene, fc.boolean(), (context, restartNow) => {
       const story = new Story({ ...context, maxFailures: 100 });

@@ -52,7 +52,7 @@ test('types of a family are in an order', () => {
   );
 });
 
-test('the newest of a family is what an older one is to become', () => {
+test('an older type becomes the newest of its family', () => {
   const types = ['q35', 'pc-q35-9.9', 'pc-q35-rhel8.6.0', 'pc-q35-rhel9.10.0', 'pc-q35-rhel9.4.0', 'virt-rhel9.12.0'];
   expect(newerThan('pc-q35-rhel8.2.0', types)).toBe('pc-q35-rhel9.10.0');
   expect(newerThan('pc-q35-rhel9.10.0', types)).toBeNull();

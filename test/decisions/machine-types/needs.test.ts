@@ -116,7 +116,7 @@ const anyHappening = fc.record({
   hasPoolFailed: fc.boolean(),
 });
 
-test('what is kept by difference is what a look at all VMs would find, whatever changes', () => {
+test('needs that are kept by difference equal those of a look at all VMs, whatever changes', () => {
   fc.assert(
     fc.property(
       fc.array(anyHappening, { minLength: 1, maxLength: 20 }),
@@ -157,7 +157,7 @@ test('what is kept by difference is what a look at all VMs would find, whatever 
   );
 });
 
-test('others are those that have left something on VMs', () => {
+test('other transitions are those that have left something on VMs', () => {
   const vms = [
     anOldVm('a'),
     anOldVm('b', { transitionMark: OTHER }),

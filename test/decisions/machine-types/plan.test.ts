@@ -65,7 +65,7 @@ test('old VMs are patched a few hundred at a time, and all are counted', () => {
   expect([patch.length, counts.toPatch, open]).toEqual([MAX_TO_CHANGE, MAX_TO_CHANGE + 1, MAX_TO_CHANGE + 1]);
 });
 
-test('groups that nobody has looked at wait for a dry run, which is asked for once each', () => {
+test('groups that nothing has checked wait for a dry run, which is asked for once each', () => {
   const found = plan({ vms: many(3, { preference: 'VirtualMachinePreference/x' }) });
   expect(found).toMatchObject({
     patch: [],
@@ -106,7 +106,7 @@ test('each VM counts in one number, by what it needs', () => {
 });
 
 describe('restarts', () => {
-  test('are within the limit, each with the VMI that is meant', () => {
+  test('stay within the limit, each with the intended VMI', () => {
     const vms = many(5, MARKED);
     const { take, full, counts } = plan({ vms }, { maxRestarts: 2 });
     expect(take.length).toBe(2);
@@ -114,7 +114,7 @@ describe('restarts', () => {
       expect([vmi, uid]).toEqual([`vmi-of-uid-of-${vm.slice(5)}`, `uid-of-${vm.slice(5)}`]);
     expect([full, counts.toRestart]).toEqual([['2 at a time'], 5]);
   });
-  test('are only of VMs that were well before, or cost nothing; what is paused or failed by itself takes no room', () => {
+  test('take only VMs that were well before, or that cost nothing; paused and failed VMs take no room', () => {
     const [paused, hopeless, ...vms] = many(4, MARKED).map((vm, index) =>
       index < 2 ? { ...vm, ready: false } : vm,
     ) as [VmView, VmView, ...VmView[]];
@@ -126,11 +126,11 @@ describe('restarts', () => {
       full: ['1 at a time', 'shop/vm-2 not ready'],
     });
   });
-  test('start no more while a restarted VM is down again', () => {
+  test('do not go on while a restarted VM is down again', () => {
     const done = { ...anOldVm('done', MARKED), ready: false };
     expect(plan({ vms: [done, ...many(1, MARKED)], vmiFields: [{ machineType: NEW, ready: false }] }).take).toEqual([]);
   });
-  test('are of a VM that was recreated under the name of one that has failed', () => {
+  test('include a VM that was recreated under the name of one that has failed', () => {
     const vms = many(1, MARKED);
     const failed = { vm: 'shop/vm-1', wasAvailable: true };
     expect(plan({ vms }, { failed: [{ ...failed, uid: vms[0]!.uid }] })).toMatchObject({
@@ -142,13 +142,13 @@ describe('restarts', () => {
       counts: { toRestart: 1 },
     });
   });
-  test('are not of what has failed', () => {
+  test('do not include VMs that have failed', () => {
     expect(plan({ vms: many(1, MARKED) }, { failed: [{ vm: 'shop/vm-1', wasAvailable: false }] })).toMatchObject({
       take: [],
       counts: { toRestart: 0 },
     });
   });
-  test('begin only inside a window, and so do pools; patches do not wait for one', () => {
+  test('begin only inside a window, as changes of pools do; patches do not wait for one', () => {
     const transition = aTransition({ windows: [{ cron: '0 5 * * *', duration: '1h', timeZone: 'UTC' }] });
     const pool = aTypedPool(OLD, { replicas: 1 });
     const context = { vms: [...many(1), anOldVm('marked', MARKED), aPoolVm(1, pool)], pool, transition };
@@ -188,7 +188,7 @@ describe('a VM in progress', () => {
     });
     expect(plan({ vms: [] }, { inProgress: ['shop/vm-1'] })).toMatchObject({ counts: { restarting: 0 }, open: 0 });
   });
-  test('is well with another type, which must be known, and then loses its mark', () => {
+  test('is well with another type, which must be known, and then loses its label', () => {
     expect(verified({ machineType: NEW })).toEqual({ is: 'well' });
     expect(verified({ machineType: null })).toEqual({ is: 'unknown', waitsFor: 'its machine type to be known' });
     expect(plan({ vms: [vm], vmiFields: [{ specMachineType: NEW, machineType: NEW }] })).toMatchObject({
@@ -196,11 +196,11 @@ describe('a VM in progress', () => {
       counts: { done: 1, restarting: 0 },
     });
   });
-  test('has failed with an old type, unless somebody wants it so', () => {
+  test('has failed with an old type, unless a user wants that', () => {
     expect(verified({ machineType: OLD })).toEqual({ is: 'wrong', why: `it came back with ${OLD}` });
     expect(verified({ machineType: OLD, specMachineType: OLD }, { machineType: OLD })).toEqual({ is: 'well' });
   });
-  test('that may not be restarted at this moment is left, and others take its place', () => {
+  test('is skipped for now if it may not be restarted at this moment, and others take its place', () => {
     const vms = [vm, anOldVm('vm-2', MARKED)];
     const { take } = plan({ vms }, { mayTake: ({ name }) => name !== 'vm-1' });
     expect(take.map((one) => one.vm)).toEqual(['shop/vm-2']);
@@ -209,12 +209,12 @@ describe('a VM in progress', () => {
 
 describe('pools', () => {
   const pool = aTypedPool(OLD, { replicas: 1 });
-  test('are changed, and their VMs count as theirs', () => {
+  test('are changed, and their VMs count as VMs of pools', () => {
     const found = plan({ vms: [aPoolVm(1, pool)], pool });
     expect(found).toMatchObject({ pools: ['shop/web'], patch: [], counts: { inPools: 1 }, open: 2 });
     expect(plan({ vms: [], pool })).toMatchObject({ pools: ['shop/web'], open: 1 });
   });
-  test('are not tried again once they could not be changed, and their VMs are left', () => {
+  test('are not tried again once they could not be changed, and their VMs are skipped', () => {
     const failed = [{ vm: 'pool shop/web', wasAvailable: false }];
     expect(plan({ vms: [], pool }, { failed })).toMatchObject({ pools: [], open: 0 });
     const skipped = [{ why: 'its pool shop/web could not be changed', isExcluded: true, count: 1 }];
@@ -244,8 +244,8 @@ describe('pools', () => {
   });
 });
 
-describe('its end', () => {
-  test('is there when nothing is left, and no mark', () => {
+describe('the end of a transition', () => {
+  test('comes when no VM and no label is left', () => {
     expect(plan({ vms: [anOldVm('new', { machineType: NEW })], vmiFields: [{ machineType: NEW }] }).open).toBe(0);
     expect(plan({ vms: [anOldVm('done', MARKED)], vmiFields: [{ machineType: NEW }] })).toMatchObject({
       unmark: ['shop/done'],
@@ -254,7 +254,7 @@ describe('its end', () => {
     expect(plan({ vms: [anOldVm('exempt', { optedOut: true })] }).open).toBe(0);
     expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unmark: ['shop/back'] });
   });
-  test('does not wait for a mark that nobody can take off', () => {
+  test('does not wait for a label that cannot be removed', () => {
     const context = { vms: [anOldVm('done', MARKED)], vmiFields: [{ machineType: NEW }] };
     expect(plan(context, { failed: [{ vm: 'shop/done', wasAvailable: true }] })).toMatchObject({
       unmark: ['shop/done'],
@@ -265,7 +265,7 @@ describe('its end', () => {
       open: 0,
     });
   });
-  test('leaves no mark of a transition that was terminated, and that of no other, nor any out of its scope', () => {
+  test('leaves no label of a transition that was terminated, and keeps labels of others and of VMs out of scope', () => {
     const vms = [
       anOldVm('new', { machineType: NEW }),
       anOldVm('exempt', { optedOut: true }),
@@ -289,11 +289,11 @@ describe('its end', () => {
       }).unmark,
     ).toEqual([]);
   });
-  test('comes early on request: nothing more is started, and what is in progress is followed', () => {
+  test('comes early on request: nothing more starts, and what is in progress is followed', () => {
     const vms = [...many(1), anOldVm('marked', MARKED)];
     expect(plan({ vms }, { isEnding: true })).toMatchObject({ patch: [], take: [], check: [], open: 0 });
   });
-  test('does not come in a pause, in which nothing is begun', () => {
+  test('does not come in a pause, in which nothing begins', () => {
     expect(plan({ vms: [...many(1), anOldVm('marked', MARKED)] }, { takes: false })).toMatchObject({
       patch: [],
       take: [],

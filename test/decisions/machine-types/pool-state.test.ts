@@ -56,7 +56,7 @@ describe('a pool whose template has the old type', () => {
     expect(standOf(oldPool, [], aTransition({ scope: { exclude: ['web-*'] } })).state).toBe('apart');
     expect(standOf(oldPool, [], aTransition({ scope: { only: 'stopped' } })).state).toBe('apart');
   });
-  test('is left if some of its VMs are out of scope, and has nothing to do with it if all are', () => {
+  test('is skipped if some of its VMs are out of scope, and does not concern the transition if all are', () => {
     const why = 'pool shop/web has VMs that were not chosen';
     for (const scope of [{ names: ['web-1'] }, { exclude: ['web-2'] }]) {
       expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope }))).toMatchObject({
@@ -66,13 +66,13 @@ describe('a pool whose template has the old type', () => {
     }
     expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).state).toBe('apart');
   });
-  test('is left if nothing rolls its VMs', () => {
+  test('is skipped if nothing rolls its VMs', () => {
     expect(standOf(aTypedPool(OLD, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool))).toMatchObject({
       state: 'excluded',
       needs: [{ need: 'excluded' }, { need: 'excluded' }],
     });
   });
-  test('waits until it is known what its VMs would get, and is left if that will not do', () => {
+  test('waits until the resulting type of its VMs is known, and is skipped if that is not acceptable', () => {
     expect(standOf(oldPool, vmsOf(oldPool), undefined, { results: [] })).toMatchObject({
       state: 'check',
       needs: [{ need: 'check' }, { need: 'check' }],
@@ -88,7 +88,7 @@ describe('a pool whose template has the old type', () => {
     });
     expect(standOf(pool, vmsOf(pool)).state).toBe('change');
   });
-  test('is left to another transition that has made its template new and still runs, and not rolled behind its back', () => {
+  test('is left to another running transition that has changed its template, and its VMs are not rolled in between', () => {
     for (const to of ['', NEW]) {
       const pool = aTypedPool(to, {}, recordOfOurs({ id: OTHER, to }));
       const vms = [...vmsOf(oldPool, 1), aPoolVm(2, pool, { machineType: NEW })];
@@ -106,7 +106,7 @@ describe('a pool whose template has the old type', () => {
       needs: [{ need: 'nothing' }, { need: 'nothing' }],
     });
   });
-  test('does not wait for what a VM would get that its owner wants nobody to disrupt', () => {
+  test('does not wait for the resulting type of a VM that opted out', () => {
     const exempt = { optedOut: true, machineType: 'pc-q35-rhel8.2.0' };
     expect(standOf(oldPool, [...vmsOf(oldPool, 1), aPoolVm(2, oldPool, exempt)])).toMatchObject({
       state: 'change',
@@ -153,7 +153,7 @@ describe('a pool that this transition has changed', () => {
       needs: [{ need: 'pool' }, { need: 'done' }],
     });
   });
-  test('counts a VM as behind while its VMI is of the template before', () => {
+  test('counts a VM as behind while its VMI comes from the template before', () => {
     const pool = changed();
     const vm = aPoolVm(1, pool, { machineType: NEW });
     const vmi = anOldVmi(vm, { machineType: OLD, revision: revisionOf(oldPool.spec.template) });
@@ -177,7 +177,7 @@ describe('a pool that this transition has changed', () => {
       ),
     ).toBe('failed');
   });
-  test('says what keeps it from its VMs', () => {
+  test('reports what keeps it from its VMs', () => {
     expect(standOf(told({ paused: { by: 'ann', at: '' } }), behind).needs).toMatchObject([
       { need: 'pool', why: 'its pool shop/web is paused' },
     ]);
@@ -207,7 +207,7 @@ describe('a pool that this transition has changed', () => {
     // Failures of the previous rollout.
     expect(standOf(told({ revision: 'another', halted, failures }), behind).needs).toMatchObject([{ need: 'pool' }]);
   });
-  test('is left if somebody has set it back', () => {
+  test('is skipped if a user has set it back', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs());
     expect(standOf(pool, vmsOf(pool))).toMatchObject({
       state: 'excluded',
@@ -225,7 +225,7 @@ describe('a pool whose template is not old', () => {
     const pool = aTypedPool(null);
     expect(standOf(pool, vmsOf(pool, 1))).toMatchObject({ state: 'apart', needs: [{ need: 'patch', marks: true }] });
   });
-  test('is left to roll those that are behind a new type that somebody else has set', () => {
+  test('is left to roll VMs that are behind a new type that a user has set', () => {
     const pool = aTypedPool(NEW);
     expect(standOf(pool, vmsOf(oldPool, 1)).needs).toMatchObject([{ need: 'pool' }]);
     expect(standOf(aTypedPool(NEW, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool, 1)).needs).toMatchObject([
@@ -236,7 +236,7 @@ describe('a pool whose template is not old', () => {
 
 describe('an undo', () => {
   const undo = aTransition({ scope: { undoes: OTHER } });
-  test('sets back the template that was changed, and follows until its VMs are of that', () => {
+  test('restores the template that was changed, and follows until its VMs come from that', () => {
     const pool = aTypedPool(null, {}, recordOfOurs({ id: OTHER, from: OLD, to: '' }));
     const vms = vmsOf(pool, 1, { machineType: NEW });
     expect(standOf(pool, vms, undo, { results: [resultOf(vms[0]!, OLD)] })).toMatchObject({
@@ -247,7 +247,7 @@ describe('an undo', () => {
     const back = aTypedPool(OLD, {}, recordOfOurs({ from: '', to: OLD }));
     expect(standOf(back, [...vms, aPoolVm(2, back)], undo).needs).toMatchObject([{ need: 'pool' }, { need: 'done' }]);
   });
-  test('leaves a template that somebody has changed since, and any other', () => {
+  test('leaves a template that a user has changed since, and any other', () => {
     expect(standOf(aTypedPool('q35', {}, recordOfOurs({ id: OTHER, to: '' })), [], undo).state).toBe('excluded');
     expect(standOf(oldPool, vmsOf(oldPool), undo)).toMatchObject({
       state: 'apart',
@@ -256,6 +256,6 @@ describe('an undo', () => {
   });
 });
 
-test('the type in a template is looked for where it belongs', () => {
+test('the type in a template is found in its place', () => {
   expect([oldPool, aTypedPool(null), aTypedPool('')].map(templateTypeOf)).toEqual([OLD, null, null]);
 });

@@ -18,7 +18,7 @@ import {
   rulesOf,
 } from './snapshots.ts';
 
-test('VMs are grouped by all that decides on their resulting type, the deferred and those of pools too', () => {
+test('VMs are grouped by all that determines their resulting type, with deferred VMs and VMs of pools', () => {
   const pool = aTypedPool(OLD);
   const vms = [
     anOldVm('vm-1'),
@@ -42,7 +42,7 @@ test('VMs are grouped by all that decides on their resulting type, the deferred 
   expect(wantedResults(rulesOf(aTransition(), { results }), vms, snapshotOf(vms, { pool })).length).toBe(3);
 });
 
-test('what a percentage of restarts is of: all that run and may be restarted here, not those that pools roll', () => {
+test('a percentage of restarts is of all VMs that run and may be restarted here, not of those that pools roll', () => {
   const pool = aTypedPool(OLD);
   const free = [anOldVm('vm-1'), anOldVm('alias', { machineType: 'q35' }), anOldVm('paused')];
   const others = [
@@ -71,7 +71,7 @@ test('what a percentage of restarts is of: all that run and may be restarted her
 
 const node = (machineTypes: string[], schedulable = true) => ({ machineTypes, schedulable });
 
-test('a resulting type must be another, and a schedulable node must have it if nodes say what they have', () => {
+test('a resulting type must be different, and a schedulable node must have it if nodes name their types', () => {
   const rules = rulesOf(aTransition());
   expect(faultOf(rules, NEW, [])).toBeNull();
   expect(faultOf(rules, NEW, [node([]), node([])])).toBeNull();
@@ -85,7 +85,7 @@ test('a resulting type must be another, and a schedulable node must have it if n
   expect(faultOf(rulesOf(aTransition({ scope: { undoes: OTHER } })), OLD, [])).toBeNull();
 });
 
-test('a record says what was there and what ran; one that takes over what another has not finished says what was there before that', () => {
+test('a record names the original and the running type, and the original survives a second transition', () => {
   const change = { id: ID, to: NEW, at: '2026-01-02T03:04:05Z' };
   const vm = anOldVm('vm-1');
   expect(newRecord(vm, anOldVmi(vm, { uid: 'vmi-uid' }), change)).toEqual({

@@ -37,10 +37,10 @@ test.each<[string, Parameters<typeof anOldVm>[1], Parameters<typeof anOldVmi>[1]
   expect(scopeRules(scopeOf()).choosesState(one, vmi)).toBe(true);
 });
 
-test('old is a type that the glob matches; none is not old', () => {
+test('a type is old if the glob matches it, and a missing type is not', () => {
   const { isOld } = scopeRules(scopeOf({ glob: '*' }));
   expect([isOld(OLD), isOld(null)]).toEqual([true, false]);
   expect([OLD, NEW, OLD].map(scopeRules(scopeOf()).isOld)).toEqual([true, false, true]);
 });
 
-test('a glob that is none is refused', () => expect(() => scopeRules(scopeOf({ exclude: ['['] }))).toThrow(RangeError));
+test('a malformed glob is refused', () => expect(() => scopeRules(scopeOf({ exclude: ['['] }))).toThrow(RangeError));

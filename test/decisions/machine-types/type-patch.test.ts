@@ -17,7 +17,7 @@ const old: Before = {
 };
 
 describe('a change of a machine type', () => {
-  test('is made only of the same object with the same type, mark and record', () => {
+  test('is made only to the same object with the same type, label and record', () => {
     expect(typePatch(old, { machineType: null, mark: record.id, record })).toEqual([
       { op: 'test', path: '/metadata/uid', value: 'uid' },
       { op: 'test', path: TYPE, value: 'pc-q35-rhel8.6.0' },
@@ -37,7 +37,7 @@ describe('a change of a machine type', () => {
     ]);
   });
 
-  test('puts labels if there are none, and takes no place of labels that somebody adds meanwhile', () => {
+  test('adds labels if there are none, and replaces no labels that others add meanwhile', () => {
     const bare = typePatch({ ...old, labelled: false, annotated: false }, { mark: record.id, record });
     expect(bare).toContainEqual({ op: 'test', path: '/metadata/labels', value: null });
     expect(bare).toContainEqual({
@@ -52,7 +52,7 @@ describe('a change of a machine type', () => {
     });
   });
 
-  test('clears a mark that is there, and none that is not', () => {
+  test('clears a label that is there, and only that', () => {
     expect(typePatch({ ...old, mark: record.id }, { mark: null }).slice(2)).toEqual([
       { op: 'test', path: LABEL, value: record.id },
       { op: 'remove', path: LABEL },
@@ -60,7 +60,7 @@ describe('a change of a machine type', () => {
     expect(typePatch(old, { mark: null })).toHaveLength(2);
   });
 
-  test('sets a type if there is none, with what holds it', () => {
+  test('sets a type if there is none, in the object that holds it', () => {
     expect(typePatch({ ...old, machineType: null }, { machineType: 'q35' })).toContainEqual({
       op: 'add',
       path: '/spec/template/spec/domain/machine',
@@ -69,7 +69,7 @@ describe('a change of a machine type', () => {
   });
 });
 
-test('a VM is expected as the cache has it', () => {
+test('the patch expects the VM as the cache has it', () => {
   expect(beforeOfView(aVm('vm', { transition: record, transitionMark: record.id, ownLabels: { a: 'b' } }))).toEqual({
     uid: 'uid-of-vm',
     machineType: 'pc-q35-rhel9.6.0',

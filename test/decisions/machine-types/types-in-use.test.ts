@@ -40,7 +40,7 @@ function tallied(nodes: NodeView[] | null): TypeInUse[] {
 
 const counts = (vms: number, vmis: number): TypeCounts => ({ vms, vmis });
 
-test('types are counted by namespace, of specs and of VMIs that live', () => {
+test('types are counted by namespace, both of specs and of living VMIs', () => {
   expect(tallied(NODES)).toEqual([
     {
       type: 'pc-q35-rhel8.2.0',
@@ -81,7 +81,7 @@ test('types are counted by namespace, of specs and of VMIs that live', () => {
   ]);
 });
 
-test('nothing is old if nobody says what nodes have', () => {
+test('no type is old if nodes do not name their types', () => {
   for (const nodes of [null, [], [node([])]]) {
     expect(tallied(nodes).map(({ nodes, newer, isOld }) => ({ nodes, newer, isOld }))).toEqual(
       Array.from({ length: 4 }, () => ({ nodes: null, newer: null, isOld: false })),
@@ -89,7 +89,7 @@ test('nothing is old if nobody says what nodes have', () => {
   }
 });
 
-test('a type that only a node has that takes no VMIs is supported by none', () => {
+test('a type is not supported if only a node has it that takes no VMIs', () => {
   expect(supportedTypes(NODES)).toEqual(
     new Map([
       ['q35', 2],

@@ -36,7 +36,7 @@ function needOf(
   );
 }
 
-test('a VM outside of the namespaces of the transition needs nothing, whatever it records of that', () => {
+test('a VM outside the namespaces of the transition needs nothing, whatever it records', () => {
   const elsewhere = { ...aTransition(), scope: { ...aTransition().scope, namespaces: ['elsewhere'] } };
   const changed = { machineType: NEW, transition: recordOfOurs() };
   expect(needOf(changed, { machineType: OLD, specMachineType: OLD })).not.toEqual({ need: 'nothing' });
@@ -47,7 +47,7 @@ const STOPPED = { runStrategy: 'Halted' };
 const CHANGED = { machineType: NEW, transition: recordOfOurs() };
 const VMI_OF_OLD_TYPE = { machineType: OLD, specMachineType: OLD };
 
-describe('what nobody has touched yet', () => {
+describe('an untouched VM', () => {
   test.each<[string, Partial<VmView>, Vmi, object]>([
     ['is patched, and marked while it runs', {}, {}, { need: 'patch', to: null, marks: true }],
     ['is patched without a mark if it is stopped', STOPPED, null, { need: 'patch', to: null, marks: false }],
@@ -87,12 +87,12 @@ describe('what nobody has touched yet', () => {
     ],
   ])('%s', (_words, fields, vmi, need) => expect(needOf(fields, vmi)).toMatchObject(need));
 
-  test('gets the type that was asked for', () => {
+  test('gets the requested type', () => {
     const to = 'pc-q35-rhel9.4.0';
     expect(needOf({}, {}, aTransition({ to }))).toEqual({ need: 'patch', to, marks: true });
   });
 
-  test('is left to another transition that still runs, and told', () => {
+  test('is left to another running transition, and is reported', () => {
     const othersRunning = OTHER_RUNS;
     const why = 'operation shop/other is at work on it, until that ends or is aborted';
     expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({
@@ -114,7 +114,7 @@ describe('what nobody has touched yet', () => {
   });
 });
 
-describe('what would come out', () => {
+describe('the resulting type', () => {
   const vm = anOldVm('web-1');
   const faulty = (to: string, force: boolean) =>
     needOf({}, {}, aTransition({ force }), { results: [resultOf(vm, null, { to, fault: 'it will not do' })] });
@@ -126,7 +126,7 @@ describe('what would come out', () => {
     expect(needOf({ preference: 'VirtualMachinePreference/x' }, {})).toMatchObject({ need: 'check' });
     expect(needOf({ architecture: 'arm64' }, {})).toMatchObject({ need: 'check' });
   });
-  test('must do; with force a type that no node has yet will do, one that is old again never', () => {
+  test('must be acceptable; with force a type that no node has yet is, and one that is old again never is', () => {
     expect(faulty(NEW, false)).toEqual({ need: 'excluded', why: 'it will not do' });
     expect(faulty(NEW, true)).toMatchObject({ need: 'patch' });
     expect(faulty('pc-q35-rhel8.8.0', true)).toEqual({
@@ -136,7 +136,7 @@ describe('what would come out', () => {
   });
 });
 
-describe('what this transition has changed', () => {
+describe('a VM that this transition has changed', () => {
   test.each<[string, Partial<VmView>, Vmi, object]>([
     ['is restarted while its VMI is old', {}, VMI_OF_OLD_TYPE, { need: 'restart', vmi: { vmUid: 'uid-of-web-1' } }],
     ['is done with a new VMI', {}, { machineType: NEW }, { need: 'done' }],
@@ -173,7 +173,7 @@ describe('what this transition has changed', () => {
     ],
   ])('%s', (_words, fields, vmi, need) => expect(needOf({ ...CHANGED, ...fields }, vmi)).toMatchObject(need));
 
-  test('keeps waiting, and says so, if it was restarted and came back with the old type', () => {
+  test('keeps waiting, and is reported, if it was restarted and came back with the old type', () => {
     const transition = recordOfOurs({ from: 'q35', to: 'q35', vmiUid: 'the first' });
     const patient = aTransition({ restartNow: false });
     const since = (uid: string, machineType: string | null) =>
@@ -207,7 +207,7 @@ describe('what this transition has changed', () => {
     expect(needOf({ ...CHANGED, machineType: OLD, owner }, VMI_OF_OLD_TYPE)).toEqual({ need: 'excluded', why });
   });
 
-  test('is marked if its VMI was started from the old spec during the change', () => {
+  test('is labelled if its VMI was started from the old spec during the change', () => {
     const started = { ...CHANGED, transition: recordOfOurs({ vmiType: null }) };
     for (const restartNow of [true, false])
       expect(needOf(started, VMI_OF_OLD_TYPE, aTransition({ restartNow }))).toEqual({ need: 'mark' });
@@ -223,7 +223,7 @@ describe('what this transition has changed', () => {
     expect(needOf(CHANGED, { machineType: NEW }, patient)).toEqual({ need: 'done' });
   });
 
-  test('is followed whatever becomes of that by which it was chosen', () => {
+  test('is followed even if it no longer matches the scope', () => {
     const narrow = aTransition({ scope: { only: 'stopped', labelSelector: { matchLabels: { tier: 'a' } } } });
     expect(needOf(CHANGED, VMI_OF_OLD_TYPE, narrow)).toMatchObject({ need: 'restart' });
   });
@@ -235,31 +235,31 @@ describe('an undo', () => {
   const results = [resultOf(anOldVm('any', { machineType: NEW }), OLD)];
   const needOfUndo = (fields: Partial<VmView>, vmi: Vmi) => needOf({ ...theirs, ...fields }, vmi, undo, { results });
 
-  test('sets what was there, and marks a VMI that has been started since', () => {
+  test('sets the original type, and labels a VMI that has been started since', () => {
     expect(needOfUndo({}, { specMachineType: NEW })).toEqual({ need: 'patch', to: OLD, marks: true });
     expect(needOfUndo({}, VMI_OF_OLD_TYPE)).toEqual({ need: 'patch', to: OLD, marks: false });
     expect(needOfUndo(STOPPED, null)).toEqual({ need: 'patch', to: OLD, marks: false });
   });
-  test('asks first whether that can still be set', () => {
+  test('checks first whether that type can still be set', () => {
     expect(needOf(theirs, {}, undo, { results: [] })).toMatchObject({
       need: 'check',
       group: { from: NEW, wanted: OLD },
     });
   });
-  test('leaves what somebody has changed since, and says so', () => {
+  test('keeps what a user has changed since, and says so', () => {
     expect(needOfUndo({ machineType: 'pc-q35-rhel9.8.0' }, {})).toEqual({
       need: 'excluded',
       why: 'somebody has set its machine type to pc-q35-rhel9.8.0 since',
     });
   });
-  test('has nothing to do with what it was not', () => {
+  test('does not concern a VM that the transition did not change', () => {
     expect(needOfUndo({ transition: recordOfOurs({ id: '88888888' }) }, {})).toEqual({ need: 'nothing' });
     expect(needOfUndo({ transition: null, machineType: OLD }, {})).toEqual({ need: 'nothing' });
     expect(
       needOfUndo({ machineType: 'q35', transition: recordOfOurs({ id: OTHER, from: 'q35', to: 'q35' }) }, {}),
     ).toEqual({ need: 'nothing' });
   });
-  test('restarts what it has changed until a VMI was started from that', () => {
+  test('restarts a VM that it has changed until a VMI was started from that spec', () => {
     const own = { machineType: OLD, transition: recordOfOurs({ id: ID, from: NEW, to: OLD }) };
     expect(needOf(own, { machineType: NEW, specMachineType: NEW }, undo)).toMatchObject({ need: 'restart' });
     expect(needOf(own, VMI_OF_OLD_TYPE, undo)).toEqual({ need: 'done' });

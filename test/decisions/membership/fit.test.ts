@@ -80,7 +80,7 @@ const vmiOf = (vm: Stored<VirtualMachine>, cores = 1): Stored => {
 };
 
 describe('a VM that comes into a pool', () => {
-  test('is of its revision if nothing but additions, its power and its disk tell it from the template', () => {
+  test('is of its revision if only additions, its power and its disk differ from the template', () => {
     for (const [name, number] of [
       ['web-0', '0'],
       ['web-3', '3'],
@@ -123,7 +123,7 @@ describe('a VM that comes into a pool', () => {
     expect(joiningTransfer(pool, found, null, 0).labels).toMatchObject({ app: 'web', [REVISION_LABEL]: revision });
   });
 
-  test('is of the revision that it had before it left, whatever a person has changed', () => {
+  test('has the revision that it had before it left, whatever a user has changed', () => {
     const vm = vmOf('web-1', '1', ({ cpu }) => (cpu.cores = 2));
     vm.metadata.annotations = formerMemberAnnotation({ pool: 'web', revision: 'older' });
     // Another controller may have made anything of it.
@@ -135,7 +135,7 @@ describe('a VM that comes into a pool', () => {
   });
 });
 
-test('a VM changes hands in one write, which holds for the version that was seen and the controller that is meant', () => {
+test('a VM changes owners in one write, which applies only to the version that was seen and the expected controller', () => {
   const vm = vmOf('web-0', '0');
   const transfer = joiningTransfer(pool, joining(pool, vm, undefined), 'their-uid', 0);
   expect(transferPatch(vm, transfer)).toMatchObject({
@@ -154,7 +154,7 @@ test('a VM changes hands in one write, which holds for the version that was seen
   expect(transferPatch(vm, { ...transfer, from: null })).toBeNull();
 });
 
-test('what a VM was in its pool is kept while it is away, and comes back with it', () => {
+test('the history of a VM in its pool is kept while it is away, and comes back with it', () => {
   const vm = vmOf('web-1', '1');
   vm.metadata.labels = { mine: 'yes', [POOL_LABEL]: 'web', [REVISION_LABEL]: 'r1' };
   const left = asFormer('web', vm.metadata);

@@ -26,12 +26,12 @@ function vm(metadata: Partial<ObjectMeta>): Stored<VirtualMachine> {
 const joinedBy = (from: string | null): unknown =>
   joiningTransfer(pool, joining(pool, vm({}), undefined), from, 0).annotations[JOINED_ANNOTATION];
 
-test('a VM of no owner is marked as it joins a pool, and those of a pool that is taken over are not', () => {
+test('a VM without an owner is labelled as it joins a pool, and VMs of a pool that is taken over are not', () => {
   expect(joinedBy(null)).toBe('true');
   expect(joinedBy('uid-of-a-pool-of-kubevirt')).toBeNull();
 });
 
-test('the mark goes as the VM leaves the pool', () => {
+test('the label goes as the VM leaves the pool', () => {
   expect(asFormer('web', vm({}).metadata).annotations).toHaveProperty([JOINED_ANNOTATION], null);
 });
 
@@ -45,6 +45,6 @@ test.each<[joined: boolean, metadata: Partial<ObjectMeta>]>([
   expect(vmView(vm({ ...metadata, ownerReferences: [{ ...owner, controller: true }] })).joined).toBe(joined);
 });
 
-test('a VM of no pool has joined none', () => {
+test('a VM of no pool has not joined one', () => {
   expect(vmView(vm({ annotations: { [JOINED_ANNOTATION]: 'true' } })).joined).toBe(false);
 });

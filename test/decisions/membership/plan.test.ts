@@ -26,7 +26,7 @@ const adoption: MembershipChange = {
 };
 const changing = (change: MembershipChange = adoption) => ({ annotations: changeAnnotation(change) });
 
-test('while its members change, a pool begins nothing that makes, changes, halts or deletes a VM', () => {
+test('a pool begins nothing that makes, changes, halts or deletes a VM while its members change', () => {
   fc.assert(
     fc.property(anyFleet, fc.nat(12), fc.boolean(), (vms, replicas, isOld) => {
       const template = isOld ? { ...aPool().spec.template, metadata: { labels: { a: 'b' } } } : aPool().spec.template;
@@ -52,7 +52,7 @@ const HARMLESS = new Set([
   'clearNamedRemovals',
 ]);
 
-test('it says so, and first what it is still busy with', () => {
+test('the pool says so, after what it is still busy with', () => {
   const vms = [aVm('web-1'), aVm('web-2')];
   const held = plan({ pool: aPool({}, changing()), vms });
   expect(kinds(held)).not.toContain('create');
@@ -65,7 +65,7 @@ test('it says so, and first what it is still busy with', () => {
   expect(conditionOf(plan({ vms }))).toBeUndefined();
 });
 
-test('an annotation that nobody can read holds the pool too, and says that', () => {
+test('an unreadable annotation holds the pool too, and the pool says that', () => {
   for (const text of ['', '{}', '{"kind":"adopt","by":"ada","at":"now"}', '{"kind":"move","by":"ada","at":"now"}']) {
     const pool = aPool({}, { annotations: { [MEMBERSHIP_CHANGE_ANNOTATION]: text } });
     expect(membershipChangeOf(pool)).toBe('unreadable');
@@ -92,7 +92,7 @@ test('every kind of change is read as it was written', () => {
   for (const change of changes) expect(membershipChangeOf(aPool({}, changing(change)))).toEqual(change);
 });
 
-test('a VM that nobody controls any more loses the labels of the pool that it still names; that of another pool does not', () => {
+test('a VM without a controller loses the labels of the pool that it still names, and keeps those of another pool', () => {
   const left = aVm('web-2', { owner: null, labels: { [POOL_LABEL]: 'web' } });
   const others = [
     aVm('db-1', { owner: null, labels: { [POOL_LABEL]: 'db' }, ownLabels: { [POOL_LABEL]: 'db' } }),
@@ -104,7 +104,7 @@ test('a VM that nobody controls any more loses the labels of the pool that it st
   expect(namesIn(found, 'removeLabels')).toEqual(['web-2']);
 });
 
-test('a VM that the pool owns without its label gets it, and is not updated before its revision is known', () => {
+test('a VM that the pool owns gets a missing label, and is not updated before its revision is known', () => {
   const came = aVm('web-2', { ownLabels: {}, revision: null });
   const vms = [aVm('web-1'), came, aVm('web-3')];
   const found = plan({ vms, vmiOf: (vm) => aVmi(vm) });
@@ -118,7 +118,7 @@ test('a VM that the pool owns without its label gets it, and is not updated befo
   expect(namesIn(labelled, 'update')).toEqual(['web-2']);
 });
 
-test('a VM that nobody controls any more, and that a finalizer holds for its disks, is let go, also by a pool that is deleted', () => {
+test('a VM without a controller that a finalizer holds for its disks is released, also by a pool that is deleted', () => {
   const labels = { [POOL_LABEL]: 'web' };
   const held = aVm('web-2', { owner: null, labels, ownLabels: labels, deleting: true, keepsDisks: true });
   expect(kinds(plan({ vms: [aVm('web-1')], uncontrolled: [held] }))).toContain('removeDiskFinalizers');

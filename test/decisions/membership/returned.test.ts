@@ -43,18 +43,18 @@ const restored = (agoMs: number, spec = {}) =>
     creationTimestamp: new Date(quiet.now - agoMs).toISOString(),
   });
 
-test('VMs that have come back without their owner become the pool’s own again, and none is made in their places', () => {
+test("VMs that have come back without their owner become the pool's own again, and none is made in their places", () => {
   const found = plan({ uncontrolled: backs(1, 2, 3) });
   expect(adopted(found)).toEqual(['web-1', 'web-2', 'web-3']);
   expect(created(found)).toEqual([]);
   expect(kinds(found)).not.toContain('removeLabels');
 });
 
-test('those that did not come back are made under their own numbers', () => {
+test('VMs that did not come back are made under their own numbers', () => {
   expect(created(plan({ uncontrolled: backs(1, 3) }))).toEqual([2]);
 });
 
-test('no more come back than are missing: the others are left, and no VM leaves for them', () => {
+test('no more VMs come back than are missing: the others are left, and no VM leaves for them', () => {
   const vms = [aVm('web-1'), aVm('web-9')];
   const found = plan({ vms, uncontrolled: backs(2, 3, 4) });
   expect(adopted(found)).toEqual(['web-2']);
@@ -63,7 +63,7 @@ test('no more come back than are missing: the others are left, and no VM leaves 
   expect(restoring(found)?.message).toContain('web-3, web-4 came back');
 });
 
-test('a VM that was made again from a copy is back, also while its pool lives; one that was taken out by hand is not', () => {
+test('a VM that was made again from a copy is back, also while its pool lives; a VM that was taken out by hand is not', () => {
   const again = back('web-2', { memberOf: 'pool-uid', madeAgain: true });
   const left = back('web-3', { memberOf: 'pool-uid' });
   const found = plan({ vms: [aVm('web-1')], uncontrolled: [again, left] });
@@ -80,15 +80,15 @@ test.each<[string, Partial<VmView>]>([
   ['has a controller', { owner: { kind: 'VirtualMachineReplicaSet', name: 'x', uid: 'x' } }],
   ['is a pool of KubeVirt’s', { ownLabels: { [POOL_LABEL]: 'web', [KUBEVIRT_REVISION_LABEL]: 'x' } }],
   ['is being deleted', { deleting: true }],
-])('a VM that %s is not taken', (_, fields) => {
+])('a VM that %s is not taken back', (_, fields) => {
   expect(adopted(plan({ uncontrolled: [back('web-1', fields)] }))).toEqual([]);
 });
 
-test('a VM with a name that the pool does not give is not taken', () => {
+test('a VM with a name that the pool does not give is not taken back', () => {
   expect(adopted(plan({ uncontrolled: [back('web-1-copy'), back('other')] }))).toEqual([]);
 });
 
-test('a command that changes the members, or the deletion of the pool, takes none', () => {
+test('a pool takes no VM back while a command changes its members, or while it is being deleted', () => {
   const change = { kind: 'takeover', by: 'ada', at: '2026-01-02T03:04:05Z' } as const;
   const held = aPool({}, { annotations: changeAnnotation(change) });
   const deleted = aPool({}, { deletionTimestamp: '2026-01-02T03:04:05Z' });
@@ -118,7 +118,7 @@ test('a restored pool waits for its VMs: it makes none, and says until when', ()
   expect(later.wakeAt).toBe(quiet.now - 1_000 + RESTORE_QUIET_MS);
 });
 
-test('it goes on once its VMs are complete, or none has come for a while: then it makes what is missing', () => {
+test('the pool continues once its VMs are complete, or none has come for a while: then it makes what is missing', () => {
   const vms = [aVm('web-1'), aVm('web-2'), aVm('web-3')];
   expect(kinds(plan({ pool: restored(1_000), vms }))).toContain('noteUid');
   const ended = plan({ pool: restored(RESTORE_QUIET_MS), vms: vms.slice(1) });
@@ -130,7 +130,7 @@ test('it goes on once its VMs are complete, or none has come for a while: then i
   expect(kinds(after)).not.toContain('noteUid');
 });
 
-test('whatever comes back, the pool never has or makes more VMs than it wants, and none leaves for one that returns', () => {
+test('a pool never has or makes more VMs than it wants, whatever comes back, and no VM leaves for one that returns', () => {
   const anyReturn = fc.record({
     some: fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { maxLength: 12 }),
     replicas: fc.nat(20),
@@ -155,18 +155,18 @@ test('whatever comes back, the pool never has or makes more VMs than it wants, a
   );
 });
 
-test('a VM that its pool owns and whose record names another gets its own', () => {
+test('a VM that its pool owns and whose record names another VM gets its own record', () => {
   const vms = [aVm('web-1', { memberOf: 'old-uid' }), aVm('web-2', { memberOf: 'pool-uid' }), aVm('web-3')];
   const labelled = plan({ vms }).steps.flatMap((step) => (step.kind === 'addLabels' ? step.vms : []));
   expect(labelled.map(({ name }) => name)).toEqual(['web-1']);
 });
 
-test('a revision label says nothing about whose a VM is', () => {
+test('a revision label does not say which pool a VM belongs to', () => {
   const vm = back('web-1', { memberOf: null, ownLabels: { [POOL_LABEL]: 'web', [REVISION_LABEL]: 'x' } });
   expect(kinds(plan({ uncontrolled: [vm] }))).toContain('removeLabels');
 });
 
-test('a clone has the record of another VM, which says nothing of it', () => {
+test("a clone's record is that of another VM, and says nothing about the clone", () => {
   const annotations = memberOfAnnotation('pool-uid', 'web-1', 0);
   expect(memberOf({ name: 'web-1', annotations })?.uid).toBe('pool-uid');
   expect(memberOf({ name: 'web-7', annotations })).toBeNull();

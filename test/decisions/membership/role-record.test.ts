@@ -24,7 +24,7 @@ const isGone = () => undefined;
 const isAboutRoles = ({ kind }: { kind: string }): boolean => kind === 'setRoles';
 
 describe('the role of a VM', () => {
-  test('is none by its label alone', () => {
+  test('is not given by its label alone', () => {
     const vm = aVm('web-4', { roleLabel: 'Surge' });
     expect(roleIn(aPool(), vm)).toBeNull();
     expect(roleIn(withRoles([extra({ uid: 'another' })]), vm)).toBeNull();
@@ -37,7 +37,7 @@ describe('the role of a VM', () => {
       expect(roleIn(pool, aVm('web-4', { roleLabel }))).toBe('Surge');
   });
 
-  test('is what it was announced as until its UID is known, if it was made since', () => {
+  test('is the announced one until its UID is known, if the VM was made since', () => {
     const pool = withRoles([extra()]);
     const made = { roleLabel: 'Surge', createdAt: NOW + 3_000 } as const;
     expect(roleIn(pool, aVm('web-4', made))).toBe('Surge');
@@ -46,8 +46,8 @@ describe('the role of a VM', () => {
   });
 });
 
-describe('what is announced', () => {
-  test('may be made, and nothing else under its name', () => {
+describe('an announcement', () => {
+  test('allows a VM of its role under the name, and no other', () => {
     const pool = withRoles(announced([], { names: ['web-4'], role: 'Surge', at: AT }, isGone));
     expect(unannounced(pool, 'web-4', 'Surge')).toBeNull();
     expect(unannounced(pool, 'web-4', null)).not.toBeNull();
@@ -56,7 +56,7 @@ describe('what is announced', () => {
     expect(unannounced(pool, 'web-5', null)).toBeNull();
   });
 
-  test('does not change what a VM is that exists', () => {
+  test('does not change the role of a VM that exists', () => {
     const before = [extra({ uid: 'uid-of-web-4', role: 'Standby' })];
     expect(announced(before, { names: ['web-4'], role: 'Surge', at: AT }, isThere)).toEqual(before);
     expect(announced(before, { names: ['web-4'], role: null, at: AT }, isThere)).toEqual(before);
@@ -69,16 +69,16 @@ describe('what is announced', () => {
   });
 });
 
-describe('a UID is recorded', () => {
+describe('a record of UIDs', () => {
   const vm = aVm('web-4', { roleLabel: 'Surge', createdAt: NOW });
 
-  test('of a VM that was made just now', () => {
+  test('includes a VM that was made just now', () => {
     expect(identified([extra()], { made: [{ vm, isNew: true }], role: 'Surge', at: AT })).toEqual([
       extra({ uid: vm.uid }),
     ]);
   });
 
-  test('of a VM that was there only if it was announced before: whoever may label it could say so as well', () => {
+  test('includes an older VM only if it was announced before: anyone who may label it could claim so as well', () => {
     const made = [{ vm, isNew: false }];
     expect(identified([extra()], { made, role: 'Surge', at: AT })).toEqual([extra({ uid: vm.uid })]);
     expect(identified([], { made, role: 'Surge', at: AT })).toEqual([]);
@@ -87,7 +87,7 @@ describe('a UID is recorded', () => {
   });
 });
 
-test('a record is brought up to date with the VMs that there are', () => {
+test('is brought up to date with the VMs that exist', () => {
   const vm = aVm('web-4', { roleLabel: 'Surge', createdAt: NOW });
   expect(reconciled([extra()], () => vm, NOW)).toEqual([extra({ uid: vm.uid })]);
   expect(reconciled([extra({ uid: 'another' })], () => vm, NOW)).toEqual([]);
@@ -101,7 +101,7 @@ describe('a plan', () => {
   const stepsOf = (given: Partial<Parameters<typeof roleSteps>[0]>) =>
     roleSteps({ pool: aPool(), vms: three, inProgress: quiet.inProgress, now: NOW, ...given });
 
-  test('has labels follow the record, and does nothing else because of them', () =>
+  test('makes labels follow the record, and does nothing else because of them', () =>
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom('Surge', 'Standby', null), { minLength: 3, maxLength: 3 }),
@@ -125,7 +125,7 @@ describe('a plan', () => {
       ),
     ));
 
-  test('has nothing to set right if all is as recorded, or is being made', () => {
+  test('corrects nothing if all is as recorded, or is being made', () => {
     const extraVm = aVm('web-4', { role: 'Surge' });
     const pool = withRoles([extra({ uid: extraVm.uid })]);
     expect(stepsOf({ pool, vms: [...three, extraVm] }).steps).toEqual([]);
@@ -133,7 +133,7 @@ describe('a plan', () => {
     expect(stepsOf({ pool: withRoles([extra()]), inProgress: making })).toEqual({ steps: [], wakeAt: null });
   });
 
-  test('forgets a VM that is gone, and one that was never made after five minutes', () => {
+  test('forgets a VM that is gone, and a VM that was not made within five minutes', () => {
     expect(stepsOf({ pool: withRoles([extra({ uid: 'gone' })]) }).steps).toMatchObject([{ kind: 'setRoles', vms: [] }]);
     const { steps, wakeAt } = stepsOf({ pool: withRoles([extra()]) });
     expect({ steps, wakeAt }).toEqual({ steps: [], wakeAt: NOW + 300_000 });

@@ -58,7 +58,7 @@ describe('members of a role', () => {
   });
 });
 
-test('a role is given by the pool alone, and one that is not known is none', () => {
+test('only the pool gives a role, and an unknown role counts as none', () => {
   const { template } = aPool().spec;
   const labelled = { ...template, metadata: { labels: { [ROLE_LABEL]: 'Standby', tier: 'a' } } };
   const labelsOf = (role?: MemberRole) => vmFromTemplate(aPool(), labelled, 1, role).metadata.labels;

@@ -51,8 +51,8 @@ function withAdditions<T extends WrittenVm>(vm: T): T {
 /** A VM unrelated to its templates, with or without a base. */
 const anyThree = fc.tuple(anyMade.map(stored).map(withAdditions), fc.option(anyMade, { freq: 5 }), anyMade);
 
-describe('any VM, any templates', () => {
-  test('merging again changes nothing, with the old base or with the new one', () => {
+describe('a merge of any VM and any templates', () => {
+  test('changes nothing the second time, with the old base or with the new one', () => {
     fc.assert(
       fc.property(anyThree, ([live, base, target]) => {
         const merged = mergeVm(live, base, target);
@@ -63,7 +63,7 @@ describe('any VM, any templates', () => {
     );
   });
 
-  test("what nobody changed becomes what the new template makes, and KubeVirt's own stays", () => {
+  test("gives unchanged fields the values of the new template, and keeps KubeVirt's own", () => {
     fc.assert(
       fc.property(anyMade, anyMade, (base, target) => {
         expect(mergeVm(stored(base), base, target)).toEqual(stored(target));
@@ -72,7 +72,7 @@ describe('any VM, any templates', () => {
     );
   });
 
-  test('there and back again is where it was', () => {
+  test('ends where it began, there and back', () => {
     fc.assert(
       fc.property(anyMade, anyMade, (a, b) => {
         const live = stored(a);
@@ -82,7 +82,7 @@ describe('any VM, any templates', () => {
     );
   });
 
-  test('what people added stays', () => {
+  test('keeps what users added', () => {
     fc.assert(
       fc.property(anyThree, ([live, base, target]) => {
         const merged = mergeVm(live, base, target);
@@ -100,7 +100,7 @@ describe('any VM, any templates', () => {
     );
   });
 
-  test('it is powered by one field, and differently only if it was powered as its base says', () => {
+  test('leaves the power to one field, and changes it only if the VM was powered as its base says', () => {
     fc.assert(
       fc.property(anyThree, anyPower, ([live, base, target], power) => {
         const { running: _running, runStrategy: _runStrategy, ...rest } = live.spec;
@@ -113,7 +113,7 @@ describe('any VM, any templates', () => {
     );
   });
 
-  test('nothing that was given is changed', () => {
+  test('changes nothing that was given to it', () => {
     fc.assert(
       fc.property(anyThree, (three) => {
         const before = structuredClone(three);
@@ -124,7 +124,7 @@ describe('any VM, any templates', () => {
     );
   });
 
-  test('the patch makes the one of the other, and there is none if nothing differs', () => {
+  test('makes a patch that turns one VM into the other, and none if nothing differs', () => {
     fc.assert(
       fc.property(anyThree, ([live, base, target]) => {
         const merged = mergeVm(live, base, target);
@@ -164,7 +164,7 @@ const withVmi = (spec: object): NewVirtualMachine => withSpec({ template: { spec
 const merged = (live: object, base: object | null, target: object): Json =>
   vmiOf(mergeVm(withVmi(live), base === null ? null : withVmi(base), withVmi(target)));
 
-describe('fields', () => {
+describe('a field of a VM', () => {
   const cases: [title: string, live: object, base: object | null, target: object, result: object][] = [
     ["a person's value stays if the template stays", { a: 'person' }, { a: 1 }, { a: 1 }, { a: 'person' }],
     ['also what they removed', { b: 2 }, { a: 1 }, { a: 1 }, { b: 2 }],
@@ -190,7 +190,7 @@ describe('fields', () => {
   test.each(cases)('%s', (_title, live, base, target, result) => expect(merged(live, base, target)).toEqual(result));
 });
 
-describe('lists of what has a name', () => {
+describe('a list of named items', () => {
   const one = { name: 'one', x: 1 };
   const two = { name: 'two', x: 2 };
   const mine = { name: 'mine' };
@@ -231,7 +231,7 @@ describe('lists of what has a name', () => {
 
 const holding = (list: unknown[] | undefined): object => (list === undefined ? {} : { list });
 
-describe('other lists', () => {
+describe('a list of another kind', () => {
   const [one, two, mine] = [{ key: 'one' }, { key: 'two' }, { key: 'mine' }];
   type List = unknown[] | undefined;
   const cases: [title: string, live: List, base: List | null, target: List, result: List][] = [
@@ -275,7 +275,7 @@ describe("a choice of KubeVirt's", () => {
     expect(merged({ [list]: [live] }, null, { [list]: [target] })).toEqual({ [list]: [target] });
   });
 
-  test('stays with what a person has chosen instead, if the template stays', () => {
+  test('stays as a user has chosen it if the template stays', () => {
     const [live, template] = [
       { name: 'x', masquerade: {} },
       { name: 'x', bridge: {}, model: 'virtio' },
@@ -383,7 +383,7 @@ describe('instance types and preferences', () => {
   });
 });
 
-describe('disks', () => {
+describe('a merge of disks', () => {
   test.each<[title: string, live: object, base: object | null, target: object, result: object]>([
     ["the template's change is taken", dataVolume('a'), dataVolume('a'), dataVolume('b'), dataVolume('b')],
     ['also one of kind', dataVolume('a'), dataVolume('a'), image('b'), image('b')],
@@ -406,26 +406,26 @@ describe('disks', () => {
     });
   });
 
-  test('a hot-plugged disk of the name that the template begins to use stays', () => {
+  test('keeps a hot-plugged disk of a name that the template begins to use', () => {
     const both = merged({ volumes: [claim('mine')] }, {}, { volumes: [dataVolume('new')] });
     expect(both).toEqual({ volumes: [claim('mine')] });
   });
 
-  test('their templates are neither renamed nor made again', () => {
+  test('neither renames nor recreates disk templates', () => {
     const live = withTemplates(['restore-a'], [dataVolume('restore-a')]);
     const base = withTemplates(['a'], [dataVolume('a')]);
     expect(templatesOf(live, base, withTemplates(['a'], [dataVolume('a')]))).toEqual(['restore-a']);
     expect(templatesOf(live, base, withTemplates(['a', 'b'], [dataVolume('a')]))).toEqual(['restore-a', 'b']);
   });
 
-  test('a template goes with its volume, for KubeVirt takes none that no volume refers to', () => {
+  test('removes a template with its volume, since KubeVirt accepts none that no volume refers to', () => {
     const base = withTemplates(['a', 'b'], [dataVolume('a'), { name: 'data', dataVolume: { name: 'b' } }]);
     expect(templatesOf(base, base, withTemplates(['a'], [dataVolume('a')]))).toEqual(['a']);
     const restored = withTemplates(['restore-a'], [dataVolume('restore-a')]);
     expect(templatesOf(restored, withTemplates(['a'], [dataVolume('a')]), withTemplates([], []))).toEqual([]);
   });
 
-  test('a larger disk grows, a smaller one stays, and a restored one grows in the place of its original', () => {
+  test('grows a larger disk, leaves a smaller one, and grows a restored disk in place of its original', () => {
     expect(grown([sized('a', '1Gi')], [sized('a', '2Gi')])).toEqual([
       [sized('a', '2Gi')],
       [{ name: 'a', from: '1Gi', to: '2Gi' }],
@@ -442,20 +442,20 @@ describe('disks', () => {
     ]);
   });
 
-  test('what a disk is filled from is never changed, its labels are', () => {
+  test('never changes what a disk is filled from, but changes its labels', () => {
     const live = withSpec(disk('old', { tier: 'db', mine: 'x' }));
     const { spec } = mergeVm(live, withSpec(disk('old', { tier: 'db' })), withSpec(disk('new', { tier: 'web' })));
     expect(spec).toEqual(disk('old', { tier: 'web', mine: 'x' }));
   });
 
-  test('without a base a template comes only with the volume that needs it', () => {
+  test('adds a template without a base only with the volume that needs it', () => {
     const live = withTemplates(['restore-a'], [dataVolume('restore-a')]);
     const target = withTemplates(['a', 'b', 'c'], [dataVolume('a'), { name: 'data', dataVolume: { name: 'b' } }]);
     expect(templatesOf(live, null, target)).toEqual(['restore-a', 'b']);
   });
 });
 
-test('a new revision of labels alone is a patch of labels alone', () => {
+test('turns a new revision of labels alone into a patch of labels alone', () => {
   const spec = { runStrategy: 'Always', template: { spec: { domain: { devices: {} } } } };
   const [a, b] = [
     made({ metadata: { labels: { app: 'web', old: 'x' } }, spec }),

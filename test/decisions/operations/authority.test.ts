@@ -4,7 +4,7 @@ import { whyHeld, whyRefused } from '../../../decisions/operations/authority.ts'
 import { limitsOf } from '../../../decisions/operations/limits.ts';
 import { anOperation } from './operations.ts';
 
-test('nothing is done for an operation that has ended, that comes from a backup, or that asks for something else', () => {
+test('nothing is done for an operation that has ended, that comes from a backup, or that now asks for something else', () => {
   expect(whyRefused(anOperation(), 'Restart')).toBeNull();
   expect(whyRefused(anOperation(), 'Stop')).toBe('asks for Restart, not for Stop');
   const ended = anOperation({}, {}, { observedGeneration: 1, conditions: [], completionTime: '2026-01-01T13:00:00Z' });
@@ -23,7 +23,7 @@ test('no VM is taken for an operation that is paused, aborted or deleted', () =>
   for (const one of [undefined, deleted]) expect(whyHeld(one, 'Restart')).toBe('the operation was deleted');
 });
 
-test('the limits are those of the operation, of as many VMs as there are', () => {
+test('the limits are those of the operation, relative to the number of VMs', () => {
   expect(limitsOf(anOperation(), 100)).toEqual({ atOnce: 5, maxFailures: 0, deadlineMs: 600_000 });
   expect(limitsOf(anOperation({ action: 'Stop' }), 0)).toMatchObject({ atOnce: 1 });
   const spec = { atOnce: '50%', maxFailures: 2, deadline: '5s' };

@@ -44,7 +44,7 @@ function choose(spec: Partial<OperationSpec>, shapes: Record<string, Shape>, ...
 
 const AT = Date.parse(MADE_AT);
 
-test('a restart is about VMIs that are no younger than the operation, and about no others', () => {
+test('a restart includes VMIs that are no younger than the operation, and no others', () => {
   expect(
     choose(
       {},
@@ -61,7 +61,7 @@ test('a restart is about VMIs that are no younger than the operation, and about 
   ).toEqual(['older', 'of-the-same-second']);
 });
 
-test('a start and a stop are about VMs that are no younger, and that they have something to do for', () => {
+test('a start and a stop include VMs that are no younger, and that have something to do', () => {
   const shapes: Record<string, Shape> = {
     runs: {},
     stopped: { vm: { runStrategy: 'Halted', hasVmi: false }, vmi: null },
@@ -102,7 +102,7 @@ test.each<[string, OperationSpec['vms'], string[]]>([
   ['a glob of machine types', { machineType: 'pc-q35-rhel8.*' }, ['typed']],
   ['what waits for a restart', { restartRequired: true }, ['older-revision', 'waits']],
   ['an outdated launcher', { launcherOutdated: true }, ['outdated']],
-])('VMs are chosen by %s', (_what, vms, names) => {
+])('VMs are selected by %s', (_what, vms, names) => {
   const shapes: Record<string, Shape> = {
     plain: {},
     labelled: { vm: { ownLabels: { app: 'web' } } },
@@ -116,7 +116,7 @@ test.each<[string, OperationSpec['vms'], string[]]>([
   expect(choose({ vms }, shapes, 'uid-of-web')).toEqual(names);
 });
 
-test('VMs of an owner that is not there are none, also where a VM has no owner', () => {
+test('VMs of a missing owner are none, even if a VM has no owner', () => {
   expect(
     choose(
       { vms: { owner: { kind: 'VirtualMachinePool', name: 'gone' } } },
@@ -125,13 +125,13 @@ test('VMs of an owner that is not there are none, also where a VM has no owner',
   ).toEqual([]);
 });
 
-test('a run state chooses as people see it', () => {
+test('a run state selects VMs as users see it', () => {
   const shapes: Record<string, Shape> = { runs: {}, stopped: { vm: { runStrategy: 'Halted' }, vmi: null } };
   expect(choose({ vms: { runState: 'Running' } }, shapes)).toEqual(['runs']);
   expect(choose({ action: 'Start', vms: { runState: 'Stopped' } }, shapes)).toEqual(['stopped']);
 });
 
-test('a malformed glob is said to be one', () => {
+test('a malformed glob is refused', () => {
   expect(() => choose({ vms: { machineType: 'pc-[' } }, { plain: {} })).toThrow(RangeError);
 });
 
@@ -144,18 +144,21 @@ test.each<[OperationSpec['action'], Shape, string]>([
   ['Restart', { vm: { power: { ...NOTED, vmi: 'before' } }, vmi: { createdAt: AT + 9_000 } }, 'before'],
   // Its own restart, in the second in which the operation was made.
   ['Restart', { vm: { power: { ...NOTED, vmi: 'before' } }, vmi: { createdAt: AT } }, 'before'],
-])('what a lost run of a %s was noted on is still its own, by the UID that it was chosen by', (action, shape, uid) => {
-  const vm = aVm('db', { owner: null, namespace: 'shop', createdAt: BEFORE, uid: 'uid-of-db', ...shape.vm });
-  const vmi = shape.vmi === null ? undefined : aVmi(vm, { createdAt: BEFORE, ...shape.vmi });
-  const input = { vms: [vm], vmiOf: () => vmi, scope: shopWith() };
-  expect(chooseVms({ operation: anOperation({ action }), ...input })).toEqual({ shop: { db: uid } });
-  const leaving = [{ ...vm, deleting: true }];
-  expect(chooseVms({ operation: anOperation({ action }), ...input, vms: leaving })).toEqual({});
-});
+])(
+  'a VM that a lost run of a %s noted still belongs to it, by the UID that it was selected by',
+  (action, shape, uid) => {
+    const vm = aVm('db', { owner: null, namespace: 'shop', createdAt: BEFORE, uid: 'uid-of-db', ...shape.vm });
+    const vmi = shape.vmi === null ? undefined : aVmi(vm, { createdAt: BEFORE, ...shape.vmi });
+    const input = { vms: [vm], vmiOf: () => vmi, scope: shopWith() };
+    expect(chooseVms({ operation: anOperation({ action }), ...input })).toEqual({ shop: { db: uid } });
+    const leaving = [{ ...vm, deleting: true }];
+    expect(chooseVms({ operation: anOperation({ action }), ...input, vms: leaving })).toEqual({});
+  },
+);
 
 const CHANGED: VmView['changes'] = [{ id: 'uid-of-nightly', operation: 'nightly', need: 'Nothing' }];
 
-test('a change is about all VMs that match, and its undo about those that tell of it', () => {
+test('a change includes all VMs that match, and its undo the VMs that record the change', () => {
   const shapes: Record<string, Shape> = {
     runs: {},
     stopped: { vm: { runStrategy: 'Halted' }, vmi: null },
@@ -166,7 +169,7 @@ test('a change is about all VMs that match, and its undo about those that tell o
   expect(choose({ action: 'Patch', patch: { undo: 'patch-1' } }, shapes)).toEqual(['changed']);
 });
 
-test('what a lost run has changed is still its own, though it has other labels by that', () => {
+test('a VM that a lost run has changed still belongs to it, though the VM has other labels by then', () => {
   const vms = { selector: { matchLabels: { tier: 'silver' } } };
   const shapes: Record<string, Shape> = { done: { vm: { changes: CHANGED } }, other: {} };
   expect(choose({ action: 'Patch', patch: { merge: '{}' }, vms }, shapes)).toEqual(['done']);
@@ -185,7 +188,7 @@ const meant = (vms: OperationSpec['vms'], vm: Partial<VmView>, vmi: Partial<VmiV
   );
 };
 
-test('a run is about no VM that its operation is not about, whatever it was started with', () => {
+test('a run includes no VM that its operation does not include, whatever it was started with', () => {
   const names = { names: ['db'] };
   expect(meant(names, {})).toEqual([true, true, true]);
   expect(meant(names, { namespace: 'bank' })).toEqual([false, false, false]);
@@ -212,7 +215,7 @@ test.each<[string, Partial<OperationSpec>, string | null]>([
     'no VM was touched: there is no VirtualMachinePool wbe',
   ],
   ['labels that no VM has', { vms: { selector: { matchLabels: { app: 'none' } } } }, null],
-])('an operation on %s: what is missing', (_what, spec, missing) => {
+])('an operation on %s reports what is missing', (_what, spec, missing) => {
   const scope = shopWith(...(spec.vms?.owner?.name === 'web' ? ['uid-of-web'] : []));
   const input = { scope, vms: ALL, labelsOf: () => undefined };
   expect(missingOf({ operation: anOperation(spec), ...input })).toBe(missing);

@@ -28,7 +28,7 @@ const included = (spec: Partial<OperationSpec>): string[] => {
   return [...Object.keys(LABELS), 'unknown'].filter((namespace) => includes(namespace));
 };
 
-test('an operation of a namespace is about no other, whatever it says of namespaces', () => {
+test('an operation of a namespace includes no other, whatever it says about namespaces', () => {
   const namespaces = { namespaces: ['bank'], namespaceSelector: {} };
   for (const spec of [{}, namespaces]) {
     const includes = namespacesOf(anOperation(spec), labelsOf);
@@ -46,7 +46,7 @@ test.each<[string, Partial<OperationSpec>, string[]]>([
     { namespaces: ['lab'], namespaceSelector: { matchLabels: { country: 'ch' } } },
     ['bank', 'lab'],
   ],
-])('a cluster-wide operation is about %s', (_what, spec, namespaces) => {
+])('a cluster-wide operation includes %s', (_what, spec, namespaces) => {
   expect(included(spec)).toEqual(namespaces);
 });
 
@@ -73,14 +73,14 @@ const chosen = (spec: Partial<OperationSpec>, owners: string[] = []): string[] =
   return uids;
 };
 
-test('what it is asked to do to VMs, it is asked in each of its namespaces', () => {
+test('an operation asks for the same in each of its namespaces', () => {
   const namespaces = ['shop', 'bank'];
   expect(chosen({ namespaces, vms: { selector: {} } })).toEqual(['shop/db', 'shop/web-1', 'bank/db', 'bank/web-1']);
   expect(chosen({ namespaces, vms: { names: ['db'] } })).toEqual(['shop/db', 'bank/db']);
   expect(chosen({ namespaces, vms: { owner: OWNER } }, ['shop/web', 'bank/web'])).toEqual(['shop/web-1', 'bank/web-1']);
 });
 
-test('a VM that is in none of its namespaces is never touched, whoever has noted what on it', () => {
+test('a VM outside its namespaces is never touched, whatever is noted on it', () => {
   const noted = { by: 'uid-of-nightly', since: BEFORE, generation: 1, notReadySince: null };
   const all = vms.map((vm) => ({ ...vm, power: noted }));
   fc.assert(
@@ -98,13 +98,13 @@ test.each<[string, Partial<OperationSpec>, string | null]>([
   ['a namespace that is mistyped', { namespaces: ['shop', 'bnak'] }, 'no VM was touched: there is no namespace bnak'],
   ['a name that one of them has', { vms: { names: ['db'] } }, null],
   ['a name that none of them has', { vms: { names: ['bd'] } }, 'no VM was touched: there is no VM bd'],
-])('a cluster-wide operation on %s: what is missing', (_what, spec, missing) => {
+])('a cluster-wide operation on %s reports what is missing', (_what, spec, missing) => {
   const operation = aClusterOperation(spec);
   const scope = { includes: namespacesOf(operation, labelsOf), owners: new Set<string>() };
   expect(missingOf({ operation, scope, vms, labelsOf })).toBe(missing);
 });
 
-test('the status of a cluster-wide operation tells where its VMs are, in counts and a few names', () => {
+test('the status of a cluster-wide operation reports where its VMs are, in counts and a few names', () => {
   const keys = Array.from({ length: 10_000 }, (_, n) => `namespace-${n % 500}/vm-${n}`);
   const failed = keys.slice(0, 200).map((vm) => ({ vm, why: 'late', wasDown: false }));
   const skipped = [{ why: 'it is paused', isExcluded: false, count: 300, vms: keys.slice(0, 300) }];
@@ -117,7 +117,7 @@ test('the status of a cluster-wide operation tells where its VMs are, in counts 
   expect(JSON.stringify(status).length).toBeLessThan(10_000);
 });
 
-test('keys of operations tell both kinds apart, and are read back', () => {
+test('keys of operations distinguish both kinds, and are read back', () => {
   const own: OperationRef = { namespace: 'shop', name: 'nightly', uid: 'u' };
   const wide: OperationRef = { name: 'nightly', uid: 'u' };
   expect([own, wide].map(operationKey)).toEqual(['shop/nightly/u', '-/nightly/u']);

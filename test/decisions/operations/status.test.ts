@@ -24,7 +24,7 @@ const statusOf = (operation = anOperation(), standing: Partial<Standing> = {}): 
 const told = ({ conditions = [] }: OperationStatus): string[] =>
   conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
 
-test('a run that goes on is told in numbers, and for kstatus is on its way', () => {
+test('a run that goes on is reported in numbers, and is in progress for kstatus', () => {
   const progress = aProgress({
     done: ['shop/a'],
     failed: [{ vm: 'shop/b', why: 'late', wasDown: true }],
@@ -81,14 +81,14 @@ test.each([
   expect(told(status)).toEqual([...outcome, `Progressing=False ${reason}`, 'Paused=False NotPaused']);
 });
 
-test('what a run has told stays when it can not be asked any more', () => {
+test("a run's last report stays when the run can no longer be asked", () => {
   const before = statusOf(anOperation(), { progress: aProgress({ done: ['shop/a'], open: 4 }) });
   const end = { reason: 'RunEnded', message: 'it was terminated' } as const;
   const after = statusOf(anOperation({}, {}, before), { progress: null, end });
   expect(after).toMatchObject({ vms: before.vms, startTime: before.startTime, completionTime: NOW });
 });
 
-test('thousands of failures are told in short', () => {
+test('thousands of failures are reported briefly', () => {
   const failed = Array.from({ length: 5_000 }, (_, n) => ({
     vm: `shop/vm-${n}`,
     why: 'x'.repeat(300),
@@ -115,7 +115,7 @@ test.each([
   expect(steeringOf(operation, aProgress(run))?.signal ?? null).toBe(signal);
 });
 
-test('a workflow is needed until the end, and until the object is to be deleted after it', () => {
+test('a workflow is needed until the operation ends, and until its object is due to be deleted', () => {
   const ended = { completionTime: NOW };
   expect(needsWorkflow(anOperation())).toBe(true);
   expect(needsWorkflow(anOperation({}, {}, ended))).toBe(false);
@@ -154,7 +154,7 @@ const aTransition = (change: Partial<TransitionProgress> = {}): TransitionProgre
 });
 const TYPES = anOperation({ action: 'MachineType', machineType: { from: '*rhel8.*', restart: true } });
 
-test('a change of machine types is told by what its VMs wait for, and a command shows from that what the run shows', () => {
+test('a change of machine types is reported by what its VMs wait for, and a command shows the run from that', () => {
   const progress = aTransition();
   const status = statusOf(TYPES, { progress, troubles: ['a dry run has failed 7 times'] });
   expect(status).toMatchObject({

@@ -33,7 +33,7 @@ const YES = 'True MinimumReplicasAvailable';
 const NO = 'False MinimumReplicasUnavailable';
 
 describe('a pool is available', () => {
-  test('while no more than maxUnavailable of its VMs are missing, or not ready', () => {
+  test('while no more than maxUnavailable of its VMs are missing or not ready', () => {
     expect(look(many(10))).toMatchObject({
       available: 10,
       unavailable: [],
@@ -53,7 +53,7 @@ describe('a pool is available', () => {
     );
   });
 
-  test('not while all of it is missing, whatever may be unavailable', () => {
+  test('only if some VM is there, whatever may be unavailable', () => {
     expect(look([])).toMatchObject({ available: 0, missing: 10, says: NO });
     expect(look([], { maxUnavailable: '100%' }).says).toBe(NO);
     expect(look([], { replicas: 1 }).says).toBe(NO);
@@ -61,7 +61,7 @@ describe('a pool is available', () => {
     expect(look([], { replicas: 0 }).says).toBe(YES);
   });
 
-  test('though its owner has stopped VMs, and without those that go', () => {
+  test('though its owner has stopped VMs, and without VMs that are terminating', () => {
     expect(look([...many(7), vm(8, HALTED), vm(9, HALTED), vm(10, HALTED)])).toMatchObject({
       available: 7,
       unavailable: [],

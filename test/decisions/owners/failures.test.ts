@@ -109,8 +109,8 @@ function checkEach(
   }
 }
 
-describe('a failure stands, and what has failed waits for its time, while a plan without it would have the step', () => {
-  test('whatever the pool', () =>
+describe('a failure stands while its item waits and a plan without it would have the step', () => {
+  test('in any pool', () =>
     fc.assert(
       fc.property(anyPool, (input) => {
         // Any name may be one that is created.
@@ -131,7 +131,7 @@ describe('a failure stands, and what has failed waits for its time, while a plan
   });
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((letter) => `web-${letter}`);
 
-  test('whatever the set of VMs', () =>
+  test('in any set of VMs', () =>
     fc.assert(
       fc.property(anySet, ({ replicas, members, unmatched, deleting, orphan, isDeleted, finalizers }) => {
         const set = aSet({ replicas }, { ...finalizers, ...(isDeleted ? { deletionTimestamp: 'now' } : {}) });
@@ -147,7 +147,7 @@ describe('a failure stands, and what has failed waits for its time, while a plan
       }),
     ));
 
-  test('whatever the set of VMIs', () =>
+  test('in any set of VMIs', () =>
     fc.assert(
       fc.property(anySet, ({ replicas, members, unmatched, deleting, orphan, isDeleted, finalizers }) => {
         const set = anInstanceSet({ replicas }, { ...finalizers, ...(isDeleted ? { deletionTimestamp: 'now' } : {}) });
@@ -171,28 +171,28 @@ describe('a failure stands, and what has failed waits for its time, while a plan
 const allowanceAlone = (backoffs: Backoffs): Backoffs =>
   Object.fromEntries(Object.entries(backoffs).map(([reason, backoff]) => [reason, { ...backoff, allowance: 0 }]));
 
-describe('a failure passes', () => {
-  test('once none of what has failed is due', () => {
+describe('a failure', () => {
+  test('passes once no failed item is due', () => {
     const pool = aPool({ replicas: 1 });
     const plan = (vms: VmView[]) => planPool({ ...quiet, pool, vms, burst: 250, backoffs: failed('FailedDelete') });
     expect(plan([aVm('web-1'), aVm('web-2')]).failures).toEqual([aFailure('FailedDelete')]);
     expect(plan([aVm('web-1')]).failures).toEqual([]);
   });
 
-  test('not while it is being tried again', () => {
+  test('stays while the item is being tried again', () => {
     const input = { ...quiet, pool: aPool({ replicas: 1 }), vms: [aVm('web-1')], burst: 250 };
     const inProgress = { creating: [], deleting: ['web-2'] };
     expect(planPool({ ...input, backoffs: failed('FailedDelete'), inProgress }).failures).toHaveLength(1);
   });
 
-  test('not for want of room for others', () => {
+  test('stays if the item only lacks room because of others', () => {
     const vms = [aVm('web-1'), aVm('web-2'), aVm('web-3', { deleting: true })];
     const input = { ...quiet, pool: aPool({ replicas: 1 }), vms, burst: 1 };
     expect(planPool({ ...input, backoffs: failed('FailedDelete') }).failures).toHaveLength(1);
   });
 });
 
-test('the status has the most important failure, and tells of all', () => {
+test('the status has the most important failure, and reports all', () => {
   const [condition] = replicaFailure([aFailure('FailedDelete', 'protected'), aFailure('FailedCreate', 'no quota')]);
   expect(condition).toMatchObject({
     type: 'ReplicaFailure',
@@ -206,7 +206,7 @@ test('the status has the most important failure, and tells of all', () => {
 
 const namesOf = (items: readonly { name: string }[] = []): string[] => items.map(({ name }) => name);
 
-test('VMs and claims on which housekeeping was refused come after all others', () => {
+test('VMs and claims that housekeeping could not write come after all others', () => {
   const named = ['a', 'b', 'c'].map((name) => ({ name }));
   const backoffs = {
     ...failed('FailedLabel', { refused: { names: ['a'], isHeld: false } }),

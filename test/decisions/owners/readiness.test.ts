@@ -69,7 +69,7 @@ const said = (spec: Parameters<typeof aSet>[0], vms: VmView[]): WaitedFor => {
 };
 
 describe('a pool', () => {
-  test('is there only once all its VMs run its template and are available', () => {
+  test('is ready only once all its VMs run its template and are available', () => {
     expect(seen({}, all())).toMatchObject({ said: 'Current', state: 'there', conditions: { Ready: 'True AsWanted' } });
     expect(seen({}, all().slice(1))).toMatchObject({
       said: 'InProgress',
@@ -86,7 +86,7 @@ describe('a pool', () => {
     });
   });
 
-  test('that is paused, or waits for an approval, neither works nor has failed', () => {
+  test('neither is in progress nor has failed while it is paused, or waits for an approval', () => {
     const paused = seen({ paused: true }, all({ revision: OLD }));
     expect(paused).toMatchObject({ said: 'InProgress', state: 'stuck' });
     expect(paused.conditions).toEqual({ Ready: 'False Paused' });
@@ -101,7 +101,7 @@ describe('a pool', () => {
     expect(waiting.conditions).toEqual({ Ready: 'False WaitingForApproval' });
   });
 
-  test('whose rollout has failed is stalled until that is over', () => {
+  test('is stalled after a failed rollout until that is over', () => {
     const { rollout: begun } = seen({}, all()).status;
     const halted = { kind: 'Failed', by: 'drover', at: '2026-01-01T00:00:00Z', why: '1 VM failed' } as const;
     const failed = seen({}, all({ revision: OLD }), { rollout: { ...begun!, halted } });
@@ -112,7 +112,7 @@ describe('a pool', () => {
     expect(again.conditions).toEqual({ Ready: 'True AsWanted' });
   });
 
-  test('that the API server refuses VMs is stalled after the deadline of its rollouts', () => {
+  test('is stalled by refused VMs after the deadline of its rollouts', () => {
     const spec = { rollout: { progressDeadlineSeconds: 60 } };
     expect(seen(spec, all().slice(1), since(59))).toMatchObject({ said: 'InProgress', state: 'going' });
     const refused = seen(spec, all().slice(1), since(60));
@@ -152,7 +152,7 @@ describe('a pool', () => {
     expect(told(seenAfter(120, 'FailedLabel', all()))).toBeUndefined();
   });
 
-  test('that no worker has looked at is on the way, by the default of its status', () => {
+  test('is in progress, by the default of its status, while no worker has seen it', () => {
     for (const crd of droverCrds()) {
       const { status } = crd.spec.versions[0]!.schema.openAPIV3Schema.properties!;
       const object = { metadata: { generation: 1 }, status: status!['default'] as object };
@@ -160,7 +160,7 @@ describe('a pool', () => {
     }
   });
 
-  test('is told alike by its conditions and by `drover apply --wait`, whatever its VMs', () => {
+  test('is judged alike by its conditions and by `drover apply --wait`, whatever its VMs', () => {
     const anySpec = fc.record({
       replicas: fc.integer({ min: 0, max: 6 }),
       paused: fc.boolean(),
@@ -185,14 +185,14 @@ describe('a pool', () => {
 describe('a set', () => {
   const members = [1, 2, 3].map((number) => aMember(`web-${number}`));
 
-  test('is there only once all its members are there and available', () => {
+  test('is ready only once all its members are there and available', () => {
     expect(said({}, members)).toBe('Current');
     expect(said({}, members.slice(1))).toBe('InProgress');
     expect(said({}, [...members.slice(1), aMember('web-1', { ready: false, state: 'Starting' })])).toBe('InProgress');
     expect(said({ replicas: 2 }, members)).toBe('InProgress');
   });
 
-  test('that is paused is there if nothing is left to do', () => {
+  test('is ready while it is paused if nothing is left to do', () => {
     expect(said({ paused: true }, members)).toBe('Current');
     expect(said({ paused: true }, members.slice(1))).toBe('InProgress');
   });

@@ -25,7 +25,7 @@ test('many refused VMs in a row are skipped within few tries, wherever they are'
   );
 });
 
-test('nothing is lost, and what was refused goes last, the last to be refused last', () => {
+test('no VM is lost, and refused VMs go last, the most recently refused at the very end', () => {
   const all = numbers(20);
   fc.assert(
     fc.property(fc.uniqueArray(fc.constantFrom(...all)), fc.boolean(), (names, isGeneral) => {

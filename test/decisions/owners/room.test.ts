@@ -138,7 +138,7 @@ const planOfVmiSet: Run['plan'] = (members, now, burst) => {
   return { asked: names(plan.steps), wakeAt: plan.wakeAt, waiting: waitingIn(plan.status) };
 };
 
-describe('every member that is to go is asked in bounded time, however many others hang', () => {
+describe('every member that is to leave is asked to in bounded time, however many others hang', () => {
   test.each<[string, Run['plan']]>([
     ['of a pool that is deleted', planOfPool('deleted')],
     ['of a pool that is scaled in', planOfPool(0)],
@@ -150,7 +150,7 @@ describe('every member that is to go is asked in bounded time, however many othe
     fc.assert(fc.property(anyRun, ({ natures, burst }) => check({ natures, burst, leaving: natures.length, plan }))),
   );
 
-  test('of a set of a thousand, three hundred of which are on a node that does not answer', () => {
+  test('every member of a set of a thousand is asked to, though 300 are on a node that does not answer', () => {
     const natures = Array.from({ length: 1_000 }, (_, index): Nature => (index < 300 ? 'lost' : 'ends'));
     const tookMs = (leaving: number, plan: Run['plan']): number => playLeaving({ natures, burst: 250, leaving, plan });
     expect(tookMs(1_000, planOfSet('deleted'))).toBeLessThanOrEqual(3 * STOP_MS);
@@ -170,7 +170,7 @@ const leaving = (name: string, since: number | null, isLost = false): Leaving =>
 describe('room for members that leave', () => {
   const limits = { inProgress: { creating: [], deleting: ['a'] }, burst: 3, backoffs: {}, now: BEGINNING };
 
-  test('is what those leave that are just asked, or have been going for a short time on nodes that answer', () => {
+  test('is taken by members that were just asked to, or have been leaving for a short time on nodes that answer', () => {
     const going = [
       leaving('a', BEGINNING),
       leaving('b', BEGINNING - HOLDS_UP_MS + 1),
@@ -182,12 +182,12 @@ describe('room for members that leave', () => {
     expect([room.take(['x', 'y']), room.waiting, room.wakeAt]).toEqual([['x'], 1, BEGINNING + 1]);
   });
 
-  test('needs no clock while nobody waits', () => {
+  test('needs no clock while nothing waits', () => {
     const room = new Room([leaving('b', BEGINNING)], limits);
     expect([room.take(['x']), room.waiting, room.wakeAt]).toEqual([['x'], 0, null]);
   });
 
-  test('is for one after a failure, whatever step it is for', () => {
+  test('is one after a failure, whatever step it is for', () => {
     const room = new Room([], { ...limits, backoffs: failed('FailedDelete', { allowance: 1 }) });
     expect([room.again(['x', 'y']), room.take(['z'])]).toEqual([['x'], []]);
   });

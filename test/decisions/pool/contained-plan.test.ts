@@ -43,7 +43,7 @@ function poisoned(): PoolPlanInput {
 }
 
 describe('a pool whose template is nested too deep', () => {
-  test('is left as it is, and says where and why', () => {
+  test('is left as it is, and its status says where and why', () => {
     const { plan, error } = containedPlan(inputOf({ replicas: 2, template: deepTemplate }));
     expect(error).toBeNull();
     expect(plan).toMatchObject({ steps: [], phase: 'Failed', healing: { begin: [], cancel: [] } });
@@ -99,12 +99,12 @@ test('removes the condition Stalled once a plan succeeds', () => {
   expect(status!.conditions!.map(({ type }) => type)).not.toContain('Stalled');
 });
 
-test('what is nested deeper than a stack has a canonical text all the same', () => {
+test('a value that is nested deeper than a stack has a canonical text all the same', () => {
   expect(canonical(nested(100_000))).toHaveLength(100_000 * 6 + 2);
   expect(canonical({ b: [1, { d: undefined, c: 'x' }], a: null })).toBe('{"a":null,"b":[1,{"c":"x"}]}');
 });
 
-test('a quantity of a million digits is none, and costs no time', () => {
+test('a quantity of a million digits is invalid, and takes no time', () => {
   const before = performance.now();
   expect(amountOf('1'.repeat(1_000_000))).toBeNull();
   expect(performance.now() - before).toBeLessThan(100);

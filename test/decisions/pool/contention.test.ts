@@ -9,21 +9,21 @@ const MINUTE = 60_000;
 const after = (times: readonly number[], random = 0) =>
   times.reduce((known, at) => overruled(known, at, random), NO_CONTENTION);
 
-test('a status from before a restore of Temporal is no contention, nor are some that are far apart', () => {
+test('a status from before a restore of Temporal is no contention, and neither are a few far apart', () => {
   for (const times of [[NOW], [NOW, NOW], [NOW, NOW + 5 * MINUTE, NOW + 10 * MINUTE]]) {
     const known = after(times);
     expect([isContended(known, times.at(-1)!), known.asideUntil]).toEqual([false, 0]);
   }
 });
 
-test('who is overruled again and again stands aside, and longer while it goes on', () => {
+test('an installation that is overruled again and again stands aside, and longer while that lasts', () => {
   const known = after([NOW, NOW + 1, NOW + 2]);
   expect([isContended(known, NOW + 2), known.asideUntil]).toEqual([true, NOW + 2 + 30_000]);
   expect(overruled(known, NOW + MINUTE, 1).asideUntil).toBe(NOW + MINUTE + 90_000);
   expect(isContended(known, NOW + 10 * MINUTE)).toBe(false);
 });
 
-test('of two that overrule each other at any times, one goes on', () => {
+test('one of two installations that overrule each other at any times continues', () => {
   fc.assert(
     fc.property(
       fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true })),

@@ -7,7 +7,7 @@ const vm = (name: string): BatchVm => ({ name, uid: name, act: 'restart', from: 
 const cycle = (number: number) => ({ vm: `web-${number}`, attempt: 1, phase: 'Removing' as const });
 
 describe('what a pool has in progress', () => {
-  test('is nothing for a pool that only waits for changes', () => {
+  test('is empty for a pool that only waits for changes', () => {
     expect(progressSentences(idle)).toEqual([]);
   });
 
@@ -25,7 +25,7 @@ describe('what a pool has in progress', () => {
     ]);
   });
 
-  test('names ten healing cycles, and counts the others', () => {
+  test('has ten healing cycles, and the count of the others', () => {
     const sentences = progressSentences({
       ...idle,
       cycles: Array.from({ length: 13 }, (_, index) => cycle(index + 1)),
@@ -34,7 +34,7 @@ describe('what a pool has in progress', () => {
     expect(sentences.at(-1)).toBe('heal 3 more VMs');
   });
 
-  test('is the wait for VMs that come up if there is nothing else', () => {
+  test('is the wait for VMs to come up if there is nothing else', () => {
     expect(progressSentences({ ...idle, starting: 2 })).toEqual(['wait until 2 VMs are ready']);
     expect(progressSentences({ ...idle, doing: ['create web-4'], starting: 2 })).toEqual(['create web-4']);
   });

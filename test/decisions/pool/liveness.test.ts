@@ -61,7 +61,7 @@ const aBackoff: fc.Arbitrary<Backoff> = fc
     refused,
   }));
 
-test('a pool that misses VMs has a step for them, says why it has none, or wakes by itself', () => {
+test('a pool that lacks VMs has a step for them, says why it has none, or wakes by itself', () => {
   fc.assert(
     fc.property(
       fc.record({

@@ -28,7 +28,7 @@ const inputOf = (status: Partial<PoolStatus>, writes?: number): PoolPlanInput =>
   ...(writes === undefined ? {} : { writes }),
 });
 
-test('what the workflow knows counts, if the status is none that came later', () => {
+test("the workflow's state counts, unless the status is newer", () => {
   for (const [written, known] of [
     [4, 4],
     [3, 4],
@@ -41,7 +41,7 @@ test('what the workflow knows counts, if the status is none that came later', ()
   }
 });
 
-test('a status with more writes than the workflow knows of overrules it, and attempts end that the status does not have', () => {
+test('a status with more writes than the workflow knows overrules it, and attempts that the status lacks end', () => {
   const input = inputOf({ writes: 5, rollout: { ...rollout, paused } }, 4);
   const { vm, uid, attempt, startedAt } = healing.cycles[0]!;
   const id = { vm, uid, attempt, startedAt };

@@ -27,28 +27,28 @@ const deleted = (steps: PoolStep[]): string[] =>
   steps.flatMap((step) => (step.kind === 'delete' ? step.vms.map((vm) => vm.name) : []));
 
 describe('scale-out', () => {
-  test('fills gaps before it goes on counting', () => {
+  test('fills gaps before it adds higher numbers', () => {
     const { steps } = plan({ pool: aPool({ replicas: 4 }), vms: [aVm('web-1'), aVm('web-3')] });
     expect(created(steps)).toEqual([2, 4]);
   });
 
-  test("skips a name that somebody else's VM holds", () => {
+  test('skips a name that a VM of another owner holds', () => {
     const { steps } = plan({ isVmNameTaken: (name) => name === 'web-2' });
     expect(created(steps)).toEqual([1, 3, 4]);
   });
 
-  test('counts what is being created as there, so that a stale snapshot makes nothing twice', () => {
+  test('counts VMs in creation as there, so that a stale snapshot makes nothing twice', () => {
     const { steps } = plan({ inProgress: { creating: ['web-1', 'web-2'], deleting: [] } });
     expect(created(steps)).toEqual([3]);
   });
 
-  test('waits for a VM that is being deleted, and gives its number again', () => {
+  test('waits for a VM that is being deleted, and reuses its number', () => {
     const going = [aVm('web-1'), aVm('web-2', { deleting: true }), aVm('web-3')];
     expect(plan({ vms: going }).steps).toEqual([]);
     expect(created(plan({ vms: [aVm('web-1'), aVm('web-3')] }).steps)).toEqual([2]);
   });
 
-  test('says in words what it does and why', () => {
+  test('reports what it does and why', () => {
     expect(stepOf(plan({}).steps, 'create')?.reason).toBe('create web-1 … web-3: 3 missing of 3');
   });
 
@@ -65,8 +65,8 @@ function stored(status: object | undefined): StoredPool {
   return poolView({ ...aPool(), spec, ...(status === undefined ? {} : { status }) });
 }
 
-describe('a spec that leaves replicas out', () => {
-  test('wants one VM at first, and writes that down for who scales the pool', () => {
+describe('a spec without replicas', () => {
+  test('means one VM at first, and that is written down for whatever scales the pool', () => {
     const { steps, status } = plan({ pool: stored(undefined) });
     expect(created(steps)).toEqual([1]);
     expect(stepOf(steps, 'keepReplicas')).toEqual({
@@ -77,7 +77,7 @@ describe('a spec that leaves replicas out', () => {
     expect(status?.desiredReplicas).toBe(1);
   });
 
-  test('keeps as many VMs as it wanted, however few of these are there', () => {
+  test('keeps as many VMs as the pool wanted, however few of them are there', () => {
     const pool = stored({ desiredReplicas: 3, replicas: 1 });
     const { steps } = plan({ pool, vms: [aVm('web-1')] });
     expect(created(steps)).toEqual([2, 3]);
@@ -86,7 +86,7 @@ describe('a spec that leaves replicas out', () => {
     expect(stored({ replicas: 0, observedGeneration: 0 }).spec.replicas).toBe(1);
   });
 
-  test('is left alone in a pool that is deleted, and where the number is said', () => {
+  test('is left alone in a pool that is deleted, and in a pool that has the number', () => {
     const going = {
       ...stored(undefined),
       metadata: { ...aPool().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
@@ -143,7 +143,7 @@ describe('scale-in', () => {
     ).toEqual([]);
   });
 
-  test('a VM that is on its way out is replaced, and not kept, when the pool grows again', () => {
+  test('replaces a VM that is on its way out, and does not keep it, when the pool grows again', () => {
     const vms = [aVm('web-1', { runStrategy: 'Halted', removing: true, hasVmi: false })];
     expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([
       { kind: 'delete', vms: [{ name: 'web-1' }] },
@@ -151,23 +151,23 @@ describe('scale-in', () => {
   });
 });
 
-describe('deletion of the pool', () => {
+describe('a deletion of the pool', () => {
   const deletionTimestamp = '2026-01-01T00:00:00Z';
 
-  test('deletes all, and lets the pool go only when none is left', () => {
+  test('deletes all VMs, and lets the pool go only when none is left', () => {
     const pool = aPool({}, { deletionTimestamp });
     expect(deleted(plan({ pool, vms: [aVm('web-1'), aVm('web-2', { deleting: true })] }).steps)).toEqual(['web-1']);
     expect(plan({ pool, vms: [aVm('web-2', { deleting: true })] }).steps).toEqual([]);
     expect(plan({ pool, vms: [] }).steps).toMatchObject([{ kind: 'removeFinalizer' }]);
   });
 
-  test('keeps the finalizer while a create of a VM may still succeed', () => {
+  test('keeps the finalizer while a VM may still be created', () => {
     expect(
       plan({ pool: aPool({}, { deletionTimestamp }), inProgress: { creating: ['web-1'], deleting: [] } }).steps,
     ).toEqual([]);
   });
 
-  test('with orphans, releases all and deletes none', () => {
+  test('releases all VMs and deletes none with orphan deletion', () => {
     const pool = aPool({}, { deletionTimestamp, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] });
     expect(plan({ pool, vms: [aVm('web-1')] }).steps).toMatchObject([{ kind: 'release', vms: [{ name: 'web-1' }] }]);
     const going = aVm('web-2', { deleting: true, keepsDisks: true });
@@ -186,7 +186,7 @@ describe('deletion of the pool', () => {
   });
 });
 
-test('a VM that is held for its disks while it goes is taken up again by whoever comes next', () => {
+test('is taken up again by the next worker for a VM that is held for its disks', () => {
   const vms = [aVm('web-1'), aVm('web-2', { deleting: true, keepsDisks: true })];
   expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([
     { kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] },
@@ -196,8 +196,8 @@ test('a VM that is held for its disks while it goes is taken up again by whoever
   );
 });
 
-describe('status', () => {
-  test('is written only if it says something else', () => {
+describe('the status', () => {
+  test('is written only if it says something new', () => {
     const vms = [aVm('web-1')];
     const pool = aPool({ replicas: 1 });
     const { status } = plan({ pool, vms });
@@ -212,7 +212,7 @@ describe('status', () => {
     expect(plan({ pool: reordered, vms }).status).toBeNull();
   });
 
-  test('counts no VM as ready whose VMI goes: it says so itself a moment later', () => {
+  test('counts no VM as ready whose VMI is terminating, though the VM says so only a moment later', () => {
     const vms = [aVm('web-1'), aVm('web-2')];
     const planned = plan({
       pool: aPool({ replicas: 2 }),
@@ -247,7 +247,7 @@ describe('status', () => {
   });
 });
 
-describe('whatever the fleet', () => {
+describe('a plan for an arbitrary fleet', () => {
   const anyInput = fc
     .record({
       vms: anyFleet,
@@ -282,7 +282,7 @@ describe('whatever the fleet', () => {
       backoffs: backoffFor('FailedCreate', { allowance }),
     }));
 
-  test('never more VMs than wanted, never more in flight than the burst, no name twice', () => {
+  test('makes no more VMs than wanted, has no more in progress than the burst, and gives no name twice', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const { steps } = planPool(input);
@@ -297,7 +297,7 @@ describe('whatever the fleet', () => {
     );
   });
 
-  test('never fewer VMs left than wanted, and none deleted twice', () => {
+  test('leaves no fewer VMs than wanted, and deletes none twice', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const { steps } = planPool(input);
@@ -313,7 +313,7 @@ describe('whatever the fleet', () => {
     );
   });
 
-  test('the same snapshot gives the same plan, in whatever order it is read', () => {
+  test('is the same for the same snapshot, in whatever order that is read', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         expect(planPool({ ...input, vms: input.vms.toReversed() }).steps).toEqual(planPool(input).steps);
@@ -333,10 +333,11 @@ describe('the revision of the template', () => {
   const vms = ['web-1', 'web-2', 'web-3'].map((name) => aVm(name));
   const kinds = (input: Partial<PoolPlanInput>) => plan({ vms, ...input }).steps.map(({ kind }) => kind);
 
-  test('becomes the newest as soon as it is undone to, even while nothing may be updated', () =>
+  test('becomes the newest as soon as an undo goes to it, even while nothing may be updated', () =>
     expect(kinds({ pool: aPool({ paused: true }), revisions: [kept, other!] })).toEqual(['createRevision']));
 
-  test('is kept again if somebody has deleted it', () => expect(kinds({ revisions: [] })).toEqual(['createRevision']));
+  test('is recorded again if a user has deleted it', () =>
+    expect(kinds({ revisions: [] })).toEqual(['createRevision']));
 
   test('is left alone while it is the newest', () =>
     expect(kinds({ revisions: [{ ...kept, number: 3 }, other!] })).toEqual([]));

@@ -35,7 +35,7 @@ const needOf = (vm: Partial<VmView>, vmi: Partial<VmiView> | null) => {
   return powerNeed('Migrate', { target: TARGET, vm: one, vmi: live, owner: undefined });
 };
 
-describe('what a migration needs', () => {
+describe("a migration's need", () => {
   test.each<[string, Partial<VmView>, Partial<VmiView> | null, object]>([
     ['is done to a VM that runs in the pod that was chosen', {}, {}, { need: 'act' }],
     ['is not needed once somebody has moved it', {}, { pod: 'new-pod' }, { need: 'nothing' }],
@@ -61,7 +61,7 @@ describe('what a migration needs', () => {
   });
 });
 
-test('as many migrate at once as the limit says, and what is not ready counts', () => {
+test('as many VMs migrate at once as the limit says, and VMs that are not ready count', () => {
   const vms = Array.from({ length: 6 }, (_, index) => aVm(`vm-${index}`, { owner: null, ready: index !== 0 }));
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   const snapshot: VmsSnapshot = {
@@ -78,7 +78,7 @@ test('as many migrate at once as the limit says, and what is not ready counts', 
   expect(plan.open).toBe(6);
 });
 
-describe('how a migration ends', () => {
+describe('the end of a migration', () => {
   const held: VmInProgress = {
     vm: 'shop/db',
     uid: db.uid,
@@ -121,14 +121,14 @@ describe('how a migration ends', () => {
     else expect(found).toMatchObject({ vm: 'shop/db', ...outcome });
   });
 
-  test('one that was not ready before need not be ready after it', () => {
+  test('a VM that was not ready before the migration need not be ready after it', () => {
     expect(outcomeOf({ ...held, wasDown: true }, inputOf({ ...MOVED, ready: false }))).toMatchObject({
       end: 'Migrated',
       wasDown: true,
     });
   });
 
-  test('its time counts from when KubeVirt begins, but nothing waits for ever', () => {
+  test("a migration's time counts from when KubeVirt begins, but nothing waits for ever", () => {
     const waiting = { evacuation: tried('Unfinished', { begunAt: null }) };
     expect(deadlineOf(held, inputOf(waiting, NOW + 10))).toBe(NOW + 10 + MINUTE);
     expect(deadlineOf(held, inputOf(waiting, NOW + 5 * MINUTE))).toBe(NOW + 2 * MINUTE);
@@ -139,7 +139,7 @@ describe('how a migration ends', () => {
   });
 });
 
-test('what was noted tells whether such a migration was made, though the VM looks as before', () => {
+test('a note tells whether such a migration was made, though the VM looks as before', () => {
   const vmi = aVmi(db, POD);
   const begun = { vm: 'shop/db', uid: db.uid, since: NOW, vmi: vmi.uid, pod: 'old-pod', migration: 3 };
   const note = noteOf({ by: 'uid-of-operation' }, begun, db, vmi);

@@ -19,7 +19,7 @@ const db = aVm('db', { owner: null });
 const needOf = (vm: Partial<VmView>) =>
   powerNeed('Patch', { target: db.uid, vm: { ...db, ...vm }, vmi: aVmi(db), owner: undefined });
 
-describe('what a change needs', () => {
+describe('the need of a change', () => {
   test.each<[string, Partial<VmView>, object]>([
     ['is done to a VM that runs', {}, { need: 'act' }],
     ['disrupts nothing, so that no owner needs to be asked', { optedOut: true }, { need: 'act' }],
@@ -96,7 +96,7 @@ describe('a change in progress', () => {
   });
 });
 
-test('VMs that are to be restarted count as for a restart, and others do not', () => {
+test('VMs that are to restart count as in a restart, and others do not', () => {
   const vms = Array.from({ length: 6 }, (_, index) => aVm(`vm-${index}`, { owner: null, ready: index > 1 }));
   const chosen = new Map(vms.map((vm) => [`shop/${vm.name}`, vm.uid]));
   const snapshot: VmsSnapshot = {
@@ -128,12 +128,12 @@ test('VMs that are to be restarted count as for a restart, and others do not', (
 const atOnceOf = (patch: object, spec: object = {}): number =>
   limitsOf(anOperation({ action: 'Patch', patch: { merge: '{}', ...patch }, ...spec }), 100).atOnce;
 
-test('without a limit of its own, a change with restarts goes like a restart', () => {
+test('a change with restarts and without a limit of its own proceeds like a restart', () => {
   expect([{}, { restart: true }].map((patch) => atOnceOf(patch))).toEqual([10, 5]);
   expect(atOnceOf({ restart: true }, { atOnce: 2 })).toBe(2);
 });
 
-test('the end says what the changes still need, and how many had them before', () => {
+test('the end reports what the changes still need, and how many had them before', () => {
   const progress = aProgress({
     action: 'Patch',
     done: ['shop/a', 'shop/b', 'shop/c'],
@@ -147,7 +147,7 @@ test('the end says what the changes still need, and how many had them before', (
   );
 });
 
-test('VMs that are left are told by their reasons, few of them, and all are counted', () => {
+test('skipped VMs are reported by reasons with few names, and all are counted', () => {
   let left: Skipped[] = [];
   for (let index = 0; index < 500; index++) left = withSkipped(left, `shop/vm-${index}`, `why ${index % 100}`);
   expect(left).toHaveLength(21);

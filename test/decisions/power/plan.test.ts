@@ -94,8 +94,8 @@ const held = (vm: VmView, fields: Partial<VmInProgress>): VmInProgress => ({
 const named = (count: number, fields: Partial<VmView> = NOBODYS): VmView[] =>
   Array.from({ length: count }, (_, index) => aVm(`vm-${index + 1}`, fields));
 
-describe('what is taken', () => {
-  test('no more than the budget holds, and those that are down already come first and cost nothing', () => {
+describe('a plan of a run', () => {
+  test('takes no more VMs than the budget holds, and VMs that are already down come first and cost nothing', () => {
     const vms = named(6);
     expect(plan({ vms }, { atOnce: 2 }).take.length).toBe(2);
     const down = vms.map((vm, index) => (index < 2 ? { ...vm, ready: false } : vm));
@@ -106,7 +106,7 @@ describe('what is taken', () => {
     expect(plan({ vms: down }, { atOnce: 3 }).take.length).toBe(3);
   });
 
-  test('a chosen VM that is down by itself takes up room, also when it needs no restart any more', () => {
+  test('counts a chosen VM that is down by itself, also when it needs no restart any more', () => {
     const vms = named(3);
     const [other, ...rest] = vms as [VmView, ...VmView[]];
     const vmis = [aVmi(other, { uid: 'another', ready: false }), ...rest.map((vm) => aVmi(vm))];
@@ -115,7 +115,7 @@ describe('what is taken', () => {
     expect(plan(context, { atOnce: 2 }).take.length).toBe(1);
   });
 
-  test('a standby VM takes up no room while its pool keeps it paused, and is among those that cost nothing', () => {
+  test('does not count a standby VM while its pool keeps it paused, which costs nothing', () => {
     const [standby, ...rest] = named(3, {}) as [VmView, ...VmView[]];
     const paused: VmView = { ...standby, role: 'Standby', ready: false };
     const vmis = [aVmi(paused, { uid: 'another', ready: false, pause: BY_USER }), ...rest.map((vm) => aVmi(vm))];
@@ -126,7 +126,7 @@ describe('what is taken', () => {
     expect(take.length).toBe(1);
   });
 
-  test('one in progress takes up room though it is still ready, of its pool too', () => {
+  test('counts a VM in progress though it is still ready, also for its pool', () => {
     const [first] = named(1, {});
     const input = { inProgress: [held(first!, {})], atOnce: 2 };
     expect(plan({ vms: named(3, {}) }, input).take.length).toBe(1);
@@ -134,17 +134,17 @@ describe('what is taken', () => {
     expect(plan({ vms: named(3, {}), pool: settledPool({ maxUnavailable: 1 }) }, input).take).toEqual([]);
   });
 
-  test('nothing if nothing may be taken', () => {
+  test('takes nothing if nothing may be taken', () => {
     expect(plan({ vms: named(3) }, { takes: false })).toMatchObject({ take: [], open: 3, full: [] });
   });
 
-  test('as many at once as there is room for', () => {
+  test('takes as many VMs at once as there is room for', () => {
     const { take, open } = plan({ vms: named(600) }, { atOnce: 550 });
     expect(take.length).toBe(550);
     expect(open).toBe(600);
   });
 
-  test('VMs of a pool within its own maxUnavailable, which counts all its VMs', () => {
+  test("takes VMs of a pool within the pool's own maxUnavailable, which counts all its VMs", () => {
     const owned = named(6, {});
     const pool = settledPool({ replicas: 6, maxUnavailable: 2 });
     const chosen = chosenOf(owned.slice(0, 4));
@@ -164,20 +164,20 @@ describe('what is taken', () => {
     expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, atOnce: 4 }).take.length).toBe(1);
   });
 
-  test('full pools are reported in a few words, however many there are', () => {
+  test('reports full pools in a few words, however many there are', () => {
     const vms = named(100, {}).map((vm) => ({ ...vm, owner: { ...vm.owner!, uid: vm.name }, ready: true }));
     const { full } = plan({ vms }, { snapshot: { ...snapshotOf({ vms }), poolOf: aFullPool }, atOnce: 100 });
     expect(full.length).toBe(41);
     expect(full.at(-1)).toBe('other pools are full too');
   });
 
-  test.each(['RollingOut', 'Undoing'])('none of a pool whose rollout is %s', (reason) => {
+  test.each(['RollingOut', 'Undoing'])('takes no VM of a pool whose rollout is %s', (reason) => {
     const pool = settledPool({ replicas: 2 }, reason);
     const skipped = [{ why: 'its pool shop/web is rolling out', isExcluded: false, count: 2 }];
     expect(plan({ vms: named(2, {}), pool })).toMatchObject({ take: [], open: 2, skipped });
   });
 
-  test('none of a pool whose template nobody has looked at yet, and those of one that waits', () => {
+  test('takes no VM of a pool whose template has not been checked yet, nor of a pool that waits', () => {
     const pool = settledPool({ replicas: 2 });
     expect(
       plan({ vms: named(2, {}), pool: { ...pool, status: { ...pool.status!, updateRevision: 'another' } } }).take,
@@ -185,7 +185,7 @@ describe('what is taken', () => {
     expect(plan({ vms: named(2, {}), pool: settledPool({ replicas: 2 }, 'WaitingForApproval') }).take.length).toBe(1);
   });
 
-  test('not what was refused a moment ago, which is waited for', () => {
+  test('waits for a VM that was refused a moment ago', () => {
     const input: Input = { whyNot: ({ name }) => (name === 'vm-1' ? 'another has the place' : null), atOnce: 2 };
     expect(plan({ vms: named(2) }, input)).toMatchObject({
       take: [{ vm: 'shop/vm-2' }],
@@ -194,7 +194,7 @@ describe('what is taken', () => {
     });
   });
 
-  test('not what has failed', () => {
+  test('takes no VM that has failed', () => {
     const vms = named(2);
     expect(plan({ vms }, { ended: new Set(['shop/vm-1']), atOnce: 2 })).toMatchObject({
       take: [{ vm: 'shop/vm-2' }],
@@ -203,7 +203,7 @@ describe('what is taken', () => {
   });
 });
 
-describe('what one VM needs', () => {
+describe('the need of one VM', () => {
   const vm = aVm('vm-1', NOBODYS);
   const vmi = aVmi(vm);
   test.each<[string, Partial<VmView>, Partial<VmiView>, object]>([
@@ -241,13 +241,13 @@ describe('what one VM needs', () => {
       }),
     ).toMatchObject(need);
   });
-  test('nothing if it does not exist', () =>
+  test('is nothing if the VM does not exist', () =>
     expect(powerNeed('Restart', { target: 'vmi-uid', vm: undefined, vmi: undefined, owner: undefined })).toEqual({
       need: 'nothing',
     }));
 });
 
-describe('what becomes of a VM in progress', () => {
+describe('a VM in progress', () => {
   const vm = aVm('vm-1', NOBODYS);
   const settled = (
     changed: Partial<VmView> | null,
@@ -269,16 +269,16 @@ describe('what becomes of a VM in progress', () => {
   };
   const verified = (verification: Verification, since = 1_000_000) =>
     settled({}, {}, { since }, { verify: () => verification });
-  test('restarted, once another VMI is ready', () =>
+  test('is restarted once another VMI is ready', () =>
     expect(settled({}, {})).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]));
-  test('waited for until then', () => {
+  test('is waited for until then', () => {
     expect(settled({}, { ready: false })).toEqual([]);
     expect(settled({ ready: false }, {})).toEqual([]);
     expect(settled({}, null)).toEqual([]);
     expect(settled({}, { uid: aVmi(vm).uid })).toEqual([]);
     expect(settled({ runStrategy: 'Manual', hasVmi: true, changingState: false }, null)).toEqual([]);
   });
-  test('gone, when it was deleted, replaced or stopped', () => {
+  test('is gone when it was deleted, replaced or stopped', () => {
     expect(settled(null, null)).toMatchObject([{ end: 'Gone', why: 'it was deleted' }]);
     expect(settled({ deleting: true }, {})).toMatchObject([{ end: 'Gone' }]);
     expect(settled({ uid: 'another' }, {})).toMatchObject([{ end: 'Gone' }]);
@@ -289,7 +289,7 @@ describe('what becomes of a VM in progress', () => {
       { end: 'Gone', why: 'it was stopped' },
     ]);
   });
-  test('failed, once its deadline has passed, and why', () => {
+  test('has failed once its deadline has passed, with the reason', () => {
     const since = 1_000_000 - DEADLINE_MS;
     expect(settled({ ready: false }, { ready: false, whyNotReady: 'no node takes it' }, { since })).toEqual([
       { vm: 'shop/vm-1', end: 'Failed', why: 'not ready in time: it waited for it to be ready: no node takes it' },
@@ -299,7 +299,7 @@ describe('what becomes of a VM in progress', () => {
     ]);
     expect(settled({}, { ready: false }, { since: since + 1 })).toEqual([]);
   });
-  test('more may be asked of its VMI than to be ready', () => {
+  test('may need more of its VMI than to be ready', () => {
     expect(verified({ is: 'well' })).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]);
     expect(verified({ is: 'wrong', why: 'it is another' })).toEqual([
       { vm: 'shop/vm-1', end: 'Failed', why: 'it is another' },
@@ -311,7 +311,7 @@ describe('what becomes of a VM in progress', () => {
   });
 });
 
-test('what counts may be more than what is to be restarted, or less', () => {
+test('the VMs that count may be more than those to be restarted, or fewer', () => {
   const vms = named(3);
   const [down, ...well] = vms.map((vm, index) => (index === 0 ? { ...vm, ready: false } : vm)) as [
     VmView,
@@ -503,7 +503,7 @@ const anyScene = fc.record({
   events: fc.array(anyEvent, { maxLength: 200 }),
 });
 
-test('any fleet, any events, two restarts at once: never beyond a budget, never twice, and always to an end', () => {
+test('two restarts of any fleet stay within every budget, take no VM twice, and always end', () => {
   fc.assert(
     fc.property(anyScene, ({ count, inPool, poolMost, most, split, events }) => {
       const model = new Model(count, Math.min(inPool, count), poolMost);

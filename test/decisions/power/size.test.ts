@@ -93,23 +93,20 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-describe('what a restart hands to its next run', () => {
-  test.each([20, 63, 253])(
-    'is what Temporal takes, of as many VMs as it may have with names of %i letters',
-    (length) => {
-      const namespace = 'n'.repeat(Math.min(length, 63));
-      const names = most(namespace, length);
-      expect(bytesOf(worstInput(namespace, names))).toBeLessThan(MAX_TEMPORAL_BYTES);
-      expect(names.length).toBeGreaterThan(2_500);
-    },
-  );
+describe('the state that a restart hands to its next run', () => {
+  test.each([20, 63, 253])('fits into Temporal with as many VMs as it may have with names of %i letters', (length) => {
+    const namespace = 'n'.repeat(Math.min(length, 63));
+    const names = most(namespace, length);
+    expect(bytesOf(worstInput(namespace, names))).toBeLessThan(MAX_TEMPORAL_BYTES);
+    expect(names.length).toBeGreaterThan(2_500);
+  });
 
-  test('10,000 VMs with names of 30 letters are not too much', () => {
+  test('fits with 10,000 VMs with names of 30 letters', () => {
     expect(bytesOfNames(vmisOf('n'.repeat(20), namesOf({ length: 30, of: 10_000 })))).toBeLessThan(MAX_BYTES);
   });
 });
 
-test('of many failures the last keep their reasons, cut if they are long', () => {
+test('keeps the reasons of the last of many failures, cut if they are long', () => {
   const failed: PowerFailure[] = [];
   for (let n = 0; n < 250; n++)
     noteFailure(failed, { vm: `shop/vm-${n}`, why: `${n} ${'x'.repeat(1_000)}`, wasDown: false });

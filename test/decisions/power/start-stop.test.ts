@@ -91,7 +91,7 @@ describe('a stop', () => {
   });
 });
 
-describe('what becomes of a VM in progress', () => {
+describe('the outcome of a VM in progress', () => {
   const settled = (action: PowerAction, vm: VmView | null, vmi: Partial<VmiView> | null, since = NOW) => {
     const snapshot: VmsSnapshot = {
       vmOf: () => vm ?? undefined,
@@ -277,7 +277,7 @@ const anyRun = fc.record({
   }),
 });
 
-test('any VMs, any events: never more at once than allowed, none acted on twice, and always to an end', () => {
+test('a start or stop of any VMs takes no more at once than allowed, none twice, and always ends', () => {
   fc.assert(
     fc.property(anyRun, ({ action, count, atOnce, events }) => {
       const model = new Model(action, count, atOnce);
@@ -304,7 +304,7 @@ test('any VMs, any events: never more at once than allowed, none acted on twice,
   );
 });
 
-test('a stop counts VMs that are not ready as well, once they are in progress', () => {
+test('a stop counts VMs that are not ready as well once they are in progress', () => {
   const vms = ['vm-1', 'vm-2', 'vm-3'].map((name) => aVm(name, { owner: null, ready: false }));
   const vmis = new Map(vms.map((vm) => [vm.name, aVmi(vm, { ready: false })]));
   const snapshot: VmsSnapshot = {

@@ -12,7 +12,7 @@ const plan = (paused: boolean, before: ReturnType<typeof planReplicaSet> | null)
   return planned.status === null ? { ...planned, status: set.status ?? null } : planned;
 };
 
-test('a set that is paused, and resumed, has an Event for either, once', () => {
+test('a set has one Event when it is paused, and one when it is resumed', () => {
   const fresh = plan(false, null);
   expect(fresh.events).toEqual([]);
   const paused = plan(true, fresh);
@@ -26,7 +26,7 @@ test('a set that is paused, and resumed, has an Event for either, once', () => {
   expect(plan(false, resumed).events).toEqual([]);
 });
 
-test('VMIs that end before they have come up have one Event when the set begins to wait', () => {
+test('VMIs that end before they come up cause one Event when the set begins to wait', () => {
   const set = anInstanceSet({ replicas: 1 });
   const first = planVmiSet({ ...calm, now: 1_000, set, vmis: [aFailedStart(A)] });
   expect(first.events).toEqual([]);

@@ -25,12 +25,12 @@ const GONE: Record<string, Partial<VmiView>> = {
   'has lost its pod on a node that does not answer': { nodeLost: true, podTerminating: true },
 };
 
-describe('a place is held', () => {
-  test.each(Object.entries(GONE))('not by a VMI that %s', (_, fields) => {
+describe('a place in a set', () => {
+  test.each(Object.entries(GONE))('is not held by a VMI that %s', (_, fields) => {
     expect(isActiveVmi(anInstance(A, fields))).toBe(false);
   });
 
-  test('by a VMI that is ready, by a VMI that is not, and by one that migrates', () => {
+  test('is held by a VMI that is ready, by a VMI that is not, and by one that migrates', () => {
     expect(isActiveVmi(anInstance(A))).toBe(true);
     expect(isActiveVmi(anInstance(A, { migration: { name: 'm', phase: 'Running', createdAt: 0 }, ready: false }))).toBe(
       true,
@@ -39,14 +39,14 @@ describe('a place is held', () => {
   });
 });
 
-describe('VMIs are made', () => {
-  test('for the places that nobody holds', () => {
+describe('scale-out', () => {
+  test('makes VMIs for the places that nothing holds', () => {
     expect(made(plan({ replicas: 3 }, []).steps)).toEqual([A, B, C]);
     expect(made(plan({ replicas: 3 }, [anInstance(B)]).steps)).toEqual([A, C]);
     expect(plan({ replicas: 1 }, [anInstance(A)]).steps).toEqual([]);
   });
 
-  test.each(Object.entries(GONE))('at once for one that %s, under another name', (_, fields) => {
+  test.each(Object.entries(GONE))('replaces one that %s at once, under another name', (_, fields) => {
     const { steps, status, phase } = plan({ replicas: 2 }, [anInstance(A, fields), anInstance(B)]);
     expect(made(steps)).toEqual([C]);
     expect(status).toMatchObject({ replicas: 1, readyReplicas: 1, availableReplicas: 1 });
@@ -54,14 +54,14 @@ describe('VMIs are made', () => {
     expect(phase).toBe('ScalingOut');
   });
 
-  test('not for one that is only not ready, however long', () => {
+  test('does not replace a VMI that is only not ready, however long', () => {
     const starting = { ready: false, runningSince: null };
     expect(plan({ replicas: 1 }, [anInstance(A, { ...starting, phase: 'Scheduling' })]).steps).toEqual([]);
     expect(plan({ replicas: 1 }, [anInstance(A, { ready: false })]).steps).toEqual([]);
     expect(plan({ replicas: 1 }, [anInstance(A, { ready: false })]).phase).toBe('Starting');
   });
 
-  test('as many at once as the burst cap and a failure leave, and under no name that anything else has', () => {
+  test('makes as many VMIs at once as the burst cap and a failure leave, and under no name in use', () => {
     expect(made(plan({ replicas: 99 }, [], { burst: 2 }).steps)).toEqual([A, B]);
     expect(made(plan({ replicas: 99 }, [], { backoffs: backoffFor('FailedCreate', { allowance: 1 }) }).steps)).toEqual([
       A,
@@ -69,26 +69,26 @@ describe('VMIs are made', () => {
     expect(made(plan({ replicas: 2 }, [], { isVmNameTaken: (name) => name === A }).steps)).toEqual([B, C]);
   });
 
-  test('first under the names of which nobody knows whether they were made', () => {
+  test('tries first the names of VMIs that may have been made', () => {
     expect(made(plan({ replicas: 2 }, [], { uncertain: [C] }).steps)).toEqual([C, A]);
     expect(plan({ replicas: 2 }, [anInstance(C, { deleting: true })], { uncertain: [C] }).uncertain).toEqual([]);
   });
 });
 
-describe('VMIs leave', () => {
-  test.each(['has failed', 'has succeeded', 'has lost its pod'])('one that %s is cleaned up', (how) => {
+describe('scale-in', () => {
+  test.each(['has failed', 'has succeeded', 'has lost its pod'])('cleans up a VMI that %s', (how) => {
     const { steps } = plan({ replicas: 1 }, [anInstance(A, GONE[how]), anInstance(B)]);
     expect(steps).toMatchObject([{ kind: 'delete', because: 'Ended', vms: [{ name: A }] }]);
   });
 
-  test('not one that leaves already, nor on a node that does not answer, from which it may come back', () => {
+  test('leaves alone a VMI that is already leaving, or is on a node that does not answer, from which it may come back', () => {
     for (const how of ['is being deleted', 'is on a node that does not answer'])
       expect(deleted(plan({ replicas: 1 }, [anInstance(A, GONE[how]), anInstance(B)]).steps)).toEqual([]);
     const back = [anInstance(A, { createdAt: 1 }), anInstance(B, { createdAt: 2 })];
     expect(deleted(plan({ replicas: 1 }, back).steps)).toEqual([B]);
   });
 
-  test('that are not ready before those that migrate, these before ready ones, and then the newest', () => {
+  test('takes VMIs that are not ready before those that migrate, these before ready ones, and then the newest', () => {
     const vmis = [
       anInstance('old', { createdAt: 1 }),
       anInstance('new', { createdAt: 3 }),
@@ -101,7 +101,7 @@ describe('VMIs leave', () => {
       expect(deleted(plan({ replicas: left }, vmis).steps)).toEqual(order.slice(0, 5 - left));
   });
 
-  test('no more than are too many, without those that leave already', () => {
+  test('takes no more than the surplus, not counting VMIs that are already leaving', () => {
     const vmis = [A, B, C, D].map((name) => anInstance(name));
     const inProgress = { creating: [], deleting: [D] };
     expect(deleted(plan({ replicas: 3 }, vmis, { inProgress }).steps)).toEqual([]);
@@ -112,13 +112,13 @@ describe('VMIs leave', () => {
 const lone = (name: string, fields: Partial<VmiView> & { labels?: Record<string, string> } = {}) =>
   anInstance(name, { owner: null, ...fields });
 
-describe('labels', () => {
-  test('a VMI that matches and has no controller is adopted, and holds a place from the first', () => {
+describe('the selector of a set', () => {
+  test('adopts a matching VMI without a controller, which holds a place from the start', () => {
     const { steps } = plan({ replicas: 2 }, [anInstance(A)], { uncontrolled: [lone('else')] });
     expect(steps).toMatchObject([{ kind: 'adopt', vms: [{ name: 'else' }] }]);
   });
 
-  test('one that does not match, has ended, or is being deleted, is left alone', () => {
+  test('leaves alone a VMI that does not match, has ended, or is being deleted', () => {
     const uncontrolled = [
       lone('other', { labels: {} }),
       lone('going', { deleting: true }),
@@ -127,7 +127,7 @@ describe('labels', () => {
     expect(plan({ replicas: 1 }, [anInstance(A)], { uncontrolled }).steps).toEqual([]);
   });
 
-  test('a VMI that no longer matches is released, and replaced at once', () => {
+  test('releases a VMI that no longer matches, which is replaced at once', () => {
     const { steps, status } = plan({ replicas: 1 }, [anInstance(A, { labels: { app: 'other' } })]);
     expect(namesIn(steps, 'release')).toEqual([A]);
     expect(made(steps)).toEqual([B]);
@@ -135,7 +135,7 @@ describe('labels', () => {
   });
 });
 
-test('a paused set makes and deletes nothing, and goes on to release and adopt', () => {
+test('releases and adopts in a paused set too, which makes and deletes nothing', () => {
   const vmis = [anInstance(A, GONE['has failed']), anInstance(B, { labels: {} })];
   const uncontrolled = [anInstance('else', { owner: null })];
   const { steps, phase } = plan({ replicas: 9, paused: true }, vmis, { uncontrolled });
@@ -159,7 +159,7 @@ describe('a set that is deleted', () => {
     expect(planOf([REPLICA_SET_FINALIZER], [])).toMatchObject([{ kind: 'removeFinalizer' }]);
   });
 
-  test('without its VMIs releases them', () => {
+  test('releases its VMIs if they are to stay', () => {
     expect(planOf([REPLICA_SET_FINALIZER, ORPHAN_FINALIZER], [anInstance(A)])).toMatchObject([
       { kind: 'release', vms: [{ name: A }] },
     ]);
@@ -167,7 +167,7 @@ describe('a set that is deleted', () => {
 });
 
 describe('the status', () => {
-  test('tells what holds a VMI, and what was replaced', () => {
+  test('reports what holds a VMI, and what was replaced', () => {
     const vmis = [
       anInstance(A),
       anInstance(B, GONE['is being deleted']),
@@ -182,7 +182,7 @@ describe('the status', () => {
     expect(conditionOf(status, 'Available')).toMatchObject({ status: 'True', message: '1 of 1 VMIs are available' });
   });
 
-  test('calls a VMI available once it has been ready for minReadySeconds, and wakes then', () => {
+  test('counts a VMI as available once it has been ready for minReadySeconds, and wakes then', () => {
     const early = plan({ replicas: 1, minReadySeconds: 10 }, [anInstance(A)], { now: 4_000 });
     expect(early.status).toMatchObject({ readyReplicas: 1, availableReplicas: 0 });
     expect(early.wakeAt).toBe(10_000);
@@ -197,7 +197,7 @@ describe('the status', () => {
     expect(plan({ replicas: 1 }, [anInstance(A)], { backoffs }).failures).toEqual([]);
   });
 
-  test('says that a plan failed', () => {
+  test('reports that a plan failed', () => {
     const broken = {
       ...calm,
       set: anInstanceSet(),

@@ -130,7 +130,7 @@ const KINDS = [
 ] as const;
 
 describe.each(KINDS)('a set of %s', (_what, planOf, present) => {
-  test('that misses members has a step for them, says why it has none, or wakes by itself', () => {
+  test('has a step for the members that it lacks, says why it has none, or wakes by itself', () => {
     fc.assert(
       fc.property(anyCase, (given) => {
         const { replicas, creating, deleting, burst } = given;
@@ -146,7 +146,7 @@ describe.each(KINDS)('a set of %s', (_what, planOf, present) => {
     );
   });
 
-  test('plans nothing for a member on which an earlier step is being carried out, and nothing twice', () => {
+  test('plans nothing for a member that an earlier step works on, and nothing twice', () => {
     fc.assert(
       fc.property(anyCase, (given) => {
         const { creating, deleting } = given;

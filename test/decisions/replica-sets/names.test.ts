@@ -5,7 +5,7 @@ import { freeNames, isReplicaName, replicaNames } from '../../../decisions/repli
 const set = { name: 'web', uid: '7c1f…' };
 const first = (count: number): string[] => freeNames(set, count, () => false);
 
-test('no two of 100,000 names are the same, and each is a DNS label with the name of the set in front', () => {
+test('all of 100,000 names differ, and each is a DNS label that begins with the name of the set', () => {
   const names = first(100_000);
   expect(new Set(names).size).toBe(100_000);
   for (const name of names.slice(0, 1_000)) {
@@ -14,7 +14,7 @@ test('no two of 100,000 names are the same, and each is a DNS label with the nam
   }
 });
 
-test('the names are always the same ones in the same order, and those that are taken are left out', () => {
+test('the names are always the same in the same order, without those in use', () => {
   const [one, two, three] = first(3);
   expect(first(3)).toEqual([one, two, three]);
   expect(freeNames(set, 2, (name) => name === two)).toEqual([one, three]);
@@ -26,7 +26,7 @@ test('a set that is made again under the name of another has names of its own', 
   expect(first(1_000)).not.toContain(value);
 });
 
-test('a name that a set has given is known as one of its, and no other', () => {
+test('a set recognizes a name that it has given, and no other', () => {
   for (const name of first(1_000)) expect(isReplicaName('web', name)).toBe(true);
   for (const name of ['web-1', 'web-bcdfg-hjklm', 'web-abcde', 'web-bcdfgh', 'webbcdfg', 'web', 'other-bcdfg'])
     expect(isReplicaName('web', name)).toBe(false);

@@ -24,13 +24,13 @@ const another = (name: string, labels: Record<string, string>, metadata = {}): S
     { name, uid: `${name}-uid`, ...metadata },
   );
 
-test('a set that has nothing in common with others says nothing', () => {
+test('a set that shares nothing with others says nothing', () => {
   const others = [another('db', { app: 'db' }), another('web', { app: 'web' }, { namespace: 'bank' })];
   expect(told({ sets: [aSet(), ...others], otherVms: [aMember('else', { owner: null })] })).toBeUndefined();
 });
 
-describe('the condition Overlapping names', () => {
-  test('sets whose selectors match members of each other, as long as they adopt', () => {
+describe('the condition Overlapping', () => {
+  test('names sets whose selectors match members of each other while they adopt', () => {
     const other = another('canary', { app: 'web', track: 'canary' });
     expect(told({ sets: [aSet(), other] })).toEqual({
       type: 'Overlapping',
@@ -44,7 +44,7 @@ describe('the condition Overlapping names', () => {
     expect(told({ sets: [aSet(), going] })).toBeUndefined();
   });
 
-  test('VMs that match and that something else controls, such as one that was taken from the set', () => {
+  test('names VMs that match and that something else controls, such as a VM that was taken from the set', () => {
     expect(
       told({ otherVms: [aMember(A, { owner: POOL }), aMember('else', { owner: POOL, ownLabels: {} })] }),
     ).toMatchObject({
@@ -53,7 +53,7 @@ describe('the condition Overlapping names', () => {
     });
   });
 
-  test('names that it would give, and leaves out', () => {
+  test('names the names that the set would give, and skips', () => {
     const otherVms = [aMember(B, { owner: null, ownLabels: {} })];
     expect(told({ otherVms }, aSet({ replicas: 2 }))).toMatchObject({
       reason: 'NamesTaken',
@@ -64,7 +64,7 @@ describe('the condition Overlapping names', () => {
     expect(told({ otherVms }, aSet({ replicas: 0 }))).toBeUndefined();
   });
 
-  test('all that there is, in a few words', () => {
+  test('names everything, in a few words', () => {
     const vms = namesOf(900).map((name) => aMember(name, { owner: POOL }));
     const sets = Array.from({ length: 900 }, (_, index) => another(`set-${index}-with-a-long-name`, { app: 'web' }));
     const { message = '' } = told({ sets, otherVms: vms }, aSet({ replicas: 900 })) ?? {};
@@ -73,7 +73,7 @@ describe('the condition Overlapping names', () => {
   });
 });
 
-test('a set of VMIs says the same of VMIs, and of VMs that have their names', () => {
+test('reports the same for a set of VMIs, with VMIs, and with VMs of their names', () => {
   const input = { ...calm, set: anInstanceSet({ replicas: 2 }), vmis: [] };
   const planned = planVmiSet({
     ...input,
@@ -89,14 +89,14 @@ test('a set of VMIs says the same of VMIs, and of VMs that have their names', ()
   );
 });
 
-test('a set that is being deleted has nothing to do with others', () => {
+test('ignores a set that is being deleted', () => {
   const set = aSet({ replicas: 1 }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
   expect(told({ otherVms: [aMember(A, { owner: POOL })] }, set)).toBeUndefined();
 });
 
 const labels = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '2'), { minKeys: 1, maxKeys: 3 });
 
-test('two sets overlap in the eyes of both, or of neither', () => {
+test('appears on both of two sets, or on neither', () => {
   fc.assert(
     fc.property(labels, labels, (one, other) => {
       const [first, second] = [another('first', one), another('second', other)];
@@ -106,7 +106,7 @@ test('two sets overlap in the eyes of both, or of neither', () => {
   );
 });
 
-test('the names that are left out are those that the next members would have had', () => {
+test('names as skipped the names that the next members would have had', () => {
   const spec: Partial<ReplicaSetSpec> = { replicas: 20 };
   const all = namesOf(60);
   fc.assert(

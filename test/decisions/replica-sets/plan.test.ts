@@ -22,15 +22,15 @@ const plan = (spec: Partial<ReplicaSetSpec>, vms: VmView[], input: Partial<Repli
   planOf(aSet(spec), vms, input);
 const going = (finalizers: string[]) => aSet({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers });
 
-describe('VMs are made', () => {
-  test('for the places that nobody holds', () => {
+describe('scale-out', () => {
+  test('makes VMs for the places that nothing holds', () => {
     expect(made(plan({ replicas: 3 }, []).steps)).toEqual([A, B, C]);
     expect(made(plan({ replicas: 3 }, [aMember(A)]).steps)).toEqual([B, C]);
     expect(made(plan({ replicas: 3 }, [aMember(B)]).steps)).toEqual([A, C]);
     expect(plan({ replicas: 1 }, [aMember(A)]).steps).toEqual([]);
   });
 
-  test('not for one that is being deleted, or is on a node that does not answer', () => {
+  test('does not replace a VM that is being deleted, or is on a node that does not answer', () => {
     expect(made(plan({ replicas: 3 }, [aMember(A), aMember(B), aMember(C, { deleting: true })]).steps)).toEqual([]);
     const lost = aMember(C, { ready: false, state: 'Unknown' });
     expect(
@@ -38,12 +38,12 @@ describe('VMs are made', () => {
     ).toEqual([]);
   });
 
-  test('not for one that somebody has stopped', () => {
+  test('does not replace a VM that a user has stopped', () => {
     const stopped = aMember(A, { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' });
     expect(plan({ replicas: 1 }, [stopped], { vmiOf: () => undefined }).steps).toEqual([]);
   });
 
-  test('as many at once as the burst cap and a failure leave', () => {
+  test('makes as many VMs at once as the burst cap and a failure leave', () => {
     expect(made(plan({ replicas: 99 }, [], { burst: 2 }).steps)).toEqual([A, B]);
     expect(made(plan({ replicas: 99 }, [], { backoffs: backoffFor('FailedCreate', { allowance: 1 }) }).steps)).toEqual([
       A,
@@ -55,11 +55,11 @@ describe('VMs are made', () => {
     expect(made(plan({ replicas: 99 }, [], { burst: 2, inProgress }).steps)).toEqual([B]);
   });
 
-  test("under no name that somebody else's VM holds", () => {
+  test('uses no name that a VM of another owner holds', () => {
     expect(made(plan({ replicas: 2 }, [], { isVmNameTaken: (name) => name === A }).steps)).toEqual([B, C]);
   });
 
-  test('first under the names of which nobody knows whether they were made: these hold places', () => {
+  test('tries first the names of VMs that may have been made, which hold places', () => {
     const uncertain = [C];
     expect(made(plan({ replicas: 2 }, [], { uncertain }).steps)).toEqual([C, A]);
     expect(made(plan({ replicas: 2 }, [], { uncertain: [A] }).steps)).toEqual([A, B]);
@@ -74,7 +74,7 @@ describe('VMs are made', () => {
     ]);
   });
 
-  test('not under a name that was refused, while that waits; others go on, and take no place of its', () => {
+  test('skips a refused name while that waits; others proceed, and do not take its place', () => {
     const backoffs = backoffFor('FailedCreate', { refused: { names: [A], isHeld: true } });
     const over = backoffFor('FailedCreate', { refused: { names: [A], isHeld: false } });
     expect(made(plan({ replicas: 3 }, [], { backoffs }).steps)).toEqual([B, C]);
@@ -83,7 +83,7 @@ describe('VMs are made', () => {
     expect(made(plan({ replicas: 1 }, [], { backoffs, uncertain: [A] }).steps)).toEqual([]);
   });
 
-  test('a name is uncertain until a VM has it', () => {
+  test('treats a name as uncertain until a VM has it', () => {
     expect(plan({ replicas: 3 }, [aMember(A)], { uncertain: [A, B] }).uncertain).toEqual([B]);
     expect(plan({ replicas: 3 }, [], { uncertain: [A], isVmNameTaken: (name) => name === A }).uncertain).toEqual([]);
   });
@@ -96,8 +96,8 @@ const migrating = (vm: VmView): VmiView => ({
   migration: vm.name === 'migrates' ? { name: 'm', phase: 'Running', createdAt: 0 } : null,
 });
 
-describe('VMs leave', () => {
-  test('that are not ready before those that migrate, these before ready ones, and then the newest', () => {
+describe('scale-in', () => {
+  test('takes VMs that are not ready before those that migrate, these before ready ones, and then the newest', () => {
     const vms = [
       aMember('old', { createdAt: 1 }),
       aMember('new', { createdAt: 3 }),
@@ -111,7 +111,7 @@ describe('VMs leave', () => {
       expect(deleted(plan({ replicas: left }, vms, { vmiOf: migrating }).steps)).toEqual(order.slice(0, 6 - left));
   });
 
-  test('with their disks, why ever they leave', () => {
+  test('deletes VMs with their disks, for whatever reason they leave', () => {
     const ended = aMember(A, { runStrategy: 'Once', ready: false });
     for (const { steps } of [
       plan({ replicas: 0 }, [aMember(A)]),
@@ -121,7 +121,7 @@ describe('VMs leave', () => {
       expect(steps).toMatchObject([{ kind: 'delete', keepDisks: false, vms: [{ name: A }] }]);
   });
 
-  test('not one whose deletion was refused, while that waits', () => {
+  test('skips a VM whose deletion was refused, while that waits', () => {
     const vms = [aMember(A, { createdAt: 2 }), aMember(B, { createdAt: 1 })];
     const held = (reason: FailureReason): Backoffs => backoffFor(reason, { refused: { names: [A], isHeld: true } });
     const backoffs = held('FailedDelete');
@@ -136,7 +136,7 @@ describe('VMs leave', () => {
     expect(plan({ replicas: 1 }, [], { backoffs: held('FailedAdopt'), uncontrolled }).steps).toEqual([]);
   });
 
-  test('no more than are too many, those that leave already among them', () => {
+  test('takes no more VMs than the surplus, counting those that are already leaving', () => {
     const vms = [A, B, C, D].map((name) => aMember(name));
     const inProgress = { creating: [], deleting: [D] };
     expect(deleted(plan({ replicas: 3 }, vms, { inProgress }).steps)).toEqual([]);
@@ -145,7 +145,7 @@ describe('VMs leave', () => {
   });
 
   test.each(['Once', 'RerunOnFailure'])(
-    'that have run to their end, under %s, and hold their places until they are gone',
+    'takes VMs that have run to their end, under %s, which hold their places until they are gone',
     (runStrategy) => {
       const ended = aMember(A, { runStrategy, ready: false });
       const vmiOf = (vm: VmView): VmiView => (vm.name === A ? aVmi(vm, { phase: 'Succeeded' }) : aVmi(vm));
@@ -156,7 +156,7 @@ describe('VMs leave', () => {
     },
   );
 
-  test('not one that KubeVirt calls failed because its node does not answer: its guest may still run', () => {
+  test('leaves a VM that KubeVirt calls failed because its node does not answer: its guest may still run', () => {
     const once = aMember(A, { runStrategy: 'Once', ready: false });
     const lost = plan({ replicas: 1 }, [once], withVmis({ phase: 'Failed', nodeLost: true }));
     expect(lost.steps).toEqual([]);
@@ -167,14 +167,14 @@ describe('VMs leave', () => {
     expect(deleted(plan({ replicas: 1 }, [once], withVmis({ phase: 'Failed' })).steps)).toEqual([A]);
   });
 
-  test('one of which its node had said that it has succeeded, whatever became of the node since', () => {
+  test('takes a VM that its node had reported as succeeded, whatever became of the node since', () => {
     const vms = [aMember(A, { runStrategy: 'Once', ready: false })];
     const { steps } = plan({ replicas: 1 }, vms, withVmis({ phase: 'Succeeded', nodeLost: true }));
     expect(deleted(steps)).toEqual([A]);
   });
 
   test.each(['Always', 'Manual', 'Halted'])(
-    'not those of which a VMI has ended under %s: KubeVirt or a person may start them',
+    'leaves VMs of which a VMI has ended under %s: KubeVirt or a user may start them',
     (runStrategy) => {
       const vms = [aMember(A, { runStrategy, ready: false })];
       expect(plan({ replicas: 1 }, vms, { vmiOf: (vm) => aVmi(vm, { phase: 'Failed' }) }).steps).toEqual([]);
@@ -182,15 +182,15 @@ describe('VMs leave', () => {
   );
 });
 
-describe('labels', () => {
+describe('the selector of a set', () => {
   const stranger = aMember('else', { owner: null });
 
-  test('a VM that matches and has no controller is adopted, and holds a place from the first', () => {
+  test('adopts a matching VM without a controller, which holds a place from the start', () => {
     const { steps } = plan({ replicas: 2 }, [aMember(A)], { uncontrolled: [stranger] });
     expect(steps).toMatchObject([{ kind: 'adopt', vms: [{ name: 'else' }] }]);
   });
 
-  test('one that does not match, or is being deleted, is left alone', () => {
+  test('leaves alone a VM that does not match, or is being deleted', () => {
     const uncontrolled = [
       { ...stranger, ownLabels: {} },
       { ...stranger, name: 'going', deleting: true },
@@ -198,7 +198,7 @@ describe('labels', () => {
     expect(plan({ replicas: 1 }, [aMember(A)], { uncontrolled }).steps).toEqual([]);
   });
 
-  test('a VM that no longer matches is released, and replaced once it is', () => {
+  test('releases a VM that no longer matches, and replaces it once it is released', () => {
     const vms = [aMember(A, { ownLabels: { app: 'other' } }), aMember(B)];
     const { steps, status } = plan({ replicas: 2 }, vms);
     expect(steps).toMatchObject([{ kind: 'release', because: 'Unmatched', vms: [{ name: A }] }]);
@@ -208,13 +208,13 @@ describe('labels', () => {
     expect(after.steps).toMatchObject([{ kind: 'createReplicas', names: [C] }]);
   });
 
-  test('are what the VM itself has, not those of its VMI template', () => {
+  test('selects by the labels of the VM itself, not by those of its VMI template', () => {
     const vm = aMember(A, { ownLabels: {}, labels: { app: 'web' } });
     expect(namesIn(plan({ replicas: 1 }, [vm]).steps, 'release')).toEqual([A]);
   });
 });
 
-test('a paused set makes and deletes nothing, and goes on to release and adopt', () => {
+test('releases and adopts in a paused set too, which makes and deletes nothing', () => {
   const vms = [aMember(A), aMember(B, { ownLabels: {} })];
   const { steps, status, phase } = plan({ replicas: 9, paused: true }, vms, {
     uncontrolled: [aMember('else', { owner: null })],
@@ -225,7 +225,7 @@ test('a paused set makes and deletes nothing, and goes on to release and adopt',
   expect(plan({ replicas: 0, paused: true }, [aMember(A)]).steps).toEqual([]);
 });
 
-test('no more members leave or come at once than the burst cap lets, however they do', () => {
+test('no more members leave or come at once than the burst cap allows, however they do', () => {
   const kindsOf = fc.constantFrom('unmatched', 'orphan', 'ended', 'active');
   const input = fc.record({
     members: fc.array(kindsOf, { maxLength: 30 }),
@@ -264,7 +264,7 @@ test('no more members leave or come at once than the burst cap lets, however the
   );
 });
 
-test('a full quota holds up creations alone: what is to leave or to be adopted goes on', () => {
+test('a full quota holds up creations alone: removals and adoptions continue', () => {
   const backoffs = backoffFor('FailedCreate', { allowance: 0 });
   const vms = [A, B].map((name) => aMember(name, { ownLabels: {} }));
   const ended = aMember(C, { runStrategy: 'Once', ready: false });
@@ -289,12 +289,12 @@ describe('a set that is deleted', () => {
     expect(planOf(set, []).steps).toMatchObject([{ kind: 'removeFinalizer' }]);
   });
 
-  test('without its VMs releases them', () => {
+  test('releases its VMs if they are to stay', () => {
     const set = going([REPLICA_SET_FINALIZER, ORPHAN_FINALIZER]);
     expect(planOf(set, [aMember(A)]).steps).toMatchObject([{ kind: 'release', vms: [{ name: A }] }]);
   });
 
-  test('needs no template for that', () => {
+  test('needs no template for its deletion', () => {
     const set = { ...going([REPLICA_SET_FINALIZER]), spec: { ...aSet().spec, template: deep(80) } };
     const { plan: contained } = containedReplicaSetPlan({ ...still, set, vms: [aMember(A)] });
     expect(contained.steps).toMatchObject([{ kind: 'delete' }]);
@@ -303,7 +303,7 @@ describe('a set that is deleted', () => {
 
 const phaseOf = (replicas: number, ...vms: VmView[]): string => plan({ replicas }, vms).phase;
 
-test('a set scales in while it has too many, or some that go, and scales out while it has too few', () => {
+test('a set scales in while it has too many VMs, or some that leave, and scales out while it has too few', () => {
   expect(phaseOf(1, aMember(A), aMember(B))).toBe('ScalingIn');
   expect(phaseOf(1, aMember(A), aMember(B, { deleting: true }))).toBe('ScalingIn');
   expect(phaseOf(2, aMember(A))).toBe('ScalingOut');
@@ -321,7 +321,7 @@ const stopped = (name: string) =>
 const IF_ANY = { vmiOf: (vm: VmView) => (vm.hasVmi ? aVmi(vm) : undefined) };
 
 describe('the status', () => {
-  test('counts VMs that are being deleted, and tells that they hold their places', () => {
+  test('counts VMs that are being deleted, and reports that they hold their places', () => {
     const { status } = plan({ replicas: 2 }, [aMember(A), aMember(B, { deleting: true })]);
     expect(status).toMatchObject({ replicas: 2, readyReplicas: 1, availableReplicas: 1, labelSelector: 'app=web' });
     expect(conditionOf(status, 'Progressing')).toMatchObject({
@@ -348,7 +348,7 @@ describe('the status', () => {
     expect(conditionOf(status, 'Progressing')).toMatchObject({ status: 'True', reason: 'Deleting', message });
   });
 
-  test('calls a VM available once it has been ready for minReadySeconds, and wakes then', () => {
+  test('counts a VM as available once it has been ready for minReadySeconds, and wakes then', () => {
     const early = plan({ replicas: 1, minReadySeconds: 10 }, [aMember(A)], { now: 4_000 });
     expect(early.status).toMatchObject({ readyReplicas: 1, availableReplicas: 0 });
     expect(early.wakeAt).toBe(10_000);
@@ -357,7 +357,7 @@ describe('the status', () => {
     expect(conditionOf(status, 'Available')).toMatchObject({ status: 'True' });
   });
 
-  test('calls no VM available that people have stopped, and says so', () => {
+  test('counts no VM as available that users have stopped, and says so', () => {
     const { status, steps, phase } = plan({ replicas: 2 }, [stopped(A), stopped(B)], IF_ANY);
     expect(steps).toEqual([]);
     expect(phase).toBe('Steady');
@@ -374,22 +374,25 @@ describe('the status', () => {
     });
   });
 
-  test.each(['Halted', 'Manual'])('says of VMs that nobody was to start (%s) only that they are not', (runStrategy) => {
-    const { template } = aSet().spec;
-    const halted = { ...template, spec: { ...template.spec, runStrategy } } as ReplicaSetSpec['template'];
-    const { status } = plan({ replicas: 1, template: halted }, [stopped(A)], IF_ANY);
-    expect(conditionOf(status, 'Available')).toMatchObject({
-      status: 'False',
-      message: `0 of 1 VMs are available; not started: ${A}`,
-    });
-  });
+  test.each(['Halted', 'Manual'])(
+    'says of VMs that are not meant to run (%s) only that they do not run',
+    (runStrategy) => {
+      const { template } = aSet().spec;
+      const halted = { ...template, spec: { ...template.spec, runStrategy } } as ReplicaSetSpec['template'];
+      const { status } = plan({ replicas: 1, template: halted }, [stopped(A)], IF_ANY);
+      expect(conditionOf(status, 'Available')).toMatchObject({
+        status: 'False',
+        message: `0 of 1 VMs are available; not started: ${A}`,
+      });
+    },
+  );
 
   test('says of a stopped VM on a node that does not answer only that it is not available: its guest may still run', () => {
     const { status } = plan({ replicas: 1 }, [stopped(A)], withVmis({ nodeLost: true }));
     expect(conditionOf(status, 'Available')?.message).toBe(`0 of 1 VMs are available; not available: ${A}`);
   });
 
-  test('calls a set available that has as many as it wants, whatever else it has', () => {
+  test('reports a set as available that has as many VMs as it wants, whatever else it has', () => {
     const { status } = plan({ replicas: 1 }, [aMember(A), aMember(B, { ready: false }), stopped(C)], IF_ANY);
     expect(conditionOf(status, 'Available')).toMatchObject({
       status: 'True',
@@ -424,14 +427,14 @@ describe('the status', () => {
     expect(planOf(told, [aMember(A, { ready: false })]).status?.writes).toBe(2);
   });
 
-  test('says why a template that is nested too deep is not taken', () => {
+  test('says why a template that is nested too deep is refused', () => {
     const { plan: stalled, error } = containedReplicaSetPlan({ ...still, set: aSet({ template: deep(80) }), vms: [] });
     expect(error).toBeNull();
     expect(stalled.steps).toEqual([]);
     expect(conditionOf(stalled.status, 'Stalled')).toMatchObject({ status: 'True', reason: 'InvalidTemplate' });
   });
 
-  test('says that a plan failed, and the others are not touched by it', () => {
+  test('reports that a plan failed, and other sets are not affected', () => {
     const broken = {
       ...still,
       vmiOf: () => {

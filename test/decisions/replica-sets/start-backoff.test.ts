@@ -39,7 +39,7 @@ test('the first failure delays nothing, and then the delay doubles from 10 s to 
   );
 });
 
-test('a VMI of which the start has failed is replaced at once', () => {
+test('a VMI whose start has failed is replaced at once', () => {
   const { steps, starts, status } = plan([aFailedStart(A)]);
   expect(made(steps)).toEqual([B, C, D]);
   expect(deleted(steps)).toEqual([A]);
@@ -47,10 +47,10 @@ test('a VMI of which the start has failed is replaced at once', () => {
   expect(conditionOf(status, 'ReplicaFailure')).toBeUndefined();
 });
 
-describe('after starts that failed again', () => {
+describe('a set after repeated failed starts', () => {
   const once = failed({ inARow: 1, seenAt: T - 500, since: T - 500, retryAt: T - 500 });
 
-  test('nothing is made for a while, what has ended is deleted, and the status says why and until when', () => {
+  test('makes nothing for a while, deletes ended VMIs, and reports why and until when', () => {
     const { steps, starts, status, wakeAt } = plan([aFailedStart(A, T - 1_000)], { starts: once });
     expect(made(steps)).toEqual([]);
     expect(deleted(steps)).toEqual([A]);
@@ -67,7 +67,7 @@ describe('after starts that failed again', () => {
     });
   });
 
-  test('one VMI is made, and another each time the delay has passed again', () => {
+  test('makes one VMI, and another each time the delay has passed again', () => {
     const now = T + 10_000;
     const first = plan([], { starts: failed(), now });
     expect(made(first.steps)).toEqual([A]);
@@ -79,7 +79,7 @@ describe('after starts that failed again', () => {
     expect(made(plan([starting], { starts: first.starts, now: now + 10_000 }).steps)).toEqual([B]);
   });
 
-  test('VMIs that were made before the delay was over count as one failure', () => {
+  test('counts VMIs that were made before the delay was over as one failure', () => {
     const { starts } = plan([aFailedStart(A), aFailedStart(B)]);
     expect(starts?.inARow).toBe(1);
     const held = failed();
@@ -87,13 +87,13 @@ describe('after starts that failed again', () => {
       expect(plan([aFailedStart(A, createdAt)], { starts: held, now: T + 9_500 }).starts).toEqual(held);
   });
 
-  test('one that was made since and fails too doubles the delay', () => {
+  test('doubles the delay if a VMI that was made since fails too', () => {
     const now = T + 12_000;
     const { starts } = plan([aFailedStart(A, T + 11_000)], { starts: failed(), now });
     expect(starts).toMatchObject({ inARow: 3, since: T, retryAt: now + 20_000 });
   });
 
-  test('all that are missing are made once one has come up', () => {
+  test('makes all missing VMIs once one has come up', () => {
     const up = anInstance(A, { createdAt: T + 10_000, runningSince: T + 11_000, readySince: T + 11_000 });
     const early = plan([up], { starts: failed({ retryAt: T + 50_000 }), now: T + 20_999 });
     expect(made(early.steps)).toEqual([]);
@@ -104,7 +104,7 @@ describe('after starts that failed again', () => {
     expect(conditionOf(status, 'ReplicaFailure')).toBeUndefined();
   });
 
-  test('the set wakes when the first of several will have come up', () => {
+  test('wakes when the first of several will have come up', () => {
     const { wakeAt } = plan([runsSince(A, T + 5_000), runsSince(B, T + 3_000), runsSince(C, T + 4_000)], {
       starts: failed(),
       now: T + 6_000,
@@ -118,17 +118,17 @@ describe('after starts that failed again', () => {
     ['is on a node that does not answer', { nodeLost: true }],
     ['has ended', { phase: 'Succeeded', endedAt: T + 12_000 }],
     ['does not run yet', { runningSince: null }],
-  ])('one that %s has not come up', (_, fields) => {
+  ])('has not come up if it %s', (_, fields) => {
     const vmi = anInstance(A, { createdAt: T, runningSince: T + 1_000, readySince: T + 1_000, ...fields });
     expect(plan([vmi], { starts: failed(), now: T + 15_000 }).starts).toMatchObject({ inARow: 2 });
   });
 
-  test('one that came up before proves nothing', () => {
+  test('ignores a VMI that came up before', () => {
     const old = anInstance(A, { runningSince: 0, readySince: 0 });
     expect(plan([old], { starts: failed(), now: T + 5_000 }).starts).toEqual(failed());
   });
 
-  test('all that are missing are made once the template has changed, or what a start must last', () => {
+  test('makes all missing VMIs once the template has changed, or the time that a start must last', () => {
     const template = { metadata: { labels: { app: 'web' } }, spec: { domain: { devices: {} } } };
     for (const spec of [{ template }, { minReadySeconds: 1 }]) {
       const set = anInstanceSet({ replicas: 3, ...spec }, { generation: 2 });
@@ -136,7 +136,7 @@ describe('after starts that failed again', () => {
     }
   });
 
-  test('another number of VMIs, a pause and its end change nothing about that', () => {
+  test('keeps its delay with another number of VMIs, through a pause and after its end', () => {
     for (const spec of [{ replicas: 21 }, { replicas: 3, paused: false }]) {
       const planned = plan([], { starts: failed(), set: anInstanceSet(spec, { generation: 2 }) });
       expect(made(planned.steps)).toEqual([]);
@@ -144,13 +144,13 @@ describe('after starts that failed again', () => {
     }
   });
 
-  test('a set that is full or paused does not wake for the next try', () => {
+  test('does not wake for the next try while it is full or paused', () => {
     expect(waits({ replicas: 2 })).toBe(T + 10_000);
     expect(waits({ replicas: 1 })).toBeNull();
     expect(waits({ replicas: 2, paused: true })).toBeNull();
   });
 
-  test('a refusal of the API server is told first', () => {
+  test('reports a refusal of the API server first', () => {
     const { status } = plan([], {
       starts: failed(),
       backoffs: backoffFor('FailedCreate', { failure: aFailure('FailedCreate') }),
@@ -164,20 +164,20 @@ const ended = (ranMs: number, fields: Partial<VmiView> = {}) =>
 const fails = (vmi: VmiView, minReadySeconds = 0): boolean =>
   plan([vmi], { set: anInstanceSet({ replicas: 1, minReadySeconds }) }).starts !== null;
 
-describe('a VMI has come up', () => {
-  test('once it has run for 10 s, or as long as minReadySeconds and its liveness probe ask for', () => {
+describe('a VMI that has started', () => {
+  test('has come up once it has run for 10 s, or as long as minReadySeconds and its liveness probe ask for', () => {
     expect([fails(ended(9_999)), fails(ended(10_000))]).toEqual([true, false]);
     expect([fails(ended(29_999), 30), fails(ended(30_000), 30)]).toEqual([true, false]);
     const probed = (ranMs: number) => ended(ranMs, { probationMs: 66_000 });
     expect([fails(probed(65_999)), fails(probed(66_000))]).toEqual([true, false]);
   });
 
-  test('if KubeVirt does not say when it ended, by when it was last ready', () => {
+  test('is judged by when it was last ready if KubeVirt does not say when it ended', () => {
     expect(fails(ended(0, { endedAt: null, readySince: 9_999 }))).toBe(true);
     expect(fails(ended(0, { endedAt: null, readySince: 10_000 }))).toBe(false);
   });
 
-  test('whoever deletes one that starts has made no start fail', () => {
+  test('has not failed if a user deletes it while it starts', () => {
     expect(fails(ended(0, { deleting: true }))).toBe(false);
   });
 });
@@ -229,7 +229,7 @@ function playBadTemplate({
 
 const ms = (max: number) => fc.integer({ min: 1, max });
 
-test('a template that never comes up makes few VMIs, however many are wanted, and does not stop to be tried', () => {
+test('a template that never comes up makes few VMIs, however many are wanted, and the set keeps trying', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 40 }), ms(60_000), ms(120_000), (replicas, endsMs, goneMs) => {
       const { count, most } = playBadTemplate({ replicas, endsMs, goneMs, hours: 3 });
@@ -242,7 +242,7 @@ test('a template that never comes up makes few VMIs, however many are wanted, an
   );
 });
 
-test('nor does it make more when an autoscaler changes the number of VMIs all the time', () => {
+test('a template that never comes up makes few VMIs even if an autoscaler changes their number all the time', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 40 }),

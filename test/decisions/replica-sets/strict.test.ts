@@ -105,7 +105,7 @@ const ACTS: Record<string, Act> = {
 
 const acts = fc.array(fc.tuple(fc.constantFrom(...Object.keys(ACTS)), fc.nat(20)), { maxLength: 80 });
 
-test('there are never more VMs than replicas, however late creates are carried out that were given up', () => {
+test('a set never has more VMs than replicas, however late abandoned creates are carried out', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 4 }), acts, (replicas, chosen) => {
       const world = new World(replicas);
@@ -115,7 +115,7 @@ test('there are never more VMs than replicas, however late creates are carried o
   );
 });
 
-test('a create that was given up holds its place, even if a name before it has become free since', () => {
+test('an abandoned create holds its place, even if a name before it has become free since', () => {
   const world = new World(1);
   for (const act of ['plan', 'answered', 'relabelled', 'plan', 'plan', 'givenUp', 'releasedGoes', 'plan', 'answered'])
     ACTS[act]!(world, 0);
@@ -124,7 +124,7 @@ test('a create that was given up holds its place, even if a name before it has b
   expect(world.vms.size).toBe(1);
 });
 
-test('whatever happened, the set has as many VMs as it wants once calls are answered', () => {
+test('the set has as many VMs as it wants once calls are answered, whatever happened before', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 4 }), acts, (replicas, chosen) => {
       const world = new World(replicas);

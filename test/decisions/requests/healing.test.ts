@@ -85,7 +85,7 @@ test.each<[string, HealingRequest, Said, string, Partial<HealingState>]>([
     'web-3 is left as it is',
     { cycles: [...inCycles.cycles.slice(0, 2), { ...inCycles.cycles[2]!, skipped: 'skipped by ada (lunch)' }] },
   ],
-])('one may %s', (_what, request, said, message, wanted) => {
+])('a user may %s', (_what, request, said, message, wanted) => {
   const state = asked(request, said);
   expect(after(state)).toEqual(['Done', message]);
   const { handledRequests: _handled, paused: _paused, ...rest } = state;

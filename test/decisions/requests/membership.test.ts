@@ -57,7 +57,7 @@ test('a request is carried out before it is answered, and the pool begins nothin
   expect(plan.status?.membership).toBeUndefined();
 });
 
-test('what a worker reports is the answer: which VMs have moved, and why the others have not', () => {
+test('the answer is what a worker reports: which VMs have moved, and why the others have not', () => {
   const plan = planned({ report: { moved: ['old'], faults: [{ vm: 'older', why: 'it is being deleted' }] } });
   expect(kinds(plan)).toContain('create');
   expect(kinds(plan)).not.toContain('changeMembers');
@@ -78,7 +78,7 @@ test('what a worker reports is the answer: which VMs have moved, and why the oth
   ]);
 });
 
-test('a request by which nothing has moved is refused', () => {
+test('a request that moved nothing is refused', () => {
   const faults = adoption.vms.map((vm) => ({ vm, why: 'it is gone' }));
   expect(answerIn(planned({ report: { moved: [], faults } }))).toMatchObject({ outcome: 'Refused', vms: [] });
 });
@@ -125,7 +125,7 @@ test('a request that the status answers has no effect again', () => {
   expect(again.status?.membership ?? first.status!.membership).toEqual(first.status!.membership);
 });
 
-test('what was begun for an earlier request, or an earlier pool, is brought to its end', () => {
+test('work for an earlier request, or an earlier pool, is completed', () => {
   const at = new Date(quiet.now).toISOString();
   const change: MembershipChange = { kind: 'adopt', vms: [], isCounted: true, request: 'of-another', by: 'bob', at };
   const end = [{ kind: 'changeMembers', reason: 'end the adopt that was begun' }];
@@ -142,13 +142,13 @@ const hold = (kind: 'takeover' | 'release'): object => ({
   annotations: changeAnnotation({ kind, by: 'ada', at: new Date(quiet.now).toISOString() }),
 });
 
-test('a takeover and a release are carried out by a pool that is held for one, and its VMs count for nothing else', () => {
+test('a pool that is held carries out a takeover or a release, and its VMs count for nothing else', () => {
   const takeover = planned({ request: { action: 'takeover', uid: 'u', generation: 1 }, metadata: hold('takeover') });
   expect(kinds(takeover)).toEqual(['changeMembers']);
   expect(kinds(planned({ request: { action: 'release' }, metadata: hold('takeover') }))).toEqual(['changeMembers']);
 });
 
-test('a release begins to move VMs when the pool has finished what it had begun, and holds it at once', () => {
+test('a release holds the pool at once, and moves VMs when the pool has finished its work', () => {
   const healing = { cycles: [{ vm: 'web-1' }] } as never;
   const request = { action: 'release' };
   expect(kinds(planned({ request, status: { healing } }))).toContain('changeMembers');
@@ -156,14 +156,14 @@ test('a release begins to move VMs when the pool has finished what it had begun,
   expect(kinds(planned({ request, metadata: hold('release') }))).toEqual(['changeMembers']);
 });
 
-test('a handover that is refused is answered so, and its pool stays held', () => {
+test('a handover that is refused is answered as refused, and its pool stays held', () => {
   const report = { moved: [], faults: [], refused: 'web-1 is being deleted' };
   const plan = planned({ request: { action: 'release' }, metadata: hold('release'), report });
   expect(answerIn(plan)).toMatchObject({ outcome: 'Refused', message: 'web-1 is being deleted' });
   expect(kinds(plan)).toEqual([]);
 });
 
-test('a handover whose action the API server would not find in its text is carried out by nobody', () => {
+test('a handover whose action the API server would not find in its text is not carried out', () => {
   const text = '{"id": "1", "action": "\\u0072elease"}';
   const pool = aPool({ replicas: 1 });
   const annotations = { [MEMBERSHIP_REQUEST_ANNOTATION]: text };
@@ -186,7 +186,7 @@ const owned = (kind: string, labels: object = {}) =>
     ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind, name: 'web', uid: 'p', controller: true }],
   });
 
-test('a standby VM is not detached as one replica less, and an extra one not at all', () => {
+test('a detached standby VM does not lower replicas, and an extra VM is not detached at all', () => {
   const standby = owned('VirtualMachinePool', { [ROLE_LABEL]: 'Standby' });
   expect(whyNotDetached(standby, { isCounted: true })).toContain('is none of the replicas of pool web');
   expect(whyNotDetached(standby, { isCounted: false })).toBeNull();
@@ -195,7 +195,7 @@ test('a standby VM is not detached as one replica less, and an extra one not at 
   );
 });
 
-test('a VM is adopted only if it has no controller, and was no other than a replica of the pool', () => {
+test('a VM is adopted only if it has no controller, and was only ever a replica in this pool', () => {
   const web = { metadata: { name: 'web' } };
   expect(whyNotAdopted(web, vmOf({}))).toBeNull();
   expect(whyNotAdopted(web, owned('StatefulSet'))).toBe('belongs to StatefulSet web');

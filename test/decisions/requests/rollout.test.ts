@@ -97,7 +97,7 @@ test.each<[string, object, Said, Partial<RolloutStatus>, string]>([
     { step: 2 },
     'passed all 2 steps',
   ],
-])('one may %s', (_what, request, said, wanted, message) => {
+])('a user may %s', (_what, request, said, wanted, message) => {
   const state = asked(request, said);
   expect(answer(state)).toEqual(['Done', message]);
   expect(state).toMatchObject(wanted);
@@ -172,12 +172,12 @@ describe('a request', () => {
     expect(after(JSON.stringify({ id: '2', action: 'pause' }), { state: resumed }).paused).toBeDefined();
   });
 
-  test('is handled by a workflow that knows nothing, as its status says', () => {
+  test('is handled by a workflow that knows nothing else, according to its status', () => {
     const first = after(text);
     expect(after(text, { state: first })).toBe(first);
   });
 
-  test('that was answered before the last ten is not forgotten before these', () => {
+  test('is not forgotten before the last ten answered ones', () => {
     let state = going();
     for (let n = 1; n <= 12; n++) state = asked({ id: `n${n}`, action: 'abort', revision: OLD }, { state });
     expect(state.handledRequests!.map(({ id }) => id)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map((n) => `n${n}`));
@@ -202,7 +202,7 @@ describe('a request', () => {
     ['{"id":"1","action":"pause","reason":1}', /\.reason must be a text$/],
     ['{"id":"1","action":"pause","__proto__":{"full":true}}', /\.__proto__ is unknown/],
     [`{"id":"1","action":"pause","reason":"${'x'.repeat(70_000)}"}`, /is longer than 65536 characters$/],
-  ])('that says %s changes nothing, and is told of once', (malformed, why) => {
+  ])('that says %s changes nothing, and is reported once', (malformed, why) => {
     const { handledRequests, ...state } = after(malformed);
     expect(state).toEqual(going());
     expect(handledRequests).toMatchObject([{ outcome: 'Invalid', message: expect.stringMatching(why) as string }]);
@@ -210,7 +210,7 @@ describe('a request', () => {
     expect(after(malformed, { state: again })).toBe(again);
   });
 
-  test('may be anything: it is answered once, and within the limits of the status', () =>
+  test('may have any content: it is answered once, and within the limits of the status', () =>
     fc.assert(
       fc.property(fc.oneof(fc.json(), fc.string(), fc.string({ unit: 'binary' })), fc.string(), (any, by) => {
         const state = after(any, { by });
@@ -224,7 +224,7 @@ describe('a request', () => {
       }),
     ));
 
-  test('to healing is none to a rollout', () => {
+  test('for healing does not concern a rollout', () => {
     const input = rolloutInput({ vms: [old(1)], state: going(), spec: {} });
     const annotations = { [HEALING_REQUEST_ANNOTATION]: text };
     const pool = { ...input.pool, metadata: { ...input.pool.metadata, annotations } };
@@ -233,7 +233,7 @@ describe('a request', () => {
   });
 });
 
-test('the answer to a request is an Event, once, and an act for the history', () => {
+test('an answer to a request is one Event, and an act in the history', () => {
   const { handledRequests = [] } = asked({ action: 'pause', reason: 'lunch' });
   const [event] = requestEvents('rollout', undefined, handledRequests);
   expect(event).toMatchObject({

@@ -31,7 +31,7 @@ test('VMs that have been down for the deadline hold a rollout up', () => {
   expect(waits(plan(pool()))).toEqual([`1 VM is unavailable (web-1)${LONG}, and maxUnavailable allows 1`]);
 });
 
-describe('nothing is said to hold a rollout up that may free the budget by itself:', () => {
+describe('a rollout is not held up by what may free the budget by itself', () => {
   const claim = { vm: 'web-1', vmi: 'vmi-of-web-1', by: 'power/default/one', at: at(NOW - 1_000) };
   const vmi = { uid: claim.vmi, ready: false };
   test.each<[string, RolloutFields]>([
@@ -48,7 +48,7 @@ describe('nothing is said to hold a rollout up that may free the budget by itsel
   });
 });
 
-describe('the deadline counts from', () => {
+describe('the deadline counts from the right time', () => {
   const halted = { kind: 'Undoing', by: 'drover', at: at(NOW - 5 * MINUTE), why: 'why' } as const;
   test.each<[string, RolloutFields, number]>([
     ['the start of the rollout', poolOf(down(), { startedAt: at(NOW - 4 * MINUTE) }), 6],

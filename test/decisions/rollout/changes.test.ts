@@ -36,7 +36,7 @@ const settled: RolloutFields = { status: { currentRevision: NEW }, state: comple
 const acts = ({ update }: RolloutPlan) => update?.batch.vms.map(({ name, act, vmi }) => ({ name, act, vmi }));
 
 describe('VMs with older content', () => {
-  test('restart, each its VMI by UID, as a rollout that nothing of the last holds for', () => {
+  test('restart, each VMI by UID, as a rollout that keeps nothing of the last one', () => {
     const vms = all(4);
     const planned = plan({ ...settled, vms, changeFor: changed('web-2') });
     expect(acts(planned)).toEqual([{ name: 'web-2', act: 'restart', vmi: `vmi-of-${vms[1]!.uid}` }]);
@@ -50,7 +50,7 @@ describe('VMs with older content', () => {
     expect(planned).toMatchObject({ phase: 'RollingOut', updated: 3, behind: 1 });
   });
 
-  test('wait for the budget, and are left if they are stopped, opted out, or the pool wants that', () => {
+  test('wait for the budget, and are left if they are stopped or opted out, or if the pool wants that', () => {
     const changeFor = changed('web-1', 'web-2', 'web-3', 'web-4');
     const vms = [fresh(1, HALTED), fresh(2, { optedOut: true }), fresh(3), fresh(4)];
     expect(takenOf(plan({ ...settled, vms, changeFor }))).toHaveLength(1);
@@ -74,13 +74,13 @@ describe('VMs with older content', () => {
     expect(plan({ ...settled, vms: all(2), changeFor: () => change, now: NOW + 601 }).update).not.toBeNull();
   });
 
-  test('take a new spec with them, which alone would not restart them', () => {
+  test('get a new spec at the same time, which alone would not restart them', () => {
     const vms = [old(1), fresh(2)];
     const planned = plan({ vms, changeFor: changed('web-1'), spec: { maxUnavailable: '100%' } });
     expect(acts(planned)).toEqual([{ name: 'web-1', act: 'restart', vmi: undefined }]);
   });
 
-  test('hold a pause by a person, and nothing of an aborted or failed rollout from before', () => {
+  test('respect a pause by a user, and nothing of an aborted or failed rollout from before', () => {
     const paused = { by: 'anna', at: at(NOW) };
     const held = plan({ ...settled, state: { ...complete, paused }, vms: all(2), changeFor: changed('web-1') });
     expect(held).toMatchObject({ update: null, phase: 'Paused' });
@@ -104,7 +104,7 @@ describe('restarts that have failed', () => {
   });
   const vms = [fresh(1, DOWN), fresh(2), fresh(3)];
 
-  test('go on once what the VM has read is corrected', () => {
+  test('continue once the content that the VM has read is corrected', () => {
     const planned = plan({ ...settled, state: failed, vms, changeFor: changed('web-1', 'web-2') });
     expect(planned.state).toMatchObject({ failures: [], changed: { at: at(CHANGED_AT) } });
     expect(takenOf(planned)).toEqual(['web-1']);
@@ -116,7 +116,7 @@ describe('restarts that have failed', () => {
   });
 });
 
-test('a batch whose VMs have restarted with what is old by now waits no longer', () => {
+test('a batch whose VMs have restarted with content that is old by now waits no longer', () => {
   const vms = all(2);
   const [one] = vms;
   const restarted = aBatch([held(one!, 'restart', { from: NEW, vmi: 'an earlier one' })]);
@@ -125,7 +125,7 @@ test('a batch whose VMs have restarted with what is old by now waits no longer',
   expect(plan({ ...settled, vms, changeFor: () => USER, batches: [restarting] }).superseded).toEqual([]);
 });
 
-test('exactly those that must restart are taken, never more than the budget allows', () => {
+test('exactly the VMs that must restart are taken, never more than the budget allows', () => {
   const vm = fc.record({
     stale: fc.boolean(),
     fields: fc.constantFrom({}, {}, DOWN, HALTED, { optedOut: true }),

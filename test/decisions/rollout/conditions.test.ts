@@ -233,7 +233,7 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
   expect(conditions(fields)['UpToDate']).toMatchObject({ status, reason, observedGeneration: 1 });
 });
 
-test('VMs whose owners opted out are counted, and only they', () => {
+test('only VMs whose owners opted out are counted as such', () => {
   const fresher = [fresh(1), fresh(2, { optedOut: true })];
   expect(conditions({ vms: fresher, spec: FULL })['UpToDate']?.message).toBe(`all VMs run revision ${NEW}`);
   const older = [fresh(1), old(2, { optedOut: true })];
@@ -242,7 +242,7 @@ test('VMs whose owners opted out are counted, and only they', () => {
   );
 });
 
-test('a surplus that nobody removes is reported', () => {
+test('a surplus that nothing removes is reported', () => {
   const vms = [fresh(1), fresh(2), fresh(3)];
   const message = (scaleInStrategy: PoolSpec['scaleInStrategy']): string | undefined =>
     conditions({ vms, spec: { replicas: 2, scaleInStrategy: scaleInStrategy! } })['Progressing']?.message;
@@ -254,7 +254,7 @@ test('a surplus that nobody removes is reported', () => {
   );
 });
 
-test('VMs that are going hold the places of those that are missing, and what holds them is named', () => {
+test('VMs that are leaving hold the places of missing VMs, and what holds them is reported', () => {
   const going = { deleting: true, ready: false };
   const vms = [
     fresh(1),
@@ -272,7 +272,7 @@ test('VMs that are going hold the places of those that are missing, and what hol
 
 const ofCanary = (type: string, fields: RolloutFields): Condition => conditions({ vms: canary, ...fields })[type]!;
 
-test('Paused says by whom', () => {
+test('Paused names the user who asked for it', () => {
   const byPerson = rolling({ paused: { by: 'anna', at: at(NOW), why: 'lunch' } });
   expect(ofCanary('Paused', {})).toMatchObject({ status: 'False', reason: 'NotPaused' });
   expect(ofCanary('Paused', { spec: { paused: true } })).toMatchObject({ status: 'True', reason: 'PausedBySpec' });
@@ -283,7 +283,7 @@ test('Paused says by whom', () => {
   });
 });
 
-test('Degraded says which VMs have failed, and what came of it', () => {
+test('Degraded names the VMs that have failed, and the consequence', () => {
   const degraded: [RolloutFields, Partial<Condition>][] = [
     [{}, { status: 'False', reason: 'NoFailures' }],
     [

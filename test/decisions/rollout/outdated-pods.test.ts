@@ -99,7 +99,7 @@ describe('VMs whose pods lack something', () => {
     expect(acts(planned(proactive, { vmis }))).toEqual(expected);
   });
 
-  test('are named with the VMI and the migration that are meant', () => {
+  test('are reported with the VMI and the migration', () => {
     const evacuation = {
       attempt: 3,
       state: 'Succeeded',
@@ -124,7 +124,7 @@ describe('VMs whose pods lack something', () => {
     expect([taken(early), early.phase]).toEqual([[], 'Waiting']);
   });
 
-  test('wait for others that are down, and while they migrate', () => {
+  test('wait for other VMs that are down, and while they migrate', () => {
     const down = [old(4, { revision: TO, ready: false }), ...[1, 2].map((number) => old(number, { revision: TO }))];
     const blocked = planned(
       { outdatedPods: 'Migrate' },
@@ -148,14 +148,14 @@ describe('VMs whose pods lack something', () => {
     expect([acts(then), then.phase, then.updated]).toEqual([[], 'Waiting', 1]);
   });
 
-  test('are told, counted, and no success while they are to get a pod', () => {
+  test('are reported and counted, and the rollout is not complete while they are to get a pod', () => {
     const given = fields({ outdatedPods: 'Migrate' }, { vmis: { 'web-4': { podRevision: null } } });
     expect(progressing(given)).toMatchObject({ reason: 'RollingOut', message: `1 of 4 VMs updated to revision ${TO}` });
     const { outdatedPods, phase, behind } = plan(given);
     expect([outdatedPods.vms.length, phase, behind]).toEqual([3, 'RollingOut', 3]);
   });
 
-  test('are told with the reason if nothing is done about them', () => {
+  test('are reported with the reason if nothing is done about them', () => {
     const cannot = fields({ outdatedPods: 'Migrate' }, { vms: [old(4, { revision: TO })], vmis: NO_MIGRATION });
     const lack = "web-4: the pod lacks the template's labels, until the next start or migration";
     expect(plan(cannot).phase).toBe('Complete');
@@ -174,7 +174,7 @@ describe('VMs whose pods lack something', () => {
     expect(words({})).toEqual([lack]);
   });
 
-  test('that have failed to migrate halt the rollout, and are not tried again', () => {
+  test('halt the rollout if their migration failed, and are not tried again', () => {
     const failures = [failure('web-4', { why: 'its migration has failed: no node' })];
     const halted = planned({ outdatedPods: 'Migrate' }, { state: { ...rolling({ failures }), revision: TO } });
     expect([halted.phase, halted.state.halted?.why, taken(halted)]).toEqual([
@@ -196,7 +196,7 @@ describe('VMs whose pods lack something', () => {
     ]);
   });
 
-  test('are a batch that is lost once it has been silent for its deadline and a quarter of an hour', () => {
+  test('are a lost batch once it has been silent for its deadline and a quarter of an hour', () => {
     const migration = { vmi: 'vmi-of-web-4', attempt: 1 };
     const MINUTE = 60_000;
     const lost = (ms: number, more: object = {}): number[] => {

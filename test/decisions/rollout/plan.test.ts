@@ -34,8 +34,8 @@ const all = (count: number, make: (number: number) => VmView = old): VmView[] =>
   Array.from({ length: count }, (_, index) => make(index + 1));
 const oldest: Partial<PoolSpec> = { updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } };
 
-describe('a rollout begins', () => {
-  test('with a new template, as one that nothing of the last holds for but a pause', () => {
+describe('a rollout', () => {
+  test('begins with a new template, and keeps only a pause of the last rollout', () => {
     const paused = { by: 'anna', at: at(NOW - MINUTE) };
     const last: RolloutStatus = {
       ...begun(OLD, at(0)),
@@ -49,7 +49,7 @@ describe('a rollout begins', () => {
     expect(state).toEqual({ ...begun(NEW, at(NOW)), lastBatch: 7, paused });
   });
 
-  test('from what the pool says, if no workflow knows of it', () => {
+  test('begins from the status of the pool if no workflow knows it', () => {
     const rollout = rolling({ halted: { kind: 'Aborted', by: 'anna', at: at(NOW) } });
     expect(plan({ vms: all(4), state: null, status: { rollout } })).toMatchObject({
       state: rollout,
@@ -58,7 +58,7 @@ describe('a rollout begins', () => {
     });
   });
 
-  test('and is over at once, if no VM needs it', () => {
+  test('is over at once if no VM needs it', () => {
     expect(plan({ vms: all(3, fresh) })).toMatchObject({
       phase: 'Complete',
       current: NEW,
@@ -72,7 +72,7 @@ describe('a rollout begins', () => {
     expect(plan({ vms: [] })).toMatchObject({ phase: 'Complete', current: NEW });
   });
 
-  test('and when it is over, keeps only failures that still stand', () => {
+  test('keeps only failures that still stand when it is over', () => {
     const failures = ['web-1', 'web-2', 'web-3'].map((name) => failure(name));
     const fields = {
       vms: [fresh(1), fresh(2, DOWN)],
@@ -86,7 +86,7 @@ describe('a rollout begins', () => {
     expect(open.standing).toEqual([failure('web-2')]);
   });
 
-  test('with a batch that says what it does, and who asked for it', () => {
+  test('begins with a batch that says what it does, and who asked for it', () => {
     const { update, state } = plan({
       vms: all(2),
       spec: { ...oldest, maxUnavailable: 1, rollout: { minReadySeconds: 5, progressDeadlineSeconds: 60 } },
@@ -116,7 +116,7 @@ describe('a rollout begins', () => {
 });
 
 describe('a batch', () => {
-  test('takes as many as the budget holds, in the order of the policy', () => {
+  test('takes as many VMs as the budget holds, in the order of the policy', () => {
     expect(taken(plan({ vms: all(8), spec: oldest }))).toEqual(['web-1', 'web-2']);
     expect(taken(plan({ vms: all(8), spec: { ...oldest, maxUnavailable: 3 } }))).toEqual(['web-1', 'web-2', 'web-3']);
     const byLabel: Partial<PoolSpec> = {
@@ -139,7 +139,7 @@ describe('a batch', () => {
     expect(waits(full)).toEqual(['2 VMs are unavailable (web-7, web-8), and maxUnavailable allows 2']);
   });
 
-  test('takes broken VMs first, for they cost nothing more, however many they are', () => {
+  test('takes broken VMs first, since they cost nothing more, however many they are', () => {
     const broken = [2, 3, 4].map((number) => old(number, DOWN));
     expect(
       taken(plan({ vms: [old(1), ...broken, ...[5, 6, 7, 8].map((number) => old(number))], spec: oldest })),
@@ -154,7 +154,7 @@ describe('a batch', () => {
     ).toEqual(['web-2', 'web-1']);
   });
 
-  test('notes of each VM whether it was down', () => {
+  test('records for each VM whether it was down', () => {
     const { update } = plan({ vms: [old(1, DOWN), old(2)], spec: { ...oldest, maxUnavailable: 2 } });
     expect(update?.batch.vms.map(({ name, wasDown }) => [name, wasDown])).toEqual([
       ['web-1', true],
@@ -162,7 +162,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('notes of each VM that is only written to whether its VMI runs', () => {
+  test('records for each VM that is only written to whether its VMI runs', () => {
     const { update } = plan({
       vms: [old(1), old(2, HALTED)],
       spec: { ...oldest, template: aTemplate({ color: 'blue' }) },
@@ -178,22 +178,22 @@ describe('a batch', () => {
     expect(taken(plan({ vms, spec: { ...oldest, maxUnavailable: 1 } }))).toEqual(['web-2', 'web-3']);
   });
 
-  test('takes what needs no restart for nothing', () => {
+  test('takes VMs that need no restart without the budget', () => {
     const color = { template: aTemplate({ color: 'blue' }) };
     expect(taken(plan({ vms: [...all(3), old(4, DOWN)], spec: { ...oldest, ...color } }))).toHaveLength(4);
   });
 
-  test('holds no VM that another batch, or another act of drover, works on', () => {
+  test('takes no VM that another batch, or other work of drover, uses', () => {
     const batches = [aBatch([held(old(1))])];
     expect(taken(plan({ vms: all(8), spec: oldest, batches, busy: new Set(['web-2']) }))).toEqual(['web-3']);
   });
 
-  test('has all others too, whose turns come one after the other, but no more than 1,000', () => {
+  test('includes all other VMs too, whose turns come one after the other, up to 1,000', () => {
     expect(batched(plan({ vms: all(8), spec: oldest }))).toEqual(all(8).map(({ name }) => name));
     expect(batched(plan({ vms: all(1_100), spec: oldest }))).toHaveLength(1_000);
   });
 
-  test('has those that are replaced only as the budget has room for them', () => {
+  test('includes VMs that are replaced only as the budget has room for them', () => {
     const [before, after] = [aTemplate({ disk: '2Gi' }), aTemplate({ disk: '1Gi' })];
     const vms = all(8).map((vm) => ({ ...vm, revision: revisionOf(before) }));
     const updateStrategy = { proactive: { disruption: 'Replace' as const } };
@@ -201,7 +201,7 @@ describe('a batch', () => {
     expect(planned.update?.batch.vms.map(({ act }) => act)).toEqual(['replace', 'replace']);
   });
 
-  test('is followed by another only once the turns of its VMs have come, but for VMs that go down for nobody', () => {
+  test('is followed by another only once the turns of its VMs have come, except for VMs that serve nobody', () => {
     const queued = [3, 4].map((number) => ({ ...held(old(number)), revision: NEW }));
     const batches = [aBatch([])];
     expect(plan({ vms: all(8), spec: oldest, batches, queued }).update).toBeNull();
@@ -209,7 +209,7 @@ describe('a batch', () => {
     expect(batched(plan({ vms: all(8), spec: oldest, batches, queued: [] }))).toHaveLength(8);
   });
 
-  test('starts another batch once VMs of the first are available, even if one is late', () => {
+  test('is followed by another once its VMs are available, even if one is late', () => {
     const vms = [
       old(1, { revision: NEW, ...DOWN }),
       ...all(9)
@@ -221,7 +221,7 @@ describe('a batch', () => {
     expect(taken(plan({ vms, spec: { maxUnavailable: 2 }, batches }))).toEqual(['web-10']);
   });
 
-  test('never begins with what is deleted, or leaves', () => {
+  test('never includes VMs that are deleted, or that leave', () => {
     expect(
       taken(
         plan({ vms: [old(1, { deleting: true }), old(2, { removing: true }), old(3)], spec: { maxUnavailable: 3 } }),
@@ -231,7 +231,7 @@ describe('a batch', () => {
   });
 });
 
-describe('no batch begins', () => {
+describe('a batch does not begin', () => {
   const windows = [{ cron: '0 22 * * *', duration: '2h' }];
   test.each<[string, RolloutFields, RolloutPhase, string[], number | null]>([
     ['while spec.paused', { spec: { paused: true } }, 'Paused', [], null],
@@ -278,11 +278,11 @@ describe('no batch begins', () => {
     expect(waits(planned)).toEqual(words);
   });
 
-  test('inside of a window one does', () => {
+  test('a batch begins inside a window', () => {
     expect(taken(plan({ vms: all(4), spec: { rollout: { windows } }, now: Date.UTC(2026, 0, 1, 23) }))).toHaveLength(1);
   });
 
-  test('and nothing waits for a window with nothing to take', () => {
+  test('a rollout with nothing to take waits for no window', () => {
     expect(plan({ vms: all(4, fresh), spec: { rollout: { windows } } })).toMatchObject({
       phase: 'Complete',
       wakeAt: null,
@@ -302,7 +302,7 @@ describe('batches in progress', () => {
     expect(plan({ vms: all(4, fresh), batches: [one] })).toMatchObject({ phase: 'RollingOut', current: OLD });
   });
 
-  test('are reported once that a newer revision takes their place', () => {
+  test('are reported when a newer revision takes their place', () => {
     const batches = [
       aBatch([held(old(1))], { n: 1, revision: 'older' }),
       aBatch([held(old(2))], { n: 2, revision: 'older', superseded: true }),
@@ -311,13 +311,13 @@ describe('batches in progress', () => {
     expect(plan({ vms: all(8), batches }).superseded).toEqual([1]);
   });
 
-  test('are lost once they have said nothing for a quarter of an hour beyond their deadline', () => {
+  test('are lost once they have been silent for a quarter of an hour beyond their deadline', () => {
     const lostAt = one.startedAt + 25 * MINUTE;
     expect(plan({ vms: all(4), batches: [one], now: lostAt - 1 }).lost).toEqual([]);
     expect(plan({ vms: all(4), batches: [one], now: lostAt }).lost).toEqual([1]);
   });
 
-  test('have their VMs looked at again once these have been ready for long enough', () => {
+  test('have their VMs checked again once these have been ready for long enough', () => {
     const spec = { rollout: { minReadySeconds: 10 } };
     const vmis = { 'web-1': { readySince: NOW - 4_000 } };
     expect(plan({ vms: [fresh(1), old(2)], spec, vmis, batches: [one] })).toMatchObject({
@@ -337,8 +337,8 @@ const begunWith = (fields: Partial<RolloutStatus> = {}): RolloutStatus =>
   rolling({ batches: 1, lastBatch: 1, ...fields });
 const HALF_AN_HOUR = { wait: '30m' };
 
-describe('below a step', () => {
-  test('no more VMs are taken than it says', () => {
+describe('a step of a rollout', () => {
+  test('takes no more VMs than it says', () => {
     expect(taken(plan({ vms: all(8), spec: stepped(aStep(3)) }))).toEqual(['web-1', 'web-2', 'web-3']);
     expect(taken(plan({ vms: all(8), spec: stepped(aStep('25%')) }))).toHaveLength(2);
     expect(taken(plan({ vms: all(8), spec: stepped(aStep('5%')) }))).toHaveLength(1);
@@ -357,7 +357,7 @@ describe('below a step', () => {
     ).toEqual(['web-3']);
   });
 
-  test('steps do not limit VMs that go back to the current revision', () => {
+  test('does not limit VMs that return to the current revision', () => {
     const back = plan({
       vms: all(8),
       spec: stepped(aStep(3), aStep(5)),
@@ -375,17 +375,17 @@ describe('below a step', () => {
     expect(canary).toMatchObject({ phase: 'RollingOut', update: { batch: { vms: [{ name: 'web-1' }] } } });
   });
 
-  test('and a rollout that is complete keeps what was written when it ended', () => {
+  test('keeps what was written when a complete rollout ended', () => {
     const status = { currentRevision: NEW };
     const state = begunWith({ stepReachedAt: at(NOW - MINUTE), completedAt: at(NOW - 1_000), batches: 1 });
     expect(plan({ vms: all(4, fresh), spec: stepped(aStep(3), aStep(5)), status, state }).state).toEqual(state);
   });
 
-  test('VMs that do not run are not taken: they would tell nothing', () => {
+  test('takes no VMs that do not run, since they would prove nothing', () => {
     expect(taken(plan({ vms: [old(1, HALTED), old(2)], spec: stepped(aStep(1)) }))).toEqual(['web-2']);
   });
 
-  test('it waits for a person, or for its time, once it is reached', () => {
+  test('waits for a user, or for its time, once it is reached', () => {
     const vms = [fresh(1), ...all(4).slice(1)];
     const approval = plan({ vms, spec: stepped(aStep(1), aStep(2)), state: begunWith() });
     expect(approval).toMatchObject({
@@ -412,7 +412,7 @@ describe('below a step', () => {
     ]);
   });
 
-  test('it goes on once its time is over', () => {
+  test('is followed by the next once its time is over', () => {
     const state = begunWith({ stepReachedAt: at(NOW - 30 * MINUTE) });
     const planned = plan({
       vms: [fresh(1), ...all(4).slice(1)],
@@ -424,7 +424,7 @@ describe('below a step', () => {
     expect(planned.state.stepReachedAt).toBeUndefined();
   });
 
-  test('it is reached only by VMs that are well', () => {
+  test('is reached only by VMs that run well', () => {
     const vms = [fresh(1), ...all(4).slice(1)];
     const batches = [aBatch([held(old(1))])];
     const steps = { ...stepped(aStep(1)), rollout: { steps: [aStep(1)], minReadySeconds: 60 } };
@@ -439,7 +439,7 @@ describe('below a step', () => {
     expect(planned.wakeAt).toBe(NOW + 59_000);
   });
 
-  test('no other VM follows one that crashes there, and its time does not take it further', () => {
+  test('takes no other VM after one that crashes, and its time does not end it', () => {
     const planned = plan({
       vms: [fresh(1, DOWN), ...all(4).slice(1)],
       spec: stepped(aStep(1, HALF_AN_HOUR)),
@@ -449,7 +449,7 @@ describe('below a step', () => {
     expect(waits(planned)).toEqual(['step 1 of 1 (1): 1 of its VMs is not ready']);
   });
 
-  test('no other VM takes the place of one that is stopped there, and nobody promotes past it', () => {
+  test('takes no other VM in place of a stopped one, and cannot be promoted past it', () => {
     const canaries = [fresh(1, HALTED), fresh(2, HALTED), ...all(4).slice(2)];
     const state = begunWith({ stepReachedAt: at(NOW - 31 * MINUTE) });
     const stopped = plan({ vms: canaries, spec: { ...stepped(aStep(2, HALF_AN_HOUR)), replicas: 4 }, state });
@@ -461,7 +461,7 @@ describe('below a step', () => {
     expect(waits(one)).toEqual(['step 1 of 1 (2): 1 of its VMs is stopped, 1 of its VMs is not ready']);
   });
 
-  test('its time starts again when a VM of it was lost, restarted or not ready meanwhile', () => {
+  test('starts its time again when one of its VMs was lost, restarted or not ready meanwhile', () => {
     const spec = { ...stepped(aStep(2, HALF_AN_HOUR), aStep(3)), replicas: 4 };
     const state = begunWith({ stepReachedAt: at(NOW - 29 * MINUTE) });
     const there = [fresh(1), fresh(2), old(3), old(4)];
@@ -489,7 +489,7 @@ describe('below a step', () => {
     ).toEqual(['web-3']);
   });
 
-  test('it is reached by VMs that have been ready for minReadySeconds', () => {
+  test('is reached by VMs that have been ready for minReadySeconds', () => {
     const rollout = { steps: [aStep(1)], minReadySeconds: 60 };
     const planned = plan({
       vms: [fresh(1), old(2)],
@@ -501,7 +501,7 @@ describe('below a step', () => {
     expect(planned.state.stepReachedAt).toBeUndefined();
   });
 
-  test('a VM that has failed is made up for, as far as failures are borne', () => {
+  test('replaces a VM that has failed, as long as failures are tolerated', () => {
     const fields = { vms: [fresh(1, DOWN), ...all(4).slice(1)], state: begunWith({ failures: [failure('web-1')] }) };
     const steps = stepped(aStep(1));
     expect(taken(plan({ ...fields, spec: { ...steps, rollout: { ...steps.rollout, maxFailures: 1 } } }))).toEqual([
@@ -510,14 +510,14 @@ describe('below a step', () => {
     expect(plan({ ...fields, spec: steps })).toMatchObject({ update: null, phase: 'Failed' });
   });
 
-  test("a VM that was written to comes first, for it takes no other's place", () => {
+  test("takes a VM first that was written to, since it takes no other's place", () => {
     const vms = [old(1), old(2), fresh(3)];
     expect(
       taken(plan({ vms, vmis: { 'web-3': { revision: OLD } }, spec: stepped(aStep(1)), state: begunWith() })),
     ).toEqual(['web-3']);
   });
 
-  test('VMs that are only written to count as well', () => {
+  test('counts VMs that are only written to as well', () => {
     const none: Partial<PoolSpec> = { ...stepped(aStep(1)), updateStrategy: { proactive: { disruption: 'None' } } };
     const planned = plan({
       vms: [fresh(1), old(2)],
@@ -528,7 +528,7 @@ describe('below a step', () => {
     expect(planned).toMatchObject({ update: null, phase: 'Waiting', state: { stepReachedAt: at(NOW) } });
   });
 
-  test('VMs that the new revision stops count as well', () => {
+  test('counts VMs that the new revision stops as well', () => {
     const halting: Partial<PoolSpec> = { ...stepped(aStep(1)), template: aTemplate({ runStrategy: 'Halted' }) };
     const first = plan({ vms: all(3), spec: halting, state: null });
     expect(taken(first)).toHaveLength(1);
@@ -540,7 +540,7 @@ describe('below a step', () => {
     expect(planned).toMatchObject({ update: null, phase: 'Waiting', state: { stepReachedAt: at(NOW) } });
   });
 
-  test('a fleet that does not run reaches it, and is written to once it goes on', () => {
+  test('is reached by a fleet that does not run, which is written to once the rollout continues', () => {
     const vms = all(3).map((vm) => ({ ...vm, ...HALTED }));
     expect(plan({ vms, spec: stepped(aStep(1)) })).toMatchObject({
       update: null,
@@ -550,7 +550,7 @@ describe('below a step', () => {
     expect(taken(plan({ vms, spec: stepped(aStep(1)), state: rolling({ step: 1 }) }))).toHaveLength(3);
   });
 
-  test('it waits for a VM that is to be waited for, and not for one that is left alone', () => {
+  test('waits for a VM that needs waiting, and not for one that is left alone', () => {
     const state = begunWith();
     expect(
       plan({ vms: [fresh(1), old(2)], vmis: { 'web-2': { pause: BY_USER } }, spec: stepped(aStep(2)), state }).state
@@ -561,7 +561,7 @@ describe('below a step', () => {
     ).toBe(at(NOW));
   });
 
-  test('the wait of a step continues during a pause, without waking the pool', () => {
+  test('lets its wait continue during a pause, without waking the pool', () => {
     const state = begunWith({ stepReachedAt: at(NOW - MINUTE), paused: { by: 'anna', at: at(NOW) } });
     const fields = { vms: [fresh(1), old(2)], spec: stepped(aStep(1, HALF_AN_HOUR)) };
     expect(plan({ ...fields, state })).toMatchObject({ phase: 'Paused', wakeAt: null, state: { step: 0 } });
@@ -571,7 +571,7 @@ describe('below a step', () => {
     ).toEqual(['web-2']);
   });
 
-  test('an undo is not held, nor a pool whose VMs all are of the revision', () => {
+  test('does not hold an undo, nor a pool whose VMs all have the revision', () => {
     const undoing = begunWith({ halted: { kind: 'Undoing', by: 'drover', at: at(NOW) } });
     expect(taken(plan({ vms: all(4, fresh), spec: stepped(aStep(1)), state: undoing }))).toHaveLength(4);
     expect(plan({ vms: all(4, fresh), spec: stepped(aStep(1)) })).toMatchObject({ phase: 'Complete' });
@@ -595,7 +595,7 @@ const failed = (count: number, fields = {}): RolloutStatus =>
 const undoing = (fields: Partial<RolloutStatus> = {}): RolloutStatus =>
   rolling({ batches: 3, halted: { kind: 'Undoing', by: 'drover', at: at(NOW - MINUTE) }, ...fields });
 
-describe('failures', () => {
+describe('failures of VMs', () => {
   const vms = [fresh(1, DOWN), fresh(2, DOWN), old(3), old(4)];
 
   test('pause the rollout by default once there are more than maxFailures', () => {
@@ -609,17 +609,17 @@ describe('failures', () => {
     });
   });
 
-  test('of as many as are borne do not, nor do any if it shall go on', () => {
+  test('do not pause it up to maxFailures, or if it is to continue', () => {
     expect(taken(plan({ vms, spec: judged({ maxFailures: 2 }), state: failed(2) }))).toEqual(['web-3', 'web-4']);
     expect(taken(plan({ vms, spec: judged({ onFailure: 'Continue' }), state: failed(2) }))).toEqual(['web-3', 'web-4']);
     expect(plan({ vms, spec: judged({ maxFailures: 1 }), state: failed(2) }).phase).toBe('Failed');
   });
 
-  test('of VMs that were down before say nothing of the revision', () => {
+  test('say nothing of the revision if the VMs were down before', () => {
     expect(taken(plan({ vms, spec: judged(), state: failed(2, { wasDown: true }) }))).toEqual(['web-3', 'web-4']);
   });
 
-  test('are not tried again before a person lets it go on, unless the VM is another', () => {
+  test('are not tried again before a user resumes, unless the VM is another', () => {
     const refused = [old(1), old(2)];
     const planned = plan({ vms: refused, spec: judged({ maxFailures: 2 }), state: failed(1) });
     expect(taken(planned)).toEqual(['web-2']);
@@ -637,10 +637,10 @@ describe('failures', () => {
     });
   });
 
-  describe('undo the rollout with onFailure Undo', () => {
+  describe('an automatic undo', () => {
     const undo = judged({ onFailure: 'Undo' });
 
-    test('to the last revision that all VMs had', () => {
+    test('goes to the last revision that all VMs had', () => {
       const planned = plan({ vms, spec: undo, state: failed(1) });
       expect(planned).toMatchObject({
         phase: 'Undoing',
@@ -652,11 +652,11 @@ describe('failures', () => {
       expect(taken(planned)).toEqual(['web-1', 'web-2']);
     });
 
-    test('and its own batches with it', () => {
+    test('includes the VMs of its own batches', () => {
       expect(plan({ vms, spec: undo, state: failed(1), batches: [aBatch([held(old(2))])] }).superseded).toEqual([1]);
     });
 
-    test('until all are back', () => {
+    test('lasts until all VMs are back', () => {
       expect(plan({ vms: all(3), spec: undo, state: undoing() })).toMatchObject({
         phase: 'Undone',
         current: OLD,
@@ -666,7 +666,7 @@ describe('failures', () => {
       });
     });
 
-    test('or some are not ready there, which is told until they are', () => {
+    test('lasts while some are not ready there, and reports that', () => {
       expect(plan({ vms: all(3), spec: undo, state: undoing() }).notBack).toEqual([]);
       expect(plan({ vms: [old(1, DOWN), old(2), old(3, { ...HALTED })], spec: undo, state: undoing() })).toMatchObject({
         phase: 'Undone',
@@ -674,14 +674,14 @@ describe('failures', () => {
       });
     });
 
-    test('and earlier failures do not count against the undo', () => {
+    test('ignores earlier failures', () => {
       const cause = failure('web-1', { at: at(NOW - MINUTE - 1) });
       const planned = plan({ vms, spec: undo, state: undoing({ failures: [cause] }) });
       expect(planned).toMatchObject({ phase: 'Undoing', state: { failures: [cause] } });
       expect(taken(planned)).toEqual(['web-1', 'web-2']);
     });
 
-    test('or that fails too', () => {
+    test('ends if it fails too', () => {
       const planned = plan({ vms, spec: undo, state: undoing({ failures: [failure('web-2')] }) });
       expect(planned).toMatchObject({
         phase: 'Failed',
@@ -691,7 +691,7 @@ describe('failures', () => {
       });
     });
 
-    test('but not if that revision is unknown, or the same', () => {
+    test('does not begin if that revision is unknown, or the same', () => {
       expect(plan({ vms, spec: undo, state: failed(1), kept: [] })).toMatchObject({ phase: 'Failed', target: NEW });
       expect(plan({ vms, spec: undo, state: failed(1), status: { currentRevision: NEW } })).toMatchObject({
         phase: 'Failed',
@@ -699,7 +699,7 @@ describe('failures', () => {
       });
     });
 
-    test('and go no further if that revision is lost in the middle', () => {
+    test('goes no further if that revision is lost in the middle', () => {
       expect(plan({ vms, spec: undo, state: undoing(), kept: [] })).toMatchObject({
         phase: 'Failed',
         update: null,
@@ -709,8 +709,8 @@ describe('failures', () => {
   });
 });
 
-describe('currentRevision', () => {
-  test('moves once all VMs have the newest but those that opted out, and not before', () => {
+describe('the current revision', () => {
+  test('moves once all VMs have the newest except those that opted out, and not before', () => {
     expect(plan({ vms: [...all(3, fresh), old(4)] }).current).toBe(OLD);
     expect(plan({ vms: [...all(3, fresh), old(4, { optedOut: true })] })).toMatchObject({
       phase: 'Complete',
@@ -723,7 +723,7 @@ describe('currentRevision', () => {
     ).toBe(OLD);
   });
 
-  test('is what most VMs have, if nothing says it: of what is kept, and in whatever order they are read', () => {
+  test('is that of most VMs if nothing records it, of those kept, and in whatever order they are read', () => {
     const status = { currentRevision: undefined } as never;
     const current = (vms: VmView[], fields: RolloutFields = {}): string => plan({ vms, status, ...fields }).current;
     expect(current([old(1), old(2), fresh(3)])).toBe(OLD);
@@ -735,7 +735,7 @@ describe('currentRevision', () => {
   });
 });
 
-describe('new VMs get', () => {
+describe('a new VM gets', () => {
   const first = [fresh(1), old(2)];
   test.each<[string, RolloutFields, string]>([
     ['the newest revision, if all have it', { vms: all(2, fresh) }, NEW],
@@ -768,7 +768,7 @@ describe('new VMs get', () => {
 });
 
 describe('a pool whose VMs are not rolled', () => {
-  test('opportunistic: all are written to, none is restarted, and those that wait for a restart are reported', () => {
+  test('writes to all VMs if it is opportunistic, restarts none, and reports VMs that wait for a restart', () => {
     const spec: Partial<PoolSpec> = { updateStrategy: { opportunistic: {} } };
     const planned = plan({ vms: [old(1), old(2, HALTED), fresh(3)], vmis: { 'web-3': { revision: OLD } }, spec });
     expect(planned.update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([
@@ -785,7 +785,7 @@ describe('a pool whose VMs are not rolled', () => {
     expect(plan({ vms: all(2, fresh), spec })).toMatchObject({ phase: 'Complete', current: NEW });
   });
 
-  test('unmanaged: changes nothing', () => {
+  test('changes nothing if it is unmanaged', () => {
     const spec: Partial<PoolSpec> = { updateStrategy: { unmanaged: {} } };
     const planned = plan({ vms: [old(1), old(2, HALTED), fresh(3)], spec });
     expect(planned).toMatchObject({ phase: 'Idle', update: null });
@@ -793,7 +793,7 @@ describe('a pool whose VMs are not rolled', () => {
   });
 });
 
-test('what is left alone and what is waited for is reported, in the same words whatever the order', () => {
+test('reports what is left alone and what is waited for, in the same words whatever the order', () => {
   const vms = [
     old(1, { optedOut: true }),
     old(2),
@@ -812,7 +812,7 @@ test('what is left alone and what is waited for is reported, in the same words w
   expect(plan({ vms: vms.toReversed(), vmis })).toEqual(planned);
 });
 
-test('a template that comes back finds its VMs as they were', () => {
+test('finds its VMs as they were if a template comes back', () => {
   const back: RolloutFields = {
     spec: { template: OLD_TEMPLATE, maxUnavailable: '100%' },
     kept: [NEW_TEMPLATE],

@@ -44,7 +44,7 @@ describe('a VM that was updated and has lost its readiness', () => {
     });
   });
 
-  test('is waited for until then, and the pool is looked at again at that moment', () => {
+  test('is waited for until then, and the pool is checked again at that moment', () => {
     const { state, phase, wakeAt } = plan(pool(lost(4)));
     expect({ phase, wakeAt, failures: state.failures }).toEqual({
       phase: 'RollingOut',
@@ -53,7 +53,7 @@ describe('a VM that was updated and has lost its readiness', () => {
     });
   });
 
-  test('is reported with the words of KubeVirt', () => {
+  test("is reported with KubeVirt's words", () => {
     const { state } = plan(
       pool(lost(10), { vmis: { 'web-1': { ready: false, whyNotReady: 'the guest agent is gone' } } }),
     );
@@ -62,7 +62,7 @@ describe('a VM that was updated and has lost its readiness', () => {
     ]);
   });
 
-  test('fails a canary that waits for its approval, or for a person who has paused', () => {
+  test('fails a canary that waits for its approval, or that a user has paused', () => {
     const spec = { rollout: { steps: [aStep(1)] } };
     expect(plan(pool(lost(10), { spec })).phase).toBe('Failed');
     expect(plan(pool(lost(10), { state: rolling({ startedAt, paused: { by: 'anna', at: startedAt } }) })).phase).toBe(
@@ -70,13 +70,13 @@ describe('a VM that was updated and has lost its readiness', () => {
     );
   });
 
-  test('turns the rollout back if the pool wants that', () => {
+  test('turns the rollout back if the pool asks for that', () => {
     const { phase, target, update } = plan(pool(lost(10), { spec: { rollout: { onFailure: 'Undo' } } }));
     expect({ phase, target }).toEqual({ phase: 'Undoing', target: OLD });
     expect(update?.batch.vms.map(({ name }) => name)).toEqual(['web-1']);
   });
 
-  test('is one of so many failures that the pool takes', () => {
+  test('counts as one of the failures that the pool tolerates', () => {
     const { state, phase } = plan(pool(lost(10), { spec: { maxUnavailable: 2, rollout: { maxFailures: 1 } } }));
     expect(phase).toBe('RollingOut');
     expect(state.failures).toHaveLength(1);
@@ -94,17 +94,17 @@ describe('a VM that was updated and has lost its readiness', () => {
     expect(again.state.failures).toEqual(first.state.failures);
   });
 
-  test('fails it also if it was lost in the second in which the rollout began, for KubeVirt tells no parts of one', () => {
+  test('also fails it if readiness was lost in the second in which the rollout began, since KubeVirt has no fractions of seconds', () => {
     expect(plan(pool(lost(10), { state: rolling({ startedAt: at(NOW - 10 * MINUTE + 900) }) })).phase).toBe('Failed');
   });
 
-  test('has all its time again when somebody lets the rollout go on', () => {
+  test('has all its time again when a user resumes the rollout', () => {
     const state = rolling({ startedAt, resumedAt: at(NOW - 2 * MINUTE) });
     expect(plan(pool(lost(20), { state }))).toMatchObject({ phase: 'RollingOut', wakeAt: NOW + 8 * MINUTE });
     expect(plan(pool(lost(20), { state, now: NOW + 8 * MINUTE })).phase).toBe('Failed');
   });
 
-  test('ends an undo that cannot be finished for it', () => {
+  test('ends an undo that cannot be finished because of it', () => {
     const back = old(1, { ...LOST, notReadySince: NOW - 12 * MINUTE });
     const halted = {
       kind: 'Undoing',
@@ -143,12 +143,12 @@ describe('a VM does not count as a failure of the revision', () => {
   });
 });
 
-test('others go on being updated beside one that has not been down for so long', () => {
+test('other VMs are still updated beside one that has not been down for so long', () => {
   const planned = plan(pool(lost(4), { spec: { maxUnavailable: 2 } }));
   expect({ target: planned.target, vms: taken(planned).length }).toEqual({ target: NEW, vms: 1 });
 });
 
-test('several are reported in the order of their names, however a cache holds them', () => {
+test('several VMs are reported in the order of their names, in whatever order a cache holds them', () => {
   const down = { ...LOST, notReadySince: NOW - 10 * MINUTE };
   const { state } = plan({ vms: [fresh(10, down), fresh(2, down), old(3)], state: rolling({ startedAt }) });
   expect(state.failures.map(({ vm }) => vm)).toEqual(['web-2', 'web-10']);

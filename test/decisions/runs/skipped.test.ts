@@ -13,7 +13,7 @@ test('few reasons with few names are reported as they are', () => {
   expect(inShort(few)).toEqual(few);
 });
 
-test('of many reasons the rest is counted, and wishes are still told from what passes', () => {
+test('most of many reasons are only counted, and opt-outs remain distinct from what passes', () => {
   const told = inShort(Array.from({ length: 100 }, (_, n) => one(n, n % 4 === 0)));
   expect(told.length).toBe(42);
   expect(told.slice(40)).toEqual([
@@ -22,7 +22,7 @@ test('of many reasons the rest is counted, and wishes are still told from what p
   ]);
 });
 
-test('a long reason is cut, and of many names the first are reported', () => {
+test('a long reason is cut, and the first of many names are reported', () => {
   const vms = Array.from({ length: 100 }, (_, n) => `shop/vm-${n}`);
   const [told] = inShort([{ why: 'x'.repeat(10_000), isExcluded: false, count: 500, vms }]);
   expect(told).toMatchObject({ why: 'x'.repeat(300), count: 500 });

@@ -15,16 +15,16 @@ const isLeftOut = (pool: ReturnType<typeof aPool> | undefined, generation?: numb
 
 const naming = (uid: string) => ({ generation: 7, annotations: { [REMOVE_VMS_ANNOTATION]: `{"web-1":"${uid}"}` } });
 
-describe('a VM leaves', () => {
+describe('a VM', () => {
   const surplus: RemovalCause = { because: 'Surplus', generation: 1, others: ['web-2'] };
-  test('as one too many, only for the spec that it was planned for', () => {
+  test('leaves as surplus only for the spec that it was planned for', () => {
     expect(stays(surplus, aPool({ replicas: 2 }))).toBeNull();
     expect(stays(surplus, aPool({ replicas: 2 }, { generation: 3 }))).toMatch(/has changed/);
     expect(stays(surplus, aPool({ replicas: 2 }, deleted))).toMatch(/has changed/);
     expect(stays(surplus, undefined)).toMatch(/is gone/);
   });
 
-  test('as one too many, only if as many stay as are wanted, whatever else is on its way out', () => {
+  test('leaves as surplus only if enough VMs stay, whatever else is on its way out', () => {
     expect(stays(surplus, aPool({ replicas: 3 }))).toMatch(/2 VMs of 3/);
     expect(stays({ ...surplus, others: [] }, aPool({ replicas: 3 }))).toBeNull();
     expect(
@@ -43,13 +43,13 @@ describe('a VM leaves', () => {
     ).toBeNull();
   });
 
-  test('with its pool, only if that takes its VMs with it', () => {
+  test('leaves with its pool only if the deletion includes its VMs', () => {
     expect(stays({ because: 'OwnerDeleted' }, aPool({}, deleted))).toBeNull();
     expect(stays({ because: 'OwnerDeleted' }, aPool())).not.toBeNull();
     expect(stays({ because: 'OwnerDeleted' }, aPool({}, orphaned))).not.toBeNull();
   });
 
-  test('by its name, as long as people want that, and whatever the pool wants', () => {
+  test('leaves by its name as long as users want that, and whatever the pool wants', () => {
     const named: RemovalCause = { because: 'Named' };
     expect(stays(named, aPool({ replicas: 9 }, naming('uid-of-web-1')))).toBeNull();
     expect(stays(named, aPool({ replicas: 9 }, naming('another')))).toMatch(/no longer requested/);
@@ -57,28 +57,28 @@ describe('a VM leaves', () => {
     expect(stays(named, aPool({}, { ...deleted, ...naming('uid-of-web-1') }))).toMatch(/being deleted/);
   });
 
-  test('as one too many, only if as many stay without those that are to be removed by name', () => {
+  test('leaves as surplus only if enough VMs stay without those that are to be removed by name', () => {
     const annotations = { [REMOVE_VMS_ANNOTATION]: '{"web-4":"uid-of-web-4"}' };
     const one: RemovalCause = { because: 'Surplus', generation: 1, others: [] };
     expect(stays(one, aPool({ replicas: 3 }, { annotations }))).toMatch(/2 VMs of 3/);
     expect(stays(one, aPool({ replicas: 2 }, { annotations }))).toBeNull();
   });
 
-  test('once it is marked, whatever the spec says by then, unless the pool is deleted without its VMs', () => {
+  test('leaves once it is labelled, whatever the spec says by then, unless the pool is deleted without its VMs', () => {
     expect(stays({ because: 'Marked' }, aPool({ replicas: 9 }, { generation: 7 }))).toBeNull();
     expect(stays({ because: 'Marked' }, aPool({}, orphaned))).not.toBeNull();
   });
 });
 
-describe('a VM is made', () => {
-  test('for a number of VMs that is still wanted', () => {
+describe('a new VM', () => {
+  test('is made for a number of VMs that is still wanted', () => {
     expect(isLeftOut(aPool({ replicas: 5 }), 1)).toBeNull();
     expect(isLeftOut(aPool({ replicas: 5 }, { generation: 2 }), 1)).toMatch(/has changed/);
     expect(isLeftOut(aPool({ replicas: 5 }, deleted), 2)).toMatch(/gone/);
     expect(isLeftOut(undefined, 1)).toMatch(/gone/);
   });
 
-  test('in the place of another, while the pool has fewer than it wants', () => {
+  test('is made in place of another while the pool has fewer than it wants', () => {
     expect(isLeftOut(aPool({ replicas: 5 }, { generation: 9 }))).toBeNull();
     expect(isLeftOut(aPool({ replicas: 4 }))).toMatch(/4 VMs of 4/);
     expect(isLeftOut(aPool({ replicas: 5 }), undefined, ['web-6'])).toMatch(/5 VMs of 5/);

@@ -47,7 +47,7 @@ describe('a VM that is to be removed by name', () => {
     expect(leaving(plan(without([named], { replicas: 2, ...spec }), [three[0], named, three[2]]))).toEqual(['web-2']);
   });
 
-  test('goes with a surplus of others that is not counted twice', () => {
+  test('leaves with other surplus VMs without being counted twice', () => {
     expect(leaving(plan(without([three[1]], { replicas: 1 }), three))).toHaveLength(2);
     const orderOfAge = { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } as const;
     const vms = three.map((vm, index) => ({ ...vm, createdAt: index }));
@@ -65,7 +65,7 @@ describe('a VM that is to be removed by name', () => {
     ]);
   });
 
-  test('is meant by its UID: another VM of its name stays, and the name is taken off', () => {
+  test('is identified by its UID: another VM of its name stays, and the name is removed from the list', () => {
     const other = aVm('web-2', { uid: 'another' });
     expect(plan(without([three[1]], { replicas: 3 }), [three[0], other, three[2]]).steps).toEqual([
       {
@@ -84,7 +84,7 @@ describe('a VM that is to be removed by name', () => {
     expect(plan(pool, three, { inProgress: { creating: [], deleting: ['web-2'] } }).steps).toEqual([]);
   });
 
-  test('is not tried before its time when it was refused, and the failure stands until it is gone', () => {
+  test('is not tried before its time after a refusal, and the failure stands until it is gone', () => {
     const backoffs = failed('FailedDelete', { refused: { names: ['web-2'], isHeld: true } });
     const planned = plan(without([three[1]], { replicas: 3 }), three, { backoffs });
     expect(planned).toMatchObject({ steps: [], failures: [aFailure('FailedDelete')] });
@@ -129,13 +129,13 @@ describe('a VM that is to be removed by name', () => {
     expect(planned.healing.state.cycles).toMatchObject([{ vm: 'web-3' }]);
   });
 
-  test('goes with its pool as any other', () => {
+  test('leaves with its pool like any other', () => {
     const pool = without([three[1]], {}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     expect(plan(pool, three).steps).toMatchObject([{ kind: 'delete', because: 'OwnerDeleted' }]);
   });
 });
 
-test('whatever the pool: all named VMs leave, and of the others only those that are too many without them', () => {
+test('all named VMs leave any pool, and of the others only those that are surplus without them', () => {
   const anyStrategy = fc.constantFrom<ScaleInStrategy>(
     { unmanaged: {} },
     { opportunistic: {} },
@@ -163,7 +163,7 @@ test('whatever the pool: all named VMs leave, and of the others only those that 
 
 const unread = (text: string) => aPool({ replicas: 1 }, { annotations: { [REMOVE_VMS_ANNOTATION]: text } });
 
-describe('what people write in the annotation', () => {
+describe('the text of the annotation', () => {
   test.each([
     ['web-7,web-9', 'it must be a JSON object with the UID of each VM by its name'],
     ['["web-7"]', 'it must be a JSON object with the UID of each VM by its name'],
@@ -173,7 +173,7 @@ describe('what people write in the annotation', () => {
       JSON.stringify(Object.fromEntries(Array.from({ length: MAX_NAMED + 1 }, (_, n) => [`web-${n}`, 'u']))),
       'it names 501 VMs, and may name 500',
     ],
-  ])('%.20s… holds all scale-in back, and is told', (text, why) => {
+  ])('%.20s… holds all scale-in back, and is reported', (text, why) => {
     const planned = plan(unread(text), three);
     expect(planned.steps).toEqual([]);
     expect(planned.status?.conditions).toContainEqual(

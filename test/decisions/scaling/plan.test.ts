@@ -43,7 +43,7 @@ describe('a VM that is gone while a batch holds its name', () => {
     expect(created(plan({ replicas: 10 }, { vms, batches, isVmNameTaken: (name) => name === 'web-3' }))).toEqual([11]);
   });
 
-  test('is left to a batch that replaces it, and takes no place of those that are there', () => {
+  test('is left to a batch that replaces it, and takes no place of VMs that are there', () => {
     const replacing = [aBatch(['web-3', 'web-7'], 'replace')];
     expect(created(plan({ replicas: 10 }, { vms, batches: replacing }))).toEqual([]);
     expect(deleted(plan({ replicas: 9 }, { vms, batches: replacing }))).toEqual([]);
@@ -52,7 +52,7 @@ describe('a VM that is gone while a batch holds its name', () => {
     ).toEqual([11]);
   });
 
-  test('is healed as any other once it is there again, though the batch is not over', () => {
+  test('is healed like any other once it is there again, though the batch is not over', () => {
     const again = aVm('web-3', { uid: 'another', ready: false, state: 'CrashLoopBackOff', startFailures: 9 });
     const healing = (uid: string) =>
       planPool({
@@ -103,7 +103,7 @@ describe('scale-in in a rollout', () => {
     expect(deleted(plan({ replicas: 0 }, { vms, batches }))).toHaveLength(10);
   });
 
-  test('takes what the policy names first, though a batch works on it', () => {
+  test('takes the VMs that the policy names first, though a batch works on them', () => {
     const spare = vms.map((vm) =>
       vm.name === 'web-4' ? { ...vm, ready: true, labels: { tier: 'spare' } } : { ...vm, ready: true },
     );
@@ -140,8 +140,8 @@ describe('the order of the labels that a policy names', () => {
 const five = (revision: string, which: number, other: string) =>
   numbered(5, { revision }).map((vm, index) => (index + 1 === which ? { ...vm, revision: other } : vm));
 
-describe('of VMs that the policy sees as equals', () => {
-  test('one leaves first that still needs the update', () => {
+describe('scale-in among VMs that the policy sees as equals', () => {
+  test('takes a VM first that still needs the update', () => {
     // Each VM takes its turn: a single one may leave first because of its UID.
     for (let outdated = 1; outdated <= 5; outdated++) {
       const vms = five(REVISION, outdated, 'old');
@@ -150,7 +150,7 @@ describe('of VMs that the policy sees as equals', () => {
     }
   });
 
-  test('one leaves first whose VMI still runs the older template', () => {
+  test('takes a VM first whose VMI still runs the older template', () => {
     for (let outdated = 1; outdated <= 5; outdated++) {
       const vmiOf = (vm: ReturnType<typeof aVm>) =>
         aVmi(vm, vm.name === vmName('web', outdated) ? { revision: 'old' } : {});
@@ -159,7 +159,7 @@ describe('of VMs that the policy sees as equals', () => {
     }
   });
 
-  test('one that migrates leaves before those that serve', () => {
+  test('takes a VM that migrates before those that serve', () => {
     for (let migrates = 1; migrates <= 5; migrates++) {
       const vmiOf = (vm: ReturnType<typeof aVm>) =>
         aVmi(vm, {
@@ -169,7 +169,7 @@ describe('of VMs that the policy sees as equals', () => {
     }
   });
 
-  test('one of an unknown revision leaves last', () => {
+  test('takes a VM of an unknown revision last', () => {
     for (let attached = 1; attached <= 5; attached++) {
       const vms = numbered(5).map((vm, index) => (index + 1 === attached ? { ...vm, revision: null } : vm));
       expect(deleted(plan({ replicas: 1, updateStrategy: { unmanaged: {} } }, { vms }))).not.toContain(
@@ -178,7 +178,7 @@ describe('of VMs that the policy sees as equals', () => {
     }
   });
 
-  test('one leaves first that an undo has not brought back yet', () => {
+  test('takes a VM first that an undo has not brought back yet', () => {
     const at = '2026-01-01T00:00:00Z';
     const halted = { kind: 'Undoing', by: 'drover', at, why: 'why' } as const;
     const rollout = { ...begun(REVISION, at), halted };
@@ -190,7 +190,7 @@ describe('of VMs that the policy sees as equals', () => {
     }
   });
 
-  test('one leaves first that can not run now, though the policy names labels and the base policy another', () => {
+  test('takes a VM first that cannot run now, though the policy names labels and the base policy another', () => {
     const labels = { tier: 'spare' };
     const orderedPolicies = [{ labelSelector: { matchLabels: labels } }];
     const selectionPolicy = { orderedPolicies, basePolicy: 'Oldest' as const };
@@ -215,7 +215,7 @@ describe('opportunistic scale-in', () => {
     ]);
   });
 
-  test('with disks kept, halts first what KubeVirt could start again', () => {
+  test('halts VMs that KubeVirt could start again first if disks are kept', () => {
     const scaleInStrategy = { opportunistic: { statePreservation: 'Offline' } } as const;
     expect(plan({ replicas: 0, scaleInStrategy }, { vms: [stopped, ended], vmiOf })).toMatchObject([{ kind: 'halt' }]);
   });
@@ -247,7 +247,7 @@ describe('a VM with a name that the pool would not give', () => {
   });
 });
 
-describe('a VM that is refused', () => {
+describe('a refused VM', () => {
   const refused = { names: ['web-3', 'web-2'], isHeld: false };
   const again = (reason: FailureReason, allowance: number | null = null): Backoffs =>
     backoffFor(reason, { refused, allowance });
@@ -273,7 +273,7 @@ describe('a VM that is refused', () => {
     expect(deleted(plan({ replicas: 0 }, { vms: numbered(4), backoffs }))).toEqual(['web-1', 'web-4']);
   });
 
-  test('in one way is held back in no other', () => {
+  test('is held back only for what was refused', () => {
     expect(created(plan({ replicas: 5 }, { backoffs: held('FailedDelete') }))).toEqual([1, 2, 3, 4, 5]);
     expect(
       deleted(plan({ replicas: 0 }, { vms: numbered(2), backoffs: failed('FailedCreate', { allowance: 0 }) })),

@@ -38,7 +38,7 @@ describe('the order of scale-in', () => {
     expect(order(vms)).toHaveLength(5);
   });
 
-  test('Random lets a VM go that still needs the update before one that has it, among equals', () => {
+  test('Random takes a VM that still needs the update before an updated one, among equals', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.uuid(), { minLength: 3, maxLength: 3 }), ([one = '', two = '', three = '']) => {
         const canary = aVm('web-1', { uid: one, revision: 'new' });
@@ -54,7 +54,7 @@ describe('the order of scale-in', () => {
     );
   });
 
-  test('Random lets VMs go that migrate after those that are not ready, and before those that serve', () => {
+  test('Random takes VMs that migrate after those that are not ready, and before those that serve', () => {
     const uids = fc.uniqueArray(fc.uuid(), { minLength: 3, maxLength: 3 });
     fc.assert(
       fc.property(uids, ([one = '', two = '', three = '']) => {
@@ -69,7 +69,7 @@ describe('the order of scale-in', () => {
     );
   });
 
-  test('a VM of an unknown revision, as one that was attached by hand, goes last among equals', () => {
+  test('a VM of an unknown revision, such as an attached one, leaves last among equals', () => {
     const uids = fc.uniqueArray(fc.uuid(), { minLength: 3, maxLength: 3 });
     fc.assert(
       fc.property(uids, ([one = '', two = '', three = '']) => {
@@ -83,7 +83,7 @@ describe('the order of scale-in', () => {
     );
   });
 
-  test('a VM that people have put into the pool leaves after all others that work, whatever the policy makes of them', () => {
+  test('a VM that users have put into the pool leaves after all others that work, whatever the policy says', () => {
     const bases = fc.constantFrom('Oldest', 'Newest', 'Random' as const);
     const atRest = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' };
     const working = fc.record({ createdAt: fc.nat(9), revision: fc.constantFrom('old', 'new', null), uid: fc.uuid() });
@@ -98,7 +98,7 @@ describe('the order of scale-in', () => {
     );
   });
 
-  test('a VM that people have put into the pool leaves before others if it is broken, or by the order of labels', () => {
+  test('a VM that users have put into the pool leaves before others if it is broken, or by the order of labels', () => {
     fc.assert(
       fc.property(fc.constantFrom('Oldest', 'Newest', 'Random' as const), fc.boolean(), (basePolicy, isBroken) => {
         const orderedPolicies = [{ labelSelector: { matchLabels: { tier: 'spare' } } }];
@@ -116,7 +116,7 @@ describe('the order of scale-in', () => {
     expect(ordered).toEqual(order(vms, { basePolicy }));
   });
 
-  test('is the same for the same fleet, whatever the order it is read in', () => {
+  test('the order is the same for the same fleet, in whatever order that is read', () => {
     fc.assert(
       fc.property(anyFleet, fc.constantFrom('Oldest', 'Newest', 'Random' as const), (fleet, basePolicy) => {
         expect(order(fleet.toReversed(), { basePolicy })).toEqual(order(fleet, { basePolicy }));
@@ -143,7 +143,7 @@ describe('label selectors', () => {
   });
 });
 
-test('of VMs made in one second, the lower number counts as the older', () => {
+test('the lower number counts as older among VMs that were made in one second', () => {
   const vms = [aVm('web-2'), aVm('web-10'), aVm('web-1')];
   expect(order(vms, { basePolicy: 'Oldest' })).toEqual(['web-1', 'web-2', 'web-10']);
   expect(order(vms, { basePolicy: 'Newest' })).toEqual(['web-10', 'web-2', 'web-1']);

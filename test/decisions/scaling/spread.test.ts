@@ -47,7 +47,7 @@ function choices(ordered: readonly Member[], count: number): Member[][] {
   return some.map((others) => [...surely, ...others]);
 }
 
-describe('what stays when some leave', () => {
+describe('the rest of a pool after some VMs leave', () => {
   test('is spread as evenly as the ranks allow, however many leave', () => {
     fc.assert(
       fc.property(anyMembers, anyMembers, fc.nat(9), (ordered, staying, some) => {
@@ -73,7 +73,7 @@ describe('what stays when some leave', () => {
     );
   });
 
-  test('goes by the order given if places are equally crowded', () => {
+  test('follows the given order if places are equally crowded', () => {
     const members = ['a', 'b', 'a', 'b'].map((place, id) => ({ id, place, rank: 0 }));
     expect(spread(members).map(({ id }) => id)).toEqual([0, 1, 2, 3]);
   });
@@ -82,7 +82,7 @@ describe('what stays when some leave', () => {
 const count = (names: readonly string[], placeOf: (name: string) => string): Record<string, number> =>
   Object.fromEntries([...Map.groupBy(names, placeOf)].map(([place, { length }]) => [place, length]));
 
-describe('scale-in with a spread', () => {
+describe('a spread of scale-in', () => {
   const nodes: Record<string, string> = {
     'web-1': 'n1',
     'web-2': 'n1',
@@ -107,7 +107,7 @@ describe('scale-in with a spread', () => {
     return vms.map(({ name }) => name).filter((name) => !gone.includes(name));
   };
 
-  test('over nodes, whatever the base policy', () => {
+  test('goes over nodes, whatever the base policy', () => {
     for (const basePolicy of ['Random', 'Oldest', 'Newest'] as const) {
       const names = left({ basePolicy, spread: 'node' }, 3);
       expect(count(names, (name) => nodes[name]!)).toEqual({ n1: 1, n2: 1, n3: 1 });
@@ -115,7 +115,7 @@ describe('scale-in with a spread', () => {
     expect(left({ basePolicy: 'Oldest', spread: 'node' }, 3)).toEqual(['web-2', 'web-3', 'web-6']);
   });
 
-  test('over zones, by the labels of the nodes', () => {
+  test('goes over zones, by the labels of the nodes', () => {
     const names = left({ spread: 'zone' }, 4);
     expect(count(names, (name) => zones[nodes[name]!]!)).toEqual({ east: 2, west: 2 });
   });

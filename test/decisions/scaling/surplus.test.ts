@@ -31,14 +31,14 @@ test.each([
 const kept = (name: string, fields: Partial<VmView> = {}) => aVm(name, { protected: true, ...fields });
 
 describe('a protected VM', () => {
-  test('stays, however ill it is, and another leaves in its place', () => {
+  test('stays, however unhealthy it is, and another leaves in its place', () => {
     const vms = [kept('web-1', { ready: false, startFailures: 3 }), aVm('web-2'), kept('web-3', halted)];
     const planned = plan({ replicas: 2 }, vms);
     expect(leaving(planned)).toEqual(['web-2']);
     expect(condition(planned)).toBeUndefined();
   });
 
-  test('is why the pool does not shrink: it says how many stay, which, and why, and that nothing else goes on', () => {
+  test('is why the pool does not shrink: the status says how many stay, which, and why, and that no more will leave', () => {
     const planned = plan({ replicas: 1 }, [kept('web-1'), kept('web-2'), kept('web-3'), aVm('web-4')]);
     expect(leaving(planned)).toEqual(['web-4']);
     const words = '2 VMs stay that are more than the 1 wanted: web-1 … web-3 are protected from scale-in';
@@ -66,7 +66,7 @@ describe('a protected VM', () => {
     expect(older.steps).toMatchObject([{ kind: 'update', batch: { vms: [{ name: 'web-1' }] } }]);
   });
 
-  test('lets the failure to delete another pass, once that is gone', () => {
+  test('lets the failure to delete another VM pass, once that is gone', () => {
     const backoffs = failed('FailedDelete');
     const after = (vms: VmView[]) =>
       planPool({ ...quiet, pool: aPool({ replicas: 1 }), vms, backoffs, burst: 250 }).failures;
@@ -75,7 +75,7 @@ describe('a protected VM', () => {
   });
 });
 
-test('an unmanaged pool says that people remove VMs', () => {
+test('an unmanaged pool says that users remove VMs', () => {
   const planned = plan({ replicas: 1, scaleInStrategy: { unmanaged: {} } }, [aVm('web-1'), aVm('web-2', halted)]);
   expect(leaving(planned)).toEqual([]);
   expect(condition(planned)).toMatchObject({
@@ -97,7 +97,7 @@ test('an opportunistic pool says which VMs are not halted, and which of the othe
   expect(condition(plan({ ...spec, replicas: 2 }, vms))).toBeUndefined();
 });
 
-test('whatever the pool: no VM leaves that may not, and what stays too many is reported, and nothing else', () => {
+test('no VM leaves any pool that may not, and all surplus that stays is reported', () => {
   const anyStrategy = fc.constantFrom<ScaleInStrategy>({ unmanaged: {} }, { opportunistic: {} }, { proactive: {} });
   fc.assert(
     fc.property(anyFleet, anyStrategy, fc.nat(12), (fleet, scaleInStrategy, replicas) => {
@@ -131,7 +131,7 @@ describe('a pool with windows for scale-in', () => {
     });
   const opening = Date.parse('2026-06-01T22:00:00Z');
 
-  test('begins only inside of one, says when it opens, and looks again then', () => {
+  test('begins only inside a window, says when it opens, and checks again then', () => {
     const planned = at('2026-06-01T12:00:00Z');
     expect(planned).toMatchObject({ steps: [], wakeAt: opening });
     expect(condition(planned)).toMatchObject({
@@ -144,7 +144,7 @@ describe('a pool with windows for scale-in', () => {
     expect(at('2026-06-02T00:00:01Z').steps).toEqual([]);
   });
 
-  test('says also which VMs stay inside of it, and which windows never open', () => {
+  test('also says which VMs stay inside a window, and which windows never open', () => {
     const kept = vms.map((vm) => ({ ...vm, protected: true }));
     expect(condition(at('2026-06-01T12:00:00Z', kept))?.message).toMatch(/; web-1, web-2 are protected from scale-in$/);
     const never = { proactive: { windows: [{ cron: '0 25 * * *', duration: '2h' }] } };
@@ -153,7 +153,7 @@ describe('a pool with windows for scale-in', () => {
     );
   });
 
-  test('finishes outside of it what has begun, and makes VMs at any time', () => {
+  test('finishes outside a window what has begun, and makes VMs at any time', () => {
     const stopped = aVm('web-2', { ...halted, removing: true });
     expect(at('2026-06-01T12:00:00Z', [aVm('web-1'), stopped]).steps).toMatchObject([
       { kind: 'delete', because: 'Marked' },
@@ -162,7 +162,7 @@ describe('a pool with windows for scale-in', () => {
     expect(at('2026-06-01T12:00:00Z', vms, { replicas: 2 }).wakeAt).toBeNull();
   });
 
-  test('heals the VMs that wait for it, and those come back', () => {
+  test('heals the VMs that wait for a window, and these come back', () => {
     const sick = aVm('web-2', { ready: false, state: 'CrashLoopBackOff', startFailures: 9 });
     const planned = at('2026-06-01T12:00:00Z', [aVm('web-1'), sick], { autohealing: {} });
     expect(planned.healing.begin).toMatchObject([{ sick: { name: 'web-2' } }]);

@@ -5,7 +5,7 @@ import { aSchedule, at, inWords, Life } from './schedules.ts';
 const MADE = '2026-06-01T12:00:00Z';
 
 describe('a schedule', () => {
-  it('makes its operation at its time, and tells the last and the next', () => {
+  it('makes its operation at its time, and reports the last and the next', () => {
     const life = new Life(aSchedule(MADE, { requestedBy: 'ada', timeZone: 'Europe/Zurich' }));
     expect(life.look('2026-06-01T17:59:59.9Z')).toMatchObject({ run: null, lookAt: at('2026-06-01T18:00:00Z') });
     expect(life.schedule.status).toMatchObject({
@@ -39,7 +39,7 @@ describe('a schedule', () => {
     expect(life.schedule.status).not.toHaveProperty('active');
   });
 
-  it('tells in which way its last operation has failed', () => {
+  it('reports how its last operation has failed', () => {
     const life = new Life(aSchedule(MADE));
     life.look('2026-06-01T20:00:00Z');
     life.end('2026-06-01T20:01:00Z', 'VmsFailed');
@@ -73,8 +73,8 @@ describe('a schedule', () => {
   });
 });
 
-describe('times that have passed', () => {
-  it('while no worker ran: the last is made up for within the deadline, and no other', () => {
+describe('a time that has passed', () => {
+  it('is made up for within the deadline if no worker ran, but only the last one', () => {
     const life = new Life(aSchedule(MADE, { schedule: '*/10 * * * *' }));
     life.look('2026-06-01T12:10:00Z');
     life.end('2026-06-01T12:10:30Z');
@@ -84,7 +84,7 @@ describe('times that have passed', () => {
     expect(life.schedule.status!.lastMissed).toMatchObject({ time: '2026-06-04T18:00:00Z' });
   });
 
-  it('later than the deadline: none is made, which is told once, and the next comes at its time', () => {
+  it('is missed after the deadline, which is reported once, and the next comes at its time', () => {
     const life = new Life(aSchedule(MADE));
     life.look('2026-06-02T07:00:00Z');
     expect(life.made).toEqual([]);
@@ -105,13 +105,13 @@ describe('times that have passed', () => {
     expect(inWords(life.made)).toEqual(['2026-06-02T20:00:00.000Z']);
   });
 
-  it('within a longer deadline of its own', () => {
+  it('is made up for within a longer deadline of the schedule', () => {
     const life = new Life(aSchedule(MADE, { startingDeadlineSeconds: 43_200 }));
     life.look('2026-06-02T07:00:00Z');
     expect(inWords(life.made)).toEqual(['2026-06-01T20:00:00.000Z']);
   });
 
-  it('before it was made, changed or resumed are not made up for', () => {
+  it('is not made up for if it was before the schedule was made, changed or resumed', () => {
     const life = new Life(aSchedule('2026-06-01T20:00:30Z'));
     life.look('2026-06-01T20:00:31Z');
     // To a time that has just passed, as people move a cron.
@@ -130,7 +130,7 @@ describe('times that have passed', () => {
     expect(inWords(life.made)).toEqual(['2026-06-03T20:15:00.000Z']);
   });
 
-  it('after a change that no worker has seen yet count', () => {
+  it('counts after a change that no worker has seen yet', () => {
     const life = new Life(aSchedule(MADE));
     life.look(MADE);
     life.change('2026-06-01T19:59:59Z', { operationTemplate: { spec: { action: 'Start', vms: { selector: {} } } } });
@@ -145,7 +145,7 @@ const hourly = (spec: object = {}): Life => {
   return life;
 };
 
-describe('an operation that still goes on at the next time', () => {
+describe('an operation that still runs at the next time', () => {
   it('is waited for, within the deadline', () => {
     const life = hourly();
     expect(life.look('2026-06-01T14:00:00Z')).toMatchObject({ run: null, lookAt: at('2026-06-01T14:30:00Z') });
@@ -184,8 +184,8 @@ describe('an operation that still goes on at the next time', () => {
   });
 });
 
-describe('no time has two operations', () => {
-  it('if the operation is there, and the status does not tell of it', () => {
+describe('a time has only one operation', () => {
+  it('if the operation is there, and the status does not report it', () => {
     const life = new Life(aSchedule(MADE));
     life.look('2026-06-01T20:00:00Z');
     const { operations } = life;
@@ -196,7 +196,7 @@ describe('no time has two operations', () => {
     expect(again.schedule.status).toMatchObject({ lastScheduleTime: '2026-06-01T20:00:00Z' });
   });
 
-  it('if etcd was put back, as far as its workflow knows', () => {
+  it('if etcd was restored, as far as the workflow knows', () => {
     const life = new Life(aSchedule(MADE));
     life.look('2026-06-01T19:00:00Z');
     const { schedule } = life;
@@ -209,7 +209,7 @@ describe('no time has two operations', () => {
     expect(life.made).toHaveLength(2);
   });
 
-  it('if a clock was ahead for a while, and is not stopped by a clock that was a year ahead', () => {
+  it('if a clock was ahead for a while, and a clock that was a year ahead does not stop the schedule', () => {
     const life = new Life(aSchedule(MADE));
     life.look('2026-06-01T20:00:00Z');
     life.end('2026-06-01T20:00:01Z');
@@ -222,7 +222,7 @@ describe('no time has two operations', () => {
     expect(inWords(life.made).at(-1)).toBe('2026-06-02T20:00:00.000Z');
   });
 
-  it('whatever is forgotten, however often a worker looks, and whatever people change', () => {
+  it('whatever is forgotten, however often a worker looks, and whatever users change', () => {
     const minute = fc.integer({ min: 0, max: 3 * 24 * 60 });
     const event = fc.oneof(
       { weight: 6, arbitrary: fc.record({ is: fc.constant('look' as const), minute }) },
@@ -261,8 +261,8 @@ describe('no time has two operations', () => {
   });
 });
 
-describe('what is kept', () => {
-  it('are the last three that ended well, and the last that did not', () => {
+describe('the history of a schedule', () => {
+  it('has the last three operations that ended well, and the last that did not', () => {
     const life = new Life(aSchedule(MADE, { schedule: '0 * * * *' }));
     for (let hour = 13; hour < 23; hour++) {
       life.look(`2026-06-01T${hour}:00:00Z`);
@@ -291,22 +291,22 @@ const nights = (schedule: string, from: string, until: string): string[] => {
   return inWords(life.made).map((time) => time.slice(5, 16));
 };
 
-describe('when clocks change in Europe/Zurich', () => {
-  it('a time that does not exist is made up for when the gap ends', () => {
+describe('a change of clocks in Europe/Zurich', () => {
+  it('has a missing time made up for when the gap ends', () => {
     expect(nights('30 2 * * *', '2026-03-28T12:00:00Z', '2026-03-30T12:00:00Z')).toEqual([
       '03-29T01:00',
       '03-30T00:30',
     ]);
   });
 
-  it('a time that exists twice comes once', () => {
+  it('has a doubled time come once', () => {
     expect(nights('30 2 * * *', '2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z')).toEqual([
       '10-25T00:30',
       '10-26T01:30',
     ]);
   });
 
-  it('a worker that was away over it makes it up in the same way', () => {
+  it('is made up for in the same way by a worker that was away', () => {
     for (const [from, back, time] of [
       ['2026-03-28T12:00:00Z', '2026-03-29T01:20:00Z', '2026-03-29T01:00:00.000Z'],
       ['2026-10-24T12:00:00Z', '2026-10-25T01:10:00Z', '2026-10-25T00:30:00.000Z'],
@@ -321,7 +321,7 @@ describe('when clocks change in Europe/Zurich', () => {
 
 const ZONES = ['Europe/Zurich', 'America/New_York', 'America/Santiago', 'Australia/Lord_Howe', 'Africa/Cairo', 'UTC'];
 
-it('a schedule of one time a day makes one operation on each day, in each zone, whether a worker sleeps or not', () => {
+it('a schedule of one time a day makes one operation each day, in each zone, whether a worker sleeps or not', () => {
   const zone = fc.constantFrom(...ZONES);
   const start = fc.integer({ min: at('2024-01-01T00:00:00Z') / 60_000, max: at('2028-01-01T00:00:00Z') / 60_000 });
   fc.assert(

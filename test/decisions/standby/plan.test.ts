@@ -60,21 +60,21 @@ describe('a scale-out', () => {
     expect([promoted(after), created(after), created(after, 'Standby')]).toEqual([[], [], [7, 8]]);
   });
 
-  test('counts a VM that is being promoted as the replica that it becomes', () => {
+  test('counts a VM that is being promoted as a replica', () => {
     const vms = [...replicas(3), stopped(4), stopped(5)];
     const again = plan(wanting(4, 1), vms, { inProgress: { creating: ['web-4'], deleting: [] } });
     expect([promoted(again), created(again), deleted(again)]).toEqual([[], [], []]);
     expect(again.status).toMatchObject({ replicas: 4, standbyReplicas: 1 });
   });
 
-  test('prefers those that have only to start, then those of the newest revision, then those that run', () => {
+  test('prefers VMs that only have to start, then those of the newest revision, then those that run', () => {
     expect(best(stopped(2, { state: 'Provisioning' }), stopped(3))).toEqual(['web-3']);
     expect(best(stopped(2, { revision: 'older' }), stopped(3))).toEqual(['web-3']);
     expect(best(stopped(2), running(3))).toEqual(['web-3']);
     expect(best(stopped(2, { revision: 'older' }))).toEqual(['web-2']);
   });
 
-  test('creates a VM if the standby is broken, is to be removed by name, or was refused just now', () => {
+  test('creates a VM if the standby VM is broken, is to be removed by name, or was just refused', () => {
     expect(created(out([stopped(2, { state: 'DataVolumeError' })]))).toEqual([3]);
     expect(
       created(
@@ -83,7 +83,7 @@ describe('a scale-out', () => {
     ).toEqual([3]);
   });
 
-  test('creates a VM if the node of the standby does not answer, which is then none that can be promoted', () => {
+  test('creates a VM if the node of the standby VM does not answer, which then cannot be promoted', () => {
     const found = out([running(2)], { vmiOf: oneLost });
     expect([promoted(found), created(found)]).toEqual([[], [3]]);
     expect(found.status).toMatchObject({ standbyReplicas: 1, readyStandbyReplicas: 0 });
@@ -102,7 +102,7 @@ describe('a scale-out', () => {
     expect(promoted(again)).toEqual(['web-3']);
   });
 
-  test('creates VMs while no promotion may be tried, for all may fail', () => {
+  test('creates VMs while no promotion may be tried, since all may fail', () => {
     const pool = wanting(4, 3);
     const vms = [aVm('web-1'), stopped(2), stopped(3), stopped(4)];
     const after = (allowance: number) => plan(pool, vms, { backoffs: failed('FailedPromote', { allowance }) });
@@ -112,7 +112,7 @@ describe('a scale-out', () => {
     expect([promoted(burst), created(burst)]).toEqual([['web-2'], []]);
   });
 
-  test('waits for a standby VM that is just being brought to its state', () => {
+  test('waits for a standby VM that is reaching its state', () => {
     const vms = [aVm('web-1'), running(2)];
     const waiting = plan(wanting(2, 1, {}, 'Paused'), vms, {
       inProgress: { creating: [], deleting: [], standby: ['web-2'] },
@@ -121,18 +121,18 @@ describe('a scale-out', () => {
   });
 });
 
-describe('the standby', () => {
+describe('a standby VM', () => {
   test('is created with its role, and without taking the numbers of others', () => {
     expect(created(plan(wanting(2, 2), replicas(2)), 'Standby')).toEqual([3, 4]);
     expect(created(plan(wanting(2, 2), [...replicas(2), stopped(4, { deleting: true })]), 'Standby')).toEqual([3]);
   });
 
-  test('is not refilled while replicas are missing: the little room in a quota is theirs', () => {
+  test('is not replaced while replicas are missing: the little room in a quota belongs to them', () => {
     const short = plan(wanting(3, 2), replicas(2));
     expect([created(short), created(short, 'Standby')]).toEqual([[3], []]);
   });
 
-  test('that is refused does not delay replicas', () => {
+  test('does not delay replicas if it is refused', () => {
     const backoffs = failed('FailedStandby', { allowance: 0 });
     const refused = plan(wanting(3, 2), [...replicas(2), stopped(3)], { backoffs });
     expect(promoted(refused)).toEqual(['web-3']);
@@ -141,7 +141,7 @@ describe('the standby', () => {
     expect(plan(wanting(2, 1), [...replicas(2), stopped(3)], { backoffs }).failures).toEqual([]);
   });
 
-  test('that can not be paused goes on being told of, and is tried again after the delay alone', () => {
+  test('is still reported if it cannot be paused, and is tried again after the delay alone', () => {
     const backoffs = failed('FailedStandby', { refused: { names: ['web-2'], isHeld: true } });
     const pool = wanting(1, 1, {}, 'Paused');
     const refused = plan(pool, [aVm('web-1'), running(2)], { backoffs });
@@ -167,7 +167,7 @@ describe('the standby', () => {
     ]);
   });
 
-  test('is told of in the status, with those that are ready', () => {
+  test('is reported in the status, with the number of ready ones', () => {
     const vms = [...replicas(2), stopped(3), stopped(4, { state: 'Provisioning' })];
     expect(plan(wanting(2, 2), vms).status).toMatchObject({
       replicas: 2,
@@ -178,10 +178,10 @@ describe('the standby', () => {
   });
 });
 
-describe('the state of the standby', () => {
+describe('the state of standby VMs', () => {
   const paused = wanting(0, 3, { rollout: { minReadySeconds: 10 } }, 'Paused');
 
-  test('Paused: VMs are paused once they have been ready for minReadySeconds', () => {
+  test('is reached under Paused once VMs have been ready for minReadySeconds', () => {
     const found = plan(paused, [running(1), running(2)], {
       vmiOf: lately,
       backoffs: failed('FailedStandby', { allowance: 0 }),
@@ -192,7 +192,7 @@ describe('the state of the standby', () => {
     expect(settled(plan(paused, [running(1)], { vmiOf: asPaused }))).toEqual({});
   });
 
-  test('Stopped: a VM that a person has started runs on, and one of the other state is stopped', () => {
+  test('is left under Stopped if a user has started the VM, and a VM in the other state is stopped', () => {
     const pool = wanting(0, 2);
     const started = stopped(1, { runStrategy: 'Always', hasVmi: true, ready: true, state: 'Running' });
     expect(settled(plan(pool, [started, running(2)]))).toEqual({ stop: ['web-2'] });
@@ -205,7 +205,7 @@ describe('a standby VM that does not come up', () => {
   const failing = { ready: false, state: 'CrashLoopBackOff', startFailures: 3 };
   const pool = wanting(1, 2, { autohealing: {} }, 'Paused');
 
-  test('is healed, and the VM in its place is standby as well, under its number', () => {
+  test('is healed, and its successor is a standby VM as well, under its number', () => {
     const found = plan(pool, [aVm('web-1', { notYetRun: null }), running(2, failing), running(3)]);
     const [cycle] = found.healing.state.cycles;
     expect([cycle, found.status?.healing?.cycles[0]]).toMatchObject([
@@ -228,7 +228,7 @@ describe('a standby VM that does not come up', () => {
   });
 });
 
-test('there are never more replicas, nor more standby VMs, than are wanted, and none is created that can be promoted', () =>
+test('a pool never has more replicas or standby VMs than it wants, and creates none that it can promote', () =>
   fc.assert(
     fc.property(
       fc

@@ -27,7 +27,7 @@ const taken = (fields: RolloutFields): Record<string, string> =>
 
 const replicas = [old(1), old(2)];
 
-test('standby VMs are taken first, all at once, also while the budget is used up and before a step', () => {
+test('standby VMs are taken first, all at once, even while the budget is used up and before a step', () => {
   const vms = [...replicas, stopped(3), paused(4)];
   const vmis = { 'web-4': asPaused };
   const all = { 'web-3': 'write', 'web-4': 'restart' };
@@ -48,7 +48,7 @@ test('replicas follow when no standby VM is left or in progress, within their bu
   expect(plan({ vms: [fresh(1), old(2), ...done.slice(2)], spec: { rollout: { steps } } }).phase).toBe('Waiting');
 });
 
-test('one that can not be touched holds up no replica, and one that does not come up fails the rollout', () => {
+test('a standby VM that cannot be touched holds up no replica, and one that does not come up fails the rollout', () => {
   expect(Object.keys(taken({ vms: [...replicas, stopped(3, old, { operations: SNAPSHOT })] }))).toEqual([
     'web-1',
     'web-2',
@@ -57,7 +57,7 @@ test('one that can not be touched holds up no replica, and one that does not com
   expect([failed.phase, failed.update]).toEqual(['Failed', null]);
 });
 
-test('one that has failed stays so when the rollout is complete, and is not tried again', () => {
+test('a standby VM that has failed stays failed when the rollout is complete, and is not tried again', () => {
   const state = rolling({ failures: [failure('web-3')] });
   const spec = { rollout: { onFailure: 'Continue' as const } };
   const over = plan({ vms: [fresh(1), fresh(2), paused(3)], state, spec });
@@ -65,7 +65,7 @@ test('one that has failed stays so when the rollout is complete, and is not trie
   expect(plan({ vms: [fresh(1), fresh(2), paused(3)], state: over.state, spec }).update).toBeNull();
 });
 
-test('the rollout is over when they are there too, and they count in none of its numbers', () => {
+test('the rollout is over when standby VMs have it too, and they count in none of its numbers', () => {
   expect(plan({ vms: [fresh(1), fresh(2), stopped(3)] }).phase).toBe('RollingOut');
   const over = plan({ vms: [fresh(1), fresh(2), stopped(3, fresh)] });
   expect(over).toMatchObject({ phase: 'Complete', updated: 2, present: 2 });

@@ -35,7 +35,7 @@ const blocked = (found: PoolPlan) => {
 const deleted = ({ steps }: PoolPlan): string[] =>
   steps.flatMap((step) => (step.kind === 'delete' ? step.vms.map(({ name }) => name) : []));
 
-describe('standby VMs that are too many, and stay, are told of with the reason', () => {
+describe('surplus standby VMs that stay are reported with the reason', () => {
   const two = [paused(2), paused(3)];
 
   test.each<[string, ScaleInStrategy, VmView[], string]>([
@@ -50,7 +50,7 @@ describe('standby VMs that are too many, and stay, are told of with the reason',
     expect(found.phase).not.toBe('ScalingIn');
   });
 
-  test('together with replicas that stay, whose reason comes first', () => {
+  test('surplus standby VMs are reported after replicas that stay', () => {
     const kept = [aVm('web-4', { protected: true }), { ...paused(2), protected: true }];
     const both = plan(kept, {}, { spec: { replicas: 0, standby: { replicas: 0 } } });
     expect(blocked(both)[1]).toBe(
@@ -59,21 +59,21 @@ describe('standby VMs that are too many, and stay, are told of with the reason',
     );
   });
 
-  test('not while they are as many as are wanted, or leave', () => {
+  test('standby VMs are not reported while there are as many as wanted, or they leave', () => {
     expect(blocked(plan([paused(2)], { unmanaged: {} }))).toEqual([undefined, undefined]);
     const leaving = plan(two);
     expect([deleted(leaving).length, ...blocked(leaving)]).toEqual([1, undefined, undefined]);
   });
 });
 
-test('standby VMs that are too many are looked at again when a window opens, and leave then', () => {
+test('surplus standby VMs are checked again when a window opens, and leave then', () => {
   const strategy = { proactive: { windows } };
   expect(plan([paused(2), paused(3)], strategy).wakeAt).toBe(Date.parse(OPENING));
   expect(plan([paused(2)], strategy).wakeAt).toBeNull();
   expect(deleted(plan([paused(2), paused(3)], strategy, { now: OPENING }))).toHaveLength(1);
 });
 
-test('a standby VM leaves from the node that has most of them, if the policy asks for that', () => {
+test('a standby VM leaves the node that has most of them, if the policy asks for that', () => {
   const vms = [paused(2), paused(3), paused(4)];
   const found = planPool({
     ...quiet,

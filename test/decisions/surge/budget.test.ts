@@ -55,7 +55,7 @@ const serving = ({ vms, vmiOf }: Fleet, without: ReadonlySet<string>): number =>
 
 const least = ({ spec, replicas }: Fleet): number => replicas - maxUnavailableOf(aPool(spec));
 
-test('claims on VMs of any role leave at least replicas - maxUnavailable that serve', () =>
+test('claims on VMs of any role leave at least replicas - maxUnavailable serving', () =>
   fc.assert(
     fc.property(anyFleet, fc.array(fc.nat(11), { maxLength: 12 }), (fleet, chosen) => {
       const asked = [...new Set(chosen)].flatMap((index) => fleet.vms[index] ?? []);
@@ -68,7 +68,7 @@ test('claims on VMs of any role leave at least replicas - maxUnavailable that se
     }),
   ));
 
-test('so does a run of restarts, which takes one VM after the other', () =>
+test('a run of restarts leaves as many serving, one VM after the other', () =>
   fc.assert(
     fc.property(anyFleet, fc.array(fc.nat(11), { maxLength: 12 }), (fleet, chosen) => {
       const { vms, vmiOf, spec } = fleet;
@@ -106,7 +106,7 @@ test.each([
   expect(maxUnavailableOf(aPool(spec))).toBe(count);
 });
 
-test('if no VM may go down, the refusal says what to do', () => {
+test('a refusal says what to do if no VM may go down', () => {
   const vms = [aVm('web-1'), aVm('web-2')];
   const context = {
     pool: aPool({ replicas: 2, maxUnavailable: 0, maxSurge: 1 }),

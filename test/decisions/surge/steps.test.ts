@@ -60,21 +60,21 @@ const updated = ({ steps }: PoolPlan) =>
   steps.flatMap((step) => (step.kind === 'update' ? step.batch.vms.map(({ name }) => name) : []));
 const words = ({ rollout }: PoolPlan) => rollout.waits.map(({ words: one }) => one);
 
-describe('extra VMs come', () => {
-  test('before any VM goes down, and the first goes down once one is available', () => {
+describe('a surge', () => {
+  test('makes extra VMs before any VM goes down, and the first goes down once one is available', () => {
     expect([planned([])].map((plan) => [made(plan), updated(plan)])).toEqual([[[5], []]]);
     const plan = planned([extra(5)]);
     expect([made(plan), gone(plan)]).toEqual([[], []]);
     expect(updated(plan)).toHaveLength(4);
   });
 
-  test('of the revision that VMs are brought to, in an undo too', () => {
+  test('makes VMs of the revision that VMs are brought to, in an undo too', () => {
     const undo = { halted: { kind: 'Undoing', by: 'drover', at: at(NOW - 1_000) } } as const;
     const plan = planned([], { vms: [fresh(1), old(2), old(3), old(4)], rollout: rolling(undo) });
     expect(plan.steps).toMatchObject([{ kind: 'create', numbers: [5], role: 'Surge', revision: OLD }]);
   });
 
-  test('never more than VMs are left to update, nor than may go to the next step', () => {
+  test('makes no more VMs than are left to update, or than may go to the next step', () => {
     const most = { maxSurge: 3 };
     expect(made(planned([], { spec: most }))).toEqual([5, 6, 7]);
     expect(made(planned([], { spec: most, vms: [fresh(1), fresh(2), fresh(3), old(4)] }))).toEqual([5]);
@@ -82,7 +82,7 @@ describe('extra VMs come', () => {
     expect(made(planned([extra(5, { deleting: true })], { spec: most }))).toEqual([6, 7]);
   });
 
-  test('with numbers beyond those of replicas, of batches and of healed VMs, and not on kept disks', () => {
+  test('gives numbers beyond those of replicas, of batches and of healed VMs, and uses no kept disks', () => {
     expect(made(planned([], { vms: [old(1), old(2), old(3), old(9)] }))).toEqual([10]);
     const replaced = aBatch([held(old(7), 'replace')]);
     expect(made(planned([], { spec: { maxSurge: 2 }, batches: [replaced] }))).toEqual([8, 9]);
@@ -96,12 +96,12 @@ describe('extra VMs come', () => {
     ['while replicas are made', { vms: [old(1), old(2), old(3)] }],
     ['before the one that is being made', { inProgress: { creating: ['web-5'], deleting: [] } }],
     ['in the back-off after a refusal', { backoffs: failed('FailedSurge', { allowance: 0 }) }],
-  ])('not %s', (_, input) => {
+  ])('makes none for %s', (_, input) => {
     expect(made(planned([], input))).toEqual([]);
   });
 });
 
-test('extra VMs take no number from standby VMs, which go first and are no reason for one', () => {
+test('takes no number from standby VMs, which go first and are no reason for an extra VM', () => {
   const spec = { standby: { replicas: 1 } };
   const standby = old(5, { ...HALTED, role: 'Standby' });
   expect(made(planned([standby], { spec }))).toEqual([6]);
@@ -112,8 +112,8 @@ test('extra VMs take no number from standby VMs, which go first and are no reaso
   expect(made(planned([standby], { spec, vms }))).toEqual([]);
 });
 
-describe('extra VMs go', () => {
-  test('once no VM is left to update', () => {
+describe('an extra VM', () => {
+  test('leaves once no VM is left to update', () => {
     expect(gone(planned([extra(5)], { vms: [1, 2, 3, 4].map((number) => fresh(number)) }))).toEqual(['web-5']);
   });
 
@@ -127,7 +127,7 @@ describe('extra VMs go', () => {
     ]);
   });
 
-  test('not while another VM is down, for which they stand in', () => {
+  test('stays while another VM is down for which it stands in', () => {
     const halted = rolling({ halted: { kind: 'Failed', by: 'drover', at: at(NOW) } });
     const vms = [fresh(1, DOWN), old(2), old(3), old(4)];
     expect(gone(planned([extra(5)], { vms, rollout: halted }))).toEqual([]);
@@ -135,12 +135,12 @@ describe('extra VMs go', () => {
     expect(gone(planned([extra(5, DOWN)], { vms, rollout: halted }))).toEqual(['web-5']);
   });
 
-  test('not while people keep them', () => {
+  test('stays while users keep it', () => {
     const vms = [1, 2, 3, 4].map((number) => fresh(number));
     expect(gone(planned([extra(5, { protected: true }), extra(6, { optedOut: true })], { vms }))).toEqual([]);
   });
 
-  test('and are replaced if they fail to come up and the template has changed since', () => {
+  test('is replaced if it fails to come up and the template has changed since', () => {
     const plan = planned([extra(5, { ...DOWN, revision: 'older' })]);
     expect([gone(plan), made(plan)]).toEqual([['web-5'], []]);
     // What is available stands in for others, whatever its revision.
@@ -159,7 +159,7 @@ describe('a rollout without the extra VMs that it needs', () => {
     expect(gone(plan)).toEqual(['web-5']);
   });
 
-  test('does not fail while its guest shuts down within its grace period, and is judged when that is over', () => {
+  test('does not fail while a guest shuts down within its grace period, and is judged when that is over', () => {
     const since = NOW - 700_000;
     const late = extra(5, { ...DOWN, createdAt: NOW - 790_000, notReadySince: since });
     const shutsDown = (deletingSince: number): PoolPlan =>
@@ -171,7 +171,7 @@ describe('a rollout without the extra VMs that it needs', () => {
     expect(shutsDown(NOW - 3_700_000).rollout.state.failures).toMatchObject([{ vm: 'web-5' }]);
   });
 
-  test('does not fail because of a full cluster, and says after a while that it is held up', () => {
+  test('does not fail because of a full cluster, and reports after a while that it is held up', () => {
     const stuck = extra(5, { ...DOWN, state: 'ErrorUnschedulable', createdAt: NOW - 700_000 });
     const plan = planned([stuck], { rollout: rolling({ startedAt: at(NOW - 800_000) }) });
     expect(plan.rollout.state.failures).toEqual([]);
@@ -181,7 +181,7 @@ describe('a rollout without the extra VMs that it needs', () => {
     ]);
   });
 
-  test('says why none is made, keeps that failure, and goes on as far as VMs may go down', () => {
+  test('says why none is made, keeps that failure, and continues as far as VMs may go down', () => {
     const refusal = { reason: 'FailedSurge', message: 'exceeded quota', since: at(NOW - 700_000) } as const;
     const backoffs = backoffFor('FailedSurge', { failure: refusal, allowance: 0 });
     const plan = planned([], { backoffs, rollout: rolling({ startedAt: at(NOW - 800_000) }) });
@@ -191,7 +191,7 @@ describe('a rollout without the extra VMs that it needs', () => {
     expect(updated(planned([], { backoffs, spec: { maxUnavailable: 1 } }))).toHaveLength(4);
   });
 
-  test('names the one that holds the place of another, since its deletion does not end, and says that it is held up', () => {
+  test('names an extra VM that holds the place of another, since its deletion does not end, and reports that it is held up', () => {
     const leaving = extra(5, { deleting: true, leavingSince: NOW - 700_000 });
     const plan = planned([leaving], { rollout: rolling({ startedAt: at(NOW - 800_000) }) });
     expect(made(plan)).toEqual([]);
@@ -203,14 +203,14 @@ describe('a rollout without the extra VMs that it needs', () => {
     expect(soon.wakeAt).toBe(NOW + 590_000);
   });
 
-  test('is refused without slowing down a replica that is missing, and the other way round', () => {
+  test('is refused without slowing down a missing replica, and the other way round', () => {
     const vms = [old(1), old(2), old(3)];
     const plan = planned([], { vms, backoffs: failed('FailedSurge', { allowance: 0 }) });
     expect(plan.steps).toContainEqual(expect.objectContaining({ kind: 'create', numbers: [4] }));
     expect(made(planned([], { backoffs: failed('FailedCreate', { allowance: 0 }) }))).toEqual([5]);
   });
 
-  test('keeps one that has failed, if others may fail too, and says that it is held up', () => {
+  test('keeps an extra VM that has failed, if others may fail too, and reports that it is held up', () => {
     const failed = extra(5, { ...DOWN, createdAt: NOW - 700_000 });
     const state = rolling({ startedAt: at(NOW - 800_000), failures: [failure('web-5')] });
     const plan = planned([failed], { rollout: state, spec: { rollout: { maxFailures: 1 } } });
@@ -242,7 +242,7 @@ test('the status counts extra VMs beside those that an autoscaler counts on', ()
   );
 });
 
-test('however many there are, no more than maxSurge are made, all with numbers of their own', () =>
+test('no more than maxSurge extra VMs are made, all with numbers of their own', () =>
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 }),

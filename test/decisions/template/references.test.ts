@@ -11,7 +11,7 @@ const volumes = [
 const accessCredentials = [{ sshPublicKey: { source: { secret: { secretName: 'ssh-1' } } } }];
 const spec = { template: { spec: { volumes, accessCredentials } } };
 
-test('what a VM needs is each Secret and ConfigMap that it names, once, but for what is optional', () => {
+test('a VM needs each Secret and ConfigMap that it names, once, except optional ones', () => {
   expect(requiredReferences(spec)).toEqual([
     { kind: 'Secret', name: 'key-1' },
     { kind: 'Secret', name: 'ssh-1' },

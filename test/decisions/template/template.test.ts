@@ -21,7 +21,7 @@ const revision = (nameGeneration: NameGeneration): string =>
   revisionOf(poolTemplate({ template: seeded, nameGeneration }));
 
 describe('a change of nameGeneration', () => {
-  test('is another revision, if the template has such references; a reversal finds the one before again', () => {
+  test('is another revision if the template has such references; a reversal finds the one before again', () => {
     expect(revision(SECRETS)).not.toBe(revisionOf(seeded));
     expect(revision({ ...SECRETS, ...CONFIG_MAPS })).toBe(revision(SECRETS));
     expect(revision({ appendPostfixToSecretReferences: false })).toBe(revisionOf(seeded));
@@ -78,7 +78,7 @@ describe('a change of nameGeneration', () => {
     expect(templateDiff(from, to).join('\n')).toContain('appendPostfixToSecretReferences: true');
   });
 
-  test('is taken back by an undo, and what says nothing to the template stays', () => {
+  test('is taken back by an undo, and a value that does not affect the template stays', () => {
     expect(specOf(seeded, { nameGeneration: { ...SECRETS, ...CONFIG_MAPS } })).toEqual({
       template: seeded,
       nameGeneration: CONFIG_MAPS,
@@ -104,7 +104,7 @@ describe('a pool with drain', () => {
     expect(poolTemplate({ template: vmi() })).toEqual(vmi());
   });
 
-  test('keeps that out of its spec when a template is written back, with and without', () => {
+  test('keeps that out of its spec when a template is written back, with and without drain', () => {
     expect(specOf(vmi('External'), { drain: {} }).template).toEqual(vmi());
     expect(specOf(vmi('None'), { drain: {} }).template).toEqual(vmi('None'));
     expect(specOf(vmi('External'), {}).template).toEqual(vmi('External'));

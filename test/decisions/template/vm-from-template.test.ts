@@ -34,8 +34,8 @@ const credentialsLike = (nameGeneration: object): string =>
   JSON.stringify(vmiSpecLike(nameGeneration).accessCredentials);
 const namedLike = (nameGeneration: object) => vmiSpecLike(nameGeneration).volumes;
 
-describe('postfixes', () => {
-  test('a VM has disks of its own, and what is no disk template keeps its name', () => {
+describe('numbered names', () => {
+  test("give a VM disks of its own, and leave alone a name that is not a disk template's", () => {
     expect(namedLike({})).toEqual([
       { name: 'root', dataVolume: { name: 'disk-7' } },
       { name: 'same-disk-as-claim', persistentVolumeClaim: { claimName: 'disk-7' } },
@@ -46,7 +46,7 @@ describe('postfixes', () => {
     expect((vm.spec as typeof spec).dataVolumeTemplates[0]!.metadata.name).toBe('disk-7');
   });
 
-  test('Secrets, only if the pool asks for it', () => {
+  test('include Secrets only if the pool asks for that', () => {
     expect(namedLike({ appendPostfixToSecretReferences: true }).slice(4)).toEqual([
       { name: 'key', secret: { secretName: 'key-7' } },
       { name: 'seed', cloudInitNoCloud: { secretRef: { name: 'user-7' }, networkDataSecretRef: { name: 'net-7' } } },
@@ -60,7 +60,7 @@ describe('postfixes', () => {
     ]);
   });
 
-  test('Secrets of access credentials, as those of volumes', () => {
+  test('include Secrets of access credentials like those of volumes', () => {
     const credentials = JSON.stringify(accessCredentials);
     expect(credentialsLike({ appendPostfixToSecretReferences: true })).toBe(
       credentials.replace('"keys"', '"keys-7"').replace('"password"', '"password-7"'),
@@ -68,7 +68,7 @@ describe('postfixes', () => {
     expect(credentialsLike({ appendPostfixToConfigMapReferences: true })).toBe(credentials);
   });
 
-  test('ConfigMaps, only if the pool asks for it', () => {
+  test('include ConfigMaps only if the pool asks for that', () => {
     const named = namedLike({ appendPostfixToConfigMapReferences: true });
     expect(named.slice(7)).toEqual([
       { name: 'settings', configMap: { name: 'settings-7' } },
@@ -79,7 +79,7 @@ describe('postfixes', () => {
   });
 });
 
-test("labels and annotations: the template's own on the VM, its VMI template's on the VMI", () => {
+test("the VM gets the template's own labels and annotations, and its VMI those of the VMI template", () => {
   const template = { metadata: { labels: { app: 'web' }, annotations: { note: 'x' } }, spec };
   const vm = vmFromTemplate(aPool(), template, 1);
   const ours = { 'drover.dev/pool': 'web', 'drover.dev/revision': revisionOf(template) };
@@ -105,13 +105,13 @@ test('the pool is the controller, by its UID', () => {
   ]);
 });
 
-test('the template itself is left as it is', () => {
+test('the template itself stays as it is', () => {
   const before = structuredClone(spec);
   vmFromTemplate(aPool(), { spec, nameGeneration: { appendPostfixToSecretReferences: true } }, 3);
   expect(spec).toEqual(before);
 });
 
-describe('revision', () => {
+describe('a revision', () => {
   test('is the same for any order of keys, and another for any other content', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), (fields) => {

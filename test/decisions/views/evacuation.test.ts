@@ -124,14 +124,14 @@ describe('a migration', () => {
     expect(ofStatus({ ...object.status, phase: 'Running' })!.failedToMove).toBe(false);
   });
 
-  test('is not begun while KubeVirt has others to do first', () => {
+  test('has not begun while KubeVirt has others to do first', () => {
     const conditions = [{ type: 'migrationRejectedByResourceQuota', status: 'True' }];
     expect(ofStatus({})!.begunAt).toBeNull();
     expect(ofStatus({ phase: 'Pending', phaseTransitionTimestamps: [at('Pending', 2)] })!.begunAt).toBeNull();
     expect(ofStatus({ phase: 'Pending', conditions })!.begunAt).toBe(2000);
   });
 
-  test('says what those before it came to, whatever anybody writes there', () => {
+  test('records how those before it ended, whatever anyone writes there', () => {
     const earlier = { ended: 2, failures: 1, since: 500 };
     expect(annotated(earlierMigrationsText(earlier))).toEqual(earlier);
     expect(annotated(earlierMigrationsText({ ...earlier, since: null }))).toEqual({ ...earlier, since: null });
@@ -140,10 +140,10 @@ describe('a migration', () => {
   });
 });
 
-describe('the sums that a migration carries', () => {
+describe('the record that a migration carries', () => {
   const uses = fc.constantFrom('moves', 'fails', 'has no room', 'is aborted');
 
-  test('are those of all in a row, though KubeVirt keeps only the newest', () => {
+  test('includes all migrations in a row, though KubeVirt keeps only the newest', () => {
     fc.assert(
       fc.property(fc.array(uses, { maxLength: 20 }), (ends) => {
         let kept: MigrationView[] = [];

@@ -66,7 +66,7 @@ const volumes = (...names: string[]): VmTemplate => ({
   },
 });
 
-describe('disruption', () => {
+describe('the disruption of a change', () => {
   const cases: [title: string, from: VmTemplate, to: VmTemplate, live: Disruption, staged: Disruption][] = [
     ['nothing', vmi({}), vmi({}), 'None', 'None'],
     [
@@ -306,11 +306,11 @@ describe('disruption', () => {
   });
 });
 
-describe('of any templates', () => {
+describe('the disruption between any templates', () => {
   const anyPair = fc.tuple(anyTemplate(), anyTemplate());
   const RUNS = { numRuns: 1_000 };
 
-  test('the same needs nothing, whatever its power', () => {
+  test('is none between equal ones, whatever their power', () => {
     fc.assert(
       fc.property(anyTemplate(), anyPower, (template, power) => {
         const { running: _running, runStrategy: _runStrategy, ...spec } = template.spec;
@@ -322,7 +322,7 @@ describe('of any templates', () => {
     );
   });
 
-  test('staged, there is nothing but restarts, and just if there would be something live', () => {
+  test('is a restart or none under Stage, and a restart exactly if something would be live', () => {
     fc.assert(
       fc.property(anyPair, ([from, to]) => {
         const live = disruptionBetween(from, to, 'LiveUpdate');
@@ -332,7 +332,7 @@ describe('of any templates', () => {
     );
   });
 
-  test('the way back is as far, but for a number that is given up', () => {
+  test('is the same in both directions, except for a number that is given up', () => {
     fc.assert(
       fc.property(anyPair, ([from, to]) => {
         const ways = [disruptionBetween(from, to, 'LiveUpdate'), disruptionBetween(to, from, 'LiveUpdate')];
@@ -343,18 +343,18 @@ describe('of any templates', () => {
   });
 });
 
-test('power', () => {
+test('is none for power', () => {
   expect(startsOrStops(vm({ runStrategy: 'Always' }), vm({ runStrategy: 'Halted' }))).toBe(true);
   const running: VmTemplate = { spec: { running: true, template: {} } };
   expect(startsOrStops(running, { spec: { runStrategy: 'Always', template: {} } })).toBe(false);
   expect(startsOrStops(running, { spec: { running: false, template: {} } })).toBe(true);
 });
 
-test('a disruption exceeds those before it', () => {
+test('the disruptions are in order', () => {
   expect(DISRUPTIONS.map((disruption) => exceeds(disruption, 'Live'))).toEqual([false, false, true, true]);
 });
 
-describe('what KubeVirt does not do by itself', () => {
+describe('a change that KubeVirt does not make by itself', () => {
   const none = { migrates: false, volumes: false };
   test.each<[title: string, from: VmTemplate, to: VmTemplate, disruption: Disruption]>([
     ['sockets', cpu({ sockets: 1 }), cpu({ sockets: 2 }), 'Restart'],

@@ -29,7 +29,7 @@ const vmi = (
 ): VmiView => aVmi(vm, { cpu: { ...CPU, ...cpu }, memory: { ...MEMORY, ...memory }, ...fields });
 const STUCK = { migratable: false };
 
-describe('refused', () => {
+describe('a live update is refused', () => {
   test.each<[title: string, to: VmTemplate, vmi: VmiView, why: RegExp | null]>([
     ['more sockets, with room', to(4), vmi(), null],
     ['as many as there is room for', to(8), vmi(), null],
@@ -69,7 +69,7 @@ describe('refused', () => {
 
 const waiting = (what: string): object => ({ state: 'waiting', for: expect.stringContaining(what) as string });
 
-describe('progress', () => {
+describe('the progress of a live update', () => {
   test.each<[title: string, to: VmTemplate, vmi: VmiView, progress: object]>([
     ['all there', to(2, '2Gi'), vmi(), { state: 'done' }],
     ['nothing to be there', to(), vmi({ sockets: 7 }), { state: 'done' }],
@@ -94,13 +94,13 @@ describe('progress', () => {
     ],
   ])('%s', (_title, to, vmi, progress) => expect(liveProgress({ ...vm, spec: to.spec }, vmi)).toEqual(progress));
 
-  test("placement is the VM's, with what people added", () => {
+  test('the placement is that of the VM, with what users added', () => {
     const spec = { nodeSelector: { zone: 'a', people: 'x' } };
     const placed = vmi({}, {}, { placement: placementOf(spec) });
     expect(liveProgress({ ...vm, spec: { template: { spec } } }, placed)).toEqual({ state: 'done' });
   });
 
-  test("KubeVirt's refusal, unless the VMI is there already", () => {
+  test("the outcome is KubeVirt's refusal, unless the VMI has the change already", () => {
     const refused = { ...vm, spec: to(4).spec, restartRequired: { since: 0, why: 'CPU sockets' } };
     expect(liveProgress(refused, vmi())).toEqual({ state: 'refused', why: 'CPU sockets' });
     expect(liveProgress({ ...refused, spec: to(2).spec }, vmi())).toEqual({ state: 'done' });
@@ -121,8 +121,8 @@ const blue = { name: 'blue', multus: { networkName: 'blue' } };
 const having = (plugged: Partial<VmiView['plugged']>): VmiView =>
   vmi({}, {}, { plugged: { interfaces: [], volumes: [], ...plugged } });
 
-describe('devices that are plugged in', () => {
-  test('an interface', () => {
+describe('a live update of hot-plugged devices', () => {
+  test('waits for an interface', () => {
     const wants = wanting({ networks: [blue] }, { interfaces: [nic] });
     expect(liveProgress(wants, having({}))).toEqual({ state: 'waiting', for: 'the VMI to get the interface blue' });
     expect(liveProgress(wants, having({ interfaces: ['blue'] }))).toEqual({ state: 'done' });
@@ -136,13 +136,13 @@ describe('devices that are plugged in', () => {
       },
     );
   });
-  test('a volume', () => {
+  test('waits for a volume', () => {
     const wants = wanting({ volumes: [{ name: 'data', dataVolume: { name: 'data', hotpluggable: true } }] });
     expect(liveProgress(wants, having({}))).toEqual({ state: 'waiting', for: 'the VMI to get the volume data' });
     expect(liveProgress(wants, having({ volumes: ['data'] }))).toEqual({ state: 'done' });
     expect(liveProgress(wanting({}), having({ volumes: ['of-a-person'] }))).toEqual({ state: 'done' });
   });
-  test('the size that an instance type stands for, and where its VMs may run', () => {
+  test('waits for the size that an instance type stands for, and where its VMs may run', () => {
     const large = { of: { spec: { ...to().spec, instancetype: { name: 'large' } } }, to: to(4, '2Gi') };
     Object.assign(large.to.spec.template.spec!, { nodeSelector: { pool: 'large' } });
     const refers = { ...vm, spec: large.of.spec };
@@ -156,7 +156,7 @@ describe('devices that are plugged in', () => {
   });
 });
 
-test('what KubeVirt has asked for and the VMI never got is not taken away from it', () => {
+test('does not take away what KubeVirt has asked for and the VMI never got', () => {
   const pending = vmi({ sockets: 4, current: 2 });
   expect(liveRefusal(to(2), pending, to(4))).toBeNull();
   expect(liveProgress({ ...vm, spec: to(2).spec }, pending)).toEqual({ state: 'done' });
@@ -165,8 +165,8 @@ test('what KubeVirt has asked for and the VMI never got is not taken away from i
   expect(liveProgress({ ...vm, spec: to(2, '2Gi').spec }, memory)).toEqual({ state: 'done' });
 });
 
-describe('placement', () => {
-  test('what is absent is as good as empty, and keys have no order', () => {
+describe('a comparison of placement', () => {
+  test('treats an absent value as empty, and ignores the order of keys', () => {
     expect(placementOf({ nodeSelector: {}, tolerations: [], affinity: null, other: 1 })).toBe('{}');
     expect(placementOf(undefined)).toBe('{}');
     expect(placementOf({ nodeSelector: { a: '1', b: '2' } })).toBe(
@@ -202,7 +202,7 @@ const startedFrom = ({ spec }: VmTemplate): VmiView => {
   });
 };
 
-test('a VMI that was started from any template needs nothing, and one that is refused is not done', () => {
+test('a VMI that was started from any template needs nothing, and one whose update is refused is not done', () => {
   fc.assert(
     fc.property(anyTemplate(), anyTemplate(), (from, to) => {
       const started = startedFrom(from);

@@ -69,7 +69,7 @@ const DISKS = left(
   "its disks would have to be replaced, which the pool does not allow (disk root: it can't shrink from 20Gi to 10Gi)",
 );
 
-describe('the least disruption that does the job, up to what the pool allows', () => {
+describe('a VM gets the least disruption that does the job, up to what the pool allows', () => {
   test.each<[string, Omit<Case, 'limit'>, Record<Disruption, UpdateNeed>]>([
     [
       'labels',
@@ -143,7 +143,7 @@ describe('the least disruption that does the job, up to what the pool allows', (
 });
 
 describe('a VM that is not running', () => {
-  test('is written to, whatever changes, if a person has stopped it', () => {
+  test('is written to, whatever changes, if a user has stopped it', () => {
     for (const limit of ['None', 'Live', 'Restart', 'Replace', null] as const) {
       for (const to of [{ cores: 2 }, { sockets: 2 }, { color: 'blue' }, { runStrategy: 'Manual' }])
         expect(need({ to, limit, vm: HALTED, vmi: null })).toEqual(act('write'));
@@ -188,10 +188,10 @@ describe('a VM that is not running', () => {
   });
 });
 
-describe('if only those may be touched that do not run', () => {
+describe('a batch that may only touch stopped VMs', () => {
   const stops = left('it runs, and is updated when it stops');
 
-  test('what a VMI takes only as it starts is written before: the next VMI may come up before anybody has seen this one stop', () => {
+  test('writes what a VMI reads only as it starts before the restart: the next VMI may come up before anything has seen this one stop', () => {
     expect(need({ to: { cores: 2 }, limit: null })).toEqual(act('write'));
     expect(need({ to: { cores: 2, sockets: 2 }, limit: null })).toEqual(act('write'));
     expect(need({ to: { sockets: 2 }, limit: null, strategy: 'Stage' })).toEqual(act('write'));
@@ -232,7 +232,7 @@ describe('if only those may be touched that do not run', () => {
     ],
   ])('%s is not written while it runs', (_what, change) => expect(need({ ...change, limit: null })).toEqual(stops));
 
-  test('a VM without a VMI is written to, and a paused one once it goes on', () => {
+  test('writes to a VM without a VMI, and to a paused VM once it is resumed', () => {
     expect(need({ to: { cores: 2 }, limit: null, vmi: { pause: BY_USER } })).toEqual({
       need: 'deferred',
       why: 'it is paused by a person',
@@ -337,14 +337,14 @@ const expandedOf =
   (revision) =>
     revision === revisionOf(typed('small')) ? small : revision === revisionOf(typed('large')) ? large : undefined;
 
-describe('what KubeVirt plugs into a VMI that runs', () => {
-  test('is live, within the budget, and not written if the pool allows less', () => {
+describe('a device that KubeVirt plugs into a running VMI', () => {
+  test('is added live, within the budget, and is not written if the pool allows less', () => {
     expect(needs(nics('a'), nics('a', 'b'))).toEqual([STOPS, LIVE, act('live'), act('live')]);
     const sizes = { expandedOf: expandedOf(sized(1), sized(2)) };
     expect(needs(typed('small'), typed('large'), sizes)).toEqual([STOPS, LIVE, act('live'), act('live')]);
   });
 
-  test('is a restart if the VMI can not be migrated, or nothing migrates it', () => {
+  test('needs a restart if the VMI cannot be migrated, or nothing migrates it', () => {
     for (const [fields, vmi] of [
       [{}, { migratable: false }],
       [{ plugs: { migrates: false, volumes: false } }, {}],
@@ -352,7 +352,7 @@ describe('what KubeVirt plugs into a VMI that runs', () => {
       expect(needs(nics('a'), nics('a', 'b'), fields, vmi)).toEqual([STOPS, expect.anything(), LATER, act('restart')]);
   });
 
-  test('is not written if the instance type needs a restart as far as anybody knows, but may be all that changes', () => {
+  test('is not written if the instance type may need a restart', () => {
     expect(needs(typed('small'), typed('large'))).toEqual([STOPS, LATER, LATER, act('restart')]);
   });
 
@@ -375,7 +375,7 @@ describe('what KubeVirt plugs into a VMI that runs', () => {
 
 const ofSockets = (sockets: number): VmView['spec'] => ({ template: { spec: { domain: { cpu: { sockets } } } } });
 
-describe('a VM in the middle', () => {
+describe('a VM in the middle of an update', () => {
   test('needs nothing if both its spec and its VMI are of the revision', () => {
     expect(of(NEW, NEW)).toEqual({ need: 'nothing' });
     expect(updateNeed(old(1, { revision: NEW, ...HALTED }), () => undefined, target('Restart'))).toEqual({
@@ -404,13 +404,13 @@ describe('a VM in the middle', () => {
     expect(of(OLD, NEW)).toEqual(act('write'));
   });
 
-  test('needs a restart if nobody knows what it was made from', () => {
+  test('needs a restart if it is unknown what it was made from', () => {
     expect(of(null, null)).toEqual(act('restart'));
     expect(of('lost', 'lost')).toEqual(act('restart'));
     expect(of('lost', 'lost', 'Live')).toEqual(act('write'));
   });
 
-  test('keeps the run strategy that a person gave it, and is not restarted for another', () => {
+  test('keeps the run strategy that a user gave it, and is not restarted for another', () => {
     expect(need({ to: { runStrategy: 'Halted' }, vm: { runStrategy: 'Manual' } })).toEqual(act('write'));
     expect(
       need({ from: { runStrategy: 'Halted' }, to: {}, vm: { ...HALTED, runStrategy: 'Manual' }, vmi: null }),

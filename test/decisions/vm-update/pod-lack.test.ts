@@ -92,7 +92,7 @@ describe('a pod of another template', () => {
     expect([phase, outdatedPods.words, outdatedPods.vms.length]).toEqual(['Complete', words, words.length]);
   });
 
-  test("is told if nobody knows that template any more, and not if it is the VM's own", () => {
+  test("is reported if that template is no longer known, and not if it is the VM's own", () => {
     const gold = { labels: { tier: 'gold' } };
     expect(planned({}, gold, 'lost').outdatedPods.words).toEqual([
       `web-1: the pod is of a template that is not kept any more, ${LATER}`,

@@ -20,7 +20,7 @@ const progress = (
     ...fields,
   });
 
-describe('of a restart', () => {
+describe('the progress of a restart', () => {
   test.each<[string, VmView | undefined, Partial<VmiView> | null, UpdateProgress]>([
     ['its VM is gone', undefined, null, { state: 'gone' }],
     ['its VM is being deleted', fresh(1, { deleting: true }), {}, { state: 'gone' }],
@@ -110,7 +110,7 @@ describe('of a restart', () => {
     expect(progress(vm, vmi)).toEqual(expected);
   });
 
-  test('it is well only once it has been ready for long enough, and says when', () => {
+  test('a VM runs well only once it has been ready for long enough, and the progress says when', () => {
     const until = NOW + 7_000;
     const vmi = { readySince: NOW - 3_000 };
     expect(progress(fresh(1), vmi, { minReadyMs: 10_000 })).toEqual({
@@ -125,7 +125,7 @@ describe('of a restart', () => {
 
 const sockets = (count: number): VmiView['cpu'] => ({ sockets: count, maxSockets: 4, current: count });
 
-describe('of a live update', () => {
+describe('the progress of a live update', () => {
   const { spec } = aTemplate({ sockets: 2 });
   const live = (vm: VmView, vmi: Partial<VmiView>): UpdateProgress =>
     progress({ ...vm, spec }, { revision: OLD, ...vmi }, { held: held(old(1), 'live') });
@@ -146,15 +146,15 @@ describe('of a live update', () => {
   });
 });
 
-test('of a write alone, the spec is all that counts', () => {
+test('the spec is all that counts after a write alone', () => {
   expect(progress(fresh(1, DOWN), { revision: OLD }, { held: held(old(1), 'write') })).toEqual({ state: 'well' });
   expect(progress(old(1), {}, { held: held(old(1), 'write') })).toEqual({ state: 'waiting', for: 'its new spec' });
 });
 
 const replaced = (vm: VmView | undefined): UpdateProgress => progress(vm, {}, { held: held(old(1), 'replace') });
 
-describe('of a replacement', () => {
-  test('another VM must take its place, and be well', () => {
+describe('the progress of a replacement', () => {
+  test('a replacement is complete when another VM has taken the place, and runs well', () => {
     const waiting = { state: 'waiting', for: 'the VM that takes its place' };
     expect(replaced(undefined)).toEqual(waiting);
     expect(replaced(old(1, { deleting: true }))).toEqual(waiting);
@@ -164,13 +164,13 @@ describe('of a replacement', () => {
   });
 });
 
-test('a VMI that restarts for what it has read is new when its UID is', () => {
+test('a VMI that restarts for what it has read is new when its UID is new', () => {
   const it = held(fresh(1), 'restart', { from: NEW, vmi: 'the old one' });
   expect(progress(fresh(1), { uid: 'the old one' }, { held: it })).toEqual({ state: 'waiting', for: 'its restart' });
   expect(progress(fresh(1), { uid: 'a new one' }, { held: it })).toEqual({ state: 'well' });
 });
 
-test('a live update that waits for a migration says what KubeVirt says of that', () => {
+test('a live update that waits for a migration reports what KubeVirt says about that', () => {
   const vm = fresh(1, { spec: { template: { spec: { domain: { cpu: { sockets: 2 } } } } } });
   const asked = { revision: OLD, cpu: { sockets: 2, maxSockets: 4, current: 1 } };
   const waits = (vmi: Partial<VmiView>): UpdateProgress =>
@@ -192,7 +192,7 @@ const tried = (
   evacuation: { attempt, state, ended: 0, failures: 0, since: null, begunAt: null, endedAt: null, whyFailed },
 });
 
-describe('of a migration that gives a VMI a new pod', () => {
+describe('the progress of a migration that gives a VMI a new pod', () => {
   const migration = { vmi: 'uid-of-vmi', attempt: 2 };
   const of = (vmi: Partial<VmiView>, vm = fresh(1)): UpdateProgress =>
     progress(
@@ -228,7 +228,7 @@ describe('of a migration that gives a VMI a new pod', () => {
     expect(of(vmi)).toMatchObject(expected);
   });
 
-  test('ends with its VM', () => {
+  test('the progress ends with its VM', () => {
     expect(of({}, fresh(1, { deleting: true }))).toEqual({ state: 'gone' });
     expect(of({}, fresh(1, HALTED))).toEqual({ state: 'well' });
   });

@@ -8,7 +8,7 @@ const gates = (on: string[], off: string[] = []): Pick<KubeVirtView, 'gates' | '
 });
 const NONE = gates([]);
 
-test('what the cluster says holds', () => {
+test("the cluster's setting applies", () => {
   expect(strategyOf({ strategy: 'Stage', ...NONE, version: 'v1.8.0' })).toBe('Stage');
   expect(strategyOf({ strategy: 'LiveUpdate', ...NONE, version: 'v1.5.0' })).toBe('LiveUpdate');
   expect(strategyOf({ strategy: 'LiveUpdate', ...NONE, version: null })).toBe('LiveUpdate');
@@ -44,7 +44,7 @@ test.each([
   expect(strategyOf({ strategy: null, ...NONE, version })).toBe(strategy);
 });
 
-test('a cluster without the object is taken for one of today', () => {
+test('a cluster without the object is treated as a current one', () => {
   expect(strategyOf(undefined)).toBe('LiveUpdate');
 });
 
@@ -55,8 +55,8 @@ const view = (fields: Partial<KubeVirtView>): KubeVirtView => ({
   ...fields,
 });
 
-describe('what KubeVirt plugs', () => {
-  test('it migrates VMIs only by its workload updates', () => {
+describe("KubeVirt's plugging of devices", () => {
+  test('migrates VMIs only by its workload updates', () => {
     expect(plugsOf(view({})).migrates).toBe(false);
     expect(plugsOf(view({ methods: ['Evict'] })).migrates).toBe(false);
     expect(plugsOf(view({ methods: ['LiveMigrate', 'Evict'] })).migrates).toBe(true);
@@ -69,6 +69,6 @@ describe('what KubeVirt plugs', () => {
     ['that has it off', { version: 'v1.9.0', ...gates([], ['DeclarativeHotplugVolumes']) }, false],
     ['that plugs them in the older way', { version: 'v1.9.0', ...gates(['HotplugVolumes']) }, false],
   ])('volumes in KubeVirt %s', (_title, fields, volumes) => expect(plugsOf(view(fields)).volumes).toBe(volumes));
-  test('all, if there is no KubeVirt to say', () =>
+  test('includes all devices if there is no KubeVirt object', () =>
     expect(plugsOf(undefined)).toEqual({ migrates: true, volumes: true }));
 });

@@ -116,13 +116,13 @@ test.each(Object.entries(SCENARIOS))('%s fires, alone, on what workers export', 
   });
 });
 
-test('promtool takes the alerts, and what the dashboard asks for', async () => {
+test('promtool accepts the alerts, and the queries of the dashboard', async () => {
   await run('check', readRules());
   const records = expressionsOfDashboard().map((expr, index) => ({ record: `panel:${index}`, expr }));
   await run('check', { groups: [{ name: 'dashboard', rules: records }] });
 });
 
-test('no worker at all is reported as nobody who watches', async () => {
+test('a cluster without any worker is reported as unwatched', async () => {
   await run('test', {
     rule_files: [RULES],
     evaluation_interval: '1m',

@@ -56,11 +56,11 @@ interface Workload {
   };
 }
 
-test.each([...monitoringFiles()])('deploy/monitoring/%s is what its source makes of it', (name, text) => {
+test.each([...monitoringFiles()])('deploy/monitoring/%s is as its source generates it', (name, text) => {
   expect(read(name)).toBe(text);
 });
 
-test.each(expressions)('%s asks for nothing but series that workers export, by labels that these have', (_, expr) => {
+test.each(expressions)('%s queries only series that workers export, by labels that these have', (_, expr) => {
   const { selectors, grouped } = readQuery(expr);
   expect(selectors).not.toEqual([]);
   expect(unknownWords(expr)).toEqual([]);
@@ -78,14 +78,17 @@ test.each(expressions)('%s asks for nothing but series that workers export, by l
 
 const wordsIn = (text: string): string[] => [...text.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label!);
 
-test.each(rules)('$alert says what it is about, what to do, and how urgent it is', ({ expr, annotations, ...rule }) => {
-  expect(Object.keys(annotations)).toEqual(['summary', 'description', 'runbook']);
-  expect(annotations['summary']!.length).toBeLessThan(160);
-  for (const label of wordsIn(Object.values(annotations).join(' '))) expect(readQuery(expr).grouped).toContain(label);
-  expect(['critical', 'warning', 'info']).toContain(
-    (rule as unknown as { labels: { severity: string } }).labels.severity,
-  );
-});
+test.each(rules)(
+  '$alert says what has happened, what to do, and how urgent it is',
+  ({ expr, annotations, ...rule }) => {
+    expect(Object.keys(annotations)).toEqual(['summary', 'description', 'runbook']);
+    expect(annotations['summary']!.length).toBeLessThan(160);
+    for (const label of wordsIn(Object.values(annotations).join(' '))) expect(readQuery(expr).grouped).toContain(label);
+    expect(['critical', 'warning', 'info']).toContain(
+      (rule as unknown as { labels: { severity: string } }).labels.severity,
+    );
+  },
+);
 
 test('each alert has a runbook, and each runbook an alert', () => {
   const page = readFileSync(new URL('../../docs/deploy.md', FOLDER), 'utf8');
@@ -114,7 +117,7 @@ test('panels lie side by side within the 24 columns of the dashboard, and say wh
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
 });
 
-test('the component holds each file for a cluster, and scrapes the ports that may be scraped', () => {
+test('the component includes each file for a cluster, and scrapes the permitted ports', () => {
   const component = parse(read('kustomization.yaml')) as {
     resources: string[];
     patches: { patch: string }[];
@@ -142,7 +145,7 @@ test('the component holds each file for a cluster, and scrapes the ports that ma
 });
 
 // A counter of the SDK is exported once it counts something, so that a scrape does not show all of them.
-test("Temporal's SDK measures what alerts and the dashboard ask for", () => {
+test("Temporal's SDK measures what alerts and the dashboard query", () => {
   const core = readFileSync(
     new URL('../../node_modules/@temporalio/core-bridge/releases/x86_64-unknown-linux-gnu/index.node', FOLDER),
     'latin1',

@@ -46,7 +46,7 @@ test.each([
   expect(() => readCrds(file)).toThrow(sentence);
 });
 
-test('a file that is not there is an error that names it', () => {
+test('a missing file is an error that names it', () => {
   expect(() => readCrds(file)).toThrow(`${file} can't be read as CustomResourceDefinitions: no such file`);
 });
 

@@ -55,7 +55,7 @@ function* differences(ours: Schema, kubevirts: Schema | undefined, path: string)
     yield* differences(ours.additionalProperties, kubevirts.additionalProperties, `${path}{}`);
 }
 
-describe('definitions of our own for the kinds of KubeVirt and CDI', () => {
+describe("drover's own definitions of KubeVirt's and CDI's kinds", () => {
   test('are those that the fleet needs', () => {
     expect(own.map(({ metadata }) => metadata.name)).toEqual([
       'virtualmachines.kubevirt.io',

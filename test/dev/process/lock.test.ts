@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a lock is held until it is released, and says by whom', () => {
+test('a lock is held until it is released, and names its holder', () => {
   const lock = takeLock(file);
   expect(lockHolder(file)?.pid).toBe(process.pid);
   expect(() => takeLock(file)).toThrow(LockHeld);
@@ -37,7 +37,7 @@ test('a lock of a process that has ended is taken over', async () => {
   expect(lockHolder(file)?.pid).toBe(process.pid);
 });
 
-test('a lock of a process whose pid another has been given since is taken over', () => {
+test('a lock of a process whose pid another process has now is taken over', () => {
   writeFileSync(file, JSON.stringify({ pid: process.pid, started: 'long ago', token: 'theirs' }));
   expect(lockHolder(file)).toBeUndefined();
   takeLock(file);
@@ -51,14 +51,14 @@ test('a lock file that is damaged is taken over', () => {
   expect(lockHolder(file)?.pid).toBe(process.pid);
 });
 
-test('a release that comes late leaves the lock of the next one alone', () => {
+test('a late release leaves the lock of the next holder alone', () => {
   const late = takeLock(file);
   writeFileSync(file, JSON.stringify({ ...identify(process.pid), token: 'of the next' }));
   late.release();
   expect(existsSync(file)).toBe(true);
 });
 
-test("of many processes that find a dead one's lock, one gets it", async () => {
+test("one of many processes that find a dead one's lock gets it", async () => {
   const take = `
     import { takeLock } from '${join(import.meta.dirname, '../../../dev/process/lock.ts')}';
     process.stdin.once('data', () => {

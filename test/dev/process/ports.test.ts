@@ -11,17 +11,17 @@ beforeEach(async () => {
 });
 afterEach(() => void holder.close());
 
-test('each gets a free port of its own', async () => {
+test('each service gets a free port of its own', async () => {
   const ports = Object.values(await choosePorts(portNames, {}, {}));
   expect(ports).toHaveLength(portNames.length);
   expect(new Set([...ports, taken]).size).toBe(portNames.length + 1);
 });
 
-test('a free port is none that the system gives to outgoing connections', async () => {
+test('a free port is not one that the system gives to outgoing connections', async () => {
   for (const port of Object.values(await choosePorts(portNames, {}, {}))) expect(port).toBeLessThan(30_000);
 });
 
-test('those of the last run are taken again if they are free', async () => {
+test('the ports of the last run are taken again if they are free', async () => {
   const last = await choosePorts(portNames, {}, {});
   expect(await choosePorts(portNames, {}, last)).toEqual(last);
   const ports = await choosePorts(portNames, {}, { ...last, ui: taken });
@@ -29,13 +29,13 @@ test('those of the last run are taken again if they are free', async () => {
   expect(ports).toEqual({ ...last, ui: ports.ui });
 });
 
-test("one that was asked for goes before the last run's", async () => {
+test("a requested port has precedence over the last run's", async () => {
   const { temporal: asked } = await choosePorts(['temporal'], {}, {});
   const { ui: last } = await choosePorts(['ui'], {}, {});
   expect(await choosePorts(['ui'], { ui: asked! }, { ui: last! })).toEqual({ ui: asked });
 });
 
-test('one that was asked for and is taken is an error that names port and flag', async () => {
+test('a requested port that is in use is an error that names port and flag', async () => {
   await expect(choosePorts(portNames, { apiserver: taken }, {})).rejects.toThrow(
     `port ${taken} on 127.0.0.1 is taken; free it, or give another with --apiserver-port`,
   );

@@ -20,7 +20,7 @@ const SUPERVISOR = `
   }, 10);
 `;
 
-test('the reaper itself may be killed: another takes its place, and ends what is held when its holder is killed', async () => {
+test('a reaper that is killed is replaced, and what it holds ends when its holder is killed', async () => {
   const supervisor = spawn(process.execPath, ['--input-type=module', '-e', SUPERVISOR], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -49,7 +49,7 @@ function shell(script: string, more: Partial<ServiceSpec> & { restarts?: boolean
 
 const pidOf = (service: Service): number => service.identity!.pid;
 
-test('it is started when it says that it is ready, and gone when it is stopped', async () => {
+test('a service is started when it says that it is ready, and gone when it is stopped', async () => {
   const service = shell('sleep 0.2; echo ready; sleep 60');
   await service.start();
   const pid = pidOf(service);
@@ -59,7 +59,7 @@ test('it is started when it says that it is ready, and gone when it is stopped',
   expect(service.identity).toBeUndefined();
 });
 
-test('one that ends at once is an error, however fast it was', async () => {
+test('a service that ends at once is an error, however fast it was', async () => {
   for (let attempt = 0; attempt < 40; attempt++) {
     const failed = shell('', {
       launch: { command: '/bin/sh', args: ['-c', 'echo no such flag >&2; exit 3'], cwd: folder, env: {} },
@@ -70,14 +70,14 @@ test('one that ends at once is an error, however fast it was', async () => {
   }
 });
 
-test('a program that is not there is an error that says so', async () => {
+test('a missing program is reported', async () => {
   const failed = shell('', { launch: { command: join(folder, 'none'), args: [], cwd: folder, env: {} } }).start();
   await expect(failed).rejects.toThrow(
     `script ended before it was ready (spawn ${folder}/none ENOENT); it logged nothing to`,
   );
 });
 
-test('one that does not become ready in time is ended, and its log is in the error', async () => {
+test('a service that does not become ready in time is ended, and its log is in the error', async () => {
   const service = shell('echo $$; echo still trying; sleep 60', { readyWithin: 1 });
   const error: unknown = await service.start().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(StartFailed);
@@ -87,14 +87,14 @@ test('one that does not become ready in time is ended, and its log is in the err
   expect(living([Number((error as StartFailed).log.split('\n')[0])])).toEqual([]);
 });
 
-test('what an earlier run has logged does not make it ready', async () => {
+test('the log of an earlier run does not make it ready', async () => {
   const first = shell('echo ready; sleep 60');
   await first.start();
   await first.stop();
   await expect(shell('echo again; sleep 60', { readyWithin: 1 }).start()).rejects.toThrow(/:\n {2}again$/);
 });
 
-test('one that does not act on its stop signal is ended without asking', async () => {
+test('a service that does not act on its stop signal is killed', async () => {
   const service = shell("trap '' TERM; echo ready; while :; do sleep 1; done", { stopWithin: 0.3 });
   await service.start();
   const pid = pidOf(service);
@@ -102,7 +102,7 @@ test('one that does not act on its stop signal is ended without asking', async (
   expect(living([pid])).toEqual([]);
 });
 
-test('what it has started itself ends with it', async () => {
+test('a process that it has started itself ends with it', async () => {
   const service = shell('sleep 61 & echo $!; echo ready; wait');
   await service.start();
   const grandchild = Number(readFileSync(join(folder, 'log'), 'utf8').split('\n')[0]);
@@ -111,7 +111,7 @@ test('what it has started itself ends with it', async () => {
   await expect.poll(() => living([grandchild]), { timeout: 20_000 }).toEqual([]);
 });
 
-test('it is started again when it ends by itself, later each time, and not once it was stopped', async () => {
+test('a service is started again when it ends by itself, later each time, and not once it was stopped', async () => {
   const service = shell('echo ready; exec sleep 60', { restarts: true });
   await service.start();
   for (const [turn, delay] of ['0.2', '0.4'].entries()) {
@@ -127,7 +127,7 @@ test('it is started again when it ends by itself, later each time, and not once 
   expect(service.identity).toBeUndefined();
 });
 
-test('it may be stopped while it waits to start again', async () => {
+test('a service may be stopped while it waits to start again', async () => {
   const service = shell('echo ready; exec sleep 60', { restarts: true });
   await service.start();
   service.kill('SIGKILL');

@@ -39,7 +39,7 @@ test.each(Object.entries(servers))('%s starts again if its first start was cut o
   expect(held()).toEqual(empty);
 });
 
-test.each(Object.entries(servers))('%s keeps what it has once it was ready, however it ends', (_, { spec, fill }) => {
+test.each(Object.entries(servers))('%s keeps its data once it was ready, however it ends', (_, { spec, fill }) => {
   const { beforeStart, onceReady } = spec(false);
   beforeStart!();
   fill();
@@ -49,14 +49,14 @@ test.each(Object.entries(servers))('%s keeps what it has once it was ready, howe
   expect(held()).toEqual(before);
 });
 
-test.each(Object.entries(servers))('%s keeps what an older drover has left without a mark', (_, { spec, fill }) => {
+test.each(Object.entries(servers))('%s keeps the data of an older drover that has no marker', (_, { spec, fill }) => {
   fill();
   const before = held();
   spec(false).beforeStart!();
   expect(held()).toEqual(before);
 });
 
-test('a server of an ephemeral stack marks nothing', () => {
+test('a server of an ephemeral stack writes no marker', () => {
   for (const { spec } of Object.values(servers)) spec(true).beforeStart?.();
   expect(existsSync(join(data, 'etcd.unfinished'))).toBe(false);
   expect(held()).toEqual([]);

@@ -143,8 +143,8 @@ async function releases(change: (files: Record<string, Buffer | string>) => void
   return { env, asked };
 }
 
-describe('where a tool is looked for', () => {
-  test('first where the environment says, then on PATH, then in the cache', async () => {
+describe('the search for a tool', () => {
+  test('begins where the environment says, then on PATH, then in the cache', async () => {
     const bin = join(folder, 'bin');
     for (const name of NAMES) {
       program(cached(tools[name]), name);
@@ -172,14 +172,14 @@ describe('where a tool is looked for', () => {
     expect((await resolve({ PATH: bin }))[name]).toBe(cached(tools[name]));
   });
 
-  test('a path in the environment that is no program is an error that names both', async () => {
+  test('fails if the path in the environment is not a program, with an error that names both', async () => {
     const wrong = join(folder, 'no-such-etcd');
     await expect(resolve({ DROVER_ETCD: wrong })).rejects.toThrow(
       `DROVER_ETCD is ${wrong}, which is not a program that can be run`,
     );
   });
 
-  test('the versions are those of the Go modules', () => {
+  test('uses the versions of the Go modules', () => {
     expect(goMod('temporal')).toContain(`github.com/temporalio/cli v${tools.temporal.version}`);
     expect(goMod('kubernetes')).toContain(`k8s.io/kubernetes v${tools['kube-apiserver'].version}`);
     expect(goMod('kubernetes')).toContain(`go.etcd.io/etcd/server/v3 v${tools.etcd.version}`);
@@ -200,7 +200,7 @@ describe('published binaries', () => {
     expect(asked.size).toBe(0);
   });
 
-  test('that are not what their checksum says are built instead', async () => {
+  test('are built instead if they do not match their checksum', async () => {
     const { env } = await releases((files) => {
       files['/envtest-1.35.10.tar.gz'] = archive('tampered', {
         etcd: 'echo tampered',
@@ -214,7 +214,7 @@ describe('published binaries', () => {
     expect(progress.join('\n')).toContain('envtest-1.35.10.tar.gz is not what its sha512 checksum says');
   });
 
-  test('that do not run here are built instead', async () => {
+  test('are built instead if they do not run here', async () => {
     const { env } = await releases((files) => {
       const broken = archive('broken', { temporal: 'exit 1' });
       const version = tools.temporal.version;
@@ -227,7 +227,7 @@ describe('published binaries', () => {
     expect(progress).toContain('the published temporal does not run here');
   });
 
-  test('that no server answers for are built instead, with a line that says why', async () => {
+  test('are built instead if no server answers, with a line that says why', async () => {
     const { url } = await serve({});
     servers.pop()!.close();
     const env = { DROVER_DOWNLOADS: '', DROVER_TEMPORAL_RELEASES: url, DROVER_ENVTEST_INDEX: `${url}/index.yaml` };
@@ -238,8 +238,8 @@ describe('published binaries', () => {
   });
 });
 
-describe('building', () => {
-  test('happens once, for two that ask at the same time too', async () => {
+describe('a build', () => {
+  test('happens once, also for two callers at the same time', async () => {
     const env = { PATH: fakeGo(`sleep 0.3; ${BUILDS_WELL}`) };
     const [one, other] = await Promise.all([resolve(env), resolve(env)]);
     expect(one).toEqual(other);
@@ -286,7 +286,7 @@ describe('building', () => {
     );
   });
 
-  test('into a cache that can not be written says which folder it is', async () => {
+  test('into a cache that cannot be written says which folder it is', async () => {
     writeFileSync(cache, 'a file, where the folder should be');
     await expect(resolve({ PATH: fakeGo(BUILDS_WELL) })).rejects.toThrow(
       /^the cache .*\/cache can't be written \(\w+\): set DROVER_CACHE/,

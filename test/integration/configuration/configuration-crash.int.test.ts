@@ -6,7 +6,7 @@ const fleet = aFleet();
 const USER = { kind: 'Secret', name: 'user' } as const;
 const VMS = 6;
 
-test('a worker that is killed in the middle has each VM restarted once, and none for a change of labels', async () => {
+test('a worker that is killed in the middle restarts each VM once, and none for a change of labels', async () => {
   const first = await fleet().worker();
   const pool = await readingPool(fleet(), { replicas: VMS, maxUnavailable: 2 });
   const watch = await pool.watched();

@@ -14,7 +14,7 @@ const meet = aProxiedWorker(fleet);
 const USER = { kind: 'Secret', name: 'user' } as const;
 const SETTINGS = { kind: 'ConfigMap', name: 'settings' } as const;
 
-test('a change of content restarts the VMs that read it, within the budget, and a change of labels none', async () => {
+test('a change of content restarts the VMs that read it, within the budget, and a change of labels restarts none', async () => {
   const pool = await readingPool(fleet(), { replicas: 5 });
   const { namespace } = pool;
   await pool.patchVm('web-4', { spec: { runStrategy: 'Halted' } });
@@ -77,7 +77,7 @@ testOneOf({
 });
 
 testOneOf({
-  'a VM is not restarted onto what is missing: it runs on, others are updated, and the status says why': async () => {
+  'a VM is not restarted without what it reads: it runs on, others are updated, and the status says why': async () => {
     const pool = await readingPool(fleet(), { replicas: 2, nameGeneration: { appendPostfixToSecretReferences: true } });
     const { namespace } = pool;
     const before = await pool.vmiUids();
@@ -95,7 +95,7 @@ testOneOf({
     await pool.untilSaid({ UpToDate: 'UpToDate', Progressing: 'Complete' });
     expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']);
   },
-  'no restart by a person and no drain takes a VM down onto what is missing': async () => {
+  'a restart by a user or a drain takes no VM down that lacks what it reads': async () => {
     const pool = await readingPool(fleet(), {
       replicas: 2,
       nameGeneration: { appendPostfixToSecretReferences: true },
@@ -121,7 +121,7 @@ testOneOf({
   },
 });
 
-test('a worker that may not see them says what it lacks, and does all else', async () => {
+test('a worker that may not see them reports what it lacks, and does all else', async () => {
   meet((_method, path) => (/\/(secrets|configmaps)/.test(path) ? { status: 403 } : 'pass'));
   const pool = await readingPool(fleet());
   await until(async () =>

@@ -54,7 +54,7 @@ test("operations on two workers whose caches lag take no place of a pool's budge
   }
 });
 
-test('a pool whose VMs nobody disrupts any more tells of no claims', async () => {
+test('a pool whose VMs are no longer disrupted reports no claims', async () => {
   const pool = await aWatchedPool();
   await until(async () =>
     expect((await fleet().pool(pool.namespace, 'web'))?.status).toMatchObject({

@@ -74,7 +74,7 @@ test('a VM whose pod is to be evicted restarts, and no other', async () => {
   expect(told.filter((event) => event.endsWith('Evacuating'))).toEqual(['web-1 Evacuating']);
 });
 
-test('a pool whose evictions KubeVirt lets pass has a PodDisruptionBudget, which follows it', async () => {
+test('a pool whose evictions KubeVirt permits has a PodDisruptionBudget, which follows it', async () => {
   const { kube } = fleet();
   const drain = await TestDrain.in(fleet());
   const at = { namespace: drain.namespace, name: 'drover-web' };
@@ -110,7 +110,7 @@ test('a pool whose evictions KubeVirt lets pass has a PodDisruptionBudget, which
   await holds(undefined);
 });
 
-test("a PodDisruptionBudget of that name that is not the pool's stays as it is, which the status says", async () => {
+test("a PodDisruptionBudget of that name that is not the pool's stays as it is, which the status reports", async () => {
   const { kube } = fleet();
   const drain = await TestDrain.in(fleet());
   const metadata = { namespace: drain.namespace, name: 'drover-web' };

@@ -47,7 +47,7 @@ async function drift(pool: TestPool, names: string[], cores = 4): Promise<void> 
   await pool.until({ driftedReplicas: names.length });
 }
 
-test('what a person changes is reported and kept, and set right once when people ask for that', async () => {
+test("a user's change is reported and kept, and corrected once when users ask for that", async () => {
   const pool = await TestPool.ready(fleet(), { replicas: 4, maxUnavailable: 1 });
   expect(await pool.status()).toMatchObject({ driftedReplicas: 0 });
   expect(await pool.condition('Drifted')).toBeUndefined();
@@ -91,7 +91,7 @@ test('what a person changes is reported and kept, and set right once when people
   expect((await coresOf(pool))['web-1']).toBe(4);
 });
 
-test('Correct sets right whatever drifts: with no restart if the VMI runs the template, with one if it must', async () => {
+test('Correct corrects all drift, without a restart if the VMI runs the template, and with one otherwise', async () => {
   const pool = await TestPool.ready(fleet(), { replicas: 2, ...CORRECT });
   const before = await pool.vmiUids();
   await pool.patchVm('web-1', withCores(4));
@@ -113,7 +113,7 @@ test('Correct sets right whatever drifts: with no restart if the VMI runs the te
 });
 
 crashTest('corrections of drift')(
-  'a worker that is killed in the middle is made up for, and people who edit meanwhile lose nothing',
+  'a worker that is killed in the middle is replaced, and users who edit meanwhile lose nothing',
   async () => {
     const pool = await TestPool.ready(fleet(), {
       replicas: 3,
@@ -180,7 +180,7 @@ const rich = {
 
 const of = (field: string): string => `spec.template.spec.${field}`;
 
-test('VMs have not drifted by what KubeVirt makes of them, and each edit of theirs shows', async () => {
+test("VMs do not drift by KubeVirt's own writes, and each edit of theirs shows", async () => {
   const template: VmTemplate = {
     metadata: { labels: { app: 'web' }, annotations: { 'example.com/long': 'x'.repeat(500) } },
     spec: { runStrategy: 'Halted', template: { metadata: { labels: { app: 'web' } }, spec: rich } },

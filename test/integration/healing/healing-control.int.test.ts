@@ -32,7 +32,7 @@ const cancelled = (pool: HealedPool, number: number): Promise<void> =>
 const closed = (pool: HealedPool, number: number): Promise<void> =>
   until(async () => expect((await pool.attempt(number).describe()).status.name).not.toBe('RUNNING'));
 
-test('a pause by a person holds what is sick and what waits, and says who; resume lets both go on', async () => {
+test('a pause by a user holds unhealthy and waiting VMs, and names the user; resume lets both continue', async () => {
   const by = await userOf(fleet().kube);
   const pool = await HealedPool.ready(fleet(), {
     replicas: 4,
@@ -61,7 +61,7 @@ test('a pause by a person holds what is sick and what waits, and says who; resum
   await pool.untilFinished(2, { end: 'Healed' });
 });
 
-test('now ends a delay, skip ends a cycle, and each says who asked', async () => {
+test('now ends a delay, skip ends a cycle, and each names the requester', async () => {
   const pool = await waiting(1);
   await gone(pool, 1)();
   await pool.pool.heal({ action: 'now', vms: ['web-1'] });
@@ -78,7 +78,7 @@ test('now ends a delay, skip ends a cycle, and each says who asked', async () =>
 });
 
 soakTest(
-  'a VM that is skipped while it is recreated is left as it is, though it fails again, until a person asks',
+  'a VM that is skipped while it is recreated is left as it is, though it fails again, until a user asks',
   async () => {
     const pool = await waiting(1);
     // The replacement fails as well.
@@ -99,7 +99,7 @@ soakTest(
   },
 );
 
-soakTest('a VM that gets well by itself while its removal is held is not deleted', async () => {
+soakTest('a VM that recovers by itself while its removal is held is not deleted', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...SLOW, startupFailureThreshold: 3 } });
   const before = await pool.uid(1);
   const letGo = await pool.holdBack(1);
@@ -163,23 +163,22 @@ soakTest('a pool that is deleted without its VMs during a delay leaves them', as
 });
 
 testOneOf({
-  "a pool's workflow that is ended by a person is started again, takes its cycles up, and keeps to their delay":
-    async () => {
-      const pool = await waiting(1);
-      const lives = await pool.lives();
-      await pool.pool.workflow.terminate('by a person');
-      await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
-        spec: { revisionHistoryLimit: 9 },
-      });
-      await pool.pool.until({});
-      await sleep(1_500);
-      expect(lives.of('vm', 'web-1').length).toBe(0);
-      expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Waiting', attempt: 1 }]);
-      await pool.pool.heal({ action: 'now', vms: ['web-1'] });
-      await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
-      expect(lives.of('vm', 'web-1').length).toBe(1);
-    },
-  "a pool's workflow that was away while an attempt ended goes on when it is back": async () => {
+  "a pool's workflow that a user ends is started again, takes its cycles up, and keeps their delays": async () => {
+    const pool = await waiting(1);
+    const lives = await pool.lives();
+    await pool.pool.workflow.terminate('by a person');
+    await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
+      spec: { revisionHistoryLimit: 9 },
+    });
+    await pool.pool.until({});
+    await sleep(1_500);
+    expect(lives.of('vm', 'web-1').length).toBe(0);
+    expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Waiting', attempt: 1 }]);
+    await pool.pool.heal({ action: 'now', vms: ['web-1'] });
+    await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
+    expect(lives.of('vm', 'web-1').length).toBe(1);
+  },
+  "a pool's workflow that was away while an attempt ended continues when it is back": async () => {
     const pool = await waiting(1, { autohealing: { ...SLOW, backoff: { initial: '5s', jitter: 0 } } });
     await pool.pool.workflow.terminate('by a person');
     expect(await pool.attempt(1).result()).toMatchObject({ end: 'Removed' });
@@ -225,7 +224,7 @@ const startAgain = (pool: HealedPool): Promise<unknown> =>
   });
 
 test.each(sample(['Removing', 'Waiting'] as const))(
-  'an attempt that is terminated by a person while its cycle is %s is begun again: the VM comes back once, and works',
+  'an attempt that a user terminates while its cycle is %s is begun again: the VM comes back once, and runs well',
   async (phase) => {
     const pool = await HealedPool.ready(fleet(), {
       replicas: 2,
@@ -265,7 +264,7 @@ soakTest('a cycle that is cancelled counts as skipped', async () => {
   await pool.pool.until({ readyReplicas: 2 });
 });
 
-test('healing and a rollout run concurrently: no VM is in both, and a replaced VM gets the proven revision', async () => {
+test('healing and a rollout run concurrently: no VM is in both, and a replaced VM gets the verified revision', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 4,
     maxUnavailable: 1,

@@ -104,7 +104,7 @@ async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<st
 }
 
 testOneOf({
-  'the worker is killed while cycles are in every phase: exactly one VM of each name, with fresh storage': async () => {
+  'each name has one VM with fresh storage after the worker is killed while cycles are in every phase': async () => {
     const first = await fleet().startWorker();
     const scenes = await inAllPhases((pool) => pool.lives());
     await first.kill();
@@ -115,7 +115,7 @@ testOneOf({
     await expectAllHealed(scenes);
     await second.stop();
   },
-  'the worker is killed while a VM goes whose disk stays: one VM of that name, on that disk': async () => {
+  'one VM is on the disk that stays after the worker is killed while its VM goes': async () => {
     const first = await fleet().startWorker();
     const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, preserveStorage: true } });
     const lives = await pool.lives();
@@ -134,7 +134,7 @@ testOneOf({
     ]).toEqual([2, 1, 1]);
     await second.stop();
   },
-  'all workers are away while a VM runs for the first time, and then its starts fail: its disk stays': async () => {
+  'a disk stays if all workers are away while its VM runs for the first time, and then its starts fail': async () => {
     const first = await fleet().startWorker();
     const { preserveStorage: _, ...rules } = QUICK;
     const pool = await HealedPool.made(fleet(), {
@@ -162,7 +162,7 @@ testOneOf({
   ...Object.fromEntries(
     moments.map(([moment, isIt, fate]) => [`the worker is killed as it ${moment}`, () => killedAs(isIt, fate)]),
   ),
-  'Temporal is killed while cycles are in every phase: one VM of each name, with fresh storage': async () => {
+  'each name has one VM with fresh storage after Temporal is killed while cycles are in every phase': async () => {
     const worker = await fleet().startWorker();
     const scenes = await inAllPhases((pool) => pool.lives());
     fleet().stack.kill('temporal', 'SIGKILL');
@@ -172,23 +172,24 @@ testOneOf({
     await worker.stop();
   },
   // A restarted API server has no earlier changes: intermediate objects can't be traced.
-  'the API server is killed while cycles are in every phase: one VM of each name, and none is left over': async () => {
-    const worker = await fleet().startWorker();
-    const scenes = await inAllPhases(objectsOf);
-    fleet().stack.kill('kube-apiserver', 'SIGKILL');
-    await fleet().stack.restart('kube-apiserver');
-    await letAllGo(scenes);
-    for (const { pool, seen: before } of scenes) {
-      await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
-      await pool.pool.until({ replicas: 3, readyReplicas: 3 });
-      const after = await objectsOf(pool);
-      expect(Object.keys(after)).toEqual(Object.keys(before));
-      expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([
-        '0 web-2',
-        '1 disk-2',
-        '2 disk-2',
-      ]);
-    }
-    await worker.stop();
-  },
+  'each name has one VM, and none is left over, after the API server is killed while cycles are in every phase':
+    async () => {
+      const worker = await fleet().startWorker();
+      const scenes = await inAllPhases(objectsOf);
+      fleet().stack.kill('kube-apiserver', 'SIGKILL');
+      await fleet().stack.restart('kube-apiserver');
+      await letAllGo(scenes);
+      for (const { pool, seen: before } of scenes) {
+        await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
+        await pool.pool.until({ replicas: 3, readyReplicas: 3 });
+        const after = await objectsOf(pool);
+        expect(Object.keys(after)).toEqual(Object.keys(before));
+        expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([
+          '0 web-2',
+          '1 disk-2',
+          '2 disk-2',
+        ]);
+      }
+      await worker.stop();
+    },
 });

@@ -19,7 +19,7 @@ async function breakAtOnce(healed: HealedPool, numbers: number[]): Promise<void>
   await pool.heal({ action: 'resume' });
 }
 
-test('when too many are sick at once none is replaced, and the pool says so; it goes on when fewer are', async () => {
+test('a pool with too many unhealthy VMs at once replaces none, and says so; it continues when there are fewer', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 5 });
   const lives = await pool.lives();
   // Two sick VMs alone would be healed.
@@ -41,7 +41,7 @@ test('when too many are sick at once none is replaced, and the pool says so; it 
   await pool.pool.untilSaid({ HealingSuspended: 'NotSuspended' });
 });
 
-soakTest('two that are sick at once in a small pool are replaced', async () => {
+soakTest('two unhealthy VMs at once in a small pool are replaced', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3 });
   const lives = await pool.lives();
   await breakAtOnce(pool, [1, 2]);
@@ -72,7 +72,7 @@ soakTest('no more are healed at once than maxConcurrent', async () => {
     if (index > 0) expect(from).toBeGreaterThan(inOrder[index - 1]!.to);
 });
 
-soakTest('of a pool none of whose VMs has ever run, one is tried, and not all of them', async () => {
+soakTest('only one VM is tried in a pool whose VMs have never run', async () => {
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
   const pool = await HealedPool.made(fleet(), { replicas: 4, template });
   const lives = await pool.lives();

@@ -28,7 +28,7 @@ async function measured(autohealing: Autohealing): Promise<{
   return { pool, ofPool: `namespace="${pool.pool.namespace}",pool="web"`, untilTold, sdkMetrics };
 }
 
-test('a worker measures which VMs are being replaced, how often it was, and that a person has paused it', async () => {
+test('a worker measures which VMs are being replaced, how often, and that a user has paused it', async () => {
   const { pool, ofPool, untilTold, sdkMetrics } = await measured({ ...QUICK, backoff: { initial: '1h', jitter: 0 } });
   await untilTold(`drover_healing_cycles{${ofPool},phase="Waiting"} 0`);
   await pool.break(1);

@@ -11,7 +11,7 @@ import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 const fleet = aFleet();
 withFastStarts(fleet);
 
-test('a VM whose disk is corrupt is replaced under its number, with a new disk and a new claim, and works', async () => {
+test('a VM whose disk is corrupt is replaced under its number, with a new disk and a new claim, and runs well', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3 });
   const lives = await pool.lives();
   await pool.corrupt(2);
@@ -25,7 +25,7 @@ test('a VM whose disk is corrupt is replaced under its number, with a new disk a
 });
 
 soakTest(
-  'a VM is noted to have run well once it has for minReadySeconds, though nothing happens in that moment',
+  'a VM is recorded to have run well once it has for minReadySeconds, though nothing happens in that moment',
   async () => {
     const pool = await HealedPool.made(fleet(), { replicas: 1, rollout: { minReadySeconds: 3 } });
     const hasRun = async (): Promise<boolean> =>
@@ -78,7 +78,7 @@ testOneOf({
 });
 
 testOneOf({
-  'a VM that works before its starts have failed too often is left as it is': async () => {
+  'a VM that runs well before its starts have failed too often is left as it is': async () => {
     const pool = await HealedPool.ready(fleet(), {
       replicas: 3,
       autohealing: { ...QUICK, startupFailureThreshold: 3 },
@@ -117,7 +117,7 @@ testOneOf({
 });
 
 soakTest(
-  'a VM that is replaced in vain twice works the third time: each delay is twice the last, and the failures are kept',
+  'a VM that is replaced in vain twice runs well the third time: each delay is twice the last, and the failures are kept',
   async () => {
     // The slow disk lets each replacement be broken before it starts.
     const template = withDisk({ provisionTime: '2s' });
@@ -189,7 +189,7 @@ soakTest(
   },
 );
 
-soakTest('a VM whose VMI a person pauses for long is not taken for sick when it goes on', async () => {
+soakTest('a VM whose VMI a user pauses for long is not taken for unhealthy when it resumes', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 2,
     autohealing: { ...QUICK, unhealthyAfter: { notReady: '2s' } },
@@ -211,7 +211,7 @@ soakTest('a VM whose VMI a person pauses for long is not taken for sick when it 
 });
 
 testOneOf({
-  'a VM that never works is given up after maxAttempts, stays so, and is healed again when a person asks for it':
+  'a VM that never runs well is given up after maxAttempts, stays so, and is healed again when a user asks for it':
     async () => {
       const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
       const pool = await HealedPool.made(fleet(), {
@@ -232,35 +232,34 @@ testOneOf({
       await pool.pool.heal({ action: 'now', vms: ['web-1'] });
       await until(async () => expect(lives.of('vm', 'web-1').length).toBeGreaterThan(3));
     },
-  'a VM on a lost node is left alone; if the pool says so it is deleted, and recreated when its VMI is really gone':
-    async () => {
-      // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI
-      // but not yet of its node.
-      const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };
-      const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: impatient });
-      const lives = await pool.lives();
-      const node = (await pool.pool.vmi('web-1')).status!.nodeName!;
-      await pool.setNodeLost(node, true);
-      await until(async () => expect((await pool.pool.vm('web-1')).status?.ready ?? false).toBe(false));
-      await sleep(4_000);
-      expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeUndefined();
-      expect((await pool.healing()).cycles).toEqual([]);
+  'a VM on a lost node is left alone, or deleted and recreated when its VMI is gone, if the pool says so': async () => {
+    // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI
+    // but not yet of its node.
+    const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };
+    const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: impatient });
+    const lives = await pool.lives();
+    const node = (await pool.pool.vmi('web-1')).status!.nodeName!;
+    await pool.setNodeLost(node, true);
+    await until(async () => expect((await pool.pool.vm('web-1')).status?.ready ?? false).toBe(false));
+    await sleep(4_000);
+    expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeUndefined();
+    expect((await pool.healing()).cycles).toEqual([]);
 
-      // On a busy machine the new VM may take longer than a second.
-      await pool.pool.patch({ autohealing: { ...impatient, unhealthyAfter: { notReady: '10m', unknownNode: '2s' } } });
-      await pool.untilCycle(1, { phase: 'Removing' });
-      await until(async () => expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeDefined());
-      await sleep(1_000);
-      expect(lives.of('vm', 'web-1').length).toBe(1);
-      expect((await pool.pool.vmi('web-1')).status?.phase).toBe('Running');
-      await pool.setNodeLost(node, false);
-      await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
-      await pool.untilFinished(1, { end: 'Healed' });
-      lives.expectFresh(1, 2);
-    },
+    // On a busy machine the new VM may take longer than a second.
+    await pool.pool.patch({ autohealing: { ...impatient, unhealthyAfter: { notReady: '10m', unknownNode: '2s' } } });
+    await pool.untilCycle(1, { phase: 'Removing' });
+    await until(async () => expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeDefined());
+    await sleep(1_000);
+    expect(lives.of('vm', 'web-1').length).toBe(1);
+    expect((await pool.pool.vmi('web-1')).status?.phase).toBe('Running');
+    await pool.setNodeLost(node, false);
+    await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
+    await pool.untilFinished(1, { end: 'Healed' });
+    lives.expectFresh(1, 2);
+  },
 });
 
-soakTest('a VM that ran and is not ready for too long is replaced by the clock alone', async () => {
+soakTest('a VM that ran and is not ready for too long is replaced by time alone', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 2,
     autohealing: { ...QUICK, unhealthyAfter: { notReady: '3s' } },
@@ -330,7 +329,7 @@ test('a VM that waits for a node, for a claim, or for its image, is never replac
   expect(await pool.uid(2)).toBe(before[1]);
 });
 
-soakTest("a VM that its owner wants left alone is not replaced, and a VM that was detached is nobody's", async () => {
+soakTest('a VM that its owner opted out is not replaced, and a VM that was detached has no owner', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3 });
   const before = [await pool.uid(1), await pool.uid(2)];
   await pool.pool.patchVm('web-1', { metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });

@@ -4,7 +4,7 @@ import { aFleet, namesUpTo, until } from '../fleet.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
 
-test('a fault that stays, as of a webhook that is down, is reported in the status, and the pool goes on when it passes', async () => {
+test('a lasting fault, such as a webhook that is down, is reported in the status, and the pool continues when it passes', async () => {
   const namespace = await fleet().namespace();
   let broken = true;
   const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) =>

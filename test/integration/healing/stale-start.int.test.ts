@@ -21,7 +21,7 @@ const lag = (text: string | null) =>
   });
 
 test.each(sample(['Always', 'RerunOnFailure']))(
-  'KubeVirt sees new specs late: no VMI is restarted before, for it would come back with the old one (%s)',
+  'a late look of KubeVirt at new specs restarts no VMI before, since it would come back with the old one (%s)',
   async (runStrategy) => {
     const namespace = await fleet().namespace();
     const watch = await ReadinessWatch.start(fleet().kube, namespace);

@@ -79,7 +79,7 @@ test('a VM that is deleted just before its patch, or just before its restart, is
   });
 });
 
-test('a VM that somebody changes just before its patch is left, and taken up like any other if they change it back', async () => {
+test('a VM that a user changes just before its patch is left, and taken up like any other if the user changes it back', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: off, runs: {} });
   justBefore(patchOf(typedVms, 'vm'), () => typedVms.setType('vm', 'pc-q35-rhel9.2.0'));
   const transition = await typedVms.change();
@@ -144,7 +144,7 @@ test('a VM that its owner restarts just before its restart is not restarted agai
 });
 
 soakTest(
-  'a VM that its owner starts just before its patch is marked all the same, for its VMI is of the old type',
+  'a VM that its owner starts just before its patch is labelled all the same, since its VMI has the old type',
   async () => {
     const typedVms = await TypedVms.of(fleet(), { vm: off });
     justBefore(patchOf(typedVms, 'vm'), async () => {
@@ -183,7 +183,7 @@ soakTest('spec.running stays as it is, for a VM that runs and for one that does 
 });
 
 soakTest(
-  'a VM that its owner restarts while its alias still stands for an old type waits on, and that is said',
+  'a VM that its owner restarts while its alias still stands for an old type keeps waiting, which is reported',
   async () => {
     await setAlias(fleet(), OLD);
     onTestFinished(() => setAlias(fleet(), NEW));
@@ -237,7 +237,7 @@ soakTest(
   },
 );
 
-soakTest('the mark of a transition that was terminated goes with the next one that comes by', async () => {
+soakTest('the label of a transition that was terminated is removed by the next one', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {}, apart: {} });
   const first = await typedVms.change();
   await first.until({ counts: { waiting: 2 } });
@@ -254,7 +254,7 @@ soakTest('the mark of a transition that was terminated goes with the next one th
   expect([await typedVms.mark('vm'), await typedVms.mark('apart')]).toEqual([undefined, first.id]);
 });
 
-test('a pool that somebody annotates just before its template is changed is changed all the same', async () => {
+test('a pool that a user annotates just before its template is changed is changed all the same', async () => {
   const typedVms = await TypedVms.empty(fleet());
   const { namespace } = typedVms;
   const template = structuredClone(runningTemplate.spec);
@@ -286,7 +286,7 @@ test('a webhook that refuses one VM with 500 keeps no other from being changed',
   expect(await typedVms.type('good')).toBe('q35');
 });
 
-test('a VM whose mark nobody may take off any more is reported, and holds up no other', async () => {
+test('a VM whose label can no longer be removed is reported, and holds up no other', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {}, other: {} });
   const isPatch = patchOf(typedVms, 'vm');
   let patches = 0;
@@ -311,7 +311,7 @@ test('a VM whose mark nobody may take off any more is reported, and holds up no 
   expect(patches).toBe(2 * tries - 1);
 });
 
-test('a transition whose preflight comes to no end can be aborted', async () => {
+test('a transition whose preflight does not end can be aborted', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: off });
   throughProxy((_method, path): Promise<Fate> => Promise.resolve(path.includes('dryRun') ? { status: 503 } : 'pass'));
   const transition = await typedVms.change();
@@ -322,7 +322,7 @@ test('a transition whose preflight comes to no end can be aborted', async () => 
   expect(await typedVms.record('vm')).toBeUndefined();
 });
 
-test('an abort in the middle of the patches leaves no mark, and what is changed by then can be undone', async () => {
+test('an abort in the middle of the patches leaves no label, and what is changed by then can be undone', async () => {
   const typedVms = await TypedVms.of(fleet(), { a: {}, b: {}, c: off });
   const aborted = Promise.withResolvers<() => Promise<void>>();
   justBefore(patchOf(typedVms, 'a'), async () => (await aborted.promise)());
@@ -344,7 +344,7 @@ test('an abort in the middle of the patches leaves no mark, and what is changed 
   expect(await typedVms.vmis()).toEqual(vmis);
 });
 
-soakTest('labels and annotations that somebody adds just before the first of ours stay', async () => {
+soakTest("labels and annotations that a user adds just before drover's first ones stay", async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {} });
   let edits = 0;
   const isVm = patchOf(typedVms, 'vm');
@@ -361,7 +361,7 @@ soakTest('labels and annotations that somebody adds just before the first of our
   expect(await typedVms.mark('vm')).toBe(transition.id);
 });
 
-test('patches whose answers are lost are made once, and counted once; what fails for good is reported', async () => {
+test('patches whose answers are lost are made once, and counted once; a permanent failure is reported', async () => {
   const typedVms = await TypedVms.of(fleet(), { lost: off, busy: off, bad: off });
   const met = new Map<string, number>();
   throughProxy((method, path) => {

@@ -47,7 +47,7 @@ async function watched({ namespace }: TypedVms): Promise<ReadinessWatch> {
   return watch;
 }
 
-test('of a pool the template is changed, unless some of its VMs were not chosen, and the pool brings its VMs to it within its own budget', async () => {
+test("a pool's template is changed, unless some of its VMs were not chosen, and the pool brings its VMs to it within its own budget", async () => {
   const typedVms = await TypedVms.empty(fleet());
   await aPool(typedVms, { replicas: 3, maxUnavailable: 1, template: typed(OLD, '500ms') });
   const part = await (await typedVms.change({ scope: { names: ['web-1'] } })).result();
@@ -75,7 +75,7 @@ test('of a pool the template is changed, unless some of its VMs were not chosen,
   await vmisAre(typedVms, OLD, 3);
 });
 
-test('a pool whose template cannot be changed is told as failed once, its VMs are left, and the others are changed', async () => {
+test('a pool whose template cannot be changed is reported as failed once, its VMs are skipped, and the others are changed', async () => {
   const typedVms = await TypedVms.of(fleet(), { other: { runStrategy: 'Halted' } });
   await aPool(typedVms, { replicas: 1 });
   throughProxy((method, path) =>
@@ -91,25 +91,28 @@ test('a pool whose template cannot be changed is told as failed once, its VMs ar
   expect(await typedVms.type('web-1')).toBe(OLD);
 });
 
-soakTest('a paused pool gets its new template, and rolls it once it goes on; what keeps it is reported', async () => {
-  const typedVms = await TypedVms.empty(fleet());
-  await aPool(typedVms, { replicas: 2, maxUnavailable: 1 });
-  const vmis = await typedVms.vmis();
-  await fleet().patchPool(typedVms.namespace, 'web', { paused: true });
-  const transition = await typedVms.change({ restartNow: true });
-  await transition.until({
-    phase: 'Waiting',
-    counts: { inPools: 2 },
-    skipped: [{ why: `its pool ${typedVms.key('web')} is paused`, isExcluded: false, count: 2 }],
-  });
-  expect(await templateType(typedVms)).toBeUndefined();
-  expect(await typedVms.vmis()).toEqual(vmis);
-  await fleet().patchPool(typedVms.namespace, 'web', { paused: false });
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, skipped: [] });
-  await vmisAre(typedVms, NEW, 2);
-});
+soakTest(
+  'a paused pool gets its new template, and rolls it once it is resumed; what keeps it is reported',
+  async () => {
+    const typedVms = await TypedVms.empty(fleet());
+    await aPool(typedVms, { replicas: 2, maxUnavailable: 1 });
+    const vmis = await typedVms.vmis();
+    await fleet().patchPool(typedVms.namespace, 'web', { paused: true });
+    const transition = await typedVms.change({ restartNow: true });
+    await transition.until({
+      phase: 'Waiting',
+      counts: { inPools: 2 },
+      skipped: [{ why: `its pool ${typedVms.key('web')} is paused`, isExcluded: false, count: 2 }],
+    });
+    expect(await templateType(typedVms)).toBeUndefined();
+    expect(await typedVms.vmis()).toEqual(vmis);
+    await fleet().patchPool(typedVms.namespace, 'web', { paused: false });
+    expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, skipped: [] });
+    await vmisAre(typedVms, NEW, 2);
+  },
+);
 
-soakTest('a pool that leaves restarts to people is waited for, and that is said', async () => {
+soakTest('a pool that leaves restarts to users is waited for, which is reported', async () => {
   const typedVms = await TypedVms.empty(fleet());
   await aPool(typedVms, { replicas: 1, updateStrategy: { opportunistic: {} } });
   const transition = await typedVms.change({ restartNow: true });
@@ -127,7 +130,7 @@ soakTest('a pool that leaves restarts to people is waited for, and that is said'
   await vmisAre(typedVms, NEW, 1);
 });
 
-soakTest('a pool that is rolling out something else goes on with both at once, within its budget', async () => {
+soakTest('a pool that is rolling out something else continues with both at once, within its budget', async () => {
   const typedVms = await TypedVms.empty(fleet());
   await aPool(typedVms, { replicas: 3, maxUnavailable: 1 });
   const watch = await watched(typedVms);

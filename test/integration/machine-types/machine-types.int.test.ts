@@ -22,7 +22,7 @@ beforeAll(async () => {
   worker = await fleet().worker();
 });
 
-test('stopped VMs have their type cleared, and are done: whatever else they are, and no other', async () => {
+test('stopped VMs have their type cleared, and are done, in whatever state they are, and no others are changed', async () => {
   const off = { runStrategy: 'Halted' };
   const typedVms = await TypedVms.of(fleet(), {
     plain: off,
@@ -65,7 +65,7 @@ test('stopped VMs have their type cleared, and are done: whatever else they are,
   expect(typedSearchAttributes.get(DroverNamespaces)).toEqual([typedVms.namespace]);
 });
 
-test('a running VM is changed and marked, its owner restarts it or stops it, the mark goes, and the transition ends', async () => {
+test('a running VM is changed and labelled, its owner restarts it or stops it, the label goes, and the transition ends', async () => {
   const typedVms = await TypedVms.of(fleet(), { one: {}, two: {}, off: { runStrategy: 'Halted' } });
   const vmis = await typedVms.vmis();
   const transition = await typedVms.change();
@@ -94,7 +94,7 @@ test('a running VM is changed and marked, its owner restarts it or stops it, the
   expect(await typedVms.mark('two')).toBeUndefined();
 });
 
-test('with restartNow VMs of every run strategy are restarted within the limit, each once and verified, and keep their strategy', async () => {
+test('VMs of every run strategy are restarted with restartNow within the limit, each once and verified, and keep their strategy', async () => {
   const strategies = { always: 'Always', once: 'Once', manual: 'Manual', rerun: 'RerunOnFailure', off: 'Halted' };
   const shapes = Object.fromEntries(Object.entries(strategies).map(([name, runStrategy]) => [name, { runStrategy }]));
   const typedVms = await TypedVms.of(fleet(), shapes);
@@ -129,7 +129,7 @@ test('with restartNow VMs of every run strategy are restarted within the limit, 
   }
 });
 
-soakTest('a VM whose spec says an alias is judged by its VMI: it is marked, its spec stays', async () => {
+soakTest('a VM whose spec has an alias is judged by its VMI: it is labelled, and its spec stays', async () => {
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
   const typedVms = await TypedVms.of(fleet(), {
@@ -153,34 +153,31 @@ soakTest('a VM whose spec says an alias is judged by its VMI: it is marked, its 
   expect(await typedVms.mark('old')).toBeUndefined();
 });
 
-soakTest(
-  'an alias that is to go takes along the VMIs that run with another type than their VMs are to have',
-  async () => {
-    await setAlias(fleet(), OLD);
-    onTestFinished(() => setAlias(fleet(), NEW));
-    const typedVms = await TypedVms.of(fleet(), { old: { type: 'q35' } });
-    await setAlias(fleet(), NEW);
-    await typedVms.add('new', { type: 'q35' });
-    await typedVms.ready(['new']);
-    const before = await typedVms.vmis();
-    const transition = await typedVms.change({ scope: { glob: 'q35' }, to: NEW, restartNow: true });
-    expect(await transition.result()).toMatchObject({
-      phase: 'Complete',
-      patched: 2,
-      restarted: 1,
-      counts: { done: 2 },
-    });
-    for (const name of ['old', 'new']) {
-      expect(await typedVms.type(name)).toBe(NEW);
-      expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
-    }
-    const after = await typedVms.vmis();
-    expect(after['old']).not.toBe(before['old']);
-    expect(after['new']).toBe(before['new']);
-  },
-);
+soakTest('an old alias includes the VMIs that run with another type than their VMs are to have', async () => {
+  await setAlias(fleet(), OLD);
+  onTestFinished(() => setAlias(fleet(), NEW));
+  const typedVms = await TypedVms.of(fleet(), { old: { type: 'q35' } });
+  await setAlias(fleet(), NEW);
+  await typedVms.add('new', { type: 'q35' });
+  await typedVms.ready(['new']);
+  const before = await typedVms.vmis();
+  const transition = await typedVms.change({ scope: { glob: 'q35' }, to: NEW, restartNow: true });
+  expect(await transition.result()).toMatchObject({
+    phase: 'Complete',
+    patched: 2,
+    restarted: 1,
+    counts: { done: 2 },
+  });
+  for (const name of ['old', 'new']) {
+    expect(await typedVms.type(name)).toBe(NEW);
+    expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
+  }
+  const after = await typedVms.vmis();
+  expect(after['old']).not.toBe(before['old']);
+  expect(after['new']).toBe(before['new']);
+});
 
-test('a VMI that never ran, for no node has the type that it asks for, is restarted and runs', async () => {
+test('a VMI that never ran, since no node has the requested type, is restarted and runs', async () => {
   needs('machine types on nodes');
   const typedVms = await TypedVms.empty(fleet());
   await typedVms.add('vm', { type: 'pc-q35-rhel7.6.0' });
@@ -229,31 +226,32 @@ testOneOf({
     await typedVms.power('first', 'restart');
     expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 3, counts: { done: 3 } });
   },
-  'a history that has grown long is left behind, also with a VM in progress, and nothing is done twice': async () => {
-    const names = namesUpTo('vm', 3);
-    const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
-    for (const name of names) await typedVms.patch(name, neverReady);
-    const transition = await typedVms.change({ restartNow: true, reason: 'rhel8 goes' });
-    await transition.until({ patched: 3, inProgress: [expect.any(String)] });
-    const [inProgress] = (await transition.progress()).inProgress;
-    await pauseUntilContinuedAsNew(transition.handle);
-    await fleet().letBecomeReady(inProgress!);
-    await transition.until({
-      phase: 'Paused',
-      patched: 3,
-      restarted: 1,
-      inProgress: [],
-      results: [{ from: OLD, to: 'q35' }],
-      paused: { by: 'bob' },
-      counts: { toRestart: 2, done: 1 },
-    });
-    await transition.handle.signal(abort);
-    expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
-    for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
-  },
+  'a transition with a long history continues in a new run, even with a VM in progress, and does nothing twice':
+    async () => {
+      const names = namesUpTo('vm', 3);
+      const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
+      for (const name of names) await typedVms.patch(name, neverReady);
+      const transition = await typedVms.change({ restartNow: true, reason: 'rhel8 goes' });
+      await transition.until({ patched: 3, inProgress: [expect.any(String)] });
+      const [inProgress] = (await transition.progress()).inProgress;
+      await pauseUntilContinuedAsNew(transition.handle);
+      await fleet().letBecomeReady(inProgress!);
+      await transition.until({
+        phase: 'Paused',
+        patched: 3,
+        restarted: 1,
+        inProgress: [],
+        results: [{ from: OLD, to: 'q35' }],
+        paused: { by: 'bob' },
+        counts: { toRestart: 2, done: 1 },
+      });
+      await transition.handle.signal(abort);
+      expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
+      for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
+    },
 });
 
-test('what a transition has changed is undone, but for what somebody has changed since', async () => {
+test('a change of a transition is undone, except where a user has changed it since', async () => {
   const typedVms = await TypedVms.of(fleet(), {
     off: { runStrategy: 'Halted' },
     runs: {},
@@ -271,7 +269,7 @@ test('what a transition has changed is undone, but for what somebody has changed
   expect(await typedVms.type('edited')).toBe('pc-q35-rhel9.2.0');
 });
 
-soakTest('--only, names, labels and exclusions narrow it', async () => {
+soakTest('--only, names, labels and exclusions narrow the scope', async () => {
   const off = { runStrategy: 'Halted' };
   const typedVms = await TypedVms.of(fleet(), {
     'a-1': off,
@@ -298,31 +296,32 @@ soakTest('--only, names, labels and exclusions narrow it', async () => {
 });
 
 testOneOf({
-  'pause lets no further VM be changed or restarted, resume goes on, abort ends it and clears its marks': async () => {
-    // So many that some are left when progress is told, whatever a boot takes.
-    const names = namesUpTo('vm', 12);
-    const typedVms = await TypedVms.of(
-      fleet(),
-      Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '2s' } }])),
-    );
-    const transition = await typedVms.change({ restartNow: true });
-    await until(async () => expect((await transition.progress()).restarted).toBeGreaterThanOrEqual(1));
-    await transition.handle.signal(pause, { by: 'bob', why: 'lunch' });
-    await transition.until({ phase: 'Paused', inProgress: [], paused: { by: 'bob', why: 'lunch' } });
-    const { restarted } = await transition.progress();
-    expect(restarted).toBeLessThan(names.length);
-    await typedVms.add('late', { runStrategy: 'Halted' });
-    await transition.until({ counts: { toPatch: 1 } });
-    expect(await typedVms.type('late')).toBe(OLD);
-    await transition.handle.signal(resume);
-    await until(async () => expect((await transition.progress()).restarted).toBeGreaterThan(restarted));
-    await transition.handle.signal(abort, { by: 'eve' });
-    const result = await transition.result();
-    expect(result).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, inProgress: [] });
-    expect(result.restarted).toBeLessThanOrEqual(names.length);
-    for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
-  },
-  'who requests its cancellation, as the Web UI offers to, aborts it: what restarts already comes back, and no mark stays':
+  'pause lets no further VM be changed or restarted, resume continues, and abort ends the transition and clears its labels':
+    async () => {
+      // So many that some are left when progress is told, whatever a boot takes.
+      const names = namesUpTo('vm', 12);
+      const typedVms = await TypedVms.of(
+        fleet(),
+        Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '2s' } }])),
+      );
+      const transition = await typedVms.change({ restartNow: true });
+      await until(async () => expect((await transition.progress()).restarted).toBeGreaterThanOrEqual(1));
+      await transition.handle.signal(pause, { by: 'bob', why: 'lunch' });
+      await transition.until({ phase: 'Paused', inProgress: [], paused: { by: 'bob', why: 'lunch' } });
+      const { restarted } = await transition.progress();
+      expect(restarted).toBeLessThan(names.length);
+      await typedVms.add('late', { runStrategy: 'Halted' });
+      await transition.until({ counts: { toPatch: 1 } });
+      expect(await typedVms.type('late')).toBe(OLD);
+      await transition.handle.signal(resume);
+      await until(async () => expect((await transition.progress()).restarted).toBeGreaterThan(restarted));
+      await transition.handle.signal(abort, { by: 'eve' });
+      const result = await transition.result();
+      expect(result).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, inProgress: [] });
+      expect(result.restarted).toBeLessThanOrEqual(names.length);
+      for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
+    },
+  'a cancellation, as in the Web UI, aborts the transition: VMs that already restart come back, and no label stays':
     async () => {
       const names = namesUpTo('vm', 12);
       const typedVms = await TypedVms.of(
@@ -341,7 +340,7 @@ testOneOf({
     },
 });
 
-test('whatever a person sends with a pause, it is paused, and goes on answering', async () => {
+test('a pause of any content pauses the transition, which still answers', async () => {
   const typedVms = await TypedVms.of(fleet(), { db: {} });
   const transition = await typedVms.change({ restartNow: false });
   for (const [what, why] of [
@@ -357,7 +356,7 @@ test('whatever a person sends with a pause, it is paused, and goes on answering'
   expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
 });
 
-soakTest('a VMI that does not come up ends the restarts: no more are begun, and it is reported', async () => {
+soakTest('a VMI that does not come up ends the restarts: no more begin, and it is reported', async () => {
   const typedVms = await TypedVms.of(fleet(), Object.fromEntries(namesUpTo('vm', 3).map((name) => [name, {}])));
   for (const name of namesUpTo('vm', 3)) await typedVms.patch(name, neverReady);
   const transition = await typedVms.change({ restartNow: true, deadlineMs: 1_500 });
@@ -388,24 +387,27 @@ soakTest('a VMI that is ready but has an old type again has failed', async () =>
   expect(await typedVms.mark('vm')).toBeUndefined();
 });
 
-soakTest('if the resulting type would still match, it is refused in words, and nothing is written', async () => {
-  needs('machine types on nodes');
-  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
-  const back = await typedVms.change({ scope: { glob: '*' } });
-  expect(await back.refusal()).toContain('q35');
-  const { typedSearchAttributes } = await back.handle.describe();
-  expect(typedSearchAttributes.get(DroverPhase)).toBe('Refused');
-  expect(await (await typedVms.change({ scope: { glob: '[' } })).refusal()).toContain('"[" is not a valid glob');
-  const unknown = await typedVms.change({ to: 'pc-q35-rhel11.0.0' });
-  expect(await unknown.refusal()).toContain('no schedulable node has pc-q35-rhel11.0.0');
-  expect(await typedVms.type('off')).toBe(OLD);
-  expect((await typedVms.vm('off')).metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION]).toBeUndefined();
-  const forced = await typedVms.change({ to: 'pc-q35-rhel11.0.0', force: true });
-  expect(await forced.result()).toMatchObject({ phase: 'Complete', patched: 1 });
-  expect(await typedVms.type('off')).toBe('pc-q35-rhel11.0.0');
-});
+soakTest(
+  'a transition is refused with a reason if the resulting type would still match, and nothing is written',
+  async () => {
+    needs('machine types on nodes');
+    const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+    const back = await typedVms.change({ scope: { glob: '*' } });
+    expect(await back.refusal()).toContain('q35');
+    const { typedSearchAttributes } = await back.handle.describe();
+    expect(typedSearchAttributes.get(DroverPhase)).toBe('Refused');
+    expect(await (await typedVms.change({ scope: { glob: '[' } })).refusal()).toContain('"[" is not a valid glob');
+    const unknown = await typedVms.change({ to: 'pc-q35-rhel11.0.0' });
+    expect(await unknown.refusal()).toContain('no schedulable node has pc-q35-rhel11.0.0');
+    expect(await typedVms.type('off')).toBe(OLD);
+    expect((await typedVms.vm('off')).metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION]).toBeUndefined();
+    const forced = await typedVms.change({ to: 'pc-q35-rhel11.0.0', force: true });
+    expect(await forced.result()).toMatchObject({ phase: 'Complete', patched: 1 });
+    expect(await typedVms.type('off')).toBe('pc-q35-rhel11.0.0');
+  },
+);
 
-soakTest('a VM of another transition is skipped with its name, and taken over once that has ended', async () => {
+soakTest('a VM of another transition is skipped, which is named, and taken over once that has ended', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {} });
   const first = await typedVms.change();
   await first.until({ counts: { waiting: 1 } });
@@ -427,39 +429,36 @@ soakTest('a VM of another transition is skipped with its name, and taken over on
   expect(await third.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 } });
 });
 
-soakTest(
-  'VMs whose owners ask that nothing disrupts them are left, and restarts wait for a window, not so the patches',
-  async () => {
-    const typedVms = await TypedVms.of(fleet(), {
-      precious: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
-      runs: {},
-    });
-    const vmis = await typedVms.vmis();
-    // Opens on February 29 only.
-    const transition = await typedVms.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
-    await transition.until({
-      patched: 1,
-      counts: { excluded: 1, toRestart: 1 },
-      full: [expect.stringContaining('the next window opens at')],
-    });
-    expect(await typedVms.type('runs')).toBe('q35');
-    expect(await typedVms.vmis()).toEqual(vmis);
-    expect(await typedVms.type('precious')).toBe(OLD);
-    // The VM's owner need not wait for the window.
-    await fleet().kube.patch(VirtualMachines, { namespace: typedVms.namespace, name: 'runs' }, 'merge', {
-      metadata: { labels: { restarted: 'by-hand' } },
-    });
-    await typedVms.power('runs', 'restart');
-    expect(await transition.result()).toMatchObject({
-      phase: 'Complete',
-      restarted: 0,
-      counts: { excluded: 1, done: 1 },
-    });
-  },
-);
+soakTest('VMs that opted out are skipped, and restarts wait for a window while patches do not', async () => {
+  const typedVms = await TypedVms.of(fleet(), {
+    precious: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
+    runs: {},
+  });
+  const vmis = await typedVms.vmis();
+  // Opens on February 29 only.
+  const transition = await typedVms.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
+  await transition.until({
+    patched: 1,
+    counts: { excluded: 1, toRestart: 1 },
+    full: [expect.stringContaining('the next window opens at')],
+  });
+  expect(await typedVms.type('runs')).toBe('q35');
+  expect(await typedVms.vmis()).toEqual(vmis);
+  expect(await typedVms.type('precious')).toBe(OLD);
+  // The VM's owner need not wait for the window.
+  await fleet().kube.patch(VirtualMachines, { namespace: typedVms.namespace, name: 'runs' }, 'merge', {
+    metadata: { labels: { restarted: 'by-hand' } },
+  });
+  await typedVms.power('runs', 'restart');
+  expect(await transition.result()).toMatchObject({
+    phase: 'Complete',
+    restarted: 0,
+    counts: { excluded: 1, done: 1 },
+  });
+});
 
 // The last test: it ends the worker of the others.
-test('what a missing right forbids is said before anything is written', async () => {
+test('a missing right is reported before anything is written', async () => {
   await worker.kill();
   await createServiceAccounts(fleet().kube);
   const role = (await fleet().kube.list(ClusterRoles)).items.find(({ metadata }) => metadata.name === 'drover-worker')!;

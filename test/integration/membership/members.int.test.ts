@@ -80,7 +80,7 @@ test('a detached VM runs on, is counted nowhere, and keeps its number; attached 
   await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4', 'web-5']);
 });
 
-test('an owner reference that people take off a VM, and put back, takes the labels with it and brings them back', async () => {
+test('an owner reference that users remove from a VM, and put back, takes the labels with it and brings them back', async () => {
   const pool = await TestPool.ready(fleet(), { replicas: 2, scaleInStrategy: { unmanaged: {} } });
   const { namespace } = pool;
   const before = await uidsIn(fleet(), namespace);
@@ -161,7 +161,7 @@ test('VMs of no owner are adopted as they run: the pool makes and deletes none m
   if (givenCluster() === undefined) expect((await uidsIn(fleet(), namespace))['web-7']).toEqual(before['web-7']);
 });
 
-test('a request that no worker answers stands on the pool: the next worker carries it out, with all that was scaled meanwhile', async () => {
+test('a request without a worker stays on the pool: the next worker carries it out, with all that was scaled meanwhile', async () => {
   const pool = await TestPool.ready(fleet(), { replicas: 2 });
   const { namespace } = pool;
   await fleet().kube.create(VirtualMachines, {
@@ -188,7 +188,7 @@ test('a request that no worker answers stands on the pool: the next worker carri
   await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3']);
 });
 
-test('nobody has a worker move VMs without the right to patch VMs', async () => {
+test('a user without the right to patch VMs cannot have a worker move them', async () => {
   const pool = await TestPool.ready(fleet(), { replicas: 1 });
   const { namespace } = pool;
   const ofPools = { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'], verbs: ['get', 'patch'] };
@@ -263,7 +263,7 @@ soakTest(
   },
 );
 
-test('the deletion of a VM that people take out of its pool in the middle of it ends, and its disks are kept', async () => {
+test("a deletion during which users take a VM out of its pool ends, and the VM's disks are kept", async () => {
   needs('DataVolumes');
   const pool = await TestPool.ready(fleet(), { replicas: 1, template: withDisk() });
   const { namespace } = pool;

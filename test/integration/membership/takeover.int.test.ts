@@ -132,7 +132,7 @@ test('a pool of KubeVirt becomes a pool of drover and goes back: the same VMs an
 const KINDS_OF_WRITES = 2;
 
 testOneOf({
-  'killed before any of its writes, a command that asks for a takeover leaves each VM with one owner, nobody makes or deletes one, and run again it goes on':
+  'a command for a takeover that is killed before any of its writes leaves each VM with one owner, nothing makes or deletes a VM, and a second run continues':
     async () => {
       const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers: [0, 1] });
       const { namespace } = theirs;
@@ -149,7 +149,7 @@ testOneOf({
       await until(async () => expect(await theirs.get()).toBeUndefined());
       check();
     },
-  'killed before any of its writes, a command that asks for the way back leaves each VM with one owner, nobody makes or deletes one, and run again it goes on':
+  'a command for the way back that is killed before any of its writes leaves each VM with one owner, nothing makes or deletes a VM, and a second run continues':
     async () => {
       const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers: [0, 1] });
       const { namespace } = theirs;
@@ -169,7 +169,7 @@ testOneOf({
     },
 });
 
-test('disks stay those of their VMs, and KubeVirt heals none meanwhile', async () => {
+test('disks stay with their VMs, and KubeVirt heals none meanwhile', async () => {
   needs('DataVolumes');
   const virtualMachineTemplate = { metadata: { labels: { app: 'web' } }, ...withDisk() };
   const autohealing = { startUpFailureThreshold: 5 };
@@ -240,7 +240,7 @@ test('a takeover that has not ended is taken back, and VMs that differ restart n
   expect(await uidsIn(fleet(), namespace)).toEqual(before);
 });
 
-test('VMs that KubeVirt has made since, or that it is about to delete, are not taken over unasked', async () => {
+test('VMs that KubeVirt has made since, or that it is about to delete, are not taken over without being asked for', async () => {
   const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers: [0, 1] });
   const { namespace } = theirs;
   await takeoverBut(namespace, 'web-1');

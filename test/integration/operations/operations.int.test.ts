@@ -47,7 +47,7 @@ const terminate = async (workflowId: string): Promise<void> => {
   await fleet().temporal.client.workflow.getHandle(workflowId).terminate();
 };
 
-test('a restart survives its worker and its workflows, restarts each VM once and no younger one, and is told in its object', async () => {
+test('a restart survives its worker and its workflows, restarts each VM once and no younger one, and is reported in its object', async () => {
   const names = namesUpTo('vm', 5);
   const vms = await aVmsOld(each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
   const operation = await make(vms, { paused: true, reason: 'a new kernel', maxFailures: 1 });
@@ -74,7 +74,7 @@ test('a restart survives its worker and its workflows, restarts each VM once and
   expect(vms.watch.log.mostUnavailable()).toBe(1);
 });
 
-test('what Temporal has lost starts again from the object, and does no VM twice', async () => {
+test('an operation that Temporal has lost starts again from the object, and takes no VM twice', async () => {
   const names = namesUpTo('vm', 4);
   const vms = await aVmsOld(each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
   const before = await vms.vmis();
@@ -86,7 +86,7 @@ test('what Temporal has lost starts again from the object, and does no VM twice'
   expect(await vms.restarts()).toEqual(each(names, 1));
 });
 
-test('of a stop that Temporal has lost, what a person has started since stays up, and the rest is stopped once', async () => {
+test('a stop that Temporal has lost leaves what a user has started since, and stops the rest once', async () => {
   const names = namesUpTo('vm', 4);
   const vms = await aVmsOld(each(names, { vmi: { 'sim.drover.dev/stop-time': '1500ms' } }));
   const operation = await make(vms, { action: 'Stop', atOnce: 1, vms: { names } });
@@ -102,7 +102,7 @@ test('of a stop that Temporal has lost, what a person has started since stays up
   await operation.until({ vms: { chosen: 4 } });
 });
 
-test('an object is what steers: paused, aborted and deleted, whatever signals say', async () => {
+test('an object controls its run: paused, aborted and deleted, whatever signals say', async () => {
   const names = namesUpTo('vm', 6);
   const vms = await aVmsOld(each(names, { vmi: { 'sim.drover.dev/boot-time': '700ms' } }));
   const before = await vms.vmis();
@@ -132,7 +132,7 @@ test('an object is what steers: paused, aborted and deleted, whatever signals sa
   expect(await handle.result()).toMatchObject({ phase: 'Aborted', aborted: { why: 'the operation was deleted' } });
 });
 
-test('an operation is deleted its time after its end, and one that a backup brings back is not carried out again', async () => {
+test('an operation is deleted its time after its end, and an operation that a backup brings back is not carried out again', async () => {
   const vms = await aVmsOld(each(namesUpTo('vm', 2), {}));
   const operation = await make(vms, { action: 'Stop', atOnce: '100%', vms: { names: namesUpTo('vm', 2) } });
   await operation.stands('Complete');
@@ -191,7 +191,7 @@ test('VMs in pods of an earlier KubeVirt are migrated once, though their worker 
   expect(await moved()).toEqual(['newer', ...namesUpTo('vm', 3)]);
 });
 
-test('one operation over several namespaces has one limit, survives its worker, and is about what was selected', async () => {
+test('one operation over several namespaces has one limit, survives its worker, and includes only what was selected', async () => {
   const { kube } = fleet();
   const slow = { vmi: { 'sim.drover.dev/boot-time': '1s' } };
   const [shop, bank, later] = await Promise.all([
@@ -227,7 +227,7 @@ test('one operation over several namespaces has one limit, survives its worker, 
 const specOf = ({ namespace }: TestVms, name: string) =>
   fleet().kube.get<VirtualMachine & KubeObject>(VirtualMachines, { namespace, name });
 
-test('VMs are changed once each, though their worker dies and Temporal forgets, and are put back but for what people have changed', async () => {
+test('VMs are changed once each, though their worker dies and Temporal forgets, and are restored except for what users have changed', async () => {
   const names = namesUpTo('vm', 6);
   const vms = await aVmsOld(each(names, { disk: 'root' }));
   const merge = [
@@ -317,7 +317,7 @@ test('VMs are restarted for their change, each as it is changed, though their wo
   expect(vms.watch.log.mostUnavailable()).toBe(1);
 });
 
-test('a workflow that somebody starts without an object ends with the reason, and touches nothing', async () => {
+test('a workflow that a user starts without an object ends with the reason, and touches nothing', async () => {
   const vms = await aVmsOld({ db: {} });
   const before = await vms.vmis();
   const key = { cluster: 'default', namespace: vms.namespace, name: 'made-up', uid: 'made-up' };
@@ -332,7 +332,7 @@ test('a workflow that somebody starts without an object ends with the reason, an
   expect(await vms.vmis()).toEqual(before);
 });
 
-test('a run that somebody starts by hand does what its operation says, or nothing', async () => {
+test('a run that a user starts by hand does what its operation says, or nothing', async () => {
   const vms = await aVmsOld({ db: {}, web: {} });
   const before = await vms.vmis();
   const aside = await make(vms, { action: 'Stop', vms: { names: ['db'] }, aborted: true });
@@ -365,7 +365,7 @@ test('a run that somebody starts by hand does what its operation says, or nothin
   expect(await vms.vmis()).toEqual(before);
 });
 
-test('nobody has a machine type changed by a workflow that he starts: without an operation, or by another run than its own', async () => {
+test('a user cannot have a machine type changed by starting a workflow, without an operation or by another run than its own', async () => {
   const vms = await aVmsOld({ db: { runStrategy: 'Halted' } });
   const types = {
     action: 'MachineType',
@@ -413,7 +413,7 @@ const patchVms = (resourceNames?: string[]) => ({
   verbs: ['patch'],
 });
 
-test('nobody has drover do what he may not do himself', async () => {
+test('a user cannot have drover do what that user may not do', async () => {
   const namespace = await fleet().namespace();
   const user = (name: string, ...rights: ReturnType<typeof power>[]) =>
     userWith(fleet(), namespace, name, [OPERATIONS, ...rights]);
@@ -539,7 +539,7 @@ test('nobody has drover do what he may not do himself', async () => {
 const PATCH_VMS = { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['patch'] };
 const PATCH_POOLS = { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'], verbs: ['patch'] };
 
-test('nobody has drover change a machine type that he may not change, nor restart VMs or change templates for that', async () => {
+test('a user cannot have drover change a machine type, restart VMs or change templates without the rights to do so', async () => {
   const namespace = await fleet().namespace();
   const user = (name: string, ...rights: object[]) =>
     userWith(fleet(), namespace, name, [OPERATIONS, ...(rights as (typeof PATCH_VMS)[])]);

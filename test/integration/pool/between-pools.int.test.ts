@@ -33,7 +33,7 @@ test('a pool whose disks would have the names of another pool takes none of them
     expect(metadata.deletionTimestamp).toBeUndefined();
 });
 
-test('a claim that was there before is neither used nor deleted: its VM alone is not made, and says why', async () => {
+test('a claim that was there before is neither used nor deleted: only its VM is not made, and says why', async () => {
   const namespace = await fleet().namespace();
   const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
   const claim: KubeObject & { spec: object } = { metadata: { namespace, name: 'disk-1' }, spec };

@@ -107,7 +107,7 @@ test.each([
         '--wait=false',
       ]),
   ],
-])("with --cascade=orphan, %s, the VMs stay as they are and are nobody's", async (_how, remove) => {
+])('VMs stay as they are without an owner under --cascade=orphan, %s', async (_how, remove) => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
   await running(namespace, 3);
@@ -189,7 +189,7 @@ const leaves = (namespace: string, name: string): Promise<void> =>
     }),
   );
 
-test('a VM that a person starts while it is halted to keep its disks is halted again, and goes without them', async () => {
+test('a VM that a user starts while it is halted to keep its disks is halted again, and leaves without them', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', {
     replicas: 1,
@@ -209,7 +209,7 @@ test('a VM that a person starts while it is halted to keep its disks is halted a
   ).toEqual(['disk-1']);
 });
 
-test('scale-in without it takes the disks along', async () => {
+test('scale-in without statePreservation deletes the disks', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 1, template: diskTemplate });
   await running(namespace, 1);
@@ -219,7 +219,7 @@ test('scale-in without it takes the disks along', async () => {
 
 const keeping = (statePreservation: 'Offline' | 'Disabled') => ({ proactive: { statePreservation } });
 
-test('a kept disk comes back as what it is, and not at all once the pool keeps none', async () => {
+test('a kept disk comes back unchanged, and not at all once the pool keeps none', async () => {
   needs('a default storage class that expands');
   const namespace = await fleet().namespace();
   const claim = () => fleet().kube.get<Claim>(PersistentVolumeClaims, { namespace, name: 'disk-1' });
@@ -297,7 +297,7 @@ const definitions = readdirSync(new URL('../../../deploy/crds/', import.meta.url
 
 const byText = (one: string, other: string): number => one.localeCompare(other);
 
-test('whoever removes drover as docs/deploy.md says keeps all VMs and disks, with a worker and without', async () => {
+test('a user who removes drover as docs/deploy.md says keeps all VMs and disks, with a worker and without', async () => {
   const page = readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8');
   expect(page).toContain('kubectl delete dpool,vmrs,dvmirs --all --all-namespaces --cascade=orphan\n');
   const named = /for crd in ([^;]+); do/

@@ -18,7 +18,7 @@ async function claims(namespace: string): Promise<Map<string, string>> {
 }
 
 crashTest('kept disks')(
-  'a pool is scaled to none and back while its workers are killed: each VM is on the disk that its number had',
+  'each VM is on the disk of its number after a pool is scaled to none and back while its workers are killed',
   { timeout: 3 * PATIENCE },
   async () => {
     const namespace = await fleet().namespace();

@@ -4,7 +4,7 @@ import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { setQuota } from '../quota.ts';
 
 const fleet = aFleet({ simulator: false });
-test('a quota that is full is reported with its own words, is not stormed, and the pool goes on when it passes', async () => {
+test('a full quota is reported in its own words, is not stormed, and the pool continues when it passes', async () => {
   const namespace = await fleet().namespace();
   await setQuota(fleet(), namespace, VirtualMachines, { hard: 7, used: 0 });
   await fleet().createPool(namespace, 'web', { replicas: 100 });

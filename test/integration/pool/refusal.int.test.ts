@@ -42,7 +42,7 @@ async function refusedFourTimes(namespace: string): Promise<number[]> {
   return made;
 }
 
-test('a template that the API server refuses is reported and tried ever more seldom, and at once when the pool has been edited', async () => {
+test('a template that the API server refuses is reported and tried less and less often, and at once when the pool has been edited', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 200, template: wrong });
   await until(async () =>

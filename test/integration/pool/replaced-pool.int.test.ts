@@ -6,7 +6,7 @@ import { badTemplate, templateOf, TestPool } from '../rollout/rollouts.ts';
 
 const fleet = aFleet();
 
-test('a pool that takes the place of another, which no worker has seen go, begins with nothing of it', async () => {
+test('a pool that replaces another, whose deletion no worker has seen, begins with nothing of it', async () => {
   const worker = await fleet().worker();
   const old = await TestPool.ready(fleet(), { replicas: 2, rollout: { progressDeadlineSeconds: 2 }, autohealing: {} });
   await old.change(badTemplate(2));

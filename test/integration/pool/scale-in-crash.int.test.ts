@@ -11,7 +11,7 @@ import { aFleet, namesUpTo, until } from '../fleet.ts';
 const fleet = aFleet({ workers: 0 });
 
 crashTest('removals by name')(
-  'a worker that dies in the middle of a removal by name: these VMs leave and no others, whatever people do meanwhile',
+  'the named VMs leave and no others if a worker dies in the middle of the removal, whatever users do meanwhile',
   async () => {
     const namespace = await fleet().namespace();
     const key = { namespace, name: 'web' };

@@ -28,7 +28,7 @@ const scale = (namespace: string, ...flags: string[]): Promise<Outcome> =>
   drover('scale', 'pool', 'web', '-n', namespace, ...flags);
 
 describe('VMs that are removed by name', () => {
-  test('are exactly these, or none', async () => {
+  test('leave, and no others', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 6, scaleInStrategy: { unmanaged: {} } });
     await fleet().settled(namespace, 'web', namesUpTo('web', 6));
@@ -69,7 +69,7 @@ describe('VMs that are removed by name', () => {
 });
 
 describe('protected VMs', () => {
-  test('stay until people let them go, and the pool says that it cannot shrink', async () => {
+  test('stay until users allow their removal, and the pool says that it cannot shrink', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 3 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
@@ -115,7 +115,7 @@ describe('protected VMs', () => {
   });
 });
 
-test('a surplus waits for its window, a removal by name does not; what stays is spread over zones', async () => {
+test('a surplus waits for its window, and a removal by name does not; the remaining VMs are spread over zones', async () => {
   const { kube } = fleet();
   const namespace = await fleet().namespace();
   const nodes = (await kube.list(Nodes)).items.map(({ metadata }) => metadata.name).toSorted();

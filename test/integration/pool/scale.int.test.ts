@@ -8,7 +8,7 @@ import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until } from '../fl
 const fleet = aFleet();
 const run = promisify(execFile);
 
-test('a pool gets its VMs, their owner, labels and annotations, and they run', async () => {
+test('a pool gets its VMs, with their owner, labels and annotations, and they run', async () => {
   const namespace = await fleet().namespace();
   const template = {
     metadata: { labels: { app: 'web' }, annotations: { team: 'shop' } },
@@ -57,7 +57,7 @@ test('a pool gets its VMs, their owner, labels and annotations, and they run', a
   });
 });
 
-test('gaps are filled first, a number that comes back is used again, and scaling makes no revision', async () => {
+test('gaps are filled first, a number that comes back is reused, and scaling makes no revision', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
@@ -111,7 +111,7 @@ test('a manifest without replicas makes one VM, and leaves the number to an auto
   expect(before.filter(({ metadata }) => !uids.has(metadata.uid))).toEqual([]);
 });
 
-test("a name that somebody else's VM holds is skipped, and the VM is left alone", async () => {
+test('a name that a VM of another owner holds is skipped, and the VM is left alone', async () => {
   const namespace = await fleet().namespace();
   const foreign = await fleet().kube.create(VirtualMachines, {
     metadata: { namespace, name: 'web-2' },
@@ -126,7 +126,7 @@ test("a name that somebody else's VM holds is skipped, and the VM is left alone"
   expect(left.metadata.ownerReferences).toBeUndefined();
 });
 
-test('a VM whose owner reference is taken off leaves the pool, and one that gets it back returns', async () => {
+test('a VM whose owner reference is removed leaves the pool, and a VM that gets it back returns', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 2 });
   await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
@@ -142,7 +142,7 @@ test('a VM whose owner reference is taken off leaves the pool, and one that gets
   await fleet().settled(namespace, 'web', namesUpTo('web', 4));
 });
 
-test('every VM has disks, Secrets and ConfigMaps of its own if the pool says so', async () => {
+test('every VM has its own disks, Secrets and ConfigMaps if the pool says so', async () => {
   const namespace = await fleet().namespace();
   const volumes = [
     { name: 'root', dataVolume: { name: 'disk' } },

@@ -68,7 +68,7 @@ crashTest('restarts')(
   },
 );
 
-test('two at once over the same VMs restart none twice, and keep within one budget', async () => {
+test('two restarts at once over the same VMs restart none twice, and keep within one budget', async () => {
   const names = namesUpTo('vm', 6);
   const vms = await TestVms.of(fleet(), each(names, {}));
   const vmis = { chosen: { [vms.namespace]: await vms.vmis() }, atOnce: 2 };
@@ -91,7 +91,7 @@ test('two at once over the same VMs restart none twice, and keep within one budg
   });
 });
 
-soakTest('a VM that is not ready in time stops it, and the others are left as they are', async () => {
+soakTest('a VM that is not ready in time stops the run, and the others are left as they are', async () => {
   const names = namesUpTo('vm', 4);
   const vms = await TestVms.of(fleet(), each(names, {}));
   // Whichever VM is restarted first doesn't become ready.
@@ -118,7 +118,7 @@ soakTest('a VM that is not ready in time stops it, and the others are left as th
 });
 
 soakTest(
-  "what nobody may touch is left, what can't be touched now is waited for, and what does not run is nothing to do",
+  'a VM that opted out is skipped, a VM that cannot be touched now is waited for, and a VM that does not run needs nothing',
   async () => {
     const vms = await TestVms.of(fleet(), {
       well: {},
@@ -161,7 +161,7 @@ soakTest(
 );
 
 testOneOf({
-  'a person pauses, resumes and aborts it; what restarts already comes back': async () => {
+  'a user pauses, resumes and aborts the run, and VMs that already restart come back': async () => {
     const names = namesUpTo('vm', 6);
     const vms = await TestVms.of(fleet(), each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
     const restart = await vms.restart();
@@ -190,7 +190,7 @@ testOneOf({
     expect(restarts.slice(0, 3)).toEqual([0, 0, 0]);
     expect(restarts.at(-1)).toBe(1);
   },
-  'who requests its cancellation in Temporal aborts it: what restarts already comes back': async () => {
+  'a cancellation in Temporal aborts the run, and VMs that already restart come back': async () => {
     const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
     const restart = await vms.restart();
     await restart.until({ inProgress: [expect.any(String)] });
@@ -240,7 +240,7 @@ soakTest('VMs of a pool that is rolling out are left to its rollout', async () =
   expect(vms.watch.log.mostUnavailable()).toBe(1);
 });
 
-soakTest("a rollout that begins in the middle of a restart, on two workers: the pool's budget holds", async () => {
+soakTest("the pool's budget holds if a rollout begins in the middle of a restart, on two workers", async () => {
   const second = await fleet().startWorker();
   onTestFinished(() => second.kill());
   const vms = await TestVms.ofPool(fleet(), { replicas: 10, maxUnavailable: 2, template: slowTemplate() });
@@ -261,7 +261,7 @@ soakTest("a rollout that begins in the middle of a restart, on two workers: the 
 });
 
 testOneOf({
-  'a history that has grown long is left behind, also with a VM in progress': async () => {
+  'a run with a long history continues in a new one, even with a VM in progress': async () => {
     const names = namesUpTo('vm', 3);
     const vms = await TestVms.of(fleet(), each(names, {}));
     for (const name of names)
@@ -286,7 +286,7 @@ testOneOf({
     expect(await restart.result()).toMatchObject({ phase: 'Aborted', done: [expect.any(String)], open: 2 });
     expect(inOrder(await vms.restarts())).toEqual([0, 0, 1]);
   },
-  'a run takes up what the last one has handed to it': async () => {
+  'a run continues with the state that the last one has handed to it': async () => {
     const names = namesUpTo('vm', 3);
     const vms = await TestVms.of(fleet(), each(names, {}));
     const vmis = await vms.vmis();

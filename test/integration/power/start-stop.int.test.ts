@@ -62,7 +62,7 @@ crashTest('starts')(
 
 const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);
 
-test('what a person does meanwhile stays, and a pause, a failure and an abort leave the others as they are', async () => {
+test("a user's changes meanwhile stay, and a pause, a failure and an abort leave the others as they are", async () => {
   // So many that the run is told of before it is over, however fast they boot.
   const names = namesUpTo('vm', 12);
   const slow = { runStrategy: 'Halted', vmi: { 'sim.drover.dev/boot-time': '2s' } };
@@ -109,7 +109,7 @@ function otherTemplate(runStrategy: 'Always' | 'Halted', cores: number): PoolSpe
 }
 
 test.each(['Always', 'Halted'] as const)(
-  'a rollout of a pool whose template says %s keeps what was started and what was stopped',
+  'a rollout of a pool whose template says %s keeps started VMs started and stopped VMs stopped',
   async (runStrategy) => {
     const vms = await TestVms.empty(fleet());
     const { namespace } = vms;

@@ -39,7 +39,7 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
   const untold = (namespace: string, set: string) =>
     until(async () => expect(await sets.condition(namespace, set, 'Overlapping')).toBeUndefined());
 
-  test('a set gets its members, with its labels and as its controller, and they run', async () => {
+  test('a set gets its members, with its labels and as their controller, and they run', async () => {
     const namespace = await fleet().namespace();
     const { metadata } = await sets.create(namespace, 'web', { replicas: 3 });
     await until(async () =>
@@ -76,7 +76,7 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
     expect(await sets.events(namespace)).toContain('SuccessfulCreate');
   });
 
-  test('one whose label no longer matches is released and replaced, and runs on; one that matches is adopted', async () => {
+  test('a member whose label no longer matches is released and replaced, and runs on; a matching one is adopted', async () => {
     const namespace = await fleet().namespace();
     await sets.create(namespace, 'web', { replicas: 2 });
     const [member] = await sets.settled(namespace, 'web', 2);
@@ -110,7 +110,7 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
     });
   });
 
-  test("Temporal's Web UI finds a set, and tells how it stands and what is done", async () => {
+  test("Temporal's Web UI finds a set, and shows its state and what is done", async () => {
     const namespace = await fleet().namespace();
     const { kind: setKind } = kind.sets;
     await sets.create(namespace, 'web', { replicas: 2 });
@@ -140,7 +140,7 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
       expect(summaries).toContainEqual(expect.stringMatching(words));
   });
 
-  test('a quota that is full is reported in its own words, and the set goes on when there is room', async () => {
+  test('a full quota is reported in its own words, and the set continues when there is room', async () => {
     const namespace = await fleet().namespace();
     await setQuota(fleet(), namespace, kind.members, { hard: 2, used: 0 });
     await sets.create(namespace, 'web', { replicas: 4, template: kind.idle('web') });
@@ -153,7 +153,7 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
     await failsNoMore(namespace);
   });
 
-  test('names that others have are left to them', async () => {
+  test('names of others are left to them', async () => {
     const namespace = await fleet().namespace();
     const { metadata } = await sets.create(namespace, 'web', { replicas: 2, paused: true, template: kind.idle('web') });
     const names = replicaNames({ name: 'web', uid: metadata.uid });
@@ -177,7 +177,7 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
     await untold(namespace, 'web');
   });
 
-  test('two sets of one selector have their own members, and both tell of it until one goes', async () => {
+  test('two sets of one selector have their own members, and both report it until one is gone', async () => {
     const namespace = await fleet().namespace();
     const selector = { matchLabels: { app: 'web' } };
     const spec = { replicas: 2, selector, template: kind.idle('web') };
@@ -200,7 +200,7 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
     expect(uidsOf(await sets.settled(namespace, 'web', 2))).toEqual(uidsOf(ours));
   });
 
-  test('a member that another controller takes is replaced and left to it, and told of until it is gone', async () => {
+  test('a member that another controller takes is replaced and left to it, and reported until it is gone', async () => {
     const { kube } = fleet();
     const namespace = await fleet().namespace();
     await sets.create(namespace, 'web', { replicas: 2, template: kind.idle('web') });
@@ -233,7 +233,7 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
     expect(await membersIn(namespace)).toEqual([]);
   });
 
-  test('a namespace that cannot go yet has the set say why it makes nothing, and what it waits for', async () => {
+  test('a namespace that cannot go yet has the set report why it makes nothing, and what it waits for', async () => {
     const { kube } = fleet();
     const namespace = await fleet().namespace();
     await sets.create(namespace, 'web', { replicas: 2, template: kind.idle('web') });

@@ -85,19 +85,20 @@ async function faultsOfAllKinds(kind: Kind, expectBound: (most: number, replicas
 
 testOneOf(
   {
-    'a worker that dies in a burst, while answers are lost: no more VMs than the set wants': () => diesInBurst(VMS),
-    'a worker that dies in a burst, while answers are lost: no more VMIs than the set wants': () =>
+    'a set never has more VMs than it wants if a worker dies in a burst, while answers are lost': () =>
+      diesInBurst(VMS),
+    'a set never has more VMIs than it wants if a worker dies in a burst, while answers are lost': () =>
       diesInBurst(INSTANCES),
-    'faults of all kinds while people delete VMs: never more than the set wants, and in the end as many': () =>
-      faultsOfAllKinds(VMS, (most, replicas) => expect(most).toBeLessThanOrEqual(replicas)),
+    'a set never has more VMs than it wants, and finally as many, amid faults of all kinds while users delete VMs':
+      () => faultsOfAllKinds(VMS, (most, replicas) => expect(most).toBeLessThanOrEqual(replicas)),
     // VMIs that leave are replaced at once.
-    'faults of all kinds while people delete VMIs: in the end as many as the set wants': () =>
+    'a set finally has as many VMIs as it wants, amid faults of all kinds while users delete VMIs': () =>
       faultsOfAllKinds(INSTANCES, () => {}),
   },
   { timeout: soak(900_000, 300_000) },
 );
 
-soakTest('a frozen worker that comes back makes no VM too many', async () => {
+soakTest('a frozen worker that comes back makes no surplus VM', async () => {
   const namespace = await fleet().namespace();
   const watched = await mostVms(fleet(), namespace);
   const slow = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {

@@ -8,7 +8,7 @@ import { KINDS, TestSets } from './sets.ts';
 const fleet = aFleet({ workers: 0 });
 
 test.each(sample(KINDS))(
-  '%s that are refused are told, tried ever more seldom, and done once they are allowed',
+  'refused %s are reported, tried less and less often, and done once they are allowed',
   async (_, kind) => {
     const sets = new TestSets(fleet, kind);
     const namespace = await fleet().namespace();
@@ -51,7 +51,7 @@ test.each(sample(KINDS))(
   },
 );
 
-test('an API server that is busy for long is reported, and the sets go on once it is not', async () => {
+test('an API server that is busy for long is reported, and the sets continue once it is not', async () => {
   const namespace = await fleet().namespace();
   let isBusy = true;
   const isOfMember = new RegExp(`/(${KINDS.map(([, { members }]) => members.plural).join('|')})(\\?|$)`);

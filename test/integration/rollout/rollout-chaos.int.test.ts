@@ -33,7 +33,7 @@ const templateOf = (cores: number): PoolSpec['template'] => ({
 const isUp = ({ spec }: VirtualMachine): boolean => spec.runStrategy !== 'Halted';
 
 test(
-  'people, crashes, faults and newer templates come between: the budget holds, no VMI goes twice for one revision, and it ends',
+  'a rollout amid users, crashes, faults and newer templates keeps its budget, restarts no VMI twice for one revision, and ends',
   { timeout: 600_000 },
   async () => {
     const random = seeded(seedOf());

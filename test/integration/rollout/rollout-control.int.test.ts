@@ -15,7 +15,7 @@ const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
 /** A stop slow enough for a person to act while the first batch is in progress. */
 const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
 
-describe('pause', () => {
+describe('a pause', () => {
   test('lets the VM in progress come back and starts no other, while the pool still scales', async () => {
     const asked = { why: 'lunch' };
     const pool = await aPool({ template: templateOf(slow) });
@@ -68,7 +68,7 @@ describe('pause', () => {
     },
   );
 
-  test('by the spec in the middle: a VM that crashes comes back with what it had, taken or not', async () => {
+  test('by the spec in the middle leaves a crashed VM with the revision that it had, taken or not', async () => {
     const pool = await aPool({ template: templateOf(slow) });
     const old = revisionOf(templateOf(slow));
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
@@ -85,7 +85,7 @@ describe('pause', () => {
 });
 
 describe('abort', () => {
-  soakTest('leaves the VMs as they are, and a resume goes on', async () => {
+  soakTest('leaves the VMs as they are, and a resume continues', async () => {
     const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
@@ -106,7 +106,7 @@ describe('abort', () => {
     await pool.untilComplete(next);
   });
 
-  soakTest('lets what is in progress come back; the next template is rolled out', async () => {
+  soakTest('lets VMs in progress come back; the next template is rolled out', async () => {
     const pool = await aPool({ template: templateOf(slow) });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     const taken = await pool.waitUntilUpdating();
@@ -120,7 +120,7 @@ describe('abort', () => {
 });
 
 describe('steps', () => {
-  test('wait for a person, then for a time, and new VMs keep the proven revision until the last', async () => {
+  test('wait for a user, then for a time, and new VMs keep the verified revision until the last', async () => {
     const pool = await aPool({ rollout: { steps: [approvalAt(1), waitAt('50%', '3s'), approvalAt('75%')] } });
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
@@ -144,7 +144,7 @@ describe('steps', () => {
   });
 
   soakTest(
-    'are passed all at once by a full promotion, and one that is not reached is not passed by a plain one',
+    'are passed all at once by a full promotion, and a plain one passes no step that is not reached',
     async () => {
       const pool = await aPool({
         template: templateOf(slow),
@@ -162,7 +162,7 @@ describe('steps', () => {
   );
 });
 
-soakTest('a VM counts as well only when it has been ready for minReadySeconds', async () => {
+soakTest('count a VM only when it has been ready for minReadySeconds', async () => {
   const pool = await aPool({ replicas: 2, rollout: { minReadySeconds: 4 } });
   const watch = await pool.watched();
   const next = await pool.change(templateOf({ cores: 2 }));
@@ -185,7 +185,7 @@ describe('failures', () => {
   const noHurry = { rollout: {} };
 
   testOneOf({
-    'Pause: a VM that is not ready in time ends the rollout, and the next template begins with it': async () => {
+    'end the rollout under Pause if a VM is not ready in time, and the next template begins with that VM': async () => {
       const pool = await aPool({ rollout: deadline });
       const before = await pool.vmiUids();
       const bad = await pool.change(badTemplate(2));
@@ -217,7 +217,7 @@ describe('failures', () => {
       expect(watch.log.mostUnavailable()).toBe(1);
       expect(watch.log.restartsOf(broken)).toHaveLength(1);
     },
-    'Undo: the VMs go back to the revision that they had': async () => {
+    'bring the VMs back to the revision that they had under Undo': async () => {
       const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
       const before = await pool.vmiUids();
       const bad = await pool.change(badTemplate(2));
@@ -233,7 +233,7 @@ describe('failures', () => {
     },
   });
 
-  soakTest('Pause: resumed, it goes on once the budget has room, and fails again', async () => {
+  soakTest('happen again under Pause if the rollout is resumed, once the budget has room', async () => {
     // Long enough for all that the test does between the resume, which restarts the deadline, and its end.
     const pool = await aPool({ rollout: { progressDeadlineSeconds: 10 } });
     const bad = await pool.change(badTemplate(2));
@@ -252,7 +252,7 @@ describe('failures', () => {
     expect(failures[0]!.vm).not.toBe(broken);
   });
 
-  soakTest('Pause: the earlier template takes the VM back that has failed, and no other is touched', async () => {
+  soakTest('are repaired under Pause by the earlier template, which touches no other VM', async () => {
     const pool = await aPool({ rollout: deadline });
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Failed' });
@@ -263,14 +263,14 @@ describe('failures', () => {
     expect(await pool.vmiUids()).toMatchObject(others);
   });
 
-  soakTest('VMIs that fail to start count as well', async () => {
+  soakTest('include VMIs that fail to start', async () => {
     const pool = await aPool({ rollout: deadline });
     await pool.change(templateOf({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
     await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
     expect(await pool.running(first)).toHaveLength(3);
   });
 
-  soakTest('Undo: a canary that fails goes back before anybody is asked', async () => {
+  soakTest('bring a canary back under Undo before any approval', async () => {
     const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo', steps: [approvalAt(1)] } });
     const before = await pool.vmiUids();
     await pool.change(badTemplate(2));
@@ -280,7 +280,7 @@ describe('failures', () => {
     expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
   });
 
-  soakTest('Undo: a resumed rollout tries again, and a newer template takes the place of an undo', async () => {
+  soakTest('are tried again under Undo after a resume, and a newer template replaces an undo', async () => {
     const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
     const watch = await pool.watched();
     const bad = templateOf({
@@ -298,7 +298,7 @@ describe('failures', () => {
     expect(watch.log.mostUnavailable()).toBe(1);
   });
 
-  soakTest('Continue: goes on past those that fail', async () => {
+  soakTest('do not stop the rollout under Continue', async () => {
     const pool = await aPool({ maxUnavailable: '100%', rollout: { ...deadline, onFailure: 'Continue' } });
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Degraded: 'UpdateFailed', Progressing: 'UpdateFailed' });
@@ -306,7 +306,7 @@ describe('failures', () => {
     expect((await pool.status()).rollout!.failures).toHaveLength(4);
   });
 
-  soakTest('as many as maxFailures are borne', async () => {
+  soakTest('are tolerated up to maxFailures', async () => {
     const pool = await aPool({ maxUnavailable: 2, rollout: { ...deadline, maxFailures: 1 } });
     const before = await pool.vmiUids();
     await pool.request('pause');
@@ -327,7 +327,7 @@ describe('failures', () => {
 });
 
 describe('windows', () => {
-  test('a rollout waits while none is open, and says until when', async () => {
+  test('delay a rollout while none is open, which is reported with the next', async () => {
     const pool = await aPool({ rollout: { windows: [{ cron: '0 0 1 1 *', duration: '1m' }] } });
     const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ cores: 2 }));
@@ -338,7 +338,7 @@ describe('windows', () => {
     await pool.untilComplete(next);
   });
 
-  soakTest('it begins by itself when one opens, and not before', async () => {
+  soakTest('let a rollout begin by itself when one opens, and not before', async () => {
     // The next minute, or the one after if the next one is less than 10 s away.
     const opensAt = Math.ceil((Date.now() + 10_000) / 60_000) * 60_000;
     const cron = `${new Date(opensAt).getUTCMinutes()} * * * *`;

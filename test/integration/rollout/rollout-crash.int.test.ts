@@ -74,7 +74,7 @@ async function expectDone(namespace: string, watch: ReadinessWatch, maxUnavailab
 
 testOneOf(
   {
-    'the worker is killed at random instants of one rollout': async () => {
+    'a rollout ends well though the worker is killed at random instants': async () => {
       const random = seeded(seedOf());
       let worker = await fleet().startWorker();
       const { namespace, watch } = await running(3);
@@ -98,7 +98,7 @@ testOneOf(
       expect(watch.gaps).toEqual([]);
       await worker.stop();
     },
-    'Temporal is killed in the middle of a rollout, twice': async () => {
+    'a rollout ends well though Temporal is killed in the middle of it, twice': async () => {
       const worker = await fleet().startWorker();
       const { namespace, watch } = await running(6);
       await fleet().patchPool(namespace, 'web', { template: NEXT });
@@ -113,24 +113,25 @@ testOneOf(
       expect(watch.gaps).toEqual([]);
       await worker.stop();
     },
-    'a worker freezes for longer than Temporal waits for it, and goes on beside the one that took over': async () => {
-      const random = seeded(seedOf());
-      const workers = [await fleet().startWorker(), await fleet().startWorker()];
-      const { namespace, watch } = await running(4);
-      await fleet().patchPool(namespace, 'web', { template: NEXT });
-      for (const restarts of soak([4, 16, 30, 44], [4])) {
-        await inProgress(watch, restarts);
-        await sleep(random() * 500);
-        const { pid } = workers[Math.floor(random() * 2)]!;
-        process.kill(pid, 'SIGSTOP');
-        await sleep(25_000);
-        process.kill(pid, 'SIGCONT');
-      }
-      await expectDone(namespace, watch, 4);
-      expect(watch.gaps).toEqual([]);
-      await Promise.all(workers.map((worker) => worker.stop()));
-    },
-    'the API server is gone for a while in the middle of a rollout': async () => {
+    'a rollout ends well though a worker freezes for longer than Temporal waits, and continues beside its replacement':
+      async () => {
+        const random = seeded(seedOf());
+        const workers = [await fleet().startWorker(), await fleet().startWorker()];
+        const { namespace, watch } = await running(4);
+        await fleet().patchPool(namespace, 'web', { template: NEXT });
+        for (const restarts of soak([4, 16, 30, 44], [4])) {
+          await inProgress(watch, restarts);
+          await sleep(random() * 500);
+          const { pid } = workers[Math.floor(random() * 2)]!;
+          process.kill(pid, 'SIGSTOP');
+          await sleep(25_000);
+          process.kill(pid, 'SIGCONT');
+        }
+        await expectDone(namespace, watch, 4);
+        expect(watch.gaps).toEqual([]);
+        await Promise.all(workers.map((worker) => worker.stop()));
+      },
+    'a rollout ends well though the API server is away for a while': async () => {
       const worker = await fleet().startWorker();
       const { namespace, watch } = await running(6);
       await fleet().patchPool(namespace, 'web', { template: NEXT });
@@ -142,7 +143,7 @@ testOneOf(
       await expectDone(namespace, watch, 6);
       await worker.stop();
     },
-    'the worker alone loses the API server for a while: calls hang, break off, or are done without an answer':
+    'a rollout ends well though the worker alone loses the API server for a while, with calls that hang, break off or are not answered':
       async () => {
         let away = false;
         const fates: Fate[] = ['hang', 'drop-call', 'drop-answer', { status: 503 }, { status: 500 }];

@@ -39,7 +39,7 @@ async function expectOneRestartEach(pool: TestPool, watch: ReadinessWatch, revis
   expect(watch.log.mostUnavailable()).toBe(1);
 }
 
-describe('with a worker that lives', () => {
+describe('a running worker with', () => {
   let worker: TestWorker;
   beforeAll(async () => {
     worker = await fleet().worker();
@@ -47,7 +47,7 @@ describe('with a worker that lives', () => {
   afterAll(() => worker.kill());
 
   describe("the pool's workflow, ended from outside and started again,", () => {
-    test('knows that a person has paused, and who', async () => {
+    test('knows that a user has paused, and which one', async () => {
       const pool = await aPool();
       await pool.request('pause', { why: 'lunch' });
       await pool.untilSaid({ Paused: 'PausedByUser' });
@@ -95,7 +95,7 @@ describe('with a worker that lives', () => {
     });
 
     testOneOf({
-      'goes on with the rollout in the middle of which it was, and restarts no VM twice': async () => {
+      'continues with its rollout in progress, and restarts no VM twice': async () => {
         const pool = await aPool({ template: slow(1) });
         const watch = await pool.watched();
         const next = await pool.change(slow(2));
@@ -104,7 +104,7 @@ describe('with a worker that lives', () => {
         await terminate(pool, () => Promise.resolve());
         await expectOneRestartEach(pool, watch, next);
       },
-      "the pool's workflow goes on in a new run in the middle of a batch, and is told of its end": async () => {
+      "the pool's workflow continues in a new run in the middle of a batch, and hears of its end": async () => {
         const pool = await aPool({ template: slow(1) });
         const watch = await pool.watched();
         const before = await runOf(pool);
@@ -117,7 +117,7 @@ describe('with a worker that lives', () => {
         expect((await pool.status()).rollout).toMatchObject({ batches: 1, lastBatch: 1 });
         expect((await pool.progress()).updating).toEqual([]);
       },
-      "a batch's workflow is ended from outside: its VMs are taken up again, and restarted once": async () => {
+      'VMs of a batch whose workflow is ended from outside are taken up again, and restarted once': async () => {
         const pool = await aPool({ template: slow(1) });
         const watch = await pool.watched();
         const next = await pool.change(slow(2));
@@ -153,7 +153,7 @@ describe('with a worker that lives', () => {
       },
     });
 
-    soakTest('goes on with an undo', async () => {
+    soakTest('continues with an undo', async () => {
       const pool = await aPool({ template: slow(1), rollout: { progressDeadlineSeconds: 6, onFailure: 'Undo' } });
       const bad = await pool.change(
         templateOf({
@@ -174,7 +174,7 @@ describe('with a worker that lives', () => {
   });
 
   soakTest(
-    'a canary that was well and is then down for the deadline fails the rollout, and has its time again after a resume',
+    'a canary that ran well and is then down for the deadline fails the rollout, and has its time again after a resume',
     async () => {
       const pool = await aPool({ rollout: { steps: [approvalAt(1)], progressDeadlineSeconds: 3 } });
       const next = await pool.change(templateOf({ cores: 2 }));
@@ -212,7 +212,7 @@ describe('with a worker that lives', () => {
     expect(after).toEqual(Object.fromEntries(ready.map((name) => [name, before[name]])));
   });
 
-  test('the pool is deleted in the middle: no VM is recreated, and nothing is left', async () => {
+  test('a pool that is deleted in the middle recreates no VM, and leaves nothing', async () => {
     const pool = await aPool({ template: slow(1) });
     const watch = await pool.watched();
     await pool.change(slow(2));
@@ -247,7 +247,7 @@ test('a VMI whose new labels the API server refuses fails its VM in these words'
 const CONTACT = `GET ${pathOf(VirtualMachinePools, undefined)} pass`;
 
 soakTest(
-  'a rollout that waits for a person costs nothing: no event of a history, no call to the API server',
+  'a rollout that waits for a user costs nothing: no event of a history, no call to the API server',
   async () => {
     const proxy = await chaosProxy(fleet().workerKubeconfig, () => 'pass');
     const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });

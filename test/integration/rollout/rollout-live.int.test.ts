@@ -52,7 +52,7 @@ async function expectRestarted(pool: TestPool, before: Record<string, string>): 
 }
 
 describe('a live update', () => {
-  test('of sockets and memory changes the VMIs that run, and is told of them once they have it', async () => {
+  test('of sockets and memory changes the running VMIs, and is reported once they have it', async () => {
     needs('live migration');
     const pool = await aPool();
     const before = await pool.vmiUids();
@@ -88,7 +88,7 @@ describe('a live update', () => {
     expect([...new Set(seen)]).toEqual(['3']);
   });
 
-  test('of node selector, affinity and tolerations, and away with them again', async () => {
+  test('adds node selector, affinity and tolerations, and removes them again', async () => {
     const pool = await aPool();
     const before = await pool.vmiUids();
     const affinity = {
@@ -134,7 +134,7 @@ test('pods that lack a label are made again by migrations, one VM at a time, and
   await until(async () => expect(await acts(pool)).toEqual(['migrate', 'write']));
 });
 
-describe('what a VMI has no room for', () => {
+describe('a VMI without room for a change', () => {
   const tooMuch = templateOf({ ...small, sockets: 5 });
 
   testOneOf({
@@ -148,7 +148,7 @@ describe('what a VMI has no room for', () => {
       expect(watch.log.mostUnavailable()).toBe(1);
       expect((await pool.vmi('web-1')).status).toMatchObject({ currentCPUTopology: { sockets: 5 } });
     },
-    'as only KubeVirt knows, takes a restart too': async () => {
+    'takes a restart too if only KubeVirt knows that': async () => {
       needs('live migration');
       const pool = await aPool();
       const before = await pool.vmiUids();
@@ -159,7 +159,7 @@ describe('what a VMI has no room for', () => {
     },
   });
 
-  soakTest('waits if the pool allows no restart, and is told of; whoever restarts the VM ends the wait', async () => {
+  soakTest('waits if the pool allows no restart, and is reported; a restart by a user ends the wait', async () => {
     needs('live migration');
     const pool = await aPool(atMost('Live'));
     const before = await pool.vmiUids();
@@ -181,7 +181,7 @@ describe('what a VMI has no room for', () => {
   // Unaligned memory: drover has no rule about it, and KubeVirt refuses it only when asked.
   const unaligned = templateOf({ ...small, memory: '1025Mi' });
 
-  soakTest('as only KubeVirt knows, waits if the pool allows no restart', async () => {
+  soakTest('waits if the pool allows no restart and only KubeVirt knows that it needs one', async () => {
     needs('live migration');
     const pool = await aPool(atMost('Live'));
     const before = await pool.vmiUids();
@@ -193,7 +193,7 @@ describe('what a VMI has no room for', () => {
     expect((await pool.status()).rollout!.failures).toEqual([]);
   });
 
-  soakTest('as the room itself, takes a restart', async () => {
+  soakTest('takes a restart if the room itself changes', async () => {
     const pool = await aPool();
     const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf({ ...small, maxSockets: 8 })));
@@ -203,7 +203,7 @@ describe('what a VMI has no room for', () => {
 
 describe('the strategy', () => {
   testOneOf({
-    'Stage of the cluster: every change of the VMI is a restart': async () => {
+    'Stage in the cluster makes every change of the VMI a restart': async () => {
       await clusterStrategy('Stage');
       const pool = await aPool();
       const before = await pool.vmiUids();
@@ -211,7 +211,7 @@ describe('the strategy', () => {
       await expectRestarted(pool, before);
       await until(async () => expect(await acts(pool)).toEqual(['restart']));
     },
-    'LiveUpdate of the pool in a cluster that stages: what KubeVirt refuses takes a restart': async () => {
+    'LiveUpdate in the pool takes a restart for what KubeVirt refuses in a cluster that stages': async () => {
       await clusterStrategy('Stage');
       const pool = await aPool({ vmRolloutStrategy: 'LiveUpdate' });
       const before = await pool.vmiUids();
@@ -220,7 +220,7 @@ describe('the strategy', () => {
     },
   });
 
-  soakTest('of the pool is heeded when it changes in the middle', async () => {
+  soakTest('in the pool may change in the middle of a rollout', async () => {
     needs('live migration');
     const pool = await aPool({ ...atMost('Live'), vmRolloutStrategy: 'Stage' });
     const before = await pool.vmiUids();
@@ -235,7 +235,7 @@ describe('the strategy', () => {
     expect(await pool.vmiUids()).toEqual(before);
   });
 
-  soakTest('Stage of the pool: as of the cluster, for this pool', async () => {
+  soakTest('Stage in the pool acts for this pool as Stage in the cluster does', async () => {
     const pool = await aPool({ vmRolloutStrategy: 'Stage' });
     const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
@@ -276,7 +276,7 @@ const allUids = async (pool: TestPool): Promise<Record<string, Record<string, st
 
 describe('disruption', () => {
   testOneOf({
-    'None: a change that needs a restart is staged, and taken by VMs as they stop': async () => {
+    'None stages a change that needs a restart, and VMs take it as they stop': async () => {
       const pool = await aPool(atMost('None'));
       const before = await pool.vmiUids();
       const next = await pool.change(templateOf({ ...small, cores: 2 }));
@@ -290,7 +290,7 @@ describe('disruption', () => {
       await until(async () => expect(await pool.running(next)).toEqual(['web-1']));
       expect(await pool.vmiUids()).toMatchObject({ 'web-2': before['web-2'] });
     },
-    'None: what KubeVirt would do to a VMI that runs is not even written; a halted VM is': async () => {
+    'None does not even write what KubeVirt would do to a running VMI, but writes it to a halted VM': async () => {
       needs('live migration');
       const pool = await aPool(atMost('None'));
       await pool.power('web-2', 'stop');
@@ -307,7 +307,7 @@ describe('disruption', () => {
       );
       expect((await pool.vmi('web-1')).spec.domain.cpu).toMatchObject({ sockets: 1 });
     },
-    'Restart: disks that would have to be recreated are left, and told of': async () => {
+    'Restart leaves disks that would have to be recreated, and reports them': async () => {
       const pool = await aPool({ template: templateOf(disks('2Gi')) });
       const before = await allUids(pool);
       const next = await pool.change(templateOf({ cores: 2, ...disks('1Gi') }));
@@ -326,7 +326,7 @@ describe('disruption', () => {
   });
 
   testOneOf({
-    'Live: a larger disk grows under its VMI, and nothing restarts': async () => {
+    'Live lets a larger disk grow under its VMI, and nothing restarts': async () => {
       needs('a default storage class that expands');
       const pool = await aPool({ template: templateOf(disks('1Gi')), ...atMost('Live') });
       await pool.power('web-2', 'stop');
@@ -340,18 +340,19 @@ describe('disruption', () => {
         { spec: { storage: { resources: { requests: { storage: '2Gi' } } } } },
       ]);
     },
-    'Restart: a disk more is made beside those that are there, and one less is let go; no data is lost': async () => {
-      const pool = await aPool({ template: templateOf(disks('1Gi')) });
-      const before = await allUids(pool);
-      await pool.untilComplete(await pool.change(templateOf(withDisks(disk('root', '1Gi'), disk('data', '3Gi')))));
-      expect(await sizes(pool)).toEqual({ 'data-1': '3Gi', 'data-2': '3Gi', 'root-1': '1Gi', 'root-2': '1Gi' });
-      const grown = await allUids(pool);
-      expect(grown).toMatchObject({ vms: before['vms'], disks: before['disks'], claims: before['claims'] });
-      for (const [name, uid] of Object.entries(before['vmis']!)) expect(grown['vmis']![name]).not.toBe(uid);
-      await pool.untilComplete(await pool.change(templateOf(disks('1Gi'))));
-      expect(await allUids(pool)).toMatchObject({ disks: grown['disks'], claims: grown['claims'] });
-      expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toHaveLength(1);
-    },
+    'Restart makes an additional disk beside the existing ones, and releases one that is removed; no data is lost':
+      async () => {
+        const pool = await aPool({ template: templateOf(disks('1Gi')) });
+        const before = await allUids(pool);
+        await pool.untilComplete(await pool.change(templateOf(withDisks(disk('root', '1Gi'), disk('data', '3Gi')))));
+        expect(await sizes(pool)).toEqual({ 'data-1': '3Gi', 'data-2': '3Gi', 'root-1': '1Gi', 'root-2': '1Gi' });
+        const grown = await allUids(pool);
+        expect(grown).toMatchObject({ vms: before['vms'], disks: before['disks'], claims: before['claims'] });
+        for (const [name, uid] of Object.entries(before['vmis']!)) expect(grown['vmis']![name]).not.toBe(uid);
+        await pool.untilComplete(await pool.change(templateOf(disks('1Gi'))));
+        expect(await allUids(pool)).toMatchObject({ disks: grown['disks'], claims: grown['claims'] });
+        expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toHaveLength(1);
+      },
   });
 
   test.each([
@@ -382,7 +383,7 @@ describe('disruption', () => {
   });
 
   testOneOf({
-    'Replace: VMs and their disks are recreated, within the budget': async () => {
+    'Replace recreates VMs and their disks, within the budget': async () => {
       const pool = await aPool({ replicas: 3, template: templateOf(disks('4Gi')), ...atMost('Replace') });
       const before = await allUids(pool);
       const watch = await pool.watched();
@@ -401,7 +402,7 @@ describe('disruption', () => {
       for (const { spec } of items) expect(spec).toMatchObject({ resources: { requests: { storage: '2Gi' } } });
       await until(async () => expect(await acts(pool)).toEqual(['replace']));
     },
-    'Replace: a VM that may not be deleted has failed with the reason, and nothing of it is lost': async () => {
+    'Replace fails with the reason for a VM that may not be deleted, and loses nothing of it': async () => {
       const pool = await aPool({ replicas: 1, template: templateOf(disks('4Gi')), ...atMost('Replace') });
       const before = await allUids(pool);
       await protect(pool.namespace);
@@ -415,7 +416,7 @@ describe('disruption', () => {
     },
   });
 
-  soakTest('Replace: a VM that a person has stopped is recreated as well, and stays stopped', async () => {
+  soakTest('Replace also recreates a VM that a user has stopped, and keeps it stopped', async () => {
     const pool = await aPool({ template: templateOf(disks('4Gi')), ...atMost('Replace') });
     await pool.power('web-1', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));

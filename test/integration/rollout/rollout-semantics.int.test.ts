@@ -45,7 +45,7 @@ const numbers = async (pool: TestPool): Promise<[revision: string | undefined, n
 const vmiMark = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
 
 describe('revisions', () => {
-  test('are kept as ControllerRevisions of the pool; going back finds one again, and makes it the newest', async () => {
+  test('are kept as ControllerRevisions of the pool; a return to one makes it the newest again', async () => {
     const pool = await aPool({ replicas: 1 });
     const { metadata } = await pool.get();
     const second = revisionOf(templateOf({ cores: 2 }));
@@ -109,7 +109,7 @@ describe('revisions', () => {
     expect(await numbers(pool)).toEqual([[first, 1]]);
   });
 
-  soakTest('beyond the limit are forgotten, and those in use never', async () => {
+  soakTest('are forgotten beyond the limit, unless they are in use', async () => {
     const pool = await aPool({ replicas: 2, maxUnavailable: 2, revisionHistoryLimit: 1 });
     await pool.patchVm('web-1', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
     const [third = '', fourth = ''] = [3, 4].map((cores) => revisionOf(templateOf({ cores })));
@@ -140,7 +140,7 @@ describe('revisions', () => {
     await until(async () => expect(await numbers(pool)).toEqual([[fourth, 4]]));
   });
 
-  soakTest('a change that is taken back restarts only what it had taken', async () => {
+  soakTest('a change that is taken back restarts only the VMs that had it', async () => {
     const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
@@ -157,7 +157,7 @@ describe('revisions', () => {
     expect(watch.log.mostUnavailable()).toBe(1);
   });
 
-  soakTest('a change that is taken back before anything was taken restarts nobody', async () => {
+  soakTest('a change that is taken back before any VM had it restarts none', async () => {
     const pool = await aPool({ paused: true });
     const before = await pool.vmiUids();
     await pool.change(templateOf({ cores: 2 }));
@@ -193,7 +193,7 @@ describe('strategies', () => {
       expect(await pool.vm(name)).toMatchObject({ metadata: { labels: metadata.labels }, spec });
   });
 
-  test('opportunistic restarts nobody: VMs get the template when they restart for another reason, and are reported until then', async () => {
+  test('opportunistic restarts no VM: VMs get the template when they restart for another reason, and are reported until then', async () => {
     const pool = await aPool({ replicas: 4, template: templateOf(slow), updateStrategy: { opportunistic: {} } });
     const old = revisionOf(templateOf(slow));
     await pool.power('web-1', 'stop');
@@ -226,7 +226,7 @@ describe('strategies', () => {
 });
 
 soakTest(
-  'a change of the strategy begins a rollout that was left to people, and holds one that is in progress',
+  'a change of the strategy begins a rollout that was left to users, and holds one that is in progress',
   async () => {
     const pool = await aPool({
       replicas: 4,
@@ -247,7 +247,7 @@ soakTest(
   },
 );
 
-soakTest('a pool without VMs is of its newest template at once', async () => {
+soakTest('a pool without VMs has its newest template at once', async () => {
   const pool = await aPool({ replicas: 0 });
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilComplete(next);
@@ -285,7 +285,7 @@ describe('the order', () => {
     expect(orderOfRestarts(watch)).toEqual(['web-3', 'web-2', 'web-4', 'web-1']);
   });
 
-  soakTest('begins with a VM that is broken, which costs no more than it does already', async () => {
+  soakTest('begins with a broken VM, which costs nothing more', async () => {
     const pool = await grown(
       { replicas: 1, updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } },
       3,
@@ -300,7 +300,7 @@ describe('the order', () => {
   });
 });
 
-test('labels and annotations alone restart nobody, reach VM and VMI, and go again; those of people stay', async () => {
+test('labels and annotations alone restart no VM, reach VM and VMI, and are removed again; those of users stay', async () => {
   const with1 = templateOf({
     vmMetadata: { labels: { team: 'red', old: 'vm' }, annotations: { note: 'one', old: 'vm' } },
     labels: { app: 'one', old: 'vmi' },
@@ -335,24 +335,21 @@ test('labels and annotations alone restart nobody, reach VM and VMI, and go agai
   expect(await pool.vmiUids()).toEqual(before);
 });
 
-soakTest(
-  'a newer template takes the place of one that is in progress: no VM gets the one between but that which was taken',
-  async () => {
-    const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
-    const watch = await pool.watched();
-    const middle = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilUpdating();
-    const newest = await pool.change(templateOf({ cores: 3, ...slow }));
-    await pool.untilComplete(newest);
-    await watch.caughtUp();
-    for (const name of namesUpTo('web', 4)) {
-      const words = watch.log.history(name).map(({ what }) => what);
-      expect(words.some((what) => what.includes(middle))).toBe(name === taken);
-      expect(watch.log.restartsOf(name).filter(({ startedWith }) => startedWith === newest)).toHaveLength(1);
-    }
-    expect(watch.log.mostUnavailable()).toBe(1);
-  },
-);
+soakTest('a newer template replaces one that is in progress: no further VM gets the one in between', async () => {
+  const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
+  const watch = await pool.watched();
+  const middle = await pool.change(templateOf({ cores: 2, ...slow }));
+  const taken = await pool.waitUntilUpdating();
+  const newest = await pool.change(templateOf({ cores: 3, ...slow }));
+  await pool.untilComplete(newest);
+  await watch.caughtUp();
+  for (const name of namesUpTo('web', 4)) {
+    const words = watch.log.history(name).map(({ what }) => what);
+    expect(words.some((what) => what.includes(middle))).toBe(name === taken);
+    expect(watch.log.restartsOf(name).filter(({ startedWith }) => startedWith === newest)).toHaveLength(1);
+  }
+  expect(watch.log.mostUnavailable()).toBe(1);
+});
 
 soakTest('a newer template does not wait for VMs that do not come up with the one before', async () => {
   const pool = await aPool({ maxUnavailable: 1 });
@@ -367,27 +364,22 @@ soakTest('a newer template does not wait for VMs that do not come up with the on
   expect(watch.log.mostUnavailable()).toBe(1);
 });
 
-describe("people's will", () => {
-  soakTest(
-    'a VM whose owner asks that nothing disrupts it is left alone and reported, until the annotation is gone',
-    async () => {
-      const pool = await aPool({ replicas: 3 });
-      await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
-      const { 'web-2': uid } = await pool.vmiUids();
-      const next = await pool.change(templateOf({ cores: 2 }));
-      await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: next });
-      await pool.untilSaid({ Progressing: 'Complete' });
-      expect((await pool.condition('Progressing'))!.message).toContain(
-        'web-2: its owner asked that nothing disrupts it',
-      );
-      expect(await pool.vmiUids()).toMatchObject({ 'web-2': uid });
-      expect(await pool.revisions()).toMatchObject({ 'web-2': [first, first] });
-      await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
-      await pool.untilComplete(next);
-    },
-  );
+describe("a user's choice", () => {
+  soakTest('a VM that opted out is left alone and reported, until the annotation is gone', async () => {
+    const pool = await aPool({ replicas: 3 });
+    await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
+    const { 'web-2': uid } = await pool.vmiUids();
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: next });
+    await pool.untilSaid({ Progressing: 'Complete' });
+    expect((await pool.condition('Progressing'))!.message).toContain('web-2: its owner asked that nothing disrupts it');
+    expect(await pool.vmiUids()).toMatchObject({ 'web-2': uid });
+    expect(await pool.revisions()).toMatchObject({ 'web-2': [first, first] });
+    await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
+    await pool.untilComplete(next);
+  });
 
-  soakTest('a VM that a person stopped is written without a start, costs nothing and stays stopped', async () => {
+  soakTest('a VM that a user stopped is written without a start, costs nothing and stays stopped', async () => {
     const pool = await aPool({ replicas: 3, maxUnavailable: 1 });
     await pool.power('web-1', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2', 'web-3']));
@@ -433,7 +425,7 @@ describe("people's will", () => {
     },
   );
 
-  test('what was plugged into a VM, and a disk that was restored, survive', async () => {
+  test('a hot-plugged device, and a restored disk, survive', async () => {
     const dataVolumeTemplates = [
       {
         metadata: { name: 'root' },
@@ -475,8 +467,8 @@ describe("people's will", () => {
   });
 });
 
-describe('in the middle of a rollout', () => {
-  test('a VM that a person has paused is waited for, and told of', async () => {
+describe('a rollout in progress', () => {
+  test('waits for a VM that a user has paused, and reports it', async () => {
     const pool = await aPool({ maxUnavailable: 2 });
     const vmi = (verb: string): Promise<void> =>
       fleet().kube.request({
@@ -500,7 +492,7 @@ describe('in the middle of a rollout', () => {
     await pool.untilComplete(next);
   });
 
-  soakTest('a VM that its owner stops while it restarts is no failure, and stays stopped', async () => {
+  soakTest('a VM that its owner stops while it restarts has not failed, and stays stopped', async () => {
     const pool = await aPool({
       maxUnavailable: 1,
       template: templateOf(slow),
@@ -515,7 +507,7 @@ describe('in the middle of a rollout', () => {
     expect(await pool.vm(taken)).toMatchObject({ spec: { runStrategy: 'Halted' } });
   });
 
-  soakTest('a VM that somebody deletes is recreated, and the rollout goes on', async () => {
+  soakTest('a VM that a user deletes is recreated, and the rollout continues', async () => {
     const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
@@ -529,7 +521,7 @@ describe('in the middle of a rollout', () => {
     expect((await pool.status()).rollout!.failures).toEqual([]);
   });
 
-  soakTest('a VM that somebody takes out of the pool is left alone, and another takes its place', async () => {
+  soakTest('a VM that a user takes out of the pool is left alone, and another takes its place', async () => {
     const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow), rollout: { steps: [approvalAt(1)] } });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
@@ -562,7 +554,7 @@ describe('in the middle of a rollout', () => {
   });
 });
 
-test('status, Events, ids, search attributes and details tell how a rollout goes', async () => {
+test('status, Events, ids, search attributes and details show how a rollout proceeds', async () => {
   const pool = await aPool({ replicas: 2, maxUnavailable: 1, rollout: { steps: [approvalAt(1)] } });
   const { metadata } = await pool.get();
   const stamp = requesterStamp('ada@desk', revisionOf(templateOf({ cores: 2 })));
@@ -632,7 +624,7 @@ test('status, Events, ids, search attributes and details tell how a rollout goes
     expect(events).toContainEqual({ reason: 'SuccessfulUpdate', note: `Brought ${name} to revision ${next}` });
 });
 
-test('a VM that the API server will not have as the new template wants it fails, and is named', async () => {
+test('a VM that the API server refuses with the new template fails, and is named', async () => {
   const pool = await aPool({ replicas: 2, maxUnavailable: 1 });
   const before = await pool.vmiUids();
   await pool.change(templateOf({ cores: 2, vmi: { terminationGracePeriodSeconds: 'soon' } }));

@@ -41,7 +41,7 @@ crashTest('surge')('no VM goes down before an extra one has come up, also when t
   expect(restarted()).toHaveLength(4);
 });
 
-test('a quota that refuses the extra VM is told, and the rollout waits until VMs may go down', async () => {
+test('a quota that refuses the extra VM is reported, and the rollout waits until VMs may go down', async () => {
   await fleet().worker();
   const pool = await TestPool.ready(fleet(), { ...SURGE, rollout: { progressDeadlineSeconds: 3 } });
   await setQuota(fleet(), pool.namespace, VirtualMachines, { hard: 4, used: 4 });

@@ -24,7 +24,7 @@ const stops = (names: string[]): ScheduleSpec['operationTemplate'] => ({
   spec: { action: 'Stop', vms: { names }, reason: 'the office is closed' },
 });
 
-test('a time has one operation, though its worker is killed as it makes it and Temporal forgets, and the status tells', async () => {
+test('a time has one operation, though its worker is killed as it makes it and Temporal forgets, and the status says so', async () => {
   const names = namesUpTo('vm', 2);
   const vms = await TestVms.of(fleet(), each(names, {}));
   const spec = { schedule: cronBefore(2), operationTemplate: stops(names), requestedBy: await me() };
@@ -75,7 +75,7 @@ async function me(): Promise<string> {
   return (answer as unknown as { status: { userInfo: { username: string } } }).status.userInfo.username;
 }
 
-test('an operation that goes on is aborted by the next, and by the deletion of its schedule', async () => {
+test('a running operation is aborted by the next, and by the deletion of its schedule', async () => {
   // Elsewhere VMs may stop before the next operation comes.
   needs('an embedded stack');
   const names = namesUpTo('vm', 3);
@@ -102,7 +102,7 @@ test('an operation that goes on is aborted by the next, and by the deletion of i
   expect(left.length).toBeGreaterThan(0);
 });
 
-test('a cron or a time zone that is not understood is refused, or told in one sentence', async () => {
+test('a cron or a time zone that cannot be read is refused, or reported in one sentence', async () => {
   const namespace = await fleet().namespace();
   const operationTemplate = stops(['db']);
   const make = (spec: Partial<ScheduleSpec>) => TestSchedule.make(fleet(), namespace, { operationTemplate, ...spec });
@@ -117,7 +117,7 @@ test('a cron or a time zone that is not understood is refused, or told in one se
   });
 });
 
-test('a workflow that somebody starts without an object ends with the reason', async () => {
+test('a workflow that a user starts without an object ends with the reason', async () => {
   const key = { cluster: 'default', namespace: 'default', name: 'made-up', uid: 'made-up' };
   const started = fleet().temporal.client.workflow.execute('operationSchedule', {
     workflowId: 'schedule/default/default/made-up/made-up',
@@ -144,7 +144,7 @@ const answer = (call: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-test('nobody has drover do by a schedule what he may not do himself', async () => {
+test('a user cannot have a schedule do what that user may not do', async () => {
   const namespace = await fleet().namespace();
   const objects = [
     may('drover.dev', 'virtualmachineoperations', 'create', 'get', 'patch', 'delete'),

@@ -121,7 +121,7 @@ async function unharmed(handle: WorkflowHandle): Promise<void> {
 
 const handleOf = (id: string): WorkflowHandle => fleet().temporal.client.workflow.getHandle(id);
 
-test('whatever is sent to a pool, a batch and the watch, they answer and go on with their work', async () => {
+test('a pool, a batch and the watch answer and continue, whatever is sent to them', async () => {
   const pool = await TestPool.ready(fleet(), { replicas: 2 });
   const revision = await pool.change(badTemplate(2));
   // Some nonsense is a valid pause. If the batch has not restarted its VM by then, the batch ends early.
@@ -149,7 +149,7 @@ test('whatever is sent to a pool, a batch and the watch, they answer and go on w
   await pool.until({ replicas: 3 });
 });
 
-test('whatever is sent to an attempt to heal a VM, it goes on, and heals', async () => {
+test('an attempt to heal a VM continues and heals, whatever is sent to it', async () => {
   const healed = await HealedPool.ready(fleet(), {
     replicas: 1,
     template: withDisk(),
@@ -168,7 +168,7 @@ test('whatever is sent to an attempt to heal a VM, it goes on, and heals', async
   await unharmed(handleOf(poolIdOf(healed.pool.ref)));
 });
 
-test('whatever is sent to a restart and to a machine type transition, they go on, and end', async () => {
+test('a restart and a machine type transition continue and end, whatever is sent to them', async () => {
   const typedVms = await TypedVms.of(fleet(), { db: {}, other: {} });
   const never = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };
   await typedVms.patch('db', never);
@@ -194,7 +194,7 @@ test('whatever is sent to a restart and to a machine type transition, they go on
   expect(await restart.result()).toMatchObject({ phase: 'Aborted' });
 });
 
-test('a pool whose template is nested thousands of levels deep is stalled alone: others go on, and it can be deleted', async () => {
+test('only the pool whose template is nested thousands of levels deep is stalled, and it can be deleted', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'deep', { template: { spec: { ...haltedTemplate.spec, x: deep(3_500) } } });
   await fleet().createPool(namespace, 'web', { replicas: 2 });

@@ -34,7 +34,7 @@ const growing = async (namespace: string, replicas: number, from: number): Promi
   expect(there).toBeLessThan(replicas);
 };
 
-test('Temporal is killed in the middle of a burst, and comes back: the pool goes on where it was', async () => {
+test('a pool continues where it was when Temporal is killed in the middle of a burst, and comes back', async () => {
   const namespace = await fleet().namespace();
   await growing(namespace, VMS, VMS / 4);
   fleet().stack.kill('temporal', 'SIGKILL');
@@ -42,7 +42,7 @@ test('Temporal is killed in the middle of a burst, and comes back: the pool goes
   await fleet().settled(namespace, 'web', namesUpTo('web', VMS));
 });
 
-test('the API server is killed in the middle of a burst and restarted: every VM is created exactly once', async () => {
+test('every VM is created exactly once when the API server is killed in the middle of a burst and restarted', async () => {
   const namespace = await fleet().namespace();
   await growing(namespace, VMS, VMS / 4);
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
@@ -52,7 +52,7 @@ test('the API server is killed in the middle of a burst and restarted: every VM 
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(3));
 });
 
-test('etcd is put back under a running worker: nothing is made or deleted for it, and the next change is seen in seconds', async () => {
+test('an etcd that is restored under a running worker makes and deletes nothing, and the next change is seen in seconds', async () => {
   const { stack, kube } = fleet();
   const namespace = await fleet().namespace();
   const [data, backup] = [join(stack.state, 'data', 'etcd'), join(stack.state, 'backup')];
@@ -119,7 +119,7 @@ async function endsByItself(): Promise<void> {
   expect(log).toContain('Temporal was put back to an earlier moment, or has lost its data: the worker ends');
 }
 
-test("Temporal's database is put back to before a pause, and then lost: the pause holds, and all VMs stay", async () => {
+test("a pause holds, and all VMs stay, when Temporal's database is restored to before it, and then lost", async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 2 });
   await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
@@ -166,7 +166,7 @@ test("Temporal's database is put back to before a pause, and then lost: the paus
 });
 
 // The last test: it ends the worker.
-test('Temporal is away for longer than a signal is tried: the same worker goes on when it is back, with what changed meanwhile', async () => {
+test('the same worker continues when Temporal was away for longer than a signal is tried, with what changed meanwhile', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 2 });
   await fleet().settled(namespace, 'web', ['web-1', 'web-2']);

@@ -8,7 +8,7 @@ import { tlsProxy } from '../tls-proxy.ts';
 const fleet = aFleet({ simulator: false, workers: 0 });
 const VMS = 40;
 
-test('a worker whose certificate is renewed goes on with the new one, in the middle of its work', async () => {
+test('a worker whose certificate is renewed continues with the new one, in the middle of its work', async () => {
   const proxy = await tlsProxy(fleet().stack.env['TEMPORAL_ADDRESS']!);
   // One VM after another, slowly: the certificate changes in the middle.
   const { kubeconfig } = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {

@@ -8,7 +8,7 @@ import { badTemplate, TestPool } from '../rollout/rollouts.ts';
 const fleet = aFleet({ workers: 0 });
 beforeAll(async () => void (await fleet().startWorker({ DROVER_SLOTS: '1' })));
 
-test('waits for VMs, and the watch, take no slot of what works: with one alone, another pool gets VMs', async () => {
+test('waits for VMs, and the watch, take no slot of real work: another pool gets VMs though there is only one slot', async () => {
   const pool = await TestPool.ready(fleet(), { replicas: 2, maxUnavailable: 2 });
   const bad = await pool.change(badTemplate(2));
   await pool.until({ updateRevision: bad, readyReplicas: 0 });

@@ -32,7 +32,7 @@ const faults: [string, () => FateOf][] = [
 ];
 
 test.each(some(faults, 2, seeded(seedOf())))(
-  'an API server that %s: every VM once, out and in',
+  'an API server that %s gets every VM made once, and deleted once',
   async (_what, fate) => {
     const namespace = await fleet().namespace();
     let misbehaved = false;
@@ -52,7 +52,7 @@ test.each(some(faults, 2, seeded(seedOf())))(
   },
 );
 
-test('a name that another takes between the plan and the call is skipped', async () => {
+test('a name that another client takes between the plan and the call is skipped', async () => {
   const namespace = await fleet().namespace();
   let raced = false;
   calls(async (method, path): Promise<Fate> => {
@@ -66,7 +66,7 @@ test('a name that another takes between the plan and the call is skipped', async
   expect(raced).toBe(true);
 });
 
-test('a VM that another puts in the place of one that leaves, between the plan and the call, is left alone', async () => {
+test('a VM that another client puts in place of a leaving one, between the plan and the call, is left alone', async () => {
   const namespace = await fleet().namespace();
   let foreign: string | undefined;
   calls(async (method, path): Promise<Fate> => {

@@ -83,7 +83,7 @@ test('a scale-out promotes stopped VMs before it creates any, a scale-in takes r
 });
 
 crashTest('promotions')(
-  'a worker that dies in the middle of promotions, and people who change the VMs meanwhile: each is promoted once',
+  'each VM is promoted once if a worker dies in the middle of promotions, and users change the VMs meanwhile',
   async () => {
     const namespace = await fleet().namespace();
     const { kube } = fleet();
@@ -119,7 +119,7 @@ crashTest('promotions')(
 );
 
 testOneOf({
-  'paused VMs go on where they are when they are promoted, and are restarted and paused again by a rollout':
+  'paused VMs resume where they are when they are promoted, and are restarted and paused again by a rollout':
     async () => {
       needs('VMIs that can be paused');
       const namespace = await fleet().namespace();
@@ -164,7 +164,7 @@ testOneOf({
         ]);
       });
     },
-  'a quota that is full for the standby is told of, and keeps nobody from being promoted': async () => {
+  'a quota that is full for the standby is reported, and prevents no promotion': async () => {
     const namespace = await fleet().namespace();
     await setQuota(fleet(), namespace, VirtualMachines, { hard: 4, used: 0 });
     await fleet().worker();

@@ -30,7 +30,7 @@ test.each([
   }),
 );
 
-test('an update does not wait for a snapshot that is gone, although the VM goes on naming it', () =>
+test('an update does not wait for a snapshot that is gone, although the VM still names it', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, template: aTemplate({ version: 1 }) });
     hold(world, 'web-1', 'snapshot');

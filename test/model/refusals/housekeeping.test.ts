@@ -43,7 +43,7 @@ async function stuck(world: World): Promise<number[]> {
 }
 
 describe('housekeeping that the API server refuses', () => {
-  test('is told of after a minute, with its words and since when, until it passes', () =>
+  test('is reported after a minute, with its message and since when, until it passes', () =>
     play(async (world) => {
       const times = await stuck(world);
       await world.wait(MINUTE_MS / 2);
@@ -66,7 +66,7 @@ describe('housekeeping that the API server refuses', () => {
       expect(await world.until(() => !isTold(world)(), 2 * MINUTE_MS)).toBe(true);
     }));
 
-  test('for seconds at a time, is not told of', () =>
+  test('for seconds at a time is not reported', () =>
     play(async (world) => {
       await begun(world, { replicas: 1, revisionHistoryLimit: 0 });
       for (const version of [2, 3, 4]) {
@@ -79,7 +79,7 @@ describe('housekeeping that the API server refuses', () => {
       }
     }));
 
-  test('is told of no more once it is not due any more', () =>
+  test('is no longer reported once it is no longer due', () =>
     play(async (world) => {
       await stuck(world);
       expect(await world.until(isTold(world), 3 * MINUTE_MS)).toBe(true);
@@ -102,7 +102,7 @@ describe('housekeeping that the API server refuses', () => {
       expect(await world.until(() => names.every((name) => poolOf(name) === 'web'), 2 * MINUTE_MS)).toBe(true);
     }));
 
-  test('holds back no housekeeping that waits for all else to be done', () =>
+  test('holds back no housekeeping that waits for everything else', () =>
     play(async (world) => {
       await begun(world, { replicas: 2 });
       await world.people.detach('web-2');

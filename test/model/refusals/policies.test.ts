@@ -62,7 +62,7 @@ function writes(world: World): { count: number } {
   return counted;
 }
 
-test('a VM that a policy keeps running is told to stop less and less often, and goes once it may', () =>
+test('a VM that a policy keeps running is asked to stop less and less often, and leaves once it may', () =>
   play(async (world) => {
     await begun(world, { replicas: 3, ...OFFLINE });
     const end = admitting(world, 'virtualmachines', alwaysRuns);
@@ -89,7 +89,7 @@ test('a VM that gets no finalizer is not deleted, since its disks would go with 
     expect(world.vms.length).toBe(1);
   }));
 
-test('a pool whose labels a policy takes off its VMs says so, and is updated all the same', () =>
+test('a pool whose labels a policy removes from its VMs says so, and is updated all the same', () =>
   play(async (world) => {
     admitting(world, 'virtualmachines', withoutPoolLabel);
     await begun(world, { replicas: 2, maxUnavailable: 1 });
@@ -113,7 +113,7 @@ test('a pool that gets no finalizer makes no VM, and says why', () =>
     expect(await world.until(isReady(world, 2), 3 * MINUTE_MS)).toBe(true);
   }));
 
-test('a definition that does not know the record of roles has no standby VM made, and none of them twice', () =>
+test('a definition without the record of roles has no standby VM made, and none twice', () =>
   play(async (world) => {
     const { server } = world;
     const write = server.write.bind(server);

@@ -59,7 +59,7 @@ async function triedWithDelays(
 }
 
 const readyStandby = (world: World, count: number) => (): boolean => statusOf(world)?.readyStandbyReplicas === count;
-test('a standby VM too many', () =>
+test('a surplus standby VM', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, standby: { replicas: 1 } });
     await world.until(readyStandby(world, 1), MINUTE_MS);
@@ -68,7 +68,7 @@ test('a standby VM too many', () =>
     await triedWithDelays(world, count, 'FailedDelete', () => vmsOf(world).length === 2);
   }));
 
-test('an extra VM that no update has a use for', () =>
+test('an extra VM that no update needs', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, maxUnavailable: 0, maxSurge: 1 });
     const count = refusing(world, deletesVm);
@@ -76,7 +76,7 @@ test('an extra VM that no update has a use for', () =>
     await triedWithDelays(world, count, 'FailedDelete', () => vmsOf(world).length === 2);
   }));
 
-test('a VM that was halted to leave, of a pool that wants as many again', () =>
+test('a VM that was halted to leave a pool that wants as many again', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
     const count = refusing(world, deletesVm);
@@ -87,7 +87,7 @@ test('a VM that was halted to leave, of a pool that wants as many again', () =>
     await triedWithDelays(world, count, 'FailedDelete', isDone);
   }));
 
-test('a sick VM that leaves with its disks kept', () =>
+test('an unhealthy VM that leaves with its disks kept', () =>
   play(async (world) => {
     const autohealing = { startupFailureThreshold: 1, maxUnhealthy: '100%', preserveStorage: true };
     await begun(world, { replicas: 3, autohealing, template: aTemplate({ disk: 'root' }) });
@@ -107,7 +107,7 @@ test('a standby VM that is to be paused', () =>
     await triedWithDelays(world, count, 'FailedStandby', isPaused);
   }));
 
-test('a kept disk that the next VM of its number can not use', () =>
+test('a kept disk that the next VM of its number cannot use', () =>
   play(async (world) => {
     const offline = { proactive: { statePreservation: 'Offline' } } as const;
     await begun(world, { replicas: 2, scaleInStrategy: offline, template: aTemplate({ disk: 'root' }) });
@@ -128,7 +128,7 @@ const scaledOut = async (world: World, standby: number): Promise<void> => {
     world.break(`G25: ${statusOf(world)?.readyReplicas} of 3 VMs are ready: ${failureOf(world)?.message}`);
 };
 
-describe('a paused standby VM that can not go on, for its node does not answer KubeVirt', () => {
+describe('a paused standby VM that cannot resume, since its node does not answer KubeVirt,', () => {
   test('lets another be promoted', () =>
     play(async (world) => {
       await scaledOut(world, 2);
@@ -142,7 +142,7 @@ describe('a paused standby VM that can not go on, for its node does not answer K
     }));
 });
 
-test('VMs of a surplus delay no VM that is missing', () =>
+test('VMs of a surplus delay no missing VM', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, standby: { replicas: 4 } });
     await world.until(readyStandby(world, 4), MINUTE_MS);
@@ -171,7 +171,7 @@ test('the finalizer of a new pool, without which no VM is made', () =>
     { longHistory: 40 },
   ));
 
-test('the finalizer of a pool that is deleted, and has no VMs any more', () =>
+test('the finalizer of a deleted pool without VMs', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 2 });
@@ -182,7 +182,7 @@ test('the finalizer of a pool that is deleted, and has no VMs any more', () =>
     { longHistory: 40 },
   ));
 
-test('a VM too many of a replica set', () =>
+test('a surplus VM of a replica set', () =>
   play(
     async (world) => {
       const kind = 'VirtualMachineReplicaSet';
@@ -218,13 +218,13 @@ test('forty lower numbers that are refused hold up the others for seconds', () =
     if (!areMade) world.break('G11: VMs of other numbers than those that are refused are not made');
   }));
 
-describe.each(['VirtualMachineReplicaSet', 'VirtualMachineInstanceReplicaSet'] as const)('of a %s', (kind) => {
-  const { plural } = OWNER_KINDS[kind].members.resource;
-  const name = SETS[kind];
+describe.each(['VirtualMachineReplicaSet', 'VirtualMachineInstanceReplicaSet'] as const)(
+  'a refusal of a %s',
+  (kind) => {
+    const { plural } = OWNER_KINDS[kind].members.resource;
+    const name = SETS[kind];
 
-  test.each(['create', 'delete', 'patch'] as const)(
-    'what is refused without end of one kind stops no other: %s',
-    (verb) =>
+    test.each(['create', 'delete', 'patch'] as const)('of one kind without end stops no other: %s', (verb) =>
       play(
         async (world) => {
           await world.people.createOwner(kind, name, aSetSpec(kind, 3));
@@ -260,5 +260,6 @@ describe.each(['VirtualMachineReplicaSet', 'VirtualMachineInstanceReplicaSet'] a
         { owners: ['VirtualMachinePool', kind] },
         1,
       ),
-  );
-});
+    );
+  },
+);

@@ -40,7 +40,7 @@ function replaced(world: World, before: ReadonlyMap<string, string>): string[] {
 const change = (world: World): Promise<unknown> =>
   world.people.changePool('web', { template: fromAnotherSource({ disk: 'root' }) });
 
-test('a VM that does not go while it is replaced holds up itself alone', () =>
+test('a VM that does not go while it is replaced holds up only itself', () =>
   play(async (world) => {
     await begun(world, spec());
     const before = uids(world);

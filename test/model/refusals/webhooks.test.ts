@@ -22,7 +22,7 @@ const isUpdated = (world: World, count: number) => (): boolean => statusOf(world
 const progressing = (world: World): string =>
   statusOf(world)?.conditions?.find(({ type }) => type === 'Progressing')?.message ?? '';
 
-test.each([500, 503, 429])('a VM that a webhook refuses with %i fails its update, and the others go on', (status) =>
+test.each([500, 503, 429])('a VM that a webhook refuses with %i fails its update, and the others continue', (status) =>
   play(async (world) => {
     await begun(world, { replicas: 3, maxUnavailable: 1, rollout: { maxFailures: 2 } });
     world.refuse = (call) => (writesVm(call) && call.key.name === 'web-2' ? denied(status) : null);
@@ -35,7 +35,7 @@ test.each([500, 503, 429])('a VM that a webhook refuses with %i fails its update
   }),
 );
 
-test.each([403, 500])('a VM whose migration a webhook refuses with %i fails, and the others go on', (status) =>
+test.each([403, 500])('a VM whose migration a webhook refuses with %i fails, and the others continue', (status) =>
   play(async (world) => {
     const updateStrategy = { proactive: { outdatedPods: 'Migrate' as const } };
     await begun(world, { replicas: 3, maxUnavailable: 1, updateStrategy, rollout: { maxFailures: 2 } });
@@ -49,7 +49,7 @@ test.each([403, 500])('a VM whose migration a webhook refuses with %i fails, and
   }),
 );
 
-test('a rollout whose writes no webhook answers says so, fails no VM, and goes on when one does', () =>
+test('a rollout whose webhook is down says so, fails no VM, and continues when the webhook answers', () =>
   play(async (world) => {
     await begun(world, { replicas: 3, maxUnavailable: 1 });
     world.refuse = (call) => (writesVm(call) ? notCalled : null);

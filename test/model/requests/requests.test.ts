@@ -35,7 +35,7 @@ test('a manifest of an earlier day, with a request that was handled then, change
     expect([outcomes(world), isPaused(world)]).toEqual([['pause Done', 'resume Done'], false]);
   }));
 
-test('a promotion that nobody has seen while its rollout was replaced is refused, and passes no step of the next one', () =>
+test('a promotion that was not seen before its rollout was replaced is refused, and passes no step of the next one', () =>
   play(async (world) => {
     await begun(world, { replicas: 4, maxUnavailable: 1, rollout: { steps: [aStep(1, { approval: {} })] } });
     await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
@@ -52,7 +52,7 @@ test('a promotion that nobody has seen while its rollout was replaced is refused
     expect(statusOf(world)).toMatchObject({ updatedReplicas: 1, rollout: { step: 0 } });
   }));
 
-test('a signal holds a rollout back, and takes back only what a signal has held', () =>
+test('a signal pauses a rollout, and resumes only what a signal has paused', () =>
   play(async (world) => {
     await begun(world, { replicas: 2 });
     world.people.signal('web', 'pause', { by: 'mallory' });
@@ -68,7 +68,7 @@ test('a signal holds a rollout back, and takes back only what a signal has held'
     expect(statusOf(world)!.rollout).not.toHaveProperty('halted');
   }));
 
-test('what the manifest of a new pool asks for is refused, and what stands there later, too, until it is asked anew', () =>
+test('a request in the manifest of a new pool is refused, and stays refused until it is made anew', () =>
   play(async (world) => {
     await begun(world, { replicas: 2 });
     const { spec } = world.pool('web')!;
@@ -87,7 +87,7 @@ test('what the manifest of a new pool asks for is refused, and what stands there
     expect([outcomes(world), isPaused(world)]).toEqual([['pause Refused'], false]);
   }));
 
-test('a malformed request is told of once, and a pool with one is at rest', () =>
+test('a malformed request is reported once, and a pool with one is at rest', () =>
   play(async (world) => {
     await begun(world, { replicas: 2 });
     await annotate(world, { [ROLLOUT_REQUEST_ANNOTATION]: '{"id":"1","action":' });

@@ -19,7 +19,7 @@ test('two pools whose disk templates have one name never run on one disk, nor de
     await world.wait(60_000);
   }));
 
-test('a VM that ran while nobody watched keeps its disks when its VMI fails to start', () =>
+test('a VM that ran unobserved keeps its disks when its VMI fails to start', () =>
   play(async (world) => {
     await begun(world, {
       replicas: 3,
@@ -47,7 +47,7 @@ test('an update that adds a disk never starts a VM on the disk of another pool',
     expect(disksOf(world.vm('b-1')?.['spec'] as object)).toEqual(new Set());
   }));
 
-test('a kept disk that somebody looks into holds up its number alone, and says so', () =>
+test('a kept disk that another pod reads holds up its number alone, and is reported', () =>
   play(async (world) => {
     const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
     await begun(world, { replicas: 3, scaleInStrategy, template: aTemplate({ disk: 'data' }) });
@@ -70,7 +70,7 @@ test('a kept disk that somebody looks into holds up its number alone, and says s
     expect(world.vm(left!)).toBeDefined();
   }));
 
-test('a kept disk that somebody has taken is not discarded, and its number says so and is tried less and less often', () =>
+test('a kept disk that another pod uses is not discarded, and its number is reported and tried less and less often', () =>
   play(async (world) => {
     const template = aTemplate({ disk: 'data' });
     await begun(world, { replicas: 2, scaleInStrategy: { proactive: { statePreservation: 'Offline' } }, template });

@@ -27,7 +27,7 @@ test('two runs of restarts and a rollout together keep to the budget of the pool
     4,
   ));
 
-test('VMs that come up while their restart begins cost places in the budget of the run as any other', () =>
+test('VMs that come up while their restart begins use the budget of the run like any other', () =>
   play(
     async (world) => {
       const template = aTemplate({ bootMs: 1_500 });
@@ -42,7 +42,7 @@ test('VMs that come up while their restart begins cost places in the budget of t
     12,
   ));
 
-test('a VM that comes up while its update waits for KubeVirt costs a place in the budget as any other', () =>
+test('a VM that comes up while its update waits for KubeVirt uses the budget like any other', () =>
   play(
     async (world) => {
       await world.people.createPool(

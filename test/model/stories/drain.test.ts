@@ -30,7 +30,7 @@ function setMigrationTime(world: World, name: string, time: string): void {
   }));
 }
 
-test('a VM that somebody else is about to migrate is not restarted, however long that takes', () =>
+test('a VM that another client is about to migrate is not restarted, however long that takes', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, drain: { deadlineSeconds: 60 } });
     const before = uidsOf(world);
@@ -107,7 +107,7 @@ test('VMs take turns while KubeVirt begins no migration at all, and none is rest
     expect(uidsOf(world)).toEqual(before);
   }));
 
-test('three failures count, though KubeVirt keeps five migrations and aborted ones are none', () =>
+test('three failures count, though KubeVirt keeps five migrations and aborted ones do not count', () =>
   play(async (world) => {
     await begun(world, { replicas: 1, drain: {} });
     const before = uidsOf(world);
@@ -153,7 +153,7 @@ test('a VM whose pod does not come up on a cordoned node starts on another, thou
     40,
   ));
 
-test('nobody leaves a node at night whose drain was called off by day, and the condition says how to end that', () =>
+test('a VM whose drain was called off by day does not leave its node at night, and the condition says how to end that', () =>
   play(async (world) => {
     const windows = [{ cron: '0 0 29 2 *', duration: '1h' }];
     await begun(world, { replicas: 2, drain: { method: 'Restart', windows } });

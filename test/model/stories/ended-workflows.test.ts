@@ -58,7 +58,7 @@ describe.each<End>(['cancelled', 'terminated'])('while nothing else happens, a w
     ));
 });
 
-test('a pool whose workflow is asked to cancel goes on, hears people, and says so', () =>
+test('a pool whose workflow is asked to cancel continues, hears users, and says so', () =>
   play(async (world) => {
     await begun(world, { replicas: 2 });
     const id = poolIdOf(refOf('web'));
@@ -101,7 +101,7 @@ test.each<End>(['cancelled', 'terminated'])(
     }),
 );
 
-describe('when the run that has started it is over', () => {
+describe('after the run that has started it,', () => {
   test('a batch that is terminated holds up its rollout for less than a minute', () =>
     play(
       async (world) => {
@@ -158,7 +158,7 @@ async function backup(world: World): Promise<() => void> {
 
 const updated = (world: World): number | undefined => statusOf(world)?.updatedReplicas;
 
-test.each(['pause', 'abort'] as const)('when Temporal is put back, the rollout stays where it was: %s', (ask) =>
+test.each(['pause', 'abort'] as const)('a rollout stays where it was when Temporal is restored: %s', (ask) =>
   play(
     async (world) => {
       await begun(world, { replicas: 6, maxUnavailable: 1, rollout: { steps: [aStep(1, { wait: '2m' })] } });
@@ -181,7 +181,7 @@ test.each(['pause', 'abort'] as const)('when Temporal is put back, the rollout s
   ),
 );
 
-test('what people ask for right after Temporal was put back counts, too', () =>
+test('requests right after Temporal was restored count too', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 3, maxUnavailable: 1, autohealing: {} });
@@ -198,7 +198,7 @@ test('what people ask for right after Temporal was put back counts, too', () =>
     { longHistory },
   ));
 
-test('when Temporal is put back, the healing of a VM stays paused', () =>
+test('the healing of a VM stays paused when Temporal is restored', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 2, autohealing: { startupFailureThreshold: 1, maxUnhealthy: '100%' } });

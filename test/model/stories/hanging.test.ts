@@ -61,7 +61,7 @@ test.each(KINDS)('VMs that something holds back do not hold up the rest of a %s 
   ),
 );
 
-test.each(KINDS)('nor of a %s that is scaled in', (kind, spec) =>
+test.each(KINDS)('VMs that hang do not hold up the rest of a %s that is scaled in', (kind, spec) =>
   play(
     async (world) => {
       const others = await withHeldVms(world, kind, spec);

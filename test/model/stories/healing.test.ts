@@ -18,7 +18,7 @@ test('the healing of a standby VM ends when the pool wants fewer meanwhile', () 
       world.break(`G12: the cycle does not end: ${JSON.stringify(statusOf(world)?.healing?.cycles)}`);
   }));
 
-test('a VM whose healing people skip is made again at once, and not after the delay of its attempt', () =>
+test('a VM whose healing users skip is made again at once, and not after the delay of its attempt', () =>
   play(async (world) => {
     const backoff = { initial: '30m', max: '30m', jitter: 0 };
     await begun(world, { replicas: 2, autohealing: { startupFailureThreshold: 1, maxUnhealthy: '100%', backoff } });
@@ -30,7 +30,7 @@ test('a VM whose healing people skip is made again at once, and not after the de
       world.break('G11: web-2 is not made again, though nobody heals it any more');
   }));
 
-test('a surplus that nobody will remove stops no healing', () =>
+test('a surplus that nothing removes stops no healing', () =>
   play(async (world) => {
     await begun(world, {
       replicas: 5,

@@ -6,7 +6,7 @@ import { activityNow } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
 import { begun, play, statusOf } from './story.ts';
 
-test('a worker that was frozen in the midst of a batch brings no VM back to an older revision', () =>
+test('a worker that was frozen in the middle of a batch brings no VM back to an older revision', () =>
   play(async (world) => {
     await begun(world, {
       replicas: 8,
@@ -33,7 +33,7 @@ test('a worker that was frozen in the midst of a batch brings no VM back to an o
     }
   }));
 
-test('an undo begins though the worker is cut off that was to write into the status that it has', () =>
+test('an undo begins though the worker is cut off that was to write it into the status', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 1, rollout: { progressDeadlineSeconds: 60, onFailure: 'Undo' } });

@@ -48,7 +48,7 @@ test('a stopped VM that is restored from a snapshot of before a rollout is broug
     expect(starts).toEqual(new Map([['web-2', 1]]));
   }));
 
-test('one that is started before a worker sees it restarts once', () =>
+test('a restored VM that is started before a worker sees it restarts once', () =>
   play(async (world) => {
     await updated(world);
     for (const worker of world.workers) world.freeze(worker);

@@ -93,7 +93,7 @@ test('a VM that is protected while its scale-in is under way stays, and another 
     { delays: { deleteVms: 5_000 } },
   ));
 
-test('VMs that are removed by name leave, and no others, whoever dies, grows the pool back or lets go of one meanwhile', () =>
+test('VMs that are removed by name leave, and no others, despite crashes, growth and released VMs meanwhile', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 8, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });

@@ -15,7 +15,7 @@ const isPaused = (world: World, name: string): boolean => {
 };
 const isStandby = (world: World, name: string): boolean => world.vm(name)?.metadata.labels?.[ROLE_LABEL] === 'Standby';
 
-test('a VM that leaves its pool while it is paused as standby goes on, and a machine type transition ends', () =>
+test('a VM that leaves its pool while it is paused as standby resumes, and a machine type transition ends', () =>
   play(async (world) => {
     const template = aTemplate({ machineType: 'pc-q35-rhel8.6.0' });
     await begun(world, { replicas: 2, template, standby: { replicas: 1, state: 'Paused' } });

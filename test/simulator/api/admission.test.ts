@@ -34,7 +34,7 @@ describe('admission', () => {
     ]);
   });
 
-  test('fills in a machine type that was taken away', () => {
+  test('fills in a machine type that was removed', () => {
     expect(admitVm(review('UPDATE', bare, aVm()), undefined)).toEqual([
       { op: 'add', path: '/spec/template/spec/architecture', value: 'amd64' },
       { op: 'add', path: '/spec/template/spec/domain/machine', value: { type: 'q35' } },
@@ -67,7 +67,7 @@ describe('admission', () => {
     expect(filled(typed, ofAll, preference)).toEqual({ type: 'q35' });
   });
 
-  test("drops what others say of a VMI's state", () => {
+  test("drops what others write about a VMI's state", () => {
     expect(admitVmi(review('UPDATE', aVmi('Failed'), aVmi('Running')))).toEqual([
       { op: 'add', path: '/status', value: { phase: 'Running' } },
     ]);
@@ -94,7 +94,7 @@ describe('admission', () => {
     });
   });
 
-  test('answers by the review', () => {
+  test('answers with a review', () => {
     const answer = answered(review('UPDATE', bare), [{ op: 'remove', path: '/status' }]);
     const { response } = answer as { response: { uid: string; allowed: boolean; patch: string } };
     expect(response).toMatchObject({ uid: 'review-uid', allowed: true });

@@ -20,7 +20,7 @@ import { around, condition } from '../simulated.ts';
 
 /** With strict validation, the API server refuses a field that it would otherwise prune silently. */
 describe.skipIf(KUBEVIRT_CRDS === undefined)(
-  "what the simulator writes is wholly known to KubeVirt's own definitions",
+  "the writes of the simulator conform to KubeVirt's own definitions",
   () => {
     let cluster: SimulatedCluster;
     let vm: Stored<VirtualMachine>;
@@ -47,14 +47,14 @@ describe.skipIf(KUBEVIRT_CRDS === undefined)(
       });
     };
 
-    test('the check itself sees a field that is not known', async () => {
+    test('of which the check itself sees an unknown field', async () => {
       const unknown = { ...vm, status: { ...vm.status, unheardOf: 1 } };
       await expect(strictly(VirtualMachines, 'PUT', unknown, 'status')).rejects.toThrow(
         /unknown field "status.unheardOf"/,
       );
     });
 
-    test('a VMI, on all its ways', async () => {
+    test('of a VMI, in all its phases', async () => {
       const now = Date.now();
       const pending = vmiOf(vm, undefined, now) as Stored<VirtualMachineInstance>;
       const move = (from: Stored<VirtualMachineInstance>, some: object = {}) =>
@@ -86,7 +86,7 @@ describe.skipIf(KUBEVIRT_CRDS === undefined)(
         await strictly(VirtualMachineInstances, 'PUT', { ...way, metadata: { ...vmi.metadata, ...way.metadata } });
     });
 
-    test("a VM's status, with everything in it", async () => {
+    test("of a VM's status, with everything in it", async () => {
       const stateChangeRequests = [{ action: 'Start' as const, data: { paused: 'true' } }];
       const failed = { ...vmi, status: { phase: 'Failed' as const } };
       const status = vmStatus({
@@ -104,7 +104,7 @@ describe.skipIf(KUBEVIRT_CRDS === undefined)(
       await strictly(VirtualMachines, 'PUT', { ...vm, status }, 'status');
     });
 
-    test('the KubeVirt object, and migrations', async () => {
+    test('of the KubeVirt object, and of migrations', async () => {
       const kubevirt = await cluster.kube.get<KubeVirt>(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' });
       expect(kubevirt.status).toMatchObject({ phase: 'Deployed', observedKubeVirtVersion: expect.any(String) });
       await strictly(KubeVirts, 'PUT', kubevirt, 'status');

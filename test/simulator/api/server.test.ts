@@ -41,7 +41,7 @@ test.each(['*/*', 'application/json, */*', 'application/json,*/*;q=0.1'])(
   },
 );
 
-test("drover's own client takes whatever an action answers", async () => {
+test("drover's own client accepts whatever an action answers", async () => {
   const { address, performed } = await virtApi();
   const config = new KubeConfig();
   config.loadFromClusterAndUser({ name: 'it', server: address, skipTLSVerify: true }, { name: 'it' });

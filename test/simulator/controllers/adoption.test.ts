@@ -32,7 +32,7 @@ async function adoptedWith(now: Partial<Stored['metadata']> | undefined): Promis
   return adopted;
 }
 
-test("a VM adopts its disk that is nobody's", async () => {
+test('a VM adopts its disk that has no owner', async () => {
   expect(await adoptedWith({})).toEqual(['disk-1']);
 });
 

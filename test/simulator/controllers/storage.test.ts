@@ -16,7 +16,7 @@ describe('DataVolumes', () => {
   } as Stored<DataVolume>;
   const bound = { ...claimOf(volume), status: { phase: 'Bound' } };
 
-  test("are the VM's", () => {
+  test('belong to the VM', () => {
     expect(fromTemplate(template, aVm()).metadata).toMatchObject({
       name: 'root-1',
       labels: { a: 'b' },
@@ -24,7 +24,7 @@ describe('DataVolumes', () => {
     });
   });
 
-  test('get a claim of their name and size, which is theirs', () => {
+  test('get a claim of their name and size, which they own', () => {
     expect(claimOf(volume)).toMatchObject({
       metadata: { name: 'root-1', ownerReferences: [{ kind: 'DataVolume', uid: 'dv-uid', controller: true }] },
       spec: { resources: { requests: { storage: '3Gi' } }, volumeName: 'pvc-dv-uid' },

@@ -22,19 +22,19 @@ const tracked = (uid: string, some: Partial<Tracked> = {}): Tracked => ({
   ...some,
 });
 
-describe('what is collected', () => {
+describe('the garbage collector', () => {
   const child = tracked('child', { owners: [owner('a'), owner('b')] });
 
-  test('nothing that has an owner left', () => {
+  test('collects an object that has no owner left', () => {
     expect(collect(child, [], new Set())).toEqual({ do: 'nothing' });
     expect(collect(child, [], new Set(['a']))).toEqual({ do: 'disown', keep: [owner('b')] });
   });
 
-  test('what has none left', () => {
+  test('keeps an object that has an owner left', () => {
     expect(collect(child, [], new Set(['a', 'b']))).toEqual({ do: 'delete' });
   });
 
-  test('nothing that is being deleted already', () => {
+  test('skips an object that is already being deleted', () => {
     expect(collect({ ...child, deleting: true }, [], new Set(['a', 'b']))).toEqual({ do: 'nothing' });
   });
 
@@ -44,7 +44,7 @@ describe('what is collected', () => {
     });
   });
 
-  test('an owner that is deleted in the foreground goes last, and waits for those that block it', () => {
+  test('an owner that is deleted in the foreground goes last, and waits for dependents that block it', () => {
     const parent = tracked('a', { deleting: true, finalizers: ['foregroundDeletion'] });
     const blocking = tracked('blocking', { owners: [owner('a', true)] });
     const leaving = { ...blocking, uid: 'leaving', deleting: true };

@@ -13,7 +13,7 @@ const pods = {
   objects: [{ metadata: { name: 'one', finalizers: ['test/hold'] } }, { metadata: { name: 'two' } }],
 };
 
-test('a namespace says what remains in it, and which finalizers hold that', () => {
+test('a namespace reports what remains in it, and which finalizers hold that', () => {
   expect(remainingConditions([], [vms, pods], NOW)).toMatchObject([
     {
       type: 'NamespaceContentRemaining',

@@ -19,7 +19,7 @@ function queueOf(work: (key: string, times: number) => Promise<number | undefine
   return { queue, done, errors };
 }
 
-test('what is added before the start waits for it', async () => {
+test('a key that is added before the start waits for it', async () => {
   const done: string[] = [];
   const note = async (key: string): Promise<undefined> => void done.push(key);
   const queue = new WorkQueue({ concurrency: 1, work: note, onError: () => {} });
@@ -46,7 +46,7 @@ test('a key that is added again while it is worked on is worked on once more, ne
   expect(most).toBe(1);
 });
 
-test('no more keys at once than it may', async () => {
+test('no more keys are worked on at once than allowed', async () => {
   let working = 0;
   let most = 0;
   const { queue, done } = queueOf(async () => {
@@ -60,7 +60,7 @@ test('no more keys at once than it may', async () => {
   expect(most).toBe(3);
 });
 
-test('what asks to be looked at again is, and what fails is tried again', async () => {
+test('a key that asks for another look gets it, and a failed key is tried again', async () => {
   const { queue, done, errors } = queueOf(async (key, times) => {
     if (key === 'failing' && times === 1) throw new Error('once');
     return key === 'again' && times === 1 ? 1 : undefined;
@@ -71,7 +71,7 @@ test('what asks to be looked at again is, and what fails is tried again', async 
   expect(errors).toEqual(['once']);
 });
 
-test('a conflict is tried again and not told', async () => {
+test('a conflict is tried again and not reported', async () => {
   const { queue, done, errors } = queueOf(async (_key, times) => {
     if (times === 1) throw new KubeError(409, 'Conflict', 'the object has been modified');
     return undefined;
@@ -81,7 +81,7 @@ test('a conflict is tried again and not told', async () => {
   expect(errors).toEqual([]);
 });
 
-test('once stopped it waits for the work in progress and begins no more', async () => {
+test('a stopped queue waits for the work in progress and begins no more', async () => {
   const finish = Promise.withResolvers<number>();
   const { queue, done } = queueOf(() => finish.promise, 1);
   queue.add('a');

@@ -67,7 +67,7 @@ const prefers = (kind: typeof VirtualMachinePreferences, name: string, preferred
     spec: { machine: { preferredMachineType } },
   });
 
-describe('a machine type that is taken away', () => {
+describe('a machine type that is removed', () => {
   test('is filled in at once: by the preference, the old field of the cluster, or that of the architecture', async () => {
     await prefers(VirtualMachineClusterPreferences, 'everywhere', 'pc-q35-rhel9.2.0');
     await prefers(VirtualMachinePreferences, 'here', 'pc-q35-rhel8.6.0');
@@ -116,12 +116,12 @@ describe('a machine type that is taken away', () => {
     expect(await cleared('later')).toBe('pc-q35-rhel9.8.0');
   });
 
-  test('is not changed if somebody else was faster', async () => {
+  test('is not changed if another client was faster', async () => {
     await stopped('contested', 'pc-q35-rhel8.6.0');
     await expect(change('contested', 'pc-q35-rhel9.2.0', null)).rejects.toMatchObject({ status: 422 });
   });
 
-  test('a preference that is not there is none at admission, and is reported in the status', async () => {
+  test('is filled in without a missing preference at admission, which the status reports', async () => {
     await stopped('unpreferred', 'pc-q35-rhel8.6.0', { preference: { name: 'nowhere' } });
     expect(await cleared('unpreferred')).toBe('q35');
     await eventually(async () =>
@@ -184,7 +184,7 @@ describe('a running VMI', () => {
     expect(conditionOf(await cluster.vm('keeps'), 'RestartRequired')).toBeUndefined();
   });
 
-  test('of an alias has an old type that no change of its VM tells', async () => {
+  test('has an old type, if that is an alias, which no change of its VM reveals', async () => {
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': 'pc-q35-rhel8.6.0' } } });
     onTestFinished(
       async () => void (await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': null } } })),
@@ -236,7 +236,7 @@ describe('a running VMI', () => {
   });
 });
 
-test('no node takes a VMI whose machine type none has, until one has it', async () => {
+test('stays on no node while none has its machine type', async () => {
   await cluster.createMachine('retired', {
     vmi: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: 'pc-q35-rhel7.4.0' } } },
   });

@@ -31,11 +31,11 @@ describe('start', () => {
     expect(outcome(start, strategy, found)).toEqual(expected);
   });
 
-  test('of one that says running', () => {
+  test('of a VM with running: true', () => {
     expect(start(aVm({ running: false }), undefined, {})).toEqual({ spec: { running: true } });
   });
 
-  test('paused', () => {
+  test('of a paused VM', () => {
     expect(outcome(start, 'Halted', undefined, { paused: true })).toEqual({
       status: { stateChangeRequests: [{ action: 'Start', data: { paused: 'true' } }] },
     });
@@ -85,7 +85,7 @@ describe('restart', () => {
     expect(outcome(restart, strategy, found, body)).toEqual(expected);
   });
 
-  test('while one is in progress is an error of 500, as KubeVirt answers', () => {
+  test('is an error of 500 while one is in progress, as KubeVirt answers', () => {
     const under = aVm({ runStrategy: 'Always' }, { stateChangeRequests: [{ action: 'Stop', uid: 'vmi-uid' }] });
     expect(() => restart(under, running, {})).toThrow(
       expect.objectContaining({ code: 500, message: expect.stringContaining('already underway') }),
@@ -98,7 +98,7 @@ describe('restart', () => {
   });
 });
 
-test('a VM whose volumes are migrated is not restarted, and one that this has left in between not started', () => {
+test('a VM whose volumes are migrated is not restarted, and one that this has left half done is not started', () => {
   const migrating = aVm({ runStrategy: 'Always' }, { conditions: [condition('VolumesChange', 'True')] });
   const left = aVm({ runStrategy: 'Halted' }, { conditions: [condition('ManualRecoveryRequired', 'True')] });
   const refusal = expect.objectContaining({ code: 409, message: expect.stringContaining('VM recovery required') });

@@ -74,7 +74,7 @@ describe('a VMI that is deleted', () => {
   );
 });
 
-test('through a restart, the VM follows its VMI down and up', async () => {
+test('a VM follows its VMI down and up through a restart', async () => {
   const { vm, vmi } = await cluster.running('turns', {
     annotations: { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '200ms' },
   });
@@ -105,7 +105,7 @@ test('through a restart, the VM follows its VMI down and up', async () => {
 });
 
 describe('labels and annotations', () => {
-  test('of the template are those of the next VMI, and need no restart', async () => {
+  test('of the template appear on the next VMI, and need no restart', async () => {
     const { vmi } = await cluster.running('labelled');
     await relabel('labelled', { labels: { tier: 'web' }, annotations: { note: 'new' } });
     await cluster.changeVmi('labelled', { nodeSelector: { 'kubernetes.io/os': 'linux' } });
@@ -130,7 +130,7 @@ describe('labels and annotations', () => {
     });
   });
 
-  test('a new VM has some in its template that nobody asked for', async () => {
+  test('are in the template of a new VM though no user asked for them', async () => {
     const { vm } = await cluster.running('noted');
     expect(vm.spec.template.metadata?.annotations).toMatchObject({ 'kubevirt.io/pci-topology-version': 'v3' });
     expect(vm.spec.template.spec.domain.firmware).toEqual({
@@ -140,7 +140,7 @@ describe('labels and annotations', () => {
   });
 });
 
-test('a change beside the template shows in the generations as observed, a change of it only after a restart', async () => {
+test('a change outside the template shows in the observed generations, and a change of it only after a restart', async () => {
   const { vmi } = await cluster.running('counted');
   const generations = async () => {
     const { metadata, status } = await cluster.vm('counted');
@@ -170,7 +170,7 @@ describe('RestartRequired', () => {
     expect(await restartRequired('stopped')).toBeUndefined();
   });
 
-  test('of what can go live and does not fit has the time of the last look', async () => {
+  test('has the time of the last look if a live change does not fit', async () => {
     await cluster.running('grows');
     await cluster.changeVmi('grows', { domain: { cpu: { sockets: 9 } } });
     const first = await eventually(async () => {
@@ -231,7 +231,7 @@ describe('a VM with a disk that is deleted in the foreground', () => {
   };
   const vmi = { volumes: [{ name: 'root', dataVolume: { name: 'fresh-root' } }] };
 
-  test('is there until its VMI and its disk are gone, and the next of its name has a disk of its own', async () => {
+  test('exists until its VMI and its disk are gone, and the next of its name has its own disk', async () => {
     await cluster.running('fresh', { spec, vmi, annotations: { 'sim.drover.dev/stop-time': '500ms' } });
     const [volume, claim] = [await cluster.dataVolume('fresh-root'), await cluster.claim('fresh-root')];
     for (const { metadata } of [volume, claim])

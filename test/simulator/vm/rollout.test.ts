@@ -40,7 +40,7 @@ describe('a change of a running template', () => {
     expect(plan(vmiSpec(), liveUpdate)).toEqual(UNCHANGED);
   });
 
-  test('in the order of its fields is none', () => {
+  test('in the order of its fields does not count', () => {
     const { domain, ...rest } = vmiSpec();
     expect(plan({ ...rest, domain: Object.fromEntries(Object.entries(domain).toReversed()) })).toEqual(UNCHANGED);
   });
@@ -80,7 +80,7 @@ describe('a change of a running template', () => {
     expect(plan(wanted, false)).toEqual(NOT_LIVE_CHANGE);
   });
 
-  test('one that is not live holds back those that are', () => {
+  test('that is not live holds back those that are', () => {
     expect(plan({ ...domainOf({ cpu: { sockets: 2 } }), hostname: 'other' }).live).toBeUndefined();
   });
 
@@ -96,7 +96,7 @@ describe('a change of a running template', () => {
     });
   });
 
-  test('fewer sockets wait for a restart; none named are none', () => {
+  test('to fewer sockets waits for a restart; one to no sockets does not count', () => {
     const two = started(domainOf({ cpu: { sockets: 2 } }));
     expect(whyOf(plan(vmiSpec(), true, two))).toMatch(/Reduction/);
     const model = domainOf({ cpu: { model: 'host-model' } });
@@ -105,12 +105,12 @@ describe('a change of a running template', () => {
     expect(plan(cores, true, started(cores))).toEqual(UNCHANGED);
   });
 
-  test('that names a CPU for the first time waits for a restart, one that names memory does not', () => {
+  test('that names a CPU for the first time waits for a restart, and one that names memory does not', () => {
     expect(plan(vmiSpec(), true, started(without('cpu')))).toEqual(NOT_LIVE_CHANGE);
     expect(plan(vmiSpec(), true, started(without('memory')))).toEqual(UNCHANGED);
   });
 
-  test('memory of a VMI that cannot migrate waits for a restart, and all else goes live', () => {
+  test('of memory waits for a restart if the VMI cannot migrate, and all else goes live', () => {
     const wanted = { ...domainOf({ memory: { guest: '4Gi' }, cpu: { sockets: 2 } }), nodeSelector: { zone: 'b' } };
     const { live, ...rest } = plan(wanted, true, started(vmiSpec(), { conditions: [] }));
     expect(whyOf({ live, ...rest })).toMatch(/only available for migratable VMs/);
@@ -120,7 +120,7 @@ describe('a change of a running template', () => {
     });
   });
 
-  test('memory that could not be plugged in waits for a restart', () => {
+  test('of memory that could not be plugged in waits for a restart', () => {
     const failed = started(vmiSpec(), { conditions: [condition('HotMemoryChange', 'False')] });
     expect(whyOf(plan(vmiSpec(), true, failed))).toMatch(/failed/);
   });
@@ -136,14 +136,14 @@ describe('a change of a running template', () => {
     expect(plan(wanted, true, started(vmiSpec(), status))).toMatchObject({ failure: { reason }, live: undefined });
   });
 
-  test('in sockets has to wait until those before have been plugged in', () => {
+  test('of sockets has to wait until those before have been plugged in', () => {
     const plugging = started(vmiSpec(), { conditions: [condition('HotVCPUChange', 'True')] });
     expect(plan(domainOf({ cpu: { sockets: 2 } }), true, plugging).failure?.message).toMatch(
       /another CPU hotplug is in progress/,
     );
   });
 
-  test('is told of a VMI that goes, and not made live', () => {
+  test('of a VMI that is leaving is reported, and not made live', () => {
     const going = {
       ...started(vmiSpec()),
       metadata: { ...started(vmiSpec()).metadata, deletionTimestamp: '2026-05-04T10:00:00Z' },
@@ -161,7 +161,7 @@ describe('room to grow', () => {
     });
   });
 
-  test("is the cluster's, or the VM's own, if they say so", () => {
+  test('follows the cluster, or the VM itself, if they set it', () => {
     const configured = kubevirt({ liveUpdateConfiguration: { maxCpuSockets: 6, maxGuest: '3Gi' } });
     expect(withRoomToGrow(vmiSpec(), configured).domain).toMatchObject({
       cpu: { maxSockets: 6 },
@@ -182,12 +182,12 @@ describe('room to grow', () => {
     expect(withRoomToGrow(vmiSpec(), staged)).toEqual(vmiSpec());
   });
 
-  test('is at most 512 vCPUs, and no less than there are', () => {
+  test('is at most 512 vCPUs, and never less than there are', () => {
     expect(roomOf({ sockets: 32, cores: 2, threads: 3 })).toBe(85);
     expect(roomOf({ sockets: 100, cores: 8, threads: 1 })).toBe(100);
   });
 
-  test('is of what the resources ask for, if nothing else is said', () => {
+  test('comes from the requested resources if nothing else is said', () => {
     const domain = { devices: {}, resources: { requests: { memory: '2Gi', cpu: '1500m' } } };
     expect(withRoomToGrow({ domain }, kubevirt()).domain).toMatchObject({
       cpu: { sockets: 2, cores: 1, threads: 1, maxSockets: 8 },

@@ -16,7 +16,7 @@ const succeeded = aVmi('Succeeded');
 const failed = aVmi('Failed');
 const leaving = aVmi('Running', {}, { deletionTimestamp: at(0) });
 
-describe('what a run strategy asks for', () => {
+describe('a run strategy', () => {
   test.each([
     ['Always', {}, undefined, 'start'],
     ['Always', {}, running, 'nothing'],
@@ -57,13 +57,13 @@ describe('what a run strategy asks for', () => {
     },
   );
 
-  test('running is the older way to say it', () => {
+  test('the field running is the older way to say it', () => {
     expect(runStrategyOf(aVm({ running: true }))).toBe('Always');
     expect(runStrategyOf(aVm({ running: false }))).toBe('Halted');
   });
 });
 
-describe('requests that have been done', () => {
+describe('a request that is done', () => {
   const restart = { stateChangeRequests: [{ action: 'Stop' as const, uid: 'vmi-uid' }, { action: 'Start' as const }] };
 
   test('a restart is outstanding while the old instance is there', () => {
@@ -71,12 +71,12 @@ describe('requests that have been done', () => {
     expect(outstandingRequests(aVm({}, restart), leaving)).toHaveLength(2);
   });
 
-  test('its stop is done once that has gone, its start once there is a new one', () => {
+  test('is a stop once the instance is gone, and a start once there is a new one', () => {
     expect(outstandingRequests(aVm({}, restart), undefined)).toEqual([{ action: 'Start' }]);
     expect(outstandingRequests(aVm({}, restart), aVmi('Pending', {}, { uid: 'new' }))).toEqual([]);
   });
 
-  test('an instance that has ended does not count as started', () => {
+  test('is not a start whose instance has ended', () => {
     expect(outstandingRequests(aVm({}, startRequest), failed)).toHaveLength(1);
   });
 });

@@ -38,7 +38,7 @@ test('an instance that ended without ever running counts, once', () => {
   expect(second).toEqual({ consecutiveFailCount: 2, lastFailedVMIUID: 'vmi-uid', retryAfterTimestamp: at(40) });
 });
 
-test('it is kept while the next start is in progress, and forgotten once one has run', () => {
+test('a failure is kept while the next start is in progress, and forgotten once one has run', () => {
   const before = { startFailure: { consecutiveFailCount: 2, lastFailedVMIUID: 'before', retryAfterTimestamp: at(10) } };
   expect(startFailureOf(aVm(undefined, before), undefined, chance)).toEqual(before.startFailure);
   expect(startFailureOf(aVm(undefined, before), aVmi('Scheduled', passed('Pending')), chance)).toEqual(

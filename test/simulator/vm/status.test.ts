@@ -72,7 +72,7 @@ describe('printableStatus', () => {
 });
 
 describe('conditions', () => {
-  test('without an instance the VM is not ready, and says why', () => {
+  test('say that the VM is not ready without an instance, and why', () => {
     const { conditions, ...status } = vmStatus(seen({}));
     expect(status).not.toHaveProperty('ready');
     expect(status).not.toHaveProperty('created');
@@ -88,7 +88,7 @@ describe('conditions', () => {
     ]);
   });
 
-  test("the instance's conditions are the VM's", () => {
+  test("are the instance's", () => {
     const conditions = [
       condition('Ready', 'True'),
       condition('LiveMigratable', 'True'),
@@ -99,25 +99,25 @@ describe('conditions', () => {
     expect(status.conditions).toEqual(conditions.slice(0, 2));
   });
 
-  test('one that came from elsewhere goes', () => {
+  test('from elsewhere go', () => {
     const foreign = condition('SomebodysOwn', 'True');
     const status = vmStatus(seen({ vm: aVm(undefined, { conditions: [foreign] }), vmi: aVmi('Running', ready) }));
     expect(status.conditions?.map(({ type }) => type)).toEqual(['Ready']);
   });
 
-  test('one whose status and reason stay keeps its times', () => {
+  test('whose status and reason stay keep their times', () => {
     const before = vmStatus(seen({}));
     const after = vmStatus(seen({ vm: aVm(undefined, before), now: NOW + 60_000 }));
     expect(after).toBe(before);
   });
 
-  test('those that came from an instance stay as long as there is none', () => {
+  test('from an instance stay as long as there is none', () => {
     const migratable = condition('LiveMigratable', 'True');
     const status = vmStatus(seen({ vm: aVm(undefined, { conditions: [migratable, condition('Failure', 'True')] }) }));
     expect(status.conditions?.map(({ type }) => type)).toEqual(['LiveMigratable', 'Ready']);
   });
 
-  test('RestartRequired has a message and no reason, and goes when it is no longer so', () => {
+  test('include RestartRequired with a message and no reason, until it no longer applies', () => {
     const first = vmStatus(seen({ vmi: aVmi('Running', ready), restartRequired: { why: 'why' } }));
     expect(first.conditions).toContainEqual({
       type: 'RestartRequired',
@@ -144,7 +144,7 @@ describe('conditions', () => {
     }
   });
 
-  test('what kept the VM from starting shows as Failure', () => {
+  test('include Failure with what kept the VM from starting', () => {
     const { conditions } = vmStatus(seen({ failure: { reason: 'FailedCreate', message: 'exceeded quota' } }));
     expect(conditions).toContainEqual(
       expect.objectContaining({ type: 'Failure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota' }),
@@ -166,7 +166,7 @@ describe("a migration of a VM's volumes", () => {
     expect(typesOf(status)).toEqual(['Ready', 'VolumesChange']);
   });
 
-  test('that its VMI did not outlive must be mended by hand, and is once the VM names its old claims', () => {
+  test('must be repaired by hand if its VMI did not outlive it, until the VM names its old claims', () => {
     const ended = vmStatus(seen({ vm: named('new', changes) }));
     expect(typesOf(ended)).toEqual(['ManualRecoveryRequired', 'Ready', 'VolumesChange']);
     expect(startsUnrecovered(named('new', changes))).toBe(true);

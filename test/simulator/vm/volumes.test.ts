@@ -20,7 +20,7 @@ test('a VMI needs the Secrets and ConfigMaps that its volumes name', () => {
   ).toEqual(['Secret/user', 'ConfigMap/answers']);
 });
 
-test('what is optional, written out, or of another kind is not waited for', () => {
+test('a reference that is optional, written out, or of another kind is not waited for', () => {
   const others = [
     { cloudInitNoCloud: { userData: '#cloud-config' } },
     { dataVolume: { name: 'disk' } },

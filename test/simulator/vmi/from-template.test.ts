@@ -12,7 +12,7 @@ describe('machine types', () => {
     expect(defaultMachineType({ ...configured, spec })).toBe('pc-q35-rhel9.4.0');
   });
 
-  test('an alias stands for what the cluster says', () => {
+  test('are resolved by the cluster from an alias', () => {
     expect(resolveMachineType('q35', undefined)).toBe('pc-q35-rhel9.6.0');
     expect(resolveMachineType('q35', configured)).toBe('pc-q35-rhel9.8.0');
     expect(resolveMachineType('pc-q35-rhel8.6.0', configured)).toBe('pc-q35-rhel8.6.0');

@@ -26,14 +26,14 @@ const running = {
   nodeName: 'sim-node-1',
 };
 
-describe('on the way up', () => {
-  test('one that nobody admitted gets its finalizer and its first phase', () => {
+describe('a VMI that comes up', () => {
+  test('gets its finalizer and its first phase if nothing admitted it', () => {
     const { vmi: next } = nextMove(aVmi(undefined), around());
     expect(next.metadata.finalizers).toEqual(['kubevirt.io/foregroundDeleteVirtualMachine']);
     expect(next.status?.phase).toBe('Pending');
   });
 
-  test('a node at hand takes it at once, and each phase is reported', () => {
+  test('is scheduled at once if a node is available, and each phase is reported', () => {
     const { vmi: next } = nextMove(aVmi('Pending', { ...passed('Pending'), ...notReady }), around());
     expect(next.status).toMatchObject({ phase: 'Scheduled', nodeName: 'sim-node-1' });
     expect(next.metadata.labels).toEqual({ 'kubevirt.io/nodeName': 'sim-node-1' });
@@ -44,7 +44,7 @@ describe('on the way up', () => {
     ]);
   });
 
-  test('it waits for a claim that is missing', () => {
+  test('waits for a claim that is missing', () => {
     const pending = aVmi('Pending', notReady);
     const { vmi: next } = nextMove(pending, around({ missingClaim: 'disk' }));
     expect(next.status?.phase).toBe('Pending');
@@ -88,7 +88,7 @@ describe('on the way up', () => {
     expect(conditionsOf(pulled)['Synchronized']).toBeUndefined();
   });
 
-  test('it boots for as long as it is asked to', () => {
+  test('boots for as long as it is asked to', () => {
     const booting = aVmi('Scheduled', notReady, annotated({ 'sim.drover.dev/boot-time': '1m30s' }));
     expect(nextMove(booting, around({ since: NOW - 10_000 }))).toEqual({ vmi: booting, wakeAt: NOW + 80_000 });
     const { vmi: up } = nextMove(booting, around({ since: NOW - 90_000 }));
@@ -100,11 +100,11 @@ describe('on the way up', () => {
     expect(nextMove(up, around())).toEqual({ vmi: up });
   });
 
-  test('a second, if nothing is set', () => {
+  test('boots for a second if nothing is set', () => {
     expect(nextMove(aVmi('Scheduled'), around()).wakeAt).toBe(NOW + 1000);
   });
 
-  test('a start that fails ends it', () => {
+  test('ends if its start fails', () => {
     const { vmi: next } = nextMove(
       aVmi('Scheduled', { ...passed('Scheduled'), ...notReady }),
       around({ since: 0, failing: true }),
@@ -113,21 +113,21 @@ describe('on the way up', () => {
     expect(next.status?.phaseTransitionTimestamps?.map(({ phase }) => phase)).toEqual(['Scheduled', 'Failed']);
   });
 
-  test('one that is asked to start paused does', () => {
+  test('starts paused if it is asked to', () => {
     const { vmi: next } = nextMove(aVmi('Scheduled', notReady, {}, { startStrategy: 'Paused' }), around({ since: 0 }));
     expect(conditionsOf(next)).toMatchObject({ Paused: 'True PausedByUser', Ready: 'False ReadinessGatesNotReady' });
   });
 });
 
-describe('while it runs', () => {
-  test('never-ready keeps it from being ready, for as long as it is there', () => {
+describe('a running VMI', () => {
+  test('is not ready for as long as never-ready is set', () => {
     const unready = aVmi('Running', running, annotated({ 'sim.drover.dev/never-ready': 'true' }));
     const { vmi: next } = nextMove(unready, around());
     expect(conditionsOf(next)['Ready']).toBe('False ContainersNotReady');
     expect(conditionsOf(nextMove({ ...next, metadata: aVmi('Running').metadata }, around()).vmi)['Ready']).toBe('True');
   });
 
-  test('an error of its disk pauses it, until that is over', () => {
+  test('is paused by an error of its disk, until that is over', () => {
     const { vmi: broken } = nextMove(
       aVmi('Running', running, annotated({ 'sim.drover.dev/io-error': 'true' })),
       around(),
@@ -139,13 +139,13 @@ describe('while it runs', () => {
     expect(conditionsOf(next)).not.toHaveProperty('Paused');
   });
 
-  test('what somebody else says of a paused one stays', () => {
+  test('keeps what others write on it while it is paused', () => {
     const conditions = [condition('Ready', 'False', 'GuestNotRunning'), condition('Paused', 'True', 'PausedIOError')];
     const { vmi: next } = nextMove(aVmi('Running', { ...running, conditions }), around());
     expect(conditionsOf(next)).toMatchObject({ Paused: 'True PausedIOError', Ready: 'False GuestNotRunning' });
   });
 
-  test('a backup of it runs while it is named, and completes', () => {
+  test('is backed up while a backup is named, which completes', () => {
     const { vmi: backedUp } = nextMove(aVmi('Running', running, named('nightly')), around());
     expect(backedUp.status?.changedBlockTracking).toMatchObject({ backupStatus: { backupName: 'nightly' } });
     expect(isBackedUp(backedUp)).toBe(true);
@@ -153,7 +153,7 @@ describe('while it runs', () => {
     expect(isBackedUp(done)).toBe(false);
   });
 
-  test('on a lost node nothing is known of it, until the node is back', () => {
+  test('is unknown on a lost node, until the node is back', () => {
     const { vmi: lost } = nextMove(aVmi('Running', running), around({ nodeLost: true }));
     expect(lost.status?.phase).toBe('Running');
     expect(conditionsOf(lost)['Ready']).toBe('False ');
@@ -171,7 +171,7 @@ describe('while it runs', () => {
     expect(conditionsOf(next)['Ready']).toBe('False GuestNotRunning');
   });
 
-  test('without its pod it is Failed, and KubeVirt does not say since when', () => {
+  test('fails without its pod, and KubeVirt does not say since when', () => {
     const { vmi: next } = nextMove(
       aVmi('Running', running, annotated({ 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'PodGone' })),
       around(),
@@ -181,7 +181,7 @@ describe('while it runs', () => {
     expect(conditionsOf(next)['Ready']).toBe('False PodNotExists');
   });
 
-  test('sockets and memory that its spec has gained wait to be plugged in', () => {
+  test('waits to have sockets and memory plugged in that its spec has gained', () => {
     const had = {
       ...running,
       currentCPUTopology: { sockets: 1, cores: 1, threads: 1 },
@@ -194,15 +194,15 @@ describe('while it runs', () => {
     expect(nextMove(first, around({ now: NOW + 60_000 }))).toEqual({ vmi: first });
   });
 
-  test('disks that are not shared keep it where it is', () => {
+  test('stays on its node if its disks are not shared', () => {
     expect(conditionsOf(nextMove(aVmi('Running', running), around({ migratable: false })).vmi)['LiveMigratable']).toBe(
       'False DisksNotLiveMigratable',
     );
   });
 });
 
-describe('on the way down', () => {
-  test('a running VMI has its time, and is not ready meanwhile', () => {
+describe('a VMI that goes down', () => {
+  test('has its time if it runs, and is not ready meanwhile', () => {
     const stopping = aVmi('Running', running, leaving({ 'sim.drover.dev/stop-time': '3s' }));
     const first = nextMove(stopping, around());
     expect(conditionsOf(first.vmi)['Ready']).toBe('False PodTerminating');
@@ -215,14 +215,14 @@ describe('on the way down', () => {
     expect(gone.metadata.finalizers).toEqual([]);
   });
 
-  test('but no more than its grace period', () => {
+  test('has no more than its grace period', () => {
     const stopping = aVmi('Running', running, leaving({ 'sim.drover.dev/stop-time': '1h' }));
     expect(nextMove(stopping, around()).wakeAt).toBe(NOW + 30_000);
     const forced = { ...stopping, spec: { ...stopping.spec, terminationGracePeriodSeconds: 1 } };
     expect(nextMove(forced, around()).wakeAt).toBe(NOW + 1000);
   });
 
-  test('one that never ran goes at once, and its VM is left to count that', () => {
+  test('goes at once if it never ran, and its VM is left to count that', () => {
     const { vmi: next } = nextMove(aVmi('Scheduling', notReady, leaving()), around());
     expect(next.status?.phase).toBe('Failed');
     expect(next.metadata.finalizers).toEqual(['kubevirt.io/virtualMachineControllerFinalize']);
@@ -232,7 +232,7 @@ describe('on the way down', () => {
     );
   });
 
-  test('one that has ended stays until it is deleted', () => {
+  test('stays until it is deleted if it has ended', () => {
     const failed = aVmi('Failed', passed('Running', 'Failed'), { finalizers: both });
     expect(nextMove(failed, around())).toEqual({ vmi: failed });
     const deleted = { ...failed, metadata: { ...failed.metadata, deletionTimestamp: at(0) } };
@@ -241,7 +241,7 @@ describe('on the way down', () => {
     ]);
   });
 
-  test.each(['Scheduled', 'Running'] as const)('on a lost node it stays, %s', (phase) => {
+  test.each(['Scheduled', 'Running'] as const)('stays on a lost node, %s', (phase) => {
     const stuck = aVmi(phase, running, leaving());
     const { vmi: next, wakeAt } = nextMove(stuck, around({ nodeLost: true, now: NOW + 3_600_000 }));
     expect(next.metadata.finalizers).toEqual(both);
@@ -250,7 +250,7 @@ describe('on the way down', () => {
   });
 });
 
-test.each(['Scheduled', 'Running'] as const)('one whose node is deleted is given up, %s', (phase) => {
+test.each(['Scheduled', 'Running'] as const)('is given up if its node is deleted, %s', (phase) => {
   const gone = around({ nodeLost: true, nodeGone: true });
   const { status } = nextMove(aVmi(phase, running), gone).vmi;
   expect(status).toMatchObject({ phase: 'Failed', reason: 'NodeUnresponsive' });

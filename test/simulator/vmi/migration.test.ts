@@ -80,7 +80,7 @@ describe('migrations', () => {
     expect(heldByBackup(held, running, NOW).status?.conditions).toEqual([]);
   });
 
-  test('forget that the descheduler has asked for them, once the VMI has left', () => {
+  test("clear the descheduler's request once the VMI has moved", () => {
     const wished = marked(
       aVmi('Running', { nodeName: 'n1' }, { annotations: { 'sim.drover.dev/evicted-by': 'descheduler' } }),
     );
@@ -140,7 +140,7 @@ test('five migrations run at once, and two from one node, unless KubeVirt is con
   expect([mostAtOnce(kubevirt), mostAtOnce(undefined)]).toEqual([7, 5]);
 });
 
-test('a VMI is migrated for its plugs if it runs, can, and does not already', () => {
+test('a VMI is migrated for its plugged devices if it runs, can migrate, and does not already', () => {
   const waiting = aVmi('Running', {
     conditions: [condition('HotVCPUChange', 'True'), condition('LiveMigratable', 'True')],
   });

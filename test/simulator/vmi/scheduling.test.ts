@@ -8,7 +8,7 @@ const all = (): boolean => true;
 describe('scheduling', () => {
   const nodes = [node('n3'), node('n1', { zone: 'a' }), node('n2', { zone: 'a' })];
 
-  test('takes turns among the nodes that fit', () => {
+  test('alternates among the nodes that fit', () => {
     expect(nextNode(nodes, undefined, all)).toBe('n1');
     expect(nextNode(nodes, 'n1', all)).toBe('n2');
     expect(nextNode(nodes, 'n3', all)).toBe('n1');
@@ -36,7 +36,7 @@ describe('nodes', () => {
   const made = newNode('n', NOW);
   const stored = (metadata = {}) => ({ ...made, metadata: { ...node('n').metadata, ...metadata } });
 
-  test('a lost one is not known to be ready, and is again when the mark goes', () => {
+  test('include a lost one with an unknown readiness until the label goes', () => {
     expect(withReadiness(stored(), NOW)).toEqual(stored());
     expect([stored(lost), node('unkept', {}, lost), node('unkept')].map(isLost)).toEqual([false, true, false]);
     const away = withReadiness(stored(lost), NOW);

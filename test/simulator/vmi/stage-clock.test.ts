@@ -9,7 +9,7 @@ test('a stage that is seen to begin begins within the second that the object tel
   expect(new StageClock().since('a', 'Scheduled', TOLD, TOLD + 60_000)).toBe(TOLD + 999);
 });
 
-test('it is remembered for as long as the stage lasts', () => {
+test('the beginning is remembered for as long as the stage lasts', () => {
   const clock = new StageClock();
   clock.since('a', 'Scheduled', TOLD, TOLD + 400);
   expect(clock.since('a', 'Scheduled', TOLD, TOLD + 800)).toBe(TOLD + 400);

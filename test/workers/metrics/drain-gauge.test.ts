@@ -42,7 +42,7 @@ test('VMs that leave drained nodes are counted by what they wait for, and zero a
   for (const expected of [line('Evacuating', 0), line('WaitingForBudget', 0)]) expect(after).toContain(expected);
 });
 
-test('nothing is said of a pool without drain, or that is gone', async () => {
+test('a pool without drain, or that is gone, has no sample', async () => {
   expect(await metricsOf([poolWith([], {})])).not.toContain('pool="web"');
   expect(await metricsOf([poolWith([])], [])).not.toContain('pool="web"');
 });

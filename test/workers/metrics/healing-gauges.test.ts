@@ -13,7 +13,7 @@ const metricsOf = (...looks: UserRequest[][]): Promise<string> => {
 
 const OF_POOL = 'namespace="default",pool="web"';
 
-test('cycles by their phase, VMs that were given up, and why a pool heals none', async () => {
+test('the gauges show cycles by their phase, VMs that were given up, and why a pool heals none', async () => {
   const told = await metricsOf([
     {
       healing: {

@@ -36,7 +36,7 @@ test('operations are counted by their state, and their VMs as long as they go on
   ]);
 });
 
-test('a schedule tells when it last succeeded, and what is wrong with it', async () => {
+test('a schedule reports when it last succeeded, and what is wrong with it', async () => {
   const conditions = [
     { type: 'Ready', status: 'True', reason: 'Scheduled', lastTransitionTime: at },
     { type: 'Succeeded', status: 'False', reason: 'Missed', lastTransitionTime: at },

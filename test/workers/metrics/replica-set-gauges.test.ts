@@ -35,7 +35,7 @@ test('a set is measured by its spec and status, and each of its problems by its 
   ]);
 });
 
-test('a set that is gone is measured no more, and one without a status has no replicas', async () => {
+test('a set that is gone has no samples, and one without a status has no replicas', async () => {
   const registry = new Registry();
   const gauges = new ReplicaSetGauges(registry);
   gauges.look([set]);

@@ -6,7 +6,7 @@ const counts = { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, deferred: 5, 
 
 afterEach(() => void vi.useRealTimers());
 
-test('a transition is told as it was looked at last, and not for long after its last look', async () => {
+test('a transition is reported as it was last seen, and not for long after that', async () => {
   vi.useFakeTimers();
   const registry = new Registry();
   const gauge = new TransitionGauge(registry);

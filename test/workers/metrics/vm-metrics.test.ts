@@ -45,7 +45,7 @@ describe('a VM of a pool', () => {
     expect(text).not.toContain('drover_vm_stops_total{');
   });
 
-  test('that ends, or whose VMI goes or is another, is one stop each', async () => {
+  test('that ends, or whose VMI goes or is replaced, is one stop each', async () => {
     const watched = booted(new Watched()).is({ uid: 'one', phase: 'Running', ready: false, phaseSince: 8_000 });
     watched.is({ uid: 'one', phase: 'Succeeded', phaseSince: 20_000 }).is(null);
     expect(await watched.text()).toContain(`drover_vm_stops_total{${OF_POOL}} 1`);
@@ -63,7 +63,7 @@ describe('a VM of a pool', () => {
     expect(text).not.toContain('drover_vm_starts_total{');
   });
 
-  test('that ran before anybody watched is no start, and a stop when it ends', async () => {
+  test('that ran before the watch began is no start, and a stop when it ends', async () => {
     const text = await new Watched().is({ phase: 'Running' }, false).is(null).text();
     expect(text).not.toContain('drover_vm_starts_total{');
     expect(text).toContain(`drover_vm_stops_total{${OF_POOL}} 1`);
@@ -82,7 +82,7 @@ test('a VM of no pool is not counted', async () => {
   expect(await booted(watched).text()).not.toContain('drover_vm_starts_total{');
 });
 
-test('a pool is told of by its spec and its status, and no longer once it is gone', async () => {
+test('a pool is measured by its spec and its status, and no longer once it is gone', async () => {
   const registry = new Registry();
   const gauges = new PoolGauges(registry);
   const status: PoolStatus = {

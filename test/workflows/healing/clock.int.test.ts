@@ -76,7 +76,7 @@ const delays = ({ cluster, removals }: SickPool): number[] =>
 
 const healing = ({ cluster }: SickPool) => cluster.pool.status?.healing;
 
-test('a VM that never works is replaced for days, each delay twice the last up to the longest; then it works', async () => {
+test('a VM that never runs well is replaced for days, each delay twice the last up to the longest, until it does', async () => {
   const pool = await aSickPool({ ...BACKOFF, initial: '1h' });
   await pool.breakDown('web-4', true);
   await soon(() =>
@@ -118,7 +118,7 @@ test('a VM that never works is replaced for days, each delay twice the last up t
   );
 });
 
-test('a delay outlives the run of the pool that it began under', async () => {
+test("a delay outlives the pool's run that it began in", async () => {
   const pool = await aSickPool({ ...BACKOFF, initial: '3h' });
   await pool.breakDown('web-4', false);
   await soon(() =>
@@ -136,7 +136,7 @@ test('a delay outlives the run of the pool that it began under', async () => {
   expect(pool.cluster.times('create')).toHaveLength(1);
 });
 
-test('a cycle soon after another goes on where that was, and one after a quiet time starts again', async () => {
+test('a cycle soon after another continues where that was, and one after a quiet time starts again', async () => {
   const pool = await aSickPool({ ...BACKOFF, max: '10m' });
   for (const [index, attempt] of [1, 2, 1].entries()) {
     await pool.breakDown('web-4', false);
@@ -154,7 +154,7 @@ test('a cycle soon after another goes on where that was, and one after a quiet t
   }
 });
 
-test.each(['120h', '999999999h999999999h999999999h'])('a person ends a delay of %s', async (initial) => {
+test.each(['120h', '999999999h999999999h999999999h'])('a user ends a delay of %s', async (initial) => {
   const pool = await aSickPool({ ...BACKOFF, initial, max: initial });
   await pool.breakDown('web-4', false);
   await soon(() =>
@@ -167,7 +167,7 @@ test.each(['120h', '999999999h999999999h999999999h'])('a person ends a delay of 
   expect(pool.cluster.times('create')[0]! - pool.removals[0]!).toBeLessThan(24 * HOUR + MINUTE);
 });
 
-test('a delay that nobody can read, in a pool that was stored before such were refused, is the one by default', async () => {
+test('an unreadable delay, in a pool that was stored before such were refused, has the default length', async () => {
   const pool = await aSickPool({ initial: '1d', jitter: 0 });
   await pool.breakDown('web-4', false);
   await soon(() =>

@@ -6,7 +6,7 @@ import { healEnd } from './payloads.ts';
 
 const signals = Object.values(messages).filter((one) => typeof one === 'object' && one.type === 'signal');
 
-test('every signal says how it is read', () => {
+test('every signal has a reader', () => {
   expect(signals.length).toBeGreaterThan(8);
   for (const signal of signals) expect(signal).toMatchObject({ read: expect.any(Function) });
 });
@@ -27,7 +27,7 @@ describe.each(signals.map((signal) => [signal.name, signal] as const))('%s', (na
     );
   });
 
-  test('fields of its own with whatever in them are read, or refused', () => {
+  test('a field of its own with any content is read, or refused', () => {
     const word = fc.constantFrom(
       'vm',
       'by',
@@ -51,13 +51,13 @@ describe.each(signals.map((signal) => [signal.name, signal] as const))('%s', (na
     fc.assert(fc.property(fc.dictionary(word, value), (sent) => void readOrRefuse(sent)));
   });
 
-  test('drops unknown fields at any depth', () => {
+  test('unknown fields are dropped at any depth', () => {
     const read = readOrRefuse({ ...healEnd, other: deep(100_000), pools: '5' });
     expect(Object.keys(read ?? {})).not.toContain('other');
   });
 });
 
-test('a version is digits alone, and not more than Kubernetes counts', () => {
+test('a version is digits alone, and no longer than Kubernetes counts', () => {
   const { read } = messages.changed;
   expect(read({ pools: '12', vms: 'abc', vmis: '9'.repeat(1_000_000) }, 'changed')).toEqual({ pools: '12' });
   expect(read(null, 'changed')).toEqual({});
@@ -71,7 +71,7 @@ test('a pause is accepted with or without requester and reason', () => {
     expect(read(value, 'pause')).toEqual({});
 });
 
-test('what can not be read is reported with its place and what would be right', () => {
+test('a payload that cannot be read is reported with its place and what would be right', () => {
   expect(reading(null)).toThrow(
     'batchEnded is null, and must be an object with n, pool, outcomes, goesOn, minVersions',
   );

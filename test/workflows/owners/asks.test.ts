@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Asks } from '../../../workflows/owners/asks.ts';
 
-test('a plan knows what was told before it was requested, if it is given a state', () => {
+test('a plan knows what was reported before it was requested, if it is given a state', () => {
   const asks = new Asks<string>();
   asks.add('pause');
   asks.requested(true);
@@ -11,7 +11,7 @@ test('a plan knows what was told before it was requested, if it is given a state
   expect(asks.told).toEqual([]);
 });
 
-test('a plan that is given no state, or finds it overruled, knows nothing of what was told', () => {
+test('a plan that is given no state, or finds it overruled, knows nothing of what was reported', () => {
   for (const [hasState, isOverruled] of [
     [false, false],
     [true, true],
@@ -23,7 +23,7 @@ test('a plan that is given no state, or finds it overruled, knows nothing of wha
   }
 });
 
-test('what was told stays until a plan was made', () => {
+test('a report stays until a plan was made', () => {
   const asks = new Asks<string>();
   asks.add('pause');
   asks.requested(true);
@@ -31,7 +31,7 @@ test('what was told stays until a plan was made', () => {
   expect(asks.unknown(true)).toEqual(['pause']);
 });
 
-test('however much is told, the newest is kept, and nothing that the plan knows counts as unknown', () => {
+test('the newest reports are kept, however many there are, and nothing that the plan knows counts as unknown', () => {
   const asks = new Asks<number>();
   for (let n = 0; n < 10; n++) asks.add(n);
   asks.requested(true);

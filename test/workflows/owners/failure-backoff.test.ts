@@ -7,7 +7,7 @@ const left = (failureBackoff: FailureBackoff, reason: FailureReason = 'FailedCre
   failureBackoff.backoffs(() => false)[reason];
 const allowance = (failureBackoff: FailureBackoff): number | null | undefined => left(failureBackoff)?.allowance;
 
-test('what is refused of one VM holds that one back, and no other', () => {
+test('a refusal of one VM delays that VM, and no other', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedCreate', 'no three', ofOne('web-3'), 7);
   expect(left(failureBackoff)).toMatchObject({
@@ -16,7 +16,7 @@ test('what is refused of one VM holds that one back, and no other', () => {
   });
 });
 
-test('what may concern all holds all back: one is tried at a time, and another each time', () => {
+test('a failure that may concern all delays all: one is tried at a time, and another each time', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedCreate', 'no', { names: ['web-3', 'web-4', 'web-5'], isGeneral: true });
   expect(allowance(failureBackoff)).toBe(0);
@@ -31,7 +31,7 @@ test('what may concern all holds all back: one is tried at a time, and another e
   });
 });
 
-test('what fails in one way holds back nothing else, and takes along no delay of anything else when it passes', () => {
+test('a failure of one kind delays nothing else, and ends no other delay when it passes', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedDelete', 'protected', { names: ['web-3'], isGeneral: true });
   failureBackoff.failed('FailedCreate', 'no quota', { names: ['web-4'], isGeneral: true });
@@ -52,7 +52,7 @@ test('a failure that came meanwhile is not the one that has passed', () => {
   expect(left(failureBackoff)?.failure?.message).toBe('still no');
 });
 
-test('VMs that are refused as before hold no other back, however many they are', () => {
+test('VMs that are refused as before delay no other, however many they are', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedCreate', 'no', { names: ['web-3', 'web-4', 'web-5'], isGeneral: true });
   failureBackoff.passed('FailedCreate');
@@ -60,7 +60,7 @@ test('VMs that are refused as before hold no other back, however many they are',
   expect(allowance(failureBackoff)).toBeNull();
 });
 
-test('an edit of the pool tries all again', () => {
+test('an edit of the pool lets all be tried again', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedCreate', 'no three', ofOne('web-3'));
   failureBackoff.tryNow();

@@ -45,7 +45,7 @@ test.each<[string, () => Promise<Acted>, string]>([
   expect(failureBackoff.backoffs(() => false)).toEqual({});
 });
 
-test('housekeeping that was done wakes nobody who has not asked meanwhile', async () => {
+test('housekeeping that is done wakes no pool that has not asked meanwhile', async () => {
   const context = aContext();
   const act = vi.fn<() => Promise<void>>(() => Promise.resolve());
   tidy(context, 'unmarkKeptDisks', 'a test', act);
@@ -58,7 +58,7 @@ test('housekeeping that was done wakes nobody who has not asked meanwhile', asyn
   expect(context.inProgress.isEmpty).toBe(true);
 });
 
-test('the next run of a workflow waits longer after housekeeping that has failed in the run before', async () => {
+test('the next run of a workflow waits longer after housekeeping that failed in the run before', async () => {
   const first = aContext();
   tidy(first, 'addLabels', 'a test', leaveAll);
   await settled();

@@ -8,7 +8,7 @@ import { aTimedPool } from '../timed-pool.ts';
 
 const server = aTimeSkippingServer();
 
-test('the next run knows how the rollout stands, which batch is in progress, and that it is paused', async () => {
+test('the next run knows the state of the rollout, which batch is in progress, and that it is paused', async () => {
   const pool = await aTimedPool(server(), { rollout: { steps: [{ to: 1, then: { approval: {} } }] } });
   const batch = await pool.heldBatch();
   await pool.workflow.signal(pause, { by: 'anna', why: 'the weekend' });
@@ -40,7 +40,7 @@ test('the next run knows how the rollout stands, which batch is in progress, and
   expect(new Set(pool.cluster.acts.flatMap(({ vms }) => vms)).size).toBe(4);
 });
 
-test('no signal is lost that comes while a run gives way to the next', async () => {
+test('no signal is lost that comes while a run continues as new', async () => {
   const pool = await aTimedPool(server());
   const batch = await pool.heldBatch();
   let count = 0;
@@ -72,7 +72,7 @@ test('no signal is lost that comes while a run gives way to the next', async () 
   );
 });
 
-test('plans are told the VMs of a batch once, and those of another worker once more', async () => {
+test('plans are sent the VMs of a batch once, and those of another worker once more', async () => {
   const pool = await aTimedPool(server(), { replicas: 100, maxUnavailable: '100%' });
   const { cluster } = pool;
   const batch = await pool.heldBatch();
@@ -93,7 +93,7 @@ test('plans are told the VMs of a batch once, and those of another worker once m
   await pool.completed();
 });
 
-test('the delay after a failure goes on as it was', async () => {
+test('the delay after a failure continues as it was', async () => {
   const pool = await aTimedPool(server());
   pool.cluster.refusal = 'exceeded quota';
   await pool.change({ replicas: 5 });

@@ -54,7 +54,7 @@ test.each(pairs.filter(([one, other]) => one !== other))('while %s hangs, %s is 
   expect(begun).toEqual([one, other].map((kind) => ACTIVITIES[kind] ?? kind));
 });
 
-test('the deletion of as many VMs as may be in flight takes a quarter of what Temporal accepts at once', () => {
+test('the deletion of as many VMs as may be in progress takes a quarter of what Temporal accepts at once', () => {
   expect(() => readConfig({ DROVER_BURST: '1001' })).toThrow('from 1 to 1000');
   const vms = Array.from({ length: 1_000 }, (_, n) => ({ name: `${'x'.repeat(59)}${n + 1_000}`, uid: 'u'.repeat(36) }));
   const context = {

@@ -13,7 +13,7 @@ const key: ReplicaSetKey = {
   uid: 'set-uid',
 };
 
-test('the Web UI tells how a set of VMIs stands, why starts fail, in words that Markdown does not read, and what is done', () => {
+test('the Web UI shows the state of a set of VMIs, why starts fail, in words that Markdown does not read, and what is done', () => {
   const failed = { ...aFailedStart(A, 12_000), whyNotReady: '# no <b>kernel</b> at `/boot/*`' };
   const set = anInstanceSet({ replicas: 2 });
   const { starts } = planVmiSet({ ...calm, set, now: 10_000, vmis: [aFailedStart(A, 10_000)] });

@@ -6,7 +6,7 @@ const vm = (name: string): BatchVm => ({ name, uid: name, act: 'restart', from: 
 const vms = ['web-1', 'web-2', 'web-3', 'web-4'].map(vm);
 const batch: Batch = { n: 3, revision: '0a1b2c', rollout: '0a1b2c', vms, startedAt: 0 };
 
-test('the Web UI tells of a batch what it tells of any run, what a person looks for first', () => {
+test('the Web UI shows for a batch what it shows for any run, what a user looks for first', () => {
   const details = batchDetails(batch, {
     requestedBy: 'ada_b',
     doing: 'updates its VMs',

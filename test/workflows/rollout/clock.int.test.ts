@@ -15,7 +15,7 @@ const server = aTimeSkippingServer();
 /** In milliseconds: real time passes too while the workflow works. */
 const MOMENT = 5_000;
 
-test('a rollout goes on when it has waited 30 minutes at its step', async () => {
+test('a rollout continues when it has waited 30 minutes at its step', async () => {
   const pool = await aTimedPool(server(), { rollout: { steps: [{ to: 1, then: { wait: '30m' } }] } });
   await pool.change({ template: template('two') });
   await soon(async () => expect((await pool.rollout()).stepReachedAt).toBeDefined());
@@ -31,7 +31,7 @@ test('a rollout goes on when it has waited 30 minutes at its step', async () => 
   expect(Date.parse((await pool.rollout()).completedAt!)).toBeGreaterThanOrEqual(second);
 });
 
-test('a rollout waits three days for its maintenance window, and goes on in it', async () => {
+test('a rollout waits three days for its maintenance window, and continues in it', async () => {
   const opens = (Math.floor((await server().now()) / MINUTE) + 3 * 24 * 60) * MINUTE;
   const at = new Date(opens);
   const cron = `${at.getUTCMinutes()} ${at.getUTCHours()} ${at.getUTCDate()} ${at.getUTCMonth() + 1} *`;
@@ -53,7 +53,7 @@ test('a rollout waits three days for its maintenance window, and goes on in it',
   expect(pool.cluster.acts.flatMap(({ vms }) => vms)).toHaveLength(4);
 });
 
-test('what is to be created is tried again after 1 s, then after twice as long each time, a minute at most', async () => {
+test('a creation is tried again after 1 s, then after twice as long each time, a minute at most', async () => {
   const pool = await aTimedPool(server());
   pool.cluster.refusal = 'exceeded quota';
   await pool.change({ replicas: 6 });
@@ -101,7 +101,7 @@ test('a status that could not be written is written once it can be, though nothi
   await soon(() => expect(pool.cluster.pool.status?.replicas).toBe(5));
 });
 
-test('a pool that no plan can be made for says so, and is looked at again by a timer until one can', async () => {
+test('a pool that no plan can be made for says so, and a timer tries again until one can', async () => {
   let isAway = false;
   let plans = 0;
   const pool = await aTimedPool(server(), {}, (cluster) => ({
@@ -123,7 +123,7 @@ test('a pool that no plan can be made for says so, and is looked at again by a t
   await server().passUntil(() => pool.cluster.vms.size === 5, '10s');
 });
 
-test('a step of which nobody knows what it has done stays in doubt if no plan could be made since', async () => {
+test('a step whose outcome is unknown stays in doubt if no plan could be made since', async () => {
   let isAway = false;
   const doubts: boolean[] = [];
   const pool = await aTimedPool(server(), {}, (cluster) => ({
@@ -141,7 +141,7 @@ test('a step of which nobody knows what it has done stays in doubt if no plan co
   expect(doubts.slice(doubts.indexOf(true))).not.toContain(false);
 });
 
-test('what is to be noted on VMs while other notes are written is noted right after', async () => {
+test('notes on VMs that are requested while others are written are written right after', async () => {
   const written = Promise.withResolvers<void>();
   let notes = 0;
   const pool = await aTimedPool(server(), { autohealing: {} }, (cluster) => ({
@@ -160,7 +160,7 @@ test('what is to be noted on VMs while other notes are written is noted right af
   await soon(() => expect(unnoted()).toEqual([]));
 });
 
-test('a batch that could not be begun is tried again after 1 s, then after twice as long each time', async () => {
+test('a batch that could not begin is tried again after 1 s, then after twice as long each time', async () => {
   const pool = await aTimedPool(server());
   const next = template('two');
   // The workflow IDs of the first four batches are taken.
@@ -174,7 +174,7 @@ test('a batch that could not be begun is tried again after 1 s, then after twice
   expect(first - begunAt).toBeGreaterThanOrEqual((1 + 2 + 4 + 8) * 1_000);
 });
 
-test('a batch whose workflow fails is made up for at once', async () => {
+test('a batch whose workflow fails is replaced at once', async () => {
   const pool = await aTimedPool(server());
   const batch = await pool.heldBatch();
   batch.fail();
@@ -183,7 +183,7 @@ test('a batch whose workflow fails is made up for at once', async () => {
   expect(pool.cluster.acts[1]!.vms).toEqual(pool.cluster.acts[0]!.vms);
 });
 
-test('a batch that nobody hears of any more is taken for lost a quarter of an hour after its deadline', async () => {
+test('a silent batch counts as lost a quarter of an hour after its deadline', async () => {
   const pool = await aTimedPool(server(), { rollout: { progressDeadlineSeconds: 600 } });
   const batch = await pool.heldBatch();
   const runId = await pool.runId();
@@ -207,7 +207,7 @@ test('a batch that nobody hears of any more is taken for lost a quarter of an ho
   expect(second!.at - first!.at).toBeGreaterThanOrEqual(25 * MINUTE);
 });
 
-test('a batch that is given up is asked to end, before others take its VMs', async () => {
+test('a batch that is given up is asked to end before others take its VMs', async () => {
   let isAway = true;
   const updateVms: UpdateActivities['updateVms'] = (request) =>
     isAway

@@ -57,7 +57,7 @@ const transitionDetails = (fields: Partial<TransitionProgress> = {}): string => 
   return runDetails(now, transitionOutline(now));
 };
 
-test('what a person looks for comes first, and what does not change comes last', () => {
+test('the details begin with what a user looks for, and end with what does not change', () => {
   expect(transitionDetails().split('\n\n')).toEqual([
     '**Changing**: 8/30 done, 6 in progress, 1 to change, 2 to restart, 3 waiting until their VMIs run, 4 rolled by their pools, 5 deferred, 7 excluded, 1 failed',
     'aborted by eve',
@@ -70,7 +70,7 @@ test('what a person looks for comes first, and what does not change comes last',
   ]);
 });
 
-test('one that too many failures have ended says so, and one with nothing left to be done does not', () => {
+test('the details say that too many failures have ended a run, and nothing like it if nothing is left to be done', () => {
   const ended = '21 VMs are not done: too many have failed (--max-failures 0)';
   const all = { phase: 'Failed' as const, aborted: null };
   expect(transitionDetails(all)).toContain(ended);
@@ -79,7 +79,7 @@ test('one that too many failures have ended says so, and one with nothing left t
   expect(transitionDetails({ ...all, counts })).not.toContain('not done');
 });
 
-test('it stays short, whatever the number of kinds of VMs', () => {
+test('the details stay short, whatever the number of kinds of VMs', () => {
   const results = Array.from({ length: 300 }, (_, index) => ({
     ...progress.results[0]!,
     preference: `VirtualMachinePreference/shop/${index}`,
@@ -89,7 +89,7 @@ test('it stays short, whatever the number of kinds of VMs', () => {
   expect(text).toContain('and 280 more kinds of VMs');
 });
 
-test('words of people and servers are shown as they were written', () => {
+test('the words of users and servers are shown as they were written', () => {
   const power: PowerProgress = {
     action: 'Restart',
     phase: 'Paused',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { DiskUsers } from '../../../../activities/cache/objects/disk-users.ts';
 import { aVm, aVmi } from '../../../decisions/fixtures/fleets.ts';
 
-test('whatever VM or VMI uses a disk is known until it lets go of it, is gone or has ended', () => {
+test('a VM or VMI that uses a disk is known until it stops using the disk, is gone or has ended', () => {
   const users = new DiskUsers();
   const of = (disk: string) => users.of('shop', disk).map(({ kind, name }) => `${kind} ${name}`);
   const one = { ...aVm('web-1'), namespace: 'shop', disks: ['root-1', 'data-1'] };

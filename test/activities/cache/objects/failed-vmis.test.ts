@@ -7,20 +7,20 @@ const VM = { namespace: aVm('web-1').namespace, uid: 'of-web-1' };
 const failed = (uid: string, endedAt: number | null) =>
   aVmi(aVm('web-1'), { uid, vmUid: 'of-web-1', phase: 'Failed', runningSince: NOW - 1_000, endedAt });
 
-test('uses the time of observation as the end of a VMI if KubeVirt reports none', () => {
+test("a VMI's end is the time of observation if KubeVirt reports none", () => {
   const vmis = new FailedVmis();
   expect(vmis.note(failed('one', null), NOW)).toBe(true);
   expect(vmis.note(failed('one', null), NOW + 5_000)).toBe(false);
   expect(vmis.of(VM).map(({ endedAt }) => endedAt)).toEqual([NOW]);
 });
 
-test('a VMI ended when KubeVirt says so, however late that is heard', () => {
+test('a VMI ended when KubeVirt says so, however late the report arrives', () => {
   const vmis = new FailedVmis();
   vmis.note(failed('one', NOW - 500), NOW);
   expect(vmis.of(VM).map(({ endedAt }) => endedAt)).toEqual([NOW - 500]);
 });
 
-test('ignores failed VMIs that never ran', () => {
+test('a failed VMI that never ran is ignored', () => {
   const vmis = new FailedVmis();
   expect(vmis.note({ ...failed('one', null), runningSince: null }, NOW)).toBe(false);
   expect(vmis.of(VM)).toEqual([]);

@@ -27,7 +27,7 @@ const fail = (status: number, reason: string) => (): never => {
   throw new KubeError(status, reason, 'no');
 };
 
-test('an operation whose object is gone holds nobody, and holds again if the object is there again', async () => {
+test('an operation whose object is gone holds nothing, and holds again if the object returns', async () => {
   answer = fail(404, 'NotFound');
   expect(operations.seen('vm', vm(SNAPSHOT, DUMP)).operations).toEqual([SNAPSHOT, DUMP]);
   await vi.advanceTimersByTimeAsync(0);

@@ -11,7 +11,7 @@ interface Thing {
 const NAMESPACES = ['here', 'there'] as const;
 const OWNERS = ['one', 'two'] as const;
 
-test('lists exactly the objects of each owner in its namespace, whatever was added, changed hands or was deleted', () => {
+test('the index lists exactly the objects of each owner in its namespace, whatever was added, moved or deleted', () => {
   const namespace = fc.constantFrom(...NAMESPACES);
   const name = fc.constantFrom('a', 'b', 'c', 'd');
   const owner = fc.constantFrom(...OWNERS, null);

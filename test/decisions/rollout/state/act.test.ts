@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { actOf, begun, paused } from '../../../../decisions/rollout/state/state.ts';
 
-test('whatever a signal says is cut to what the status takes', () => {
+test('the text of a signal is cut to what the status accepts', () => {
   const asked = { by: 'x'.repeat(500), why: 'y'.repeat(5_000) };
   expect(paused(begun('r', 'then'), asked, 'now').paused).toEqual({
     by: 'x'.repeat(256),

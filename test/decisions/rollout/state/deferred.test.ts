@@ -10,8 +10,8 @@ const after = (outcomes: UpdateOutcome[], before: DeferredVm[] = [], revision = 
   deferredAfter(before, { revision, outcomes }, NOW);
 const once = (vm: string): DeferredVm => ({ vm, revision: NEW, why: WHY, tries: 1, notBefore: NOW + backoffMs(1) });
 
-describe('after a batch', () => {
-  test('VMs wait that it has given back for reasons of their own, longer each time', () => {
+describe('deferral after a batch', () => {
+  test('makes VMs wait that the batch has given back for their own reasons, longer each time', () => {
     expect(after([missing('web-1'), { vm: 'web-2', end: 'Deferred', why: 'the budget is used up' }])).toEqual([
       once('web-1'),
     ]);
@@ -21,11 +21,11 @@ describe('after a batch', () => {
     ]);
   });
 
-  test.each(['Updated', 'Failed', 'Gone', 'Deferred'] as const)('a VM waits no longer whose end is %s', (end) => {
+  test.each(['Updated', 'Failed', 'Gone', 'Deferred'] as const)('ends for a VM whose end is %s', (end) => {
     expect(after([{ vm: 'web-1', end }], [once('web-1')])).toEqual([]);
   });
 
-  test('no VM waits for what another revision needed, and a plan is handed a thousand at most', () => {
+  test('ends with another revision, and a plan gets a thousand deferred VMs at most', () => {
     expect(after([], [{ ...once('web-1'), revision: OLD }])).toEqual([]);
     expect(after(Array.from({ length: 1_200 }, (_, index) => missing(`web-${index}`)))).toHaveLength(1_000);
   });
@@ -52,12 +52,12 @@ describe('a VM that was given back', () => {
     ]);
   });
 
-  test('is said to wait while a batch tries again', () => {
+  test('is reported as waiting while a batch tries again', () => {
     const deferred = [{ ...once('web-1'), notBefore: NOW }];
     expect(waits(plan({ vms: [old(1)], deferred, batches: [aBatch([held(old(1))])] }))).toEqual([`web-1: ${WHY}`]);
   });
 
-  test('takes the spec that needs no restart, and another revision at once', () => {
+  test('gets a spec that needs no restart, and another revision, at once', () => {
     const stopped = old(1, { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' });
     expect(taken(plan({ vms: [stopped], deferred: [once('web-1')] }))).toEqual(['web-1']);
     expect(taken(plan({ vms: [old(1)], deferred: [{ ...once('web-1'), revision: OLD }] }))).toEqual(['web-1']);

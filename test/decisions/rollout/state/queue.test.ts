@@ -100,7 +100,7 @@ describe('a VM of a batch waits for its turn', () => {
   });
 });
 
-test('batches are split into what they have begun with, and what waits', () => {
+test('a batch is split into VMs that it has begun with, and VMs that wait', () => {
   const batches = [aBatch([held(old(1)), held(old(2)), held(old(3))])];
   const vms = [fresh(1), old(2), old(3)];
   const split = splitBatches(batches, { vms, vmiOf: (vm) => aVmi(vm), hasDrift: () => false });

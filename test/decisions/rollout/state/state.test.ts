@@ -12,7 +12,7 @@ import { at, failure, NEW, NOW, OLD, rolling } from '../../fixtures/rollout-pool
 
 const NOTHING_FAILED = { revision: NEW, startedAt: at(NOW), batches: 0, step: 0, failures: [] };
 
-test("a rollout begins with the number of the last batch and a person's pause, and nothing else of the one before", () => {
+test("a rollout begins with the number of the last batch and a user's pause, and nothing else of the one before", () => {
   const pause = { by: 'anna', at: at(0) };
   const before = rolling({
     revision: OLD,
@@ -41,7 +41,7 @@ test('a pause and a halt say who, when and why', () => {
   expect(actOf({ by: null, why: null }, at(NOW))).toEqual({ by: 'unknown', at: at(NOW) });
 });
 
-test('a resume ends both, and what failed may be tried again', () => {
+test('a resume ends both, and failed VMs may be tried again', () => {
   const stopped = halted(
     paused(rolling({ failures: [failure('web-1')], step: 1, batches: 4 }), {}, at(NOW)),
     'Failed',
@@ -58,10 +58,10 @@ test('a promotion passes one step, or all, and never more than there are', () =>
   expect(promoted(rolling({ step: 3 }), 3, false).step).toBe(3);
 });
 
-describe('failures are noted', () => {
+describe('a record of failures', () => {
   const undoing = rolling({ halted: { kind: 'Undoing', by: 'drover', at: at(NOW) } });
 
-  test('once a VM, the newest last, and not without end', () => {
+  test('has a VM once, the newest last, and is bounded', () => {
     const state = rolling({ failures: [failure('web-1'), failure('web-2')] });
     expect(withFailures(state, NEW, [failure('web-1', { why: 'again' })]).failures).toEqual([
       failure('web-2'),
@@ -71,7 +71,7 @@ describe('failures are noted', () => {
     expect(withFailures(state, NEW, many).failures).toEqual(many.slice(50));
   });
 
-  test('with what it was turned back for: one that the rollout brought down was not down by itself', () => {
+  test('has what each was turned back for: a VM that the rollout took down was not down by itself', () => {
     const state = { ...undoing, failures: [failure('web-1', { why: 'no boot' }), failure('web-2', { wasDown: true })] };
     const again = [failure('web-1', { wasDown: true }), failure('web-2'), failure('web-3', { wasDown: true })];
     expect(withFailures(state, OLD, again).failures).toEqual([
@@ -81,7 +81,7 @@ describe('failures are noted', () => {
     ]);
   });
 
-  test('only of the revision that VMs are brought to: a batch may end beside the plan that turns it round', () => {
+  test('has only failures of the revision that VMs are brought to: a batch may end beside the plan that turns it round', () => {
     const late = [failure('web-1')];
     expect(withFailures(rolling(), NEW, late).failures).toEqual(late);
     expect(withFailures(rolling(), OLD, late).failures).toEqual([]);

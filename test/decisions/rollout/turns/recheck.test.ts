@@ -61,14 +61,14 @@ function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = fals
 const later = (why: string): Recheck => ({ need: 'deferred', until: null, why });
 const restart = { need: 'act', writes: true, restarts: { revision: OLD }, disrupts: true };
 
-describe('a VM of the revision is set right', () => {
+describe('a VM of the revision is corrected', () => {
   const right = {
     held: { ...held(old(1)), from: NEW, setsRight: true as const },
     vm: fresh(1),
     vmi: { revision: NEW },
   };
 
-  test('without a restart if its VMI runs the revision, and with one if it does not', () => {
+  test('without a restart if its VMI runs the revision, and with one otherwise', () => {
     expect(take({ ...right, correction: 'Restart' })).toMatchObject({ need: 'act', writes: true, restarts: null });
     expect(take({ ...right, correction: 'Restart', vmi: { revision: null } })).toMatchObject({
       need: 'act',
@@ -78,28 +78,28 @@ describe('a VM of the revision is set right', () => {
     });
   });
 
-  test('only if there still is something to set right', () => {
+  test('only if there still is something to correct', () => {
     expect(take({ ...right, correction: null })).toEqual({ need: 'nothing' });
     expect(take({ ...right, correction: 'Restart', spec: { paused: true } })).toEqual(later('spec.paused is true'));
   });
 
-  test('later if that would now change its VMI, for which it has no place', () => {
+  test('later if that would now change its VMI, for which it has no claim', () => {
     const write = { ...right, held: { ...right.held, act: 'write' as const, runs: true as const } };
     expect(take({ ...write, correction: 'Live' })).toEqual(later('it has changed meanwhile'));
     expect(take({ ...write, correction: 'None' })).toMatchObject({ need: 'act', writes: true, disrupts: false });
   });
 });
 
-describe('a VM is taken', () => {
-  test('written to and restarted', () => {
+describe('the recheck of a VM', () => {
+  test('lets it be written to and restarted', () => {
     expect(take()).toMatchObject(restart);
   });
 
-  test('and only restarted if its spec was already written before a worker died', () => {
+  test('lets it only restart if its spec was already written before a worker died', () => {
     expect(take({ vm: fresh(1), vmi: { revision: OLD } })).toMatchObject({ ...restart, writes: false });
   });
 
-  test('and nothing is done, if all of it was', () => {
+  test('lets nothing be done if all is done', () => {
     expect(take({ vm: fresh(1) })).toEqual({ need: 'nothing' });
     expect(take({ vm: fresh(1), vmi: { revision: OLD, deleting: true } })).toEqual({ need: 'nothing' });
     expect(take({ vm: fresh(1), vmi: null })).toEqual({ need: 'nothing' });
@@ -115,7 +115,7 @@ describe('a VM is taken', () => {
     });
   });
 
-  test('and its VMI labelled, if that is all that was left', () => {
+  test('lets its VMI be labelled if that is all that is left', () => {
     expect(take({ held: held(old(1), 'write'), vm: fresh(1), vmi: { revision: OLD } })).toEqual({
       need: 'act',
       writes: false,
@@ -124,7 +124,7 @@ describe('a VM is taken', () => {
     });
   });
 
-  test('and written to only, if nothing runs', () => {
+  test('lets it only be written to if nothing runs', () => {
     const written = { need: 'act', writes: true, restarts: null, disrupts: false };
     expect(take({ vmi: null })).toEqual(written);
     expect(take({ vmi: { deleting: true } })).toEqual(written);
@@ -133,7 +133,7 @@ describe('a VM is taken', () => {
     expect(take({ held: held(old(1), 'write'), vmi: null })).toEqual(written);
   });
 
-  test('and written to only, if its VMI ran as that was planned; one that runs only by now might be stopped by it, or changed', () => {
+  test('lets it only be written to if its VMI ran in the plan; a VM that runs only by now might be stopped or changed', () => {
     const written = { need: 'act', writes: true, restarts: null, disrupts: false };
     expect(take({ held: held(old(1), 'write', { runs: true }) })).toEqual(written);
     expect(take({ held: held(old(1), 'write') })).toEqual(later('it runs by now'));
@@ -144,7 +144,7 @@ describe('a VM is taken', () => {
     );
   });
 
-  test('live, or to be replaced, which a place in the budget is claimed for', () => {
+  test('requires a claim for a live change or a replacement', () => {
     expect(take({ held: held(old(1), 'live') })).toEqual({ need: 'act', writes: true, restarts: null, disrupts: true });
     expect(take({ held: held(old(1), 'replace') })).toEqual({
       need: 'act',
@@ -154,7 +154,7 @@ describe('a VM is taken', () => {
     });
   });
 
-  test('as one that is stopped by its new run strategy, which a place is claimed for too', () => {
+  test('requires a claim for a VM that is stopped by its new run strategy too', () => {
     const vm = old(1);
     expect(take({ vm, vmi: { revision: NEW } })).toEqual({
       need: 'act',
@@ -186,7 +186,7 @@ describe('the VM has changed since the plan', () => {
   });
 });
 
-test('a VM of a newer revision is left as it is by the batch of an older one', () => {
+test('leaves a VM of a newer revision to the batch of that revision', () => {
   const newer = old(1, { revision: 'newer' });
   expect(take({ vm: newer })).toEqual(later('its spec is of revision newer by now'));
   expect(take({ vm: newer, vmi: null })).toEqual(later('its spec is of revision newer by now'));
@@ -233,7 +233,7 @@ describe('the rollout has changed since the plan', () => {
     else expect(take(fields)).toEqual(later(why));
   });
 
-  test('an undo goes on until it is stopped itself', () => {
+  test('lets an undo continue until it is stopped itself', () => {
     const back = {
       held: held(fresh(1), 'restart', { from: NEW }),
       revision: OLD,
@@ -250,7 +250,7 @@ describe('the rollout has changed since the plan', () => {
   });
 });
 
-test('a replica gets the revision only if the step that the status says has room', () => {
+test('gives a replica the revision only if the step in the status has room', () => {
   const isFull = later('the status of its pool does not say that the step of the rollout is passed');
   expect(take({ toStep: 1 })).toMatchObject(restart);
   expect(take({ toStep: 0 })).toEqual(isFull);
@@ -258,7 +258,7 @@ test('a replica gets the revision only if the step that the status says has room
   expect(take({ toStep: 0, vm: fresh(1), vmi: { revision: OLD } })).toMatchObject({ need: 'act', writes: false });
 });
 
-describe('how many replicas may get the revision before the next step', () => {
+describe('the number of replicas that may get the revision before the next step', () => {
   const steps = [aStep(1), aStep(3)];
   const room = (
     rolled: Partial<RolloutStatus>,
@@ -298,7 +298,7 @@ describe('a VMI that is to restart for what it has read', () => {
   const taken = (uid: string, spec: Partial<PoolSpec> = asked): Recheck =>
     take({ held: it, vm: fresh(1), vmi: { uid }, spec });
 
-  test('restarts, and is known by its UID: any other has restarted since', () => {
+  test('restarts, and is known by its UID: any other VMI has restarted since', () => {
     expect(taken('the old one')).toMatchObject({ need: 'act', writes: false, restarts: { uid: 'the old one' } });
     expect(taken('a new one')).toEqual({ need: 'nothing' });
   });

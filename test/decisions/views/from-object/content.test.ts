@@ -8,7 +8,7 @@ const secret = (managedFields: unknown[]): Stored => ({
   metadata: { namespace: 'ns', name: 'user', uid: 'u', resourceVersion: '7', creationTimestamp: at(10), managedFields },
 });
 
-test('content is as old as the newest write of somebody who has written content', () => {
+test('content is as old as the newest write by a manager of content', () => {
   const fields = [
     { manager: 'helm', time: at(20), fieldsV1: { 'f:data': { '.': {}, 'f:user': {} }, 'f:type': {} } },
     { manager: 'editor', time: at(15), fieldsV1: { 'f:data': { 'f:net': {} } } },
@@ -17,7 +17,7 @@ test('content is as old as the newest write of somebody who has written content'
   expect(contentView(secret(fields))).toMatchObject({ version: 7n, writtenAt: 20_000 });
 });
 
-test('of an object on which nobody has noted anything, only its age is known', () => {
+test('content without notes is as old as its object', () => {
   expect(contentView(secret([])).writtenAt).toBe(10_000);
   expect(contentView(secret([{ manager: 'odd' }])).writtenAt).toBe(10_000);
 });

@@ -37,7 +37,7 @@ test('a ControllerRevision keeps a template of the pool that controls it', () =>
   expect(kept()).toMatchObject({ namespace: 'shop', poolUid: 'u', revision, number: 3, template: template(1) });
 });
 
-test('a ControllerRevision whose content is not what its name and its label say is no revision of a pool', () => {
+test('a ControllerRevision whose content does not match its name and its label is not a revision', () => {
   const other = revisionOf(template(2));
   expect(kept({}, { data: { template: template(2) } })).toBeNull();
   expect(kept({ labels: { [REVISION_LABEL]: other } })).toBeNull();
@@ -47,7 +47,7 @@ test('a ControllerRevision whose content is not what its name and its label say 
   expect(kept({}, { data: {} })).toBeNull();
 });
 
-test('only a pool, by the version that is served, has revisions', () => {
+test('only a pool in the served version has revisions', () => {
   expect(kept({ ownerReferences: [] })).toBeNull();
   for (const wrong of [{ apiVersion: 'drover.dev/v0' }, { kind: 'VirtualMachineReplicaSet' }, { controller: false }])
     expect(kept({}, {}, wrong)).toBeNull();

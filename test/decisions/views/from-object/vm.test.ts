@@ -31,7 +31,7 @@ const record = {
 };
 const noted = (text: string) => view({ annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: text } }).transition;
 
-test('of a VM that says nothing, nothing is made up', () => {
+test('the view of an empty VM has nothing made up', () => {
   expect(view()).toMatchObject({
     machineType: null,
     architecture: null,
@@ -43,7 +43,7 @@ test('of a VM that says nothing, nothing is made up', () => {
   expect(view({}, { template: { spec: { domain: { machine: { type: '' } } } } }).machineType).toBeNull();
 });
 
-test('its machine type, and what decides on the one that it gets if its own is cleared', () => {
+test('the view has its machine type, and what decides on the type that it gets if its own is cleared', () => {
   const spec = {
     preference: { kind: 'VirtualMachinePreference', name: 'rhel' },
     template: { spec: { architecture: 'arm64', domain: { machine: { type: 'virt' } } } },
@@ -58,7 +58,7 @@ test('its machine type, and what decides on the one that it gets if its own is c
 
 const marked = (mark: string): Partial<ObjectMeta> => ({ annotations: { [REMOVING_ANNOTATION]: mark } });
 
-test('since when it leaves: by its deletion, or by the mark of a VM that was halted to leave', () => {
+test('the view says since when it leaves: by its deletion, or by the label of a VM that was halted to leave', () => {
   const [halted, deleted] = ['2026-01-02T03:04:05.678Z', '2026-01-02T03:05:00Z'];
   expect(view()).toMatchObject({ removing: false, deleting: false, leavingSince: null });
   expect(view(marked(halted))).toMatchObject({ removing: true, leavingSince: Date.parse(halted) });
@@ -75,7 +75,7 @@ const kept = (preference: object, ref?: object) =>
   vmView({ ...stored, spec: { preference }, ...(ref && { status: { preferenceRef: ref } }) }).preference;
 const ref = (copy: string, name = 'rhel') => ({ name, controllerRevisionRef: { name: copy } });
 
-test('a VM keeps to the copy of its preference that KubeVirt made, which many VMs have of the same state of it', () => {
+test('a VM refers to the copy of its preference that KubeVirt made, which many VMs share', () => {
   const rhel = 'VirtualMachineClusterPreference/rhel';
   expect(kept({ name: 'rhel' }, ref(copyOf('web', 3)))).toBe(`${rhel}@3-5f2c1d3e`);
   expect(kept({ name: 'rhel' }, ref(copyOf('other', 3)))).toBe(`${rhel}@3-5f2c1d3e`);
@@ -85,7 +85,7 @@ test('a VM keeps to the copy of its preference that KubeVirt made, which many VM
   expect(kept({ name: 'rhel' }, ref(copyOf('web', 3), 'fedora'))).toBe(rhel);
 });
 
-test('its own labels, and below them those of its template', () => {
+test('the view has its own labels, and below them those of its template', () => {
   const { labels, ownLabels } = view(
     { labels: { tier: 'a' } },
     { template: { metadata: { labels: { tier: 'b', zone: 'c' } } } },
@@ -94,7 +94,7 @@ test('its own labels, and below them those of its template', () => {
   expect(labels).toEqual({ tier: 'a', zone: 'c' });
 });
 
-test('what a machine type transition has written, and nothing that another hand made of it', () => {
+test('the view has what a machine type transition has written, and nothing of it that another client made', () => {
   expect(noted(JSON.stringify({ ...record, more: 1 }))).toEqual(record);
   expect(noted(JSON.stringify({ ...record, vmiType: 'pc-q35-rhel8.6.0' }))?.vmiType).toBe('pc-q35-rhel8.6.0');
   for (const text of [
@@ -113,14 +113,14 @@ test('what a machine type transition has written, and nothing that another hand 
 
 const failureOf = (...conditions: Condition[]) => vmView({ ...stored, spec: {}, status: { conditions } }).failure;
 
-test('why KubeVirt could not make the VMI is what its condition Failure says, while that stands', () => {
+test('the reason why KubeVirt could not make the VMI is that of its condition Failure, while that stands', () => {
   expect(failureOf({ type: 'Failure', status: 'True', reason: 'FailedCreate', message: 'denied' })).toBe('denied');
   expect(failureOf({ type: 'Failure', status: 'True', reason: 'FailedCreate' })).toBe('FailedCreate');
   expect(failureOf({ type: 'Failure', status: 'False', message: 'denied' })).toBeNull();
   expect(failureOf()).toBeNull();
 });
 
-test('the zone and the machine types of a node are those that it is labelled with; a cordoned one takes no VMI', () => {
+test('the zone and the machine types of a node are those of its labels; a cordoned node takes no VMI', () => {
   const labels = {
     'topology.kubernetes.io/zone': 'east',
     'machine-type.node.kubevirt.io/q35': 'true',
@@ -155,7 +155,7 @@ test.each<[string, Node['spec'], boolean]>([
   ['thought of', { taints: [{ key: 'kubevirt.io/drain', effect: 'PreferNoSchedule' }] }, false],
   ['for some pods only', { taints: [{ key: 'gpu', effect: 'NoSchedule' }] }, false],
   ['as others', {}, false],
-])('whether a node that is %s is drained', (_what, spec, expected) => {
+])('a node that is %s is drained or not', (_what, spec, expected) => {
   const taint = spec?.taints?.[0]?.key === 'our/drain' ? 'our/drain' : 'kubevirt.io/drain';
   expect(isDrained(nodeView({ metadata: { name: 'n' }, spec: spec! }), taint)).toBe(expected);
 });

@@ -19,7 +19,7 @@ const aVmi = (fields: Pick<VirtualMachineInstance, 'spec' | 'status'> = {}): Sto
 });
 const withConditions = (...conditions: Condition[]) => vmiView(aVmi({ status: { conditions } }));
 
-test('of a VMI that has just been made, nothing is known but what it is', () => {
+test('the view of a VMI that has just been made has nothing but its identity', () => {
   expect(vmiView(aVmi())).toEqual({
     namespace: 'shop',
     name: 'web-1',
@@ -74,7 +74,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
   });
 });
 
-test('of one that runs, what its VMI has', () => {
+test('the view of a running VMI has what its status says', () => {
   const spec = {
     domain: { cpu: { sockets: 2, maxSockets: 8 }, memory: { guest: '2Gi', maxGuest: 8589934592 } },
     tolerations: [{ key: 'gpu', operator: 'Exists' }],
@@ -116,12 +116,12 @@ test.each<[string, object, boolean]>([
   ['of another effect', { key: CORDON, operator: 'Exists', effect: 'NoExecute' }, false],
   ['of something else', { key: 'gpu', operator: 'Exists' }, false],
   ['that is empty', {}, false],
-])('the scheduler puts a VM with a toleration %s on a cordoned node, or not', (_what, toleration, expected) => {
+])('a toleration %s lets the scheduler put a VM on a cordoned node, or not', (_what, toleration, expected) => {
   const other = { key: 'gpu', operator: 'Exists', effect: 'NoExecute' };
   expect(vmiView(aVmi({ spec: { tolerations: [other, toleration] } })).toleratesCordons).toBe(expected);
 });
 
-test('the descheduler, or the update of KubeVirt, may wish that it leaves its node', () => {
+test("the descheduler, or KubeVirt's update, may ask for an evacuation", () => {
   const vmi = aVmi();
   vmi.metadata.labels = { 'kubevirt.io/outdatedLauncherImage': '' };
   expect(vmiView(vmi)).toMatchObject({ wishedBy: 'KubeVirtUpdate', launcherOutdated: true });
@@ -129,7 +129,7 @@ test('the descheduler, or the update of KubeVirt, may wish that it leaves its no
   expect(vmiView(vmi).wishedBy).toBe('Descheduler');
 });
 
-test("it is no VM's if another kind controls it, or none", () => {
+test('a VMI belongs to no VM if another kind controls it, or nothing does', () => {
   const vmi = aVmi();
   vmi.metadata.ownerReferences = [{ ...owner, kind: 'VirtualMachineInstanceReplicaSet' }];
   expect(vmiView(vmi).vmUid).toBeNull();
@@ -137,7 +137,7 @@ test("it is no VM's if another kind controls it, or none", () => {
   expect(vmiView(vmi).vmUid).toBeNull();
 });
 
-test('a condition without a time, or that is not true, claims nothing', () => {
+test('a condition without a time, or that is not true, counts for nothing', () => {
   const view = withConditions(
     { type: 'Ready', status: 'False', lastTransitionTime: null as unknown as string },
     { type: 'Paused', status: 'False' },
@@ -149,7 +149,7 @@ test('a condition without a time, or that is not true, claims nothing', () => {
 
 const paused = (reason: string): Condition => ({ type: 'Paused', status: 'True', reason, message: 'VMI was paused' });
 
-test("KubeVirt's words for a pause that nobody has asked for say why it is not ready", () => {
+test("KubeVirt's words for a pause that nobody has asked for say why the VMI is not ready", () => {
   const ready: Condition = {
     type: 'Ready',
     status: 'False',
@@ -160,7 +160,7 @@ test("KubeVirt's words for a pause that nobody has asked for say why it is not r
   expect(withConditions(ready, paused('PausedByUser')).whyNotReady).toBe('it is paused');
 });
 
-test('the reason why it is not ready is the cause if KubeVirt names one, and nothing once it is ready', () => {
+test('the reason why the VMI is not ready is the cause if KubeVirt names one, and none once it is ready', () => {
   const generic: Condition = {
     type: 'Ready',
     status: 'False',
@@ -180,7 +180,7 @@ test('the reason why it is not ready is the cause if KubeVirt names one, and not
   expect(withConditions(generic, { ...cause, status: 'True' }).whyNotReady).toBe('Guest VM is not reported as running');
 });
 
-test('whose a VMI is, and its labels, are kept only if no VM has it', () => {
+test('the owner of a VMI, and its labels, are kept only if no VM has it', () => {
   const owned = (apiVersion: string) => {
     const ownerReferences = [
       { ...owner, apiVersion, kind: 'VirtualMachineInstanceReplicaSet', name: 'web', uid: 'set' },
@@ -218,7 +218,7 @@ test.each([
   expect(vmiView(aVmi({ status: status('False') })).readySince).toBe(notReadySince);
 });
 
-test('the node of a pod that has not come up is known until KubeVirt says that the VMI is there', () => {
+test('the node of a pod that has not come up is known until KubeVirt reports the VMI there', () => {
   const metadata = {
     name: 'web-1',
     namespace: 'shop',
@@ -242,8 +242,8 @@ const on = (activePods: Record<string, string>, mark?: string): Pick<VmiView, 'p
   return { pod, podRevision };
 };
 
-describe('the pod', () => {
-  test('is the one on its node, and of another template as long as it is that', () => {
+describe('the pod of a VMI', () => {
+  test('is the one on its node, and comes from another template as long as it is that pod', () => {
     expect(on({ p: 'a' }, 'r@p')).toEqual({ pod: 'p', podRevision: 'r' });
     expect(on({ p: 'b', q: 'a' }, 'r@p')).toEqual({ pod: 'q', podRevision: null });
     expect(on({ p: 'a', q: 'b' }, 'r@p')).toEqual({ pod: 'p', podRevision: 'r' });

@@ -91,7 +91,7 @@ test('a VM that is detached as KubeVirt observes its new spec is not restarted, 
   expect(count).toBeGreaterThan(0);
 });
 
-test('a VM that is detached while a place in the budget is claimed for it is neither restarted nor migrated', async () => {
+test('a VM that is detached while it has a claim in the budget is neither restarted nor migrated', async () => {
   let count = 0;
   for (const method of ['Restart', 'Migrate'] as const)
     await play(async (world) => {

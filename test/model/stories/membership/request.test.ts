@@ -76,7 +76,7 @@ test.each([
   },
 );
 
-test('a pool goes on at once when a VM has been detached: it makes another in its place', () =>
+test('a pool continues at once when a VM has been detached: it makes another in its place', () =>
   play(async (world) => {
     await begun(world, { replicas: 3 });
     await world.people.move('web', { action: 'detach', vms: ['web-2'] });
@@ -85,7 +85,7 @@ test('a pool goes on at once when a VM has been detached: it makes another in it
     expect(world.vm('web-2')?.metadata.ownerReferences ?? []).toEqual([]);
   }));
 
-test('an adopted VM that is as the template makes it is not restarted by a worker that has yet to see what its VMI runs', () =>
+test('an adopted VM that matches the template is not restarted by a worker that has yet to see what its VMI runs', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 1 });
@@ -104,7 +104,7 @@ test('an adopted VM that is as the template makes it is not restarted by a worke
     20,
   ));
 
-test('a worker that was frozen while it adopted VMs moves none when it goes on, and counts none twice', async () => {
+test('a worker that was frozen while it adopted VMs moves none when it continues, and counts none twice', async () => {
   for (let count = 1, isOver = false; !isOver; count++)
     await play(
       async (world) => {
@@ -130,7 +130,7 @@ test('a worker that was frozen while it adopted VMs moves none when it goes on, 
     );
 });
 
-test('a request that takes the place of one that is being carried out leaves what has moved, and the pool wants as many', async () => {
+test('a request that replaces one that is being carried out leaves what has moved, and the pool wants as many', async () => {
   for (let count = 1, isOver = false; !isOver; count++)
     await play(
       async (world) => {

@@ -51,7 +51,7 @@ for (const vmsFirst of [true, false])
       3,
     ));
 
-test('VMs that a backup lacks are made after a while, and the pool goes on as before', () =>
+test('VMs that a backup lacks are made after a while, and the pool continues as before', () =>
   play(async (world) => {
     await begun(world, { replicas: 3 });
     const backup = backUp(world);
@@ -68,7 +68,7 @@ test('VMs that a backup lacks are made after a while, and the pool goes on as be
     expect(await world.until(isReady(world, 5), MINUTE_MS)).toBe(true);
   }));
 
-test('a VM that is restored while its pool lives takes the place that is free, and one too many is left to people', () =>
+test('a VM that is restored while its pool lives takes the free place, and a surplus one is left to users', () =>
   play(async (world) => {
     await begun(world, { replicas: 3 });
     await world.wait(5 * MINUTE_MS);

@@ -14,7 +14,7 @@ const isComplete = (world: World) => (): boolean => {
   return observedGeneration === world.pool('web')!.metadata.generation && rollout?.completedAt !== undefined;
 };
 
-test('a rollout keeps its budget in use, asks the API server four times a VM, and plans once a second at most', () =>
+test('a rollout keeps its budget in use, calls the API server four times a VM, and plans once a second at most', () =>
   play(
     async (world) => {
       await begun(world, { replicas: VMS, maxUnavailable: AT_ONCE, template: aTemplate({ bootMs: BOOT_MS }) });

@@ -92,7 +92,7 @@ test.each(['before', 'after'] as const)('a worker that dies %s it creates a migr
   ),
 );
 
-test('a migration that fails halts the rollout, and a person who resumes it has it tried again', () =>
+test('a migration that fails halts the rollout, and a user who resumes it has it tried again', () =>
   play(async (world) => {
     await begun(world, { replicas: 3, maxUnavailable: 1, ...migrates('Migrate') });
     const before = uidsOf(world);
@@ -110,7 +110,7 @@ test('a migration that fails halts the rollout, and a person who resumes it has 
     expect(Object.values(counts).sort((one, other) => one - other)).toEqual([1, 1, 2]);
   }));
 
-test('VMs that KubeVirt can not migrate are told, or restart if the pool lets them', () =>
+test('VMs that KubeVirt cannot migrate are reported, or restart if the pool allows that', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, maxUnavailable: 1, ...migrates('Migrate') });
     const before = uidsOf(world);

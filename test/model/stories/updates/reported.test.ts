@@ -30,7 +30,7 @@ test.each<[string, Partial<PoolSpec>]>([
   ['', {}],
   [', in steps', { rollout: { steps: [aStep(1, { wait: '10s' })] } }],
   [', with extra VMs', { maxSurge: 1, maxUnavailable: 0 }],
-])('a template that never comes up is mended by the next one%s, though all VMs are down', (_how, spec) =>
+])('a template that never comes up is corrected by the next one%s, though all VMs are down', (_how, spec) =>
   play(
     async (world) => {
       await world.people.createPool('web', aSpec({ replicas: 3, ...spec, template: aTemplate({ neverReady: true }) }));
@@ -44,7 +44,7 @@ test.each<[string, Partial<PoolSpec>]>([
   ),
 );
 
-test('the healthy VM stays untouched if its update with an extra VM is taken back that never came up', () =>
+test('the healthy VM stays untouched if an update is taken back whose extra VM never came up', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 1, maxUnavailable: 0, maxSurge: 1 });
@@ -91,7 +91,7 @@ test('a pool of one VM that boots longer than its deadline is restarted once', (
     1,
   ));
 
-test('few VMs pass many steps', () =>
+test('many steps are passed by few VMs', () =>
   play(
     async (world) => {
       const steps = ['10%', '20%', '40%', '60%', '90%'].map((to) => aStep(to, { wait: '5s' }));
@@ -103,7 +103,7 @@ test('few VMs pass many steps', () =>
     1,
   ));
 
-test('a pool is scaled in and out at a step, and goes on from there', () =>
+test('a pool is scaled in and out at a step, and continues from there', () =>
   play(
     async (world) => {
       const steps = [aStep(3, { approval: {} }), aStep(5, { wait: '5s' })];
@@ -122,7 +122,7 @@ test('a pool is scaled in and out at a step, and goes on from there', () =>
     1,
   ));
 
-test('guests that take as long to stop as they may are no failures', () =>
+test('guests that use their whole grace period are no failures', () =>
   play(
     async (world) => {
       await begun(world, {
@@ -138,7 +138,7 @@ test('guests that take as long to stop as they may are no failures', () =>
     1,
   ));
 
-test('VMs whose owners opted out keep no step from being passed, and one that is paused is named', () =>
+test('VMs whose owners opted out keep no step from being passed, and a paused one is named', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 4, rollout: { steps: [aStep(3, { wait: '5s' })] } });
@@ -154,7 +154,7 @@ test('VMs whose owners opted out keep no step from being passed, and one that is
     1,
   ));
 
-test('a rollout that was aborted in its middle goes on once it is resumed', () =>
+test('a rollout that was aborted in its middle continues once it is resumed', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 4, rollout: { steps: [aStep(2, { approval: {} })] } });

@@ -51,7 +51,7 @@ test.each(KINDS)('the history of an idle %s is short, however often it was looke
   ),
 );
 
-test('an edit of the spec has all tried again at once, although another run was told of the refusal', () =>
+test('an edit of the spec has everything tried again at once, although another run recorded the refusal', () =>
   play(async (world) => {
     await begun(world, { replicas: 1 });
     world.refuse = ({ verb, resource }) =>
@@ -78,7 +78,7 @@ function slow(world: World, type: string, ms: number): void {
   }
 }
 
-test('a run whose history is long goes on as long as something is in flight, and ends in the end', () =>
+test('a run whose history is long continues as long as something is in progress, and ends finally', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 4 });

@@ -29,7 +29,7 @@ const shown = (some: readonly Act[]): string[] =>
 const isUpdated = (world: World, count: number) => (): boolean =>
   statusOf(world)?.updatedReplicas === count && isReady(world, count)();
 
-test('a pool has on record which VMs came, changed and went, what people asked of it, and why', () =>
+test('a pool records which VMs came, changed and went, the requests of users, and why', () =>
   play(async (world) => {
     await begun(world, { replicas: 3, maxUnavailable: 1 });
     const [made] = actsOf(world);
@@ -68,7 +68,7 @@ test('a pool has on record which VMs came, changed and went, what people asked o
     expect(others[1]).toMatchObject({ requestedBy: 'ann', why: 'lunch', reason: null });
   }));
 
-test('what a pool was asked to adopt is one record, of whoever asked, with no other for the number', () =>
+test('a request to adopt is one record, with its requester, and no other for the number', () =>
   play(async (world) => {
     await begun(world, { replicas: 1 });
     await world.people.createVm('old', {});
@@ -79,7 +79,7 @@ test('what a pool was asked to adopt is one record, of whoever asked, with no ot
     expect(told).toMatchObject([{ action: 'adopt', vms: ['old'], requestedBy: 'ann', end: 'Done' }]);
   }));
 
-test('what is on record outlives the runs of a workflow, and a deleted pool leaves it as its result', () =>
+test('the records outlive the runs of a workflow, and a deleted pool leaves them as its result', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 2 });
@@ -95,7 +95,7 @@ test('what is on record outlives the runs of a workflow, and a deleted pool leav
     { longHistory: 60 },
   ));
 
-test('each replacement of a sick VM is on record, and how the new VM did', () =>
+test('each replacement of an unhealthy VM is recorded, with the outcome of the new VM', () =>
   play(async (world) => {
     const backoff = { initial: '5s', jitter: 0 };
     const autohealing = { startupFailureThreshold: 1, maxUnhealthy: '100%', maxAttempts: 2, backoff };
@@ -112,7 +112,7 @@ test('each replacement of a sick VM is on record, and how the new VM did', () =>
     );
   }));
 
-test('a replica set has on record which VMs came, and of its own accord', () =>
+test('a replica set records which VMs came, as its own act', () =>
   play(
     async (world) => {
       const kind = 'VirtualMachineReplicaSet';
@@ -125,7 +125,7 @@ test('a replica set has on record which VMs came, and of its own accord', () =>
     { owners: ['VirtualMachinePool', 'VirtualMachineReplicaSet'] },
   ));
 
-test('a restart of VMs of any owner has on record of each how it ended, and who asked', () =>
+test('a restart of VMs of any owner records how each ended, and the requester', () =>
   play(async (world) => {
     await begun(world, { replicas: 3 });
     const uids = ['web-1', 'web-2', 'web-3'].map((name) => [name, world.vmi(name)!.metadata.uid]);
@@ -146,7 +146,7 @@ test('a restart of VMs of any owner has on record of each how it ended, and who 
       expect(act).toMatchObject({ end: 'Restarted', requestedBy: 'ann', reason: 'restart: leaks', workflow: id });
   }));
 
-test('a machine type transition has on record what the type of each VM and template was and is, and each restart', () =>
+test('a machine type transition records the old and new type of each VM and template, and each restart', () =>
   play(async (world) => {
     await begun(world, { replicas: 1, template: aTemplate({ machineType: OLD }) });
     await world.people.createVm('lone', { machineType: OLD });

@@ -67,7 +67,7 @@ async function misfortune(world: World, schedule: StoredSchedule): Promise<void>
   }
 }
 
-test('each time has one operation, whoever of those that keep the time is killed, frozen, cut off or ended', () =>
+test('each time has one operation, whichever worker is killed, frozen, cut off or ended', () =>
   play(
     async (world) => {
       const schedule = make(world, { concurrencyPolicy: 'Allow' });
@@ -93,7 +93,7 @@ test('each time has one operation, whoever of those that keep the time is killed
     4,
   ));
 
-test('a worker that was frozen as it made an operation makes none for that time when it goes on', () =>
+test('a worker that was frozen as it made an operation makes none for that time when it continues', () =>
   play(async (world) => {
     make(world, { successfulOperationsHistoryLimit: 0 });
     let frozen: (typeof world.workers)[number] | undefined;

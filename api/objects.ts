@@ -52,6 +52,13 @@ export interface KubeList<T extends KubeObject = KubeObject> {
   items: Stored<T>[];
 }
 
+/** One operation of a JSON patch (RFC 6902). */
+export interface PatchOperation {
+  op: 'test' | 'add' | 'replace' | 'remove';
+  path: string;
+  value?: unknown;
+}
+
 /** Returns the controller among the owner references; Kubernetes allows at most one. */
 export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find((owner) => owner.controller === true);

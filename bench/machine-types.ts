@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { MACHINE_TYPE_RESTART_LABEL } from '../api/names.ts';
-import type { KubeObject } from '../api/objects.ts';
+import type { KubeObject, PatchOperation } from '../api/objects.ts';
 import type { OperationSpec, OperationStatus } from '../api/operations/operation.ts';
 import {
   ClusterVirtualMachineOperations,
@@ -11,12 +11,12 @@ import {
 } from '../api/resources.ts';
 import { operationOf } from '../clients/operations/make.ts';
 import type { TransitionRecord } from '../decisions/annotations/transition-record.ts';
-import { beforeOf, typePatch, type Operation } from '../decisions/machine-types/type-patch.ts';
+import { beforeOf, typePatch } from '../decisions/machine-types/type-patch.ts';
 import type { VirtualMachine } from '../decisions/views/from-object/vm.ts';
 import type { StoredOperation } from '../decisions/views/stored-operation.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
-import { vmOwner } from '../simulator/store/vm-owner.ts';
+import { vmOwner } from '../simulator/objects/vm-owner.ts';
 import { operationRunIdOf } from '../workflows/lib/messages.ts';
 import { CONNECTIONS, cpuOf, each, median, memoryOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
@@ -69,7 +69,7 @@ async function run({ kube }: Bench, keys: Key[]): Promise<void> {
  */
 async function patchBare({ kube, stack }: Bench, from: string, to: string): Promise<number> {
   const record: TransitionRecord = { id: '00000000', from, to, vmiType: null, at: new Date().toISOString() };
-  const patches = new Map<string, Operation[]>();
+  const patches = new Map<string, PatchOperation[]>();
   for (const namespace of namespacesOf(bare)) {
     const { items } = await kube.list<VirtualMachine>(VirtualMachines, { namespace });
     for (const vm of items) patches.set(vm.metadata.name, typePatch(beforeOf(vm), { machineType: to, record }));

@@ -12,7 +12,7 @@ const project = resolve(import.meta.dirname, '..');
  */
 const NOT_BUNDLED = [/^@temporalio\//, /^protobufjs/];
 
-const OF_THE_IMAGE = { drover: 'clients/drover.ts', healthcheck: 'workers/health/healthcheck.ts' };
+const OF_THE_IMAGE = { drover: 'clients/drover.ts', healthcheck: 'workers/healthcheck.ts' };
 
 /**
  * Writes programs into `folder`, each as `<name>.mjs`, and `workflows.js` for DROVER_WORKFLOW_BUNDLE. `programs`:

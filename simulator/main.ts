@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { loadKubeConfig } from '../kubernetes/config.ts';
-import { stderrLog } from './log.ts';
 import { startSimulator } from './simulator.ts';
 import { startStorage } from './storage.ts';
+import { stderrLog } from './store/log.ts';
 
 /**
  * Runs the simulator, or one part of it, as a process on the cluster of `KUBECONFIG`. Prints `ready` once it serves,

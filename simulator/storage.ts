@@ -7,8 +7,8 @@ import { isNotFound } from '../kubernetes/errors.ts';
 import { FIELD_MANAGER } from './api/admission-registration.ts';
 import { DataVolumeController } from './controllers/data-volume-controller.ts';
 import { ClaimController } from './controllers/pvc-controller.ts';
-import type { Log } from './log.ts';
 import { Cluster } from './store/cluster.ts';
+import type { Log } from './store/log.ts';
 
 const clusterWide = (group: string, version: string, plural: string, kind: string): Resource => ({
   group,

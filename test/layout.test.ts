@@ -88,12 +88,12 @@ function circular(imported: ReadonlyMap<string, ReadonlySet<string>>): string[] 
   return [...imported.keys()].filter((folder) => reached(folder).has(folder));
 }
 
-// Each folder stands on those that it imports: whoever reads one need not have read those above it.
-test.each(['decisions', 'activities', 'workflows', 'clients'])(
+// Each folder stands on those that it imports: to read one, you need not have read those above it.
+test.each(['activities', 'api', 'clients', 'decisions', 'dev', 'simulator', 'workers', 'workflows'])(
   'no folders of %s import each other in a circle',
   (room) => {
     const imported = foldersImported(room);
-    expect(imported.size).toBeGreaterThan(5);
+    expect(imported.size).toBeGreaterThan(1);
     expect(circular(imported)).toEqual([]);
   },
 );

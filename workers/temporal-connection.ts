@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, type Logger, type Worker } from '@temporalio/worker';
+import { RepeatedProblem, whyUnreached } from './health/repeated-problem.ts';
 import { followRenewals, type Adoption } from './renewed-credentials.ts';
-import { RepeatedProblem, whyUnreached } from './repeated-problem.ts';
 
 const CONNECT_AGAIN_MS = 500;
 const MAX_CONNECT_AGAIN_MS = 5_000;

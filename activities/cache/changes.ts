@@ -4,7 +4,7 @@ import { serverLost, workerStopping } from '../lib/shutdown.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 import type { CacheChange } from './objects/cache-change.ts';
 
-/** An object that has changed. */
+/** A pool, a VM or a VMI that has changed. */
 export interface Changed {
   kind: 'pool' | 'vm' | 'vmi';
   namespace: string;
@@ -12,6 +12,17 @@ export interface Changed {
   /** The object before and after the change. */
   change: Extract<CacheChange, { kind: Changed['kind'] }>;
 }
+
+/** Returns whether a change is one of a pool, a VM or a VMI that is relevant. */
+export const ofMembers =
+  (isRelevant: (changed: Changed) => boolean) =>
+  (change: CacheChange): boolean => {
+    if (change.kind !== 'pool' && change.kind !== 'vm' && change.kind !== 'vmi') return false;
+    const { kind } = change;
+    const { namespace, name } =
+      kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
+    return isRelevant({ kind, namespace, name, change });
+  };
 
 /** Changes in the cluster that an activity waits for. */
 export class Changes {
@@ -21,15 +32,11 @@ export class Changes {
   #changed = Promise.withResolvers<void>();
 
   /** `stopping` is aborted when the worker is asked to shut down: its waits then move to another worker at once. */
-  constructor(cache: ClusterCache, stopping: AbortSignal, isRelevant: (changed: Changed) => boolean) {
+  constructor(cache: ClusterCache, stopping: AbortSignal, isRelevant: (change: CacheChange) => boolean) {
     this.#cache = cache;
     this.#stopping = stopping;
     this.#unsubscribe = cache.subscribe((change) => {
-      if (change.kind !== 'pool' && change.kind !== 'vm' && change.kind !== 'vmi') return;
-      const { kind } = change;
-      const { namespace, name } =
-        kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
-      if (isRelevant({ kind, namespace, name, change })) this.#changed.resolve();
+      if (isRelevant(change)) this.#changed.resolve();
     });
   }
 
@@ -37,7 +44,7 @@ export class Changes {
    * Resolves `settleMs` after the next change, so that changes close together count as one, or after `timeoutMs`.
    * Rejects when the activity is cancelled, its worker is asked to shut down, or the API server is lost.
    */
-  async next(timeoutMs: number, settleMs: number): Promise<void> {
+  async next(timeoutMs: number, settleMs = 0): Promise<void> {
     const over = new AbortController();
     const { lost } = this.#cache;
     const signal = AbortSignal.any([over.signal, cancellationSignal(), this.#stopping, lost]);

@@ -1,33 +1,11 @@
-import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
+import type { PoolSnapshot } from '../../decisions/pool/plan-input.ts';
 import type { VmiSetInput, ReplicaSetInput } from '../../decisions/replica-sets/plan-input.ts';
 import type { StoredVmiSet, StoredReplicaSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
 /** Returns everything that a plan reads about the cluster, from this worker's caches. */
-export function snapshotOf(
-  cache: ClusterCache,
-  pool: StoredPool,
-): Pick<
-  PoolPlanInput,
-  | 'pool'
-  | 'vms'
-  | 'uncontrolled'
-  | 'vmiOf'
-  | 'failedVmisOf'
-  | 'lastFailureOf'
-  | 'vmiHistoryOf'
-  | 'isVmNameTaken'
-  | 'zoneOf'
-  | 'nodeLabelsOf'
-  | 'revisions'
-  | 'keptClaims'
-  | 'podBudget'
-  | 'contents'
-  | 'strategy'
-  | 'plugs'
-  | 'expandedOf'
-> {
+export function snapshotOf(cache: ClusterCache, pool: StoredPool): PoolSnapshot {
   const { namespace, name } = pool.metadata;
   return {
     pool,

@@ -5,6 +5,7 @@ import { isDiscarded } from '../../decisions/disks/kept-claims.ts';
 import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import { disksOf } from '../../decisions/disks/used-disks.ts';
 import { isStateClaimOf } from '../../decisions/disks/vm-state.ts';
+import type { Member } from '../../decisions/owners/steps.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -25,11 +26,6 @@ const vmOwner = ({ name, uid }: Stored['metadata']): OwnerReference => ({
   controller: true,
 });
 
-export interface ClaimTarget {
-  name: string;
-  uid: string;
-}
-
 /**
  * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, if it is still kept and the
  * pool keeps none any more: checked again right before, it has the pool's mark and no owner, and its VM does not exist.
@@ -40,7 +36,7 @@ export async function discardDisk(
   { client, cache }: { client: KubeClient; cache: Pick<ClusterCache, 'diskUsers'> },
   key: PoolKey,
   pool: StoredPool | undefined,
-  { name, uid }: ClaimTarget,
+  { name, uid }: Member,
 ): Promise<Acted> {
   if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'left';
   const signal = cancellationSignal();
@@ -84,7 +80,7 @@ export async function discardDisk(
 export async function unmarkDisk(
   client: KubeClient,
   key: PoolKey,
-  { name, uid, resourceVersion }: ClaimTarget & { resourceVersion: string },
+  { name, uid, resourceVersion }: Member & { resourceVersion: string },
 ): Promise<Acted> {
   const { namespace } = key;
   const at = { namespace, name };

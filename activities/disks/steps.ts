@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import { formatNames } from '../../decisions/lib/names.ts';
+import type { Member } from '../../decisions/owners/steps.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
@@ -10,23 +11,23 @@ import { versionsOf } from '../owners/kinds.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
-import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
+import { discardDisk, unmarkDisk } from './discard.ts';
 
 /** Creates the activities for disks that a pool has kept. */
 export function createDiskActivities({ client, cache, concurrency: most }: ActivityOptions) {
   return {
     /** Deletes kept disks of the pool that are still kept, and records that as an Event on the pool. */
-    deleteKeptDisks: (key: PoolKey, claims: (ClaimTarget & { vm: string })[]): Promise<Done> =>
+    deleteKeptDisks: (key: PoolKey, claims: (Member & { vm: string })[]): Promise<Done> =>
       withHeartbeat(async () => {
         const gone: string[] = [];
         const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
-        const discard = async (claim: ClaimTarget): Promise<Acted> => {
+        const discard = async (claim: Member): Promise<Acted> => {
           const acted = await discardDisk({ client, cache }, key, await poolNow(), claim);
           if (acted === 'done') gone.push(claim.name);
           return acted;
         };
         const { count, refused } = await tryEach(claims, discard, { most });
-        const isRefused = ({ name }: ClaimTarget): boolean => refused?.names?.includes(name) === true;
+        const isRefused = ({ name }: Member): boolean => refused?.names?.includes(name) === true;
         if (refused?.isGeneral !== true)
           await waitForDiscard(
             cache,
@@ -47,7 +48,7 @@ export function createDiskActivities({ client, cache, concurrency: most }: Activ
       }),
 
     /** Removes the marks from claims that the VMs of their numbers use again. */
-    unmarkKeptDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<Acted> =>
+    unmarkKeptDisks: (key: PoolKey, claims: (Member & { resourceVersion: string })[]): Promise<Acted> =>
       withHeartbeat(async () => outcomeOf(await tryEach(claims, (claim) => unmarkDisk(client, key, claim), { most }))),
   };
 }
@@ -58,9 +59,9 @@ const PATIENCE_MS = 5_000;
 async function waitForDiscard(
   cache: Pick<ClusterCache, 'keptClaims' | 'subscribe'>,
   namespace: string,
-  claims: readonly ClaimTarget[],
+  claims: readonly Member[],
 ): Promise<void> {
-  const isKept = ({ name, uid }: ClaimTarget): boolean => {
+  const isKept = ({ name, uid }: Member): boolean => {
     const claim = cache.keptClaims.get(`${namespace}/${name}`);
     return claim?.uid === uid && !claim.deleting;
   };

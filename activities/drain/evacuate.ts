@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { drainRules } from '../../api/pool-defaults.ts';
+import { drainRules } from '../../api/rules/pool-defaults.ts';
 import { departureOf } from '../../decisions/drain/departure.ts';
 import { evacuationNeed, triesInARow, tryOf } from '../../decisions/drain/need.ts';
 import type { NotMoved } from '../../decisions/drain/refusals.ts';

@@ -1,6 +1,6 @@
 import type { AttemptId } from '../../decisions/healing/attempt.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { Changes } from '../cache/changes.ts';
+import { Changes, ofMembers } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
@@ -34,7 +34,7 @@ export function createAwaitRemovalActivities({ cache, stopping }: AwaitRemovalOp
         const changes = new Changes(
           cache,
           stopping,
-          (changed) => changed.kind === 'vm' && changed.namespace === namespace && changed.name === name,
+          ofMembers((changed) => changed.kind === 'vm' && changed.namespace === namespace && changed.name === name),
         );
         try {
           for (;;) {

@@ -11,18 +11,12 @@ import {
 } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ClusterAccess } from '../cache/access.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { TransitionContext } from './context.ts';
 import { resultingType } from './dry-run.ts';
 import { missingRights, rightsFor } from './rights.ts';
-
-export interface CheckOptions {
-  client: KubeClient;
-  cache: ClusterCache;
-}
 
 export interface Checked {
   results: TransitionResult[];
@@ -38,7 +32,7 @@ export interface Preflight extends Checked {
  * Finds out what would become of the VMs in scope, and what stands in the way, before anything is written. Throws a
  * non-retryable failure if the transition is refused.
  */
-export async function preflight(options: CheckOptions, context: TransitionContext): Promise<Preflight> {
+export async function preflight(options: ClusterAccess, context: TransitionContext): Promise<Preflight> {
   const { client, cache } = options;
   const { rules, needs, snapshot } = context;
   const { transition } = rules;
@@ -61,7 +55,7 @@ export async function preflight(options: CheckOptions, context: TransitionContex
  * has another type by now.
  */
 export async function checkTypes(
-  { client, cache }: CheckOptions,
+  { client, cache }: ClusterAccess,
   { rules }: TransitionContext,
   wanted: readonly WantedResult[],
 ): Promise<Checked> {

@@ -10,7 +10,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import type { Authority } from '../operations/authority.ts';
 import { includedIn } from '../operations/scope.ts';
-import { snapshotOfVms } from '../power/vm-power.ts';
+import { snapshotOfVms } from '../power/snapshot-of-vms.ts';
 import { looksTheSame, ownerName, vmisOn } from '../watch/affected-pools.ts';
 import { OtherTransitions } from './other-transitions.ts';
 

@@ -1,5 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import type { PatchOperation } from '../../api/objects.ts';
 import { requesterStamp } from '../../api/requested-by.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { recordOf, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
@@ -12,7 +13,6 @@ import {
   POOL_MACHINE_TYPE,
   typePatch,
   type Before,
-  type Operation,
 } from '../../decisions/machine-types/type-patch.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
@@ -89,7 +89,7 @@ export async function patchPoolTemplates(
  * Annotations that tell the new template's rollout who asked for it, and why: the existing ones are about the previous
  * template.
  */
-function stamps({ spec }: StoredPool, to: string | null, context: TransitionContext): Operation[] {
+function stamps({ spec }: StoredPool, to: string | null, context: TransitionContext): PatchOperation[] {
   const template = structuredClone(poolTemplate(spec));
   const machine = field(template, 'spec', 'template', 'spec', 'domain', 'machine');
   if (!isObject(machine)) return [];

@@ -1,5 +1,4 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { matchesLabels } from '../../api/lib/label-selector.ts';
 import {
   MEMBER_OF_ANNOTATION,
   ORPHAN_FINALIZER,
@@ -10,6 +9,7 @@ import {
 import type { Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';

@@ -1,7 +1,7 @@
 import { activityInfo, cancellationSignal, log } from '@temporalio/activity';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
-import { scaleInRules } from '../../api/pool-defaults.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import { scaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../../decisions/health/availability.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { withRolesOf } from '../../decisions/membership/roles.ts';

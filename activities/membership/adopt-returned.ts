@@ -9,9 +9,9 @@ import {
 } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/ownership.ts';
-import { standbyRules } from '../../api/pool-defaults.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { standbyRules } from '../../api/rules/pool-defaults.ts';
+import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { memberOfAnnotation } from '../../decisions/annotations/member-of.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';

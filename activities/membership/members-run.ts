@@ -1,12 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { MEMBERS_MANAGER } from '../../api/names.ts';
-import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { ChangedVm } from '../../decisions/membership/change.ts';
-import type { MovePatches, VmWithVmi } from '../../decisions/membership/moves.ts';
+import type { MovePatches } from '../../decisions/membership/moves.ts';
+import type { Member } from '../../decisions/owners/steps.ts';
 import { membershipRequestOf } from '../../decisions/requests/membership.ts';
+import { withVmis, type VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
@@ -63,7 +65,7 @@ export class MembersRun {
 
   /** Moves the VMs, each only while the pool is as `isMeant` wants it right before. */
   async moveEach(
-    vms: readonly ChangedVm[],
+    vms: readonly Member[],
     patchesOf: (read: VmWithVmi) => MovePatches,
     isMeant: (pool: StoredPool) => boolean,
   ): Promise<void> {
@@ -87,7 +89,7 @@ export class MembersRun {
    * short between the two writes, the VM has not moved, and the next try continues here.
    */
   async #move(
-    { name, uid }: ChangedVm,
+    { name, uid }: Member,
     patchesOf: (read: VmWithVmi) => MovePatches,
     mayMove: () => Promise<boolean>,
   ): Promise<void> {
@@ -95,7 +97,7 @@ export class MembersRun {
     const at = { namespace: this.key.namespace, name };
     const vm = await liveVm(client, at, signal);
     if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return;
-    const found = await ignoreNotFound(client.get(VirtualMachineInstances, at, { signal }));
+    const found = await ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, at, { signal }));
     const vmi = found !== undefined && isControlledBy(found, VirtualMachines, identityOf(vm)) ? found : undefined;
     const patches = patchesOf({ vm, vmi });
     if (patches.vm === null) return;
@@ -124,7 +126,6 @@ export class MembersRun {
     const { items } = await this.client.list<VirtualMachine>(VirtualMachines, options);
     const vms = items.filter((vm) => isControlledBy(vm, resource, { namespace, uid }));
     if (vms.length === 0) return [];
-    const vmisOf = byController((await this.client.list(VirtualMachineInstances, options)).items, VirtualMachines);
-    return vms.map((vm) => ({ vm, vmi: vmisOf(identityOf(vm))[0] }));
+    return withVmis(vms, (await this.client.list<VirtualMachineInstance>(VirtualMachineInstances, options)).items);
   }
 }

@@ -1,11 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { BY_SPEC, type Standing } from '../../decisions/operations/status.ts';
 import { steeringOf } from '../../decisions/operations/steer.ts';
 import { toldOf } from '../../decisions/operations/told.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { serverLost, workerStopping } from '../lib/shutdown.ts';
+import { Changes } from '../cache/changes.ts';
 import type { OperationActivityOptions } from './begin.ts';
 import { isChangeByPeople, knownOperation } from './live-operation.ts';
 import type { RunState } from './run-control.ts';
@@ -31,7 +29,11 @@ export async function follow(
 ): Promise<void> {
   const signal = cancellationSignal();
   const began = Date.now();
-  const changes = new OperationChanges(cache, ref);
+  const changes = new Changes(
+    cache,
+    stopping,
+    (change) => change.kind === 'operation' && isChangeByPeople(change, ref),
+  );
   const left = new AbortController();
   let [writtenAt, newsAt] = [0, began];
   try {
@@ -55,7 +57,7 @@ export async function follow(
       if (run.is !== 'running') return;
       const quiet = Math.min(Math.max((Date.now() - newsAt) / QUIET_SHARE, ASK_MS.later), ASK_MS.most);
       const every = Date.now() - began < FIRST_MS ? ASK_MS.first : quiet;
-      await changes.next(Math.max(every, (Date.now() - asked) * ASK_SHARE), stopping);
+      await changes.next(Math.max(every, (Date.now() - asked) * ASK_SHARE));
     }
   } finally {
     changes.stop();
@@ -69,43 +71,4 @@ function standingOf(run: Exclude<RunState, { is: 'missing' }>, workflowId: strin
   if (run.is === 'ended') return { progress, end: { reason: run.reason, message: run.why }, workflowId };
   if (run.is === 'completed') return { progress: run.progress, end: toldOf(run.progress).end, workflowId };
   return progress === null ? null : { progress, troubles: run.troubles, end: null, workflowId };
-}
-
-/** Changes of the operation by people. */
-class OperationChanges {
-  readonly #cache: ClusterCache;
-  readonly #unsubscribe: () => void;
-  #changed = Promise.withResolvers<void>();
-
-  constructor(cache: ClusterCache, ref: OperationRef) {
-    this.#cache = cache;
-    this.#unsubscribe = cache.subscribe((change) => {
-      if (change.kind === 'operation' && isChangeByPeople(change, ref)) this.#changed.resolve();
-    });
-  }
-
-  /** Has whoever waits look again. */
-  poke(): void {
-    this.#changed.resolve();
-  }
-
-  /** Resolves with the next change, or after `timeoutMs`. */
-  async next(timeoutMs: number, stopping: AbortSignal): Promise<void> {
-    const over = new AbortController();
-    const { lost } = this.#cache;
-    const signal = AbortSignal.any([over.signal, cancellationSignal(), stopping, lost]);
-    try {
-      await Promise.race([this.#changed.promise, sleep(timeoutMs, undefined, { signal })]);
-      this.#changed = Promise.withResolvers<void>();
-    } catch (error) {
-      if (stopping.aborted) throw workerStopping();
-      throw lost.aborted ? serverLost() : error;
-    } finally {
-      over.abort();
-    }
-  }
-
-  stop(): void {
-    this.#unsubscribe();
-  }
 }

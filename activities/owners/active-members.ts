@@ -1,4 +1,4 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { isActive } from '../../decisions/health/availability.ts';
 import { withRolesOf } from '../../decisions/membership/roles.ts';
 import type { Member } from '../../decisions/owners/steps.ts';

@@ -1,4 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
+import type { PatchOperation } from '../../api/objects.ts';
 import { PoolStatus } from '../../api/pool/pool.ts';
 import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { claimVersions, hasOnlyReleasedClaims } from '../../decisions/disruption-budget/claims.ts';
@@ -31,8 +32,6 @@ const OF_SETS: string[] = ReplicaSetStatus.keyof().options;
  * `refused`: it was left because the pool does not show what the status is to say, for this reason.
  */
 export type WrittenStatus = ResourceVersions & { isLate?: true; refused?: string };
-
-type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'remove'; path: string };
 
 type AnyStatus = PoolStatus | ReplicaSetStatus;
 
@@ -76,14 +75,14 @@ export async function writeOwnerStatus(
       return { ...versionsOf(key, owner.metadata.resourceVersion), ...(isOld ? { isLate: true } : { refused: why }) };
     const released = pool === undefined ? undefined : await releasedClaims(cache, pool);
     const path = `/status/${CLAIMS}`;
-    const forgets: Operation[] =
+    const forgets: PatchOperation[] =
       released === undefined
         ? []
         : [
             { op: 'test', path, value: released },
             { op: 'remove', path },
           ];
-    const test: Operation = { op: 'test', path: '/metadata/uid', value: key.uid };
+    const test: PatchOperation = { op: 'test', path: '/metadata/uid', value: key.uid };
     const patch = [test, ...changes(fields, owner.status, status), ...forgets];
     const written = await client.patch(kindOfOwner(key).resource, key, 'json', patch, {
       subresource: 'status',
@@ -108,7 +107,7 @@ export async function writeOwnerStatus(
   return isNext(live) ? write(live) : { ...versionsOf(key, live.metadata.resourceVersion), isLate: true };
 }
 
-function changes(fields: readonly string[], before: StoredVmOwner['status'], status: AnyStatus): Operation[] {
+function changes(fields: readonly string[], before: StoredVmOwner['status'], status: AnyStatus): PatchOperation[] {
   if (before === undefined)
     return [
       { op: 'test', path: '/status', value: null },
@@ -118,7 +117,7 @@ function changes(fields: readonly string[], before: StoredVmOwner['status'], sta
         value: Object.fromEntries(fields.map((field) => [field, status[field as keyof AnyStatus]])),
       },
     ];
-  const operations = fields.flatMap((field): Operation[] => {
+  const operations = fields.flatMap((field): PatchOperation[] => {
     const path = `/status/${field}`;
     const value = status[field as keyof AnyStatus];
     if (value !== undefined) return [{ op: 'add', path, value }];

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { standbyRules } from '../../api/pool-defaults.ts';
+import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { memberOfAnnotation } from '../../decisions/annotations/member-of.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { unannounced, withRolesOf, type Made } from '../../decisions/membership/roles.ts';

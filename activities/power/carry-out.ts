@@ -1,6 +1,6 @@
 import { maxVersions } from '../../decisions/lib/resource-versions.ts';
 import type { VmInProgress } from '../../decisions/power/outcome.ts';
-import { Changes, type Changed } from '../cache/changes.ts';
+import { Changes, ofMembers, type Changed } from '../cache/changes.ts';
 import { disrupt, type WaveOptions } from '../disruption/wave.ts';
 import type { RunChanges } from './request.ts';
 import type { RunMethod, RunPlan } from './run-method.ts';
@@ -33,7 +33,7 @@ export async function carryOut<Plan extends RunPlan>(
   const { cache } = options;
   const earlier = method.begun;
   const known = new Set(earlier.map(({ held }) => held.name));
-  const watched = new Changes(cache, stopping, isRelevant);
+  const watched = new Changes(cache, stopping, ofMembers(isRelevant));
   const unsubscribe = subscribe?.(() => watched.poke());
   try {
     const halfDone = method.leftOver((key) => known.has(key));

@@ -17,7 +17,8 @@ import type { Aside, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } 
 import { isAskedToEnd } from '../lib/attempt.ts';
 import { digestOf } from '../lib/digest.ts';
 import type { RunRequest } from './request.ts';
-import { snapshotOfVms, VmPower, type PowerVm, type VmPowerOptions } from './vm-power.ts';
+import { snapshotOfVms } from './snapshot-of-vms.ts';
+import { VmPower, type PowerVm, type VmPowerOptions } from './vm-power.ts';
 
 interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
   request: RunRequest;

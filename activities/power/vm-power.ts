@@ -3,7 +3,6 @@ import { POWER_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import type { NotedChange } from '../../decisions/annotations/noted-change.ts';
-import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { isRestarting, liveVmi } from '../../decisions/health/availability.ts';
 import { pick } from '../../decisions/lib/json.ts';
@@ -14,8 +13,7 @@ import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.t
 import type { TakenVm } from '../../decisions/power/plan.ts';
 import { isUntouched, noteOf } from '../../decisions/power/untouched.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
-import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, KubeError } from '../../kubernetes/errors.ts';
@@ -33,6 +31,7 @@ import { liveVmWithVmi } from '../owners/live-vm.ts';
 import { askKubeVirt } from './ask-kubevirt.ts';
 import { migrateVm } from './migrate-vm.ts';
 import { restartVm } from './restart-vm.ts';
+import { owningPool } from './snapshot-of-vms.ts';
 
 const TRY_AGAIN_MS = 100;
 /** How long KubeVirt may take to observe a VM that was changed, before another VM has its turn. */
@@ -45,20 +44,6 @@ const EVENT_REASONS = {
   Migrate: 'Migrating',
   Patch: 'Patched',
 } as const;
-
-/** Looks up VMs of any owner in this worker's caches. */
-export const snapshotOfVms = (cache: ClusterCache): VmsSnapshot => ({
-  vmOf: (key) => cache.vms.get(key),
-  vmiOf: (vm) => cache.vmiOf(vm),
-  poolOf: (vm) =>
-    ownerOf(cache, vm, vm.owner === null ? undefined : cache.pools.get(`${vm.namespace}/${vm.owner.name}`)),
-});
-
-function ownerOf(cache: ClusterCache, vm: VmView, pool: StoredPool | undefined): OwningPool | undefined {
-  if (pool === undefined || !isOwnedBy(vm, 'VirtualMachinePool', pool.metadata)) return undefined;
-  const vms = (): VmView[] => cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
-  return { pool, vms, claimed: () => claimedNames({ pool, vms: vms(), vmiOf: (vm) => cache.vmiOf(vm) }, Date.now()) };
-}
 
 export interface VmPowerOptions {
   client: KubeClient;
@@ -286,7 +271,7 @@ export class VmPower {
     if (vm.owner?.kind !== VirtualMachinePools.kind) return { stored, vm, vmi, owner: undefined };
     // KubeVirt's own pools have the same kind: the UID tells them apart.
     const pool = await livePool(client, { namespace, ...vm.owner }, signal);
-    return { stored, vm, vmi, owner: ownerOf(cache, vm, pool) };
+    return { stored, vm, vmi, owner: owningPool(cache, vm, pool) };
   }
 }
 

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { matchesLabels } from '../../api/lib/label-selector.ts';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import { controllerOf } from '../../api/objects.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/owners/steps.ts';

@@ -4,7 +4,7 @@ import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { ActivityOptions } from '../cache/access.ts';
-import { Changes } from '../cache/changes.ts';
+import { Changes, ofMembers } from '../cache/changes.ts';
 import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
@@ -50,12 +50,10 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
           const { pool, updater, migrator, template } = prepared;
           const expanded = await revisions.expanded(key, revision);
           const follower = new VmFollower({ ...options, ...request, template, expanded });
-          const keyOf = (name: string): string => `${key.namespace}/${name}`;
           const changes = new Changes(
             cache,
             stopping,
-            ({ kind, namespace, name }) =>
-              namespace === key.namespace && (kind === 'pool' ? name === key.name : follower.vmOf(name) !== undefined),
+            ofMembers((changed) => follower.isAbout(changed)),
           );
           try {
             const method = new UpdateMethod({ cache, request, updater, migrator, follower });
@@ -65,7 +63,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
               changes,
               asked,
               concurrency,
-              keyOf,
+              keyOf: (name) => `${key.namespace}/${name}`,
               ...PACE,
             });
             await recordUpdates(client, pool, revision, outcomes);

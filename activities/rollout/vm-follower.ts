@@ -10,6 +10,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
+import type { Changed } from '../cache/changes.ts';
 import type { Begun, Followed } from '../disruption/method.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { Revisions } from './revisions.ts';
@@ -65,6 +66,12 @@ export class VmFollower {
       return migrationCountsFrom(vmi, begun.since, deadlineMs, now);
     const isOld = (one: VmiView): boolean => one.deleting || one.revision !== revision || one.uid === restarted;
     return countsFrom(begun, vm, vmi, isOld);
+  }
+
+  /** Whether it is the pool, or a VM of the pool. */
+  isAbout({ kind, namespace, name }: Changed): boolean {
+    const { key } = this.#in;
+    return namespace === key.namespace && (kind === 'pool' ? name === key.name : this.vmOf(name) !== undefined);
   }
 
   /** The pool's VM of this name, as this worker's cache has it. */

@@ -1,6 +1,6 @@
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { updateRules } from '../../api/pool-defaults.ts';
+import { updateRules } from '../../api/rules/pool-defaults.ts';
 import { olderContent } from '../../decisions/configuration/older-content.ts';
 import { excluded } from '../../decisions/disruption/need.ts';
 import { correctionOf } from '../../decisions/drift/members.ts';

@@ -1,8 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { updateRules, withDefaults } from '../../api/pool-defaults.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
+import { updateRules, withDefaults } from '../../api/rules/pool-defaults.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks, mergePatch } from '../../decisions/merge/vm.ts';

@@ -1,8 +1,8 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import { ROLE_LABEL, STANDBY_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { standbyRules } from '../../api/pool-defaults.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { roleIn, withRolesOf } from '../../decisions/membership/roles.ts';
 import type { SettleAct, Target } from '../../decisions/owners/steps.ts';

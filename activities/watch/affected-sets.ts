@@ -1,6 +1,6 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
 import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '../../api/resources.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';

@@ -1,4 +1,4 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { isReplicaName } from '../../decisions/replica-sets/names.ts';
 import { overlaps } from '../../decisions/replica-sets/overlaps.ts';

@@ -14,48 +14,8 @@ import {
   type Resource,
 } from '../resources.ts';
 import { VirtualMachineOperationSchedule } from '../schedules/schedule.ts';
+import type { CustomResourceDefinition, CustomResourceVersion, PrinterColumn } from './definition.ts';
 import { structuralSchema, type StructuralSchema } from './structural-schema.ts';
-
-/** The fields of a CustomResourceDefinition (apiextensions.k8s.io/v1) that drover sets. */
-export interface CustomResourceDefinition {
-  apiVersion: 'apiextensions.k8s.io/v1';
-  kind: 'CustomResourceDefinition';
-  metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> };
-  spec: {
-    group: string;
-    scope: 'Namespaced' | 'Cluster';
-    names: {
-      kind: string;
-      listKind: string;
-      plural: string;
-      singular: string;
-      shortNames: string[];
-      categories: string[];
-    };
-    versions: CustomResourceVersion[];
-  };
-  [field: string]: unknown;
-}
-
-interface CustomResourceVersion {
-  name: string;
-  served: boolean;
-  storage: boolean;
-  schema: { openAPIV3Schema: StructuralSchema };
-  subresources: {
-    status: object;
-    scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };
-  };
-  additionalPrinterColumns: PrinterColumn[];
-}
-
-interface PrinterColumn {
-  name: string;
-  type: 'integer' | 'string' | 'date' | 'boolean';
-  jsonPath: string;
-  description?: string;
-  priority?: number;
-}
 
 /** The CRDs that `drover setup` installs. */
 export const droverCrds = (): CustomResourceDefinition[] => [

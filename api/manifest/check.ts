@@ -10,7 +10,7 @@ export interface Finding {
   message: string;
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   /** Returns a scalar as it is written in the manifest, such as `on` for `true`. */
   written: (path: readonly PropertyKey[]) => string | undefined;
   /** Returns a message for a field that the schema doesn't have; undefined if nothing special is known about it. */

@@ -1,6 +1,6 @@
-import { DEFAULT_ROLLOUT } from '../pool-defaults.ts';
 import type { PoolSpec, VmTemplate } from '../pool/pool.ts';
 import type { VmiTemplate } from '../replica-set/vmi-template.ts';
+import { DEFAULT_ROLLOUT } from '../rules/pool-defaults.ts';
 import { isObject, type Json } from './kept-by-server.ts';
 import { sharedIdentity } from './shared-identity.ts';
 

@@ -1,7 +1,7 @@
 import { isZero, type IntOrPercent } from '../lib/int-or-percent.ts';
 import { NOT_YET_RUN_ANNOTATION } from '../names.ts';
-import { DEFAULT_REPLICAS } from '../pool-defaults.ts';
 import type { LabelSelector, PoolSpec, SelectionPolicy } from '../pool/pool.ts';
+import { DEFAULT_REPLICAS } from '../rules/pool-defaults.ts';
 import type { KubeVirtPoolSpec, KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
 
 /** The label of VMs in a pool of KubeVirt whose template has none: KubeVirt's pools need a selector. */

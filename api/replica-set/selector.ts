@@ -1,8 +1,8 @@
 import type * as z from 'zod';
-import { matchesLabels } from '../lib/label-selector.ts';
 import { LabelSelector } from '../pool/selection.ts';
 import { rules } from '../pool/text.ts';
 import type { VmTemplate } from '../pool/vm-template.ts';
+import { matchesLabels } from '../rules/label-selector.ts';
 
 const EMPTY = 'must name at least one label: an empty selector would match every VM of the namespace';
 const FIXED = 'must stay as it is: make another set for another selector';

@@ -3,10 +3,9 @@ import { neededReferences, waitingForMissing } from '../../decisions/template/ne
 import { REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { poolView } from '../../decisions/views/from-object/owner.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { Pool } from '../cli/objects.ts';
 
 const KINDS = ['Secret', 'ConfigMap'] as const;
 

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Stored } from '../../api/objects.ts';
-import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
-import { isPool, type Owner, type Pool } from '../cli/objects.ts';
+import { isPool, type Owner } from '../cli/objects.ts';
 import { disruptionOf, haltOf, pauseOf } from './rollout-outlook.ts';
 
 /** What a change of a pool or replica set would do to its members, a sentence each; empty if it affects none. */

@@ -1,9 +1,10 @@
 import type { Condition, Stored } from '../../api/objects.ts';
-import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { runsByItself } from '../../decisions/health/availability.ts';
 import { poolReadiness, setReadiness, type Readiness } from '../../decisions/owners/readiness.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { isPool, type Owner, type Pool } from '../cli/objects.ts';
+import { isPool, type Owner } from '../cli/objects.ts';
 import { rolloutView } from '../rollout/view.ts';
 import { haltOf } from './rollout-outlook.ts';
 

@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Pool } from '../cli/objects.ts';
 import { plain } from '../cli/output.ts';
 import { disruptionOf as disruptionOfChange } from '../rollout/disruption.ts';
 import { rolloutView } from '../rollout/view.ts';

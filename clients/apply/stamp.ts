@@ -3,7 +3,8 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { requesterStamp } from '../../api/requested-by.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
-import type { Owner, Pool } from '../cli/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
+import type { Owner } from '../cli/objects.ts';
 
 /** The field of the stamp, as the API server names it in a conflict. */
 export const STAMP = `.metadata.annotations.${REQUESTED_BY_ANNOTATION}`;

@@ -9,13 +9,13 @@ import { planChange, type ChangeGroup, type ChangePlan } from '../../decisions/c
 import type { Json } from '../../decisions/lib/json.ts';
 import { mergePatch } from '../../decisions/merge/vm.ts';
 import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
+import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
 import { PLUGS_ALL } from '../../decisions/vm-update/disruption.ts';
 import { plugsOf, strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { VmWithVmi } from '../power/running.ts';
 
 /** Most groups of VMs that KubeVirt is asked about. */
 const MOST_ASKED = 100;
@@ -45,7 +45,7 @@ export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], pa
   const planned = [...byName].map(([name, { vm }]) => ({ name, vm, whyLeft: whyLeft(vm) }));
   const needOf = (before: Vm, after: Vm): ChangeNeed => {
     const { vmi } = byName.get(nameOf(before))!;
-    const live = vmi === null ? undefined : vmiView(vmi);
+    const live = vmi && vmiView(vmi);
     return changeNeed({
       before: before as unknown as VmTemplate,
       after: after as unknown as VmTemplate,

@@ -4,7 +4,7 @@ import { kindArguments, OWNERS } from '../cli/kinds.ts';
 import { dryRunOption, examples, withManifests, type ManifestOptions } from '../cli/options.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
 import { duration, yesOrNo } from '../cli/values.ts';
-import type { DeleteOwnersOptions, OwnerKey } from '../owners/delete.ts';
+import type { DeleteOwnersOptions, OwnerToDelete } from '../owners/delete.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface DeleteOptions extends ManifestOptions, DeleteOwnersOptions {
@@ -57,7 +57,7 @@ async function remove(session: Session, words: string[], options: DeleteOptions)
 }
 
 /** Reads all manifests before the first object is deleted. */
-async function keysOf(session: Session, words: string[], options: ManifestOptions): Promise<OwnerKey[]> {
+async function keysOf(session: Session, words: string[], options: ManifestOptions): Promise<OwnerToDelete[]> {
   if (options.filename === undefined) {
     if (options.recursive === true) {
       throw new UsageError('-R looks into folders that -f names: give -f, or leave -R out');

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import type { Act } from '../../decisions/history/act.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { PoolRef } from '../../workflows/lib/ids.ts';
 import type { DataFormat } from '../cli/data.ts';
 import { UsageError } from '../cli/failure.ts';
 import { kindArguments, ownerKindOf, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Pool } from '../cli/objects.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { namedTargetsOf } from '../cli/targets.ts';

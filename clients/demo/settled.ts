@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
 import { identityOf } from '../../api/ownership.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
-import type { Pool } from '../cli/objects.ts';
 import { isReady, membersByOwner } from '../owners/members.ts';
 import type { OwnerWatch } from '../owners/watch.ts';
 

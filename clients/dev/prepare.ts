@@ -1,4 +1,4 @@
-import { withoutTemporalSettings } from '../../dev/environment.ts';
+import { withoutTemporalSettings } from '../../dev/services/environment.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { connectTemporal } from '../session/temporal.ts';

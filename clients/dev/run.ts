@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Stack, StackOptions } from '../../dev/embedded-stack.ts';
-import { exportLines } from '../../dev/environment.ts';
 import { defaultState } from '../../dev/paths.ts';
+import { exportLines } from '../../dev/services/environment.ts';
 import { startStack } from '../../dev/stack.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';

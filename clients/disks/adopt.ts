@@ -2,7 +2,7 @@ import { PersistentVolumeClaims } from '../../api/resources.ts';
 import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
-import type { KeptClaim } from './kept.ts';
+import type { ListedClaim } from './kept.ts';
 
 /**
  * Assigns a disk left by a deleted pool of the same name to the pool with this UID. Returns null if that is done, else
@@ -10,7 +10,7 @@ import type { KeptClaim } from './kept.ts';
  */
 export async function adopt(
   kube: KubeClient,
-  { claim, kept, orphaned }: KeptClaim,
+  { claim, kept, orphaned }: ListedClaim,
   poolUid: string,
   dryRun: boolean,
 ): Promise<string | null> {

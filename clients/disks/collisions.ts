@@ -1,10 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
 import { poolsOfSameDisks } from '../../decisions/disks/disk-holder.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Pools } from '../cli/kinds.ts';
-import type { Pool } from '../cli/objects.ts';
 
 /** A sentence for each of these pools whose VMs would need disks with names that another pool's VMs have or need. */
 export async function collisions(kube: KubeClient, pools: readonly Stored<Pool>[]): Promise<string[]> {

@@ -13,7 +13,7 @@ export type Claim = KubeObject & {
 };
 
 /** A PVC that a deleted VM left to the next VM with its number. */
-export interface KeptClaim {
+export interface ListedClaim {
   claim: Stored<Claim>;
   kept: KeptDisk;
   /** Its pool no longer exists, or another pool has its name now. */
@@ -37,7 +37,7 @@ export async function isKept(kube: KubeClient, namespace: string | undefined): P
 }
 
 /** The kept disks of a namespace, or of all, ordered by pool and number. */
-export async function keptClaims(kube: KubeClient, namespace: string | undefined): Promise<KeptClaim[]> {
+export async function keptClaims(kube: KubeClient, namespace: string | undefined): Promise<ListedClaim[]> {
   const [{ items }, { items: pools }, picked] = await Promise.all([
     kube.list<Claim>(PersistentVolumeClaims, { namespace, labelSelector: KEPT_DISK }),
     ofKnownKind(VirtualMachinePools, kube.list(VirtualMachinePools, { namespace })),

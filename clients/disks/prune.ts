@@ -3,7 +3,7 @@ import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { KeptClaim } from './kept.ts';
+import type { ListedClaim } from './kept.ts';
 
 /** Which kept disks; each condition narrows the choice. */
 export interface Choice {
@@ -15,10 +15,10 @@ export interface Choice {
 }
 
 export function chosen(
-  claims: readonly KeptClaim[],
+  claims: readonly ListedClaim[],
   { names, pool, orphaned, olderThan }: Choice,
   now: number,
-): KeptClaim[] {
+): ListedClaim[] {
   return claims.filter(
     ({ claim, kept, ...one }) =>
       (names.length === 0 || names.includes(claim.metadata.name)) &&
@@ -34,7 +34,7 @@ export function chosen(
  */
 export async function deleteKept(
   kube: KubeClient,
-  { claim, kept }: KeptClaim,
+  { claim, kept }: ListedClaim,
   dryRun: boolean,
 ): Promise<string | null> {
   const { namespace, name, uid } = claim.metadata;

@@ -21,14 +21,13 @@ import { poolView } from '../../decisions/views/from-object/owner.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { MigrationView } from '../../decisions/views/migration.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Pool } from '../cli/objects.ts';
 
 /** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
 const NODE_LABEL = 'kubevirt.io/nodeName';

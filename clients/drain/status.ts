@@ -11,7 +11,7 @@ import { readNode } from './read.ts';
 const LOOK_MS = 2_000;
 
 /** What is left on a node; `-o json` prints it as is. */
-export interface NodeView {
+interface NodeReport {
   node: string;
   items: NodeReportItem[];
 }
@@ -25,7 +25,7 @@ export async function printNode(kube: KubeClient, node: string, output?: DataFor
 
 /** Shows it as it changes, until no VMI is left. */
 export async function followNode(kube: KubeClient, node: string): Promise<void> {
-  await using board = new Board<NodeView>('node', { blockOf });
+  await using board = new Board<NodeReport>('node', { blockOf });
   for (;;) {
     const view = await viewOf(kube, node);
     board.show([view]);
@@ -34,7 +34,7 @@ export async function followNode(kube: KubeClient, node: string): Promise<void> 
   }
 }
 
-async function viewOf(kube: KubeClient, node: string): Promise<NodeView> {
+async function viewOf(kube: KubeClient, node: string): Promise<NodeReport> {
   const items = nodeReport({ ...(await readNode(kube, node)), now: Date.now() });
   return {
     node,
@@ -46,7 +46,7 @@ const NEEDS_A_PERSON = new Set<NodeReportItem['state']>(['Stuck', 'Blocked']);
 const STYLES: Partial<Record<NodeReportItem['state'], Style>> = { Stuck: 'red', Blocked: 'red', Evacuating: 'green' };
 
 /** A line with how many are in progress, wait, or need a person; and a table. */
-export function blockOf({ node, items }: NodeView): string[] {
+export function blockOf({ node, items }: NodeReport): string[] {
   if (items.length === 0) return [plain(`no VMI is on node ${node}`)];
   const stay = items.filter(({ state }) => NEEDS_A_PERSON.has(state)).length;
   const moving = items.filter(({ state }) => state === 'Evacuating').length;

@@ -11,8 +11,8 @@ import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
 import { poolView } from '../../decisions/views/from-object/owner.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Pool } from '../cli/objects.ts';
 import { controlledBy } from '../membership/members.ts';
 import { readRevisions } from '../rollout/revisions.ts';
 

@@ -1,15 +1,15 @@
 import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
 import { type Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/ownership.ts';
-import { updateRules } from '../../api/pool-defaults.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
+import { updateRules } from '../../api/rules/pool-defaults.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
-import type { Pool } from '../cli/objects.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';

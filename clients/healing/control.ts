@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import { HEALING_REQUESTS, type HealingRequest } from '../../decisions/requests/healing.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../cli/objects.ts';
 import type { Control, Controlled } from '../pool/control.ts';
 import { since, type RequestPlace } from '../pool/request.ts';
 import { stateLines } from './lines.ts';

@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { DataFormat } from '../cli/data.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
-import type { Pool } from '../cli/objects.ts';
 import { paint, plain } from '../cli/output.ts';
 import { followOwners } from '../cli/wait.ts';
 import { healLines } from './lines.ts';

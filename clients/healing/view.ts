@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import type { HealingStatus } from '../../api/pool/pool.ts';
 import type { NotReplaced } from '../../decisions/healing/find-sick.ts';
-import type { Pool } from '../cli/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 
 type Cycle = HealingStatus['cycles'][number];
 type FinishedCycle = HealingStatus['finished'][number];

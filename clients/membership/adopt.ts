@@ -2,18 +2,19 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { joining, type Joining } from '../../decisions/membership/joining.ts';
-import { whyNotAdopted, type Vm, type VmWithVmi } from '../../decisions/membership/moves.ts';
+import { whyNotAdopted, type Vm } from '../../decisions/membership/moves.ts';
 import { poolView } from '../../decisions/views/from-object/owner.ts';
+import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
-import type { Pool } from '../cli/objects.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
 import { askForMembers, checkCount, poolToAsk, type Patience, type PoolAt } from './ask.ts';
-import { withVmis } from './members.ts';
+import { readVmis } from './members.ts';
 import { otherNames, printJoining } from './rows.ts';
 
 export interface AdoptOptions extends Patience {
@@ -35,7 +36,7 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
   const vms = await vmsToAdopt(kube, pool, chosen);
   checkCount('adopt', vms);
   if (vms.length === 0) return note(`No VM to adopt in ${key.namespace} namespace.`);
-  const compared = (await withVmis(kube, key.namespace, vms)).map((one) => ({
+  const compared = (await readVmis(kube, key.namespace, vms)).map((one) => ({
     name: one.vm.metadata.name,
     joining: joiningOf(pool, one),
   }));

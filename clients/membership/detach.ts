@@ -1,21 +1,21 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { whyNotDetached, type Vm } from '../../decisions/membership/moves.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
-import type { Pool } from '../cli/objects.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
 import { askForMembers, checkCount, poolToAsk, wordsOf, type Patience } from './ask.ts';
-import { withVmis } from './members.ts';
+import { readVmis } from './members.ts';
 
 export interface DetachOptions extends Patience {
   /** Has the pool want so many VMs less, so that none is made in their places. */
@@ -68,7 +68,7 @@ function checkNumber(pool: Stored<Pool>, { length }: readonly Vm[]): void {
 async function pausedAmong(kube: KubeClient, namespace: string, vms: readonly Vm[]): Promise<string[]> {
   const standby = vms.filter(({ metadata }) => roleOf(metadata.labels) === 'Standby');
   if (standby.length === 0) return [];
-  const read = await withVmis(kube, namespace, standby);
+  const read = await readVmis(kube, namespace, standby);
   return read.flatMap(({ vm, vmi }) => (vmi !== undefined && vmiView(vmi).pause !== null ? [vm.metadata.name] : []));
 }
 

@@ -1,9 +1,11 @@
 import type { Stored } from '../../api/objects.ts';
-import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { Pods, VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
-import type { Vm, VmWithVmi } from '../../decisions/membership/moves.ts';
+import type { Vm } from '../../decisions/membership/moves.ts';
+import { withVmis, type VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
 
@@ -19,11 +21,8 @@ export const controlledBy = async (kube: KubeClient, resource: Resource, pool: S
     .sort((one, other) => byNumber(one.metadata.name, other.metadata.name));
 
 /** Returns each of these VMs with its VMI. */
-export async function withVmis(kube: KubeClient, namespace: string, vms: readonly Vm[]): Promise<VmWithVmi[]> {
-  const { items } = await kube.list(VirtualMachineInstances, { namespace });
-  const vmisOf = byController(items, VirtualMachines);
-  return vms.map((vm) => ({ vm, vmi: vmisOf(identityOf(vm))[0] }));
-}
+export const readVmis = async (kube: KubeClient, namespace: string, vms: readonly Vm[]): Promise<VmWithVmi[]> =>
+  withVmis(vms, (await kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })).items);
 
 /**
  * KubeVirt sets the labels of a VMI's pod only when it creates the pod. Returns false without permission to patch pods:

@@ -8,11 +8,11 @@ import {
   type KubeVirtPool,
 } from '../../decisions/membership/kubevirt-pool.ts';
 import { poolView } from '../../decisions/views/from-object/owner.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
-import type { Pool } from '../cli/objects.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';

@@ -1,22 +1,22 @@
 import { readKubeVirtPool } from '../../api/manifest/kubevirt-pool.ts';
 import { formatPath } from '../../api/manifest/problem.ts';
 import { PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Stored } from '../../api/objects.ts';
 import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
-import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { joining, type Joining } from '../../decisions/membership/joining.ts';
 import { pausedPoolOf, whyNotTakenOver, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
 import { poolView } from '../../decisions/views/from-object/owner.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../cli/objects.ts';
 import { note } from '../cli/output.ts';
-import { controlledBy, withVmis } from './members.ts';
+import { controlledBy, readVmis } from './members.ts';
 import { otherNames, printJoining } from './rows.ts';
 
 /** What a takeover is about to do. */
 export interface Plan {
-  pool: KubeObject & Pool;
+  pool: Pool;
   vms: { name: string; joining: Joining }[];
   /** Remarks for the person who runs the command. */
   notes: string[];
@@ -38,7 +38,7 @@ export async function plan(
   const why = whyNotTakenOver(theirs, vms, { own, wanted });
   if (why !== null) throw new Failure(why);
   const stored = poolView({ ...pool, metadata: { ...pool.metadata, uid: '' } });
-  const compared = (await withVmis(kube, namespace, vms)).map(({ vm, vmi }) => ({
+  const compared = (await readVmis(kube, namespace, vms)).map(({ vm, vmi }) => ({
     name: vm.metadata.name,
     joining: joining(stored, vm, vmi),
   }));
@@ -65,7 +65,7 @@ export function printPlan({ pool, vms, notes }: Plan): void {
 }
 
 /** Returns drover's pool, with remarks. Throws a `Failure` for each field that drover has no words for. */
-function converted(theirs: Stored<KubeVirtPool>): { pool: KubeObject & Pool; notes: string[] } {
+function converted(theirs: Stored<KubeVirtPool>): { pool: Pool; notes: string[] } {
   const { metadata, spec, apiVersion } = theirs;
   const { namespace, name, labels, annotations: all = {} } = metadata;
   const { [PAUSED_POOL_ANNOTATION]: _, ...annotations } = all;
@@ -89,7 +89,7 @@ function converted(theirs: Stored<KubeVirtPool>): { pool: KubeObject & Pool; not
       ),
     );
   const notes = reading.notes.filter((line) => !ABOUT_MANIFESTS.test(line));
-  return { pool: reading.object as unknown as KubeObject & Pool, notes };
+  return { pool: reading.object as unknown as Pool, notes };
 }
 
 /** Notes of the conversion that say how a manifest would be read. */

@@ -1,16 +1,16 @@
 import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION, REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Stored } from '../../api/objects.ts';
 import { requesterStamp } from '../../api/requested-by.ts';
 import { KubeVirtPools, VirtualMachinePools, type Resource } from '../../api/resources.ts';
 import { changeAnnotation, membershipChangeOf, unfinished } from '../../decisions/membership/change.ts';
 import type { KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
 import { kubeVirtPools } from '../../kubernetes/kubevirt-pools.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../cli/objects.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
@@ -86,7 +86,7 @@ async function create(kube: KubeClient, { pool }: Plan, dryRun: boolean): Promis
     [REQUESTED_BY_ANNOTATION]: requesterStamp(by, revisionOf(poolTemplate(pool.spec))),
     ...changeAnnotation({ kind: 'takeover', by, at: new Date(kube.clock.now()).toISOString() }),
   };
-  const object: KubeObject & Pool = { ...pool, metadata: { ...pool.metadata, annotations } };
+  const object: Pool = { ...pool, metadata: { ...pool.metadata, annotations } };
   const { name } = pool.metadata;
   try {
     // An apply would overwrite a pool that somebody else has made meanwhile.

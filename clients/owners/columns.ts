@@ -1,11 +1,13 @@
 import { API_VERSION } from '../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
-import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { formerMemberOf } from '../../decisions/annotations/former-member.ts';
 import { isProtected } from '../../decisions/annotations/protection.ts';
+import type { ReplicaSet } from '../../decisions/views/owner.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import { ownerKindOf, Pools, type OwnerKind } from '../cli/kinds.ts';
-import type { Owner, Pool, ReplicaSet } from '../cli/objects.ts';
+import type { Owner } from '../cli/objects.ts';
 import { ageOf, plain, type Cell, type Column } from '../cli/output.ts';
 import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';

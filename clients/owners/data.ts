@@ -1,6 +1,6 @@
 import type { Condition, Stored } from '../../api/objects.ts';
 import { identityOf } from '../../api/ownership.ts';
-import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';

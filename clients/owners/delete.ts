@@ -1,11 +1,11 @@
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { DeleteOptions as KubeDeleteOptions, KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
-import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { isPool, type Owner, type Pool } from '../cli/objects.ts';
+import { isPool, type Owner } from '../cli/objects.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
-import { typeLabelOf } from '../cli/targets.ts';
+import { typeLabelOf, type NamedOwner } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 
 const POLICIES = { background: 'Background', foreground: 'Foreground', orphan: 'Orphan' } as const;
@@ -17,15 +17,12 @@ export interface DeleteOwnersOptions {
   dryRun: DryRun;
 }
 
-/** A pool or replica set. */
-export interface OwnerKey {
-  kind: OwnerKind;
+export interface OwnerToDelete extends NamedOwner {
   namespace: string;
-  name: string;
 }
 
 /** A pool or replica set that is being deleted. */
-export interface GoingOwner extends OwnerKey {
+export interface GoingOwner extends OwnerToDelete {
   uid: string;
 }
 
@@ -38,7 +35,11 @@ interface Deleted {
 /**
  * Deletes pools and replica sets one after another, even if some are refused. Throws if the server can't be reached.
  */
-export async function deleteOwners(kube: KubeClient, keys: OwnerKey[], how: DeleteOwnersOptions): Promise<Deleted> {
+export async function deleteOwners(
+  kube: KubeClient,
+  keys: OwnerToDelete[],
+  how: DeleteOwnersOptions,
+): Promise<Deleted> {
   const going: GoingOwner[] = [];
   const refused: KubeError[] = [];
   for (const key of keys) {
@@ -54,7 +55,11 @@ export async function deleteOwners(kube: KubeClient, keys: OwnerKey[], how: Dele
 }
 
 /** Deletes an object and returns its UID. */
-async function deleteOwner(kube: KubeClient, key: OwnerKey, { cascade, dryRun }: DeleteOwnersOptions): Promise<string> {
+async function deleteOwner(
+  kube: KubeClient,
+  key: OwnerToDelete,
+  { cascade, dryRun }: DeleteOwnersOptions,
+): Promise<string> {
   const { kind, namespace, name } = key;
   const { resource } = kind;
   const owner = await ofKnownKind(resource, kube.get<Owner>(resource, { namespace, name }));

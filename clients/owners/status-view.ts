@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/objects.ts';

@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../cli/objects.ts';
 import type { Session } from '../session/session.ts';
 import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from './request.ts';
 

@@ -7,6 +7,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
 import { isAboutVmi } from '../../decisions/power/target.ts';
+import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { OUTDATED_LABEL } from '../../decisions/views/from-object/vmi.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
@@ -18,7 +19,7 @@ import { ownerOf, vmNamesOf, type NamedOwner, type OwnerOptions } from '../cli/t
 import { checkSelector } from '../cli/usable.ts';
 import type { Session } from '../session/session.ts';
 import { pendingAmong } from './pending.ts';
-import { readNamed, readVms, type VmScope, type VmWithVmi } from './running.ts';
+import { readNamed, readVms, type VmScope } from './running.ts';
 
 /** Kinds whose members are VMs. */
 const VM_OWNERS = OWNERS.filter(({ members }) => members.resource === VirtualMachines);
@@ -119,7 +120,7 @@ async function chooseAmong(
   const kube = await session.kube();
   const isOwn = of === undefined ? () => true : await isOwnOf(kube, scope, of);
   const all = await readVms(kube, scope);
-  const own = all.filter(({ vm, vmi }) => isOwn(vm) && (!outdated || (vmi !== null && isOutdated(vmi))));
+  const own = all.filter(({ vm, vmi }) => isOwn(vm) && (!outdated || (vmi !== undefined && isOutdated(vmi))));
   const why = new Map(pendingAmong(pending ? own : []).map(({ vmi, why }) => [vmi, why]));
   const wanted = pending ? own.filter(({ vmi }) => why.has(vmi?.metadata.uid ?? '')) : own;
   const { apart = [], replicas = [] } = Object.groupBy(wanted, ({ vm }) => (isApart(vm) ? 'apart' : 'replicas'));
@@ -176,8 +177,8 @@ function chosenOf(action: PowerAction, read: VmWithVmi[], whyOf: (one: VmWithVmi
 
 /** Returns the UID of what is acted on; null if there is nothing to do. */
 function targetOf(action: PowerAction, { vm, vmi }: VmWithVmi): string | null {
-  if (isAboutVmi(action)) return vmi === null ? null : vmi.metadata.uid;
+  if (isAboutVmi(action)) return vmi?.metadata.uid ?? null;
   // A VM whose VMI fails again and again may have none in this moment: it is stopped all the same.
-  const isUp = vmi !== null || (action === 'Stop' && runsByItself({ spec: vm.spec ?? {} }));
+  const isUp = vmi !== undefined || (action === 'Stop' && runsByItself({ spec: vm.spec ?? {} }));
   return isUp === (action === 'Stop') ? vm.metadata.uid : null;
 }

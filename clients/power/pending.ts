@@ -3,13 +3,14 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { refersTo } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { predatesChange, recordOf } from '../../decisions/annotations/transition-record.ts';
+import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import { printData, type DataFormat } from '../cli/data.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { VmScope, VmWithVmi } from './running.ts';
+import type { VmScope } from './running.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as is. */
 export interface PendingVm {
@@ -33,7 +34,7 @@ export interface PendingVm {
  * spec than their VMIs run with.
  */
 export const pendingAmong = (vms: VmWithVmi[]): PendingVm[] =>
-  vms.flatMap(({ vm, vmi }) => (vmi === null ? [] : (pending(vm, vmi) ?? [])));
+  vms.flatMap(({ vm, vmi }) => (vmi === undefined ? [] : (pending(vm, vmi) ?? [])));
 
 function pending(vm: Stored<VirtualMachine>, vmi: Stored<VirtualMachineInstance>): PendingVm | null {
   const { namespace = '', name, annotations } = vm.metadata;

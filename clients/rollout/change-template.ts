@@ -1,15 +1,15 @@
 import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { updateRules } from '../../api/pool-defaults.ts';
 import { requesterStamp } from '../../api/requested-by.ts';
+import { updateRules } from '../../api/rules/pool-defaults.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/template/template.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Pool } from '../cli/objects.ts';
 import type { DryRun } from '../cli/values.ts';
 import { handOver, OF_ROLLOUTS, ROLLOUT_MANAGER } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';

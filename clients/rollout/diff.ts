@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import type { Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
-import type { Pool } from '../cli/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import { paint, plain } from '../cli/output.ts';
 import { findRevision, formatRevision, type Revision } from './revisions.ts';
 

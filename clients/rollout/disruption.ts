@@ -1,10 +1,11 @@
 import { listed } from '../../api/lib/listed.ts';
 import type { Stored } from '../../api/objects.ts';
-import { updateRules } from '../../api/pool-defaults.ts';
 import type { Disruption, OutdatedPods, VmRolloutStrategy, VmTemplate } from '../../api/pool/pool.ts';
 import { KubeVirts } from '../../api/resources.ts';
+import { updateRules } from '../../api/rules/pool-defaults.ts';
 import { refers } from '../../decisions/template/references.ts';
 import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import {
   disruptionBetween,
   exceeds,
@@ -17,7 +18,6 @@ import { plugsOf, strategyOf } from '../../decisions/vm-update/vm-rollout-strate
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { expandVmSpec } from '../../kubernetes/expand-vm-spec.ts';
-import type { Pool } from '../cli/objects.ts';
 
 const MEANINGS: Record<Disruption, string> = {
   None: 'no VMI is touched',

@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Pool } from '../cli/objects.ts';
 import { knownRevisions, type Revision } from './revisions.ts';
 import { rolloutView } from './view.ts';
 

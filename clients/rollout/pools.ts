@@ -1,8 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import { UsageError } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { byName, type Pool } from '../cli/objects.ts';
+import { byName } from '../cli/objects.ts';
 import { namedTargetsOf, targetsOf } from '../cli/targets.ts';
 import type { Session } from '../session/session.ts';
 

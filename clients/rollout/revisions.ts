@@ -4,9 +4,9 @@ import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { revisionView, type ControllerRevision } from '../../decisions/views/from-object/revision.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../cli/objects.ts';
 
 /** A current or earlier template of a pool, as its ControllerRevision keeps it. */
 export interface Revision {

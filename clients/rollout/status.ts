@@ -1,10 +1,10 @@
 import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { DataFormat } from '../cli/data.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
-import type { Pool } from '../cli/objects.ts';
 import { paint, plain, shortDuration, bar } from '../cli/output.ts';
 import { followOwners, inTime } from '../cli/wait.ts';
 import { KnownRevisions } from './known-revisions.ts';

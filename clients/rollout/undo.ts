@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../cli/objects.ts';
 import { findRevision, formatRevision, type Revision } from './revisions.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import { pauserOf } from '../../decisions/rollout/state/state.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
-import type { Pool } from '../cli/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { Revision } from './revisions.ts';
 
 type Rollout = NonNullable<NonNullable<Pool['status']>['rollout']>;

@@ -1,6 +1,6 @@
 import { withoutManagedFields } from '../../api/objects.ts';
-import { DEFAULT_TIME_ZONE } from '../../api/pool-defaults.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
+import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
 import { because } from '../../decisions/runs/report.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';

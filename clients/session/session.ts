@@ -66,7 +66,7 @@ export class Session {
   async environment(): Promise<NodeJS.ProcessEnv> {
     const kubeconfig = await this.#kubeconfig();
     const stack = await this.#temporalStack();
-    const { withoutTemporalSettings } = await import('../../dev/environment.ts');
+    const { withoutTemporalSettings } = await import('../../dev/services/environment.ts');
     const { address = stack?.temporalAddress, temporalNamespace } = this.globals;
     return {
       ...(stack === undefined ? process.env : withoutTemporalSettings(process.env)),

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { droverCrds } from '../../api/crd/crds.ts';
+import { isEstablished, resourceOf, type CustomResourceDefinition } from '../../api/crd/definition.ts';
 import { definitionsBinding, definitionsPolicy } from '../../api/crd/keep-definitions.ts';
 import { RELEASE_ANNOTATION } from '../../api/names.ts';
-import type { Condition, KubeObject } from '../../api/objects.ts';
+import type { KubeObject } from '../../api/objects.ts';
 import { operationsBinding, operationsPolicy } from '../../api/operations/policy.ts';
 import { requestsBinding, requestsPolicy } from '../../api/requests/policy.ts';
 import {
@@ -20,19 +21,9 @@ import { outcomeOf, readIfThere } from '../fields/server-side-apply.ts';
 const ESTABLISHED_TIMEOUT_MS = 30_000;
 const POLL_MS = 100;
 
-interface Crd extends KubeObject {
-  spec: {
-    group: string;
-    names: { kind: string; plural: string };
-    scope: string;
-    versions: { name: string; served: boolean }[];
-  };
-  status?: { conditions?: Condition[] };
-}
-
 /** Installs or updates drover's custom resources, and waits until the API server serves them. */
 export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: string) => void): Promise<void> {
-  for (const crd of droverCrds() as Crd[]) {
+  for (const crd of droverCrds()) {
     const { name } = crd.metadata;
     try {
       const before = await readIfThere(kube, CustomResourceDefinitions, { name });
@@ -55,10 +46,10 @@ export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: s
  * Throws `Failure` without pools; other kinds may be missing, and what they are for is then off.
  */
 export async function checkCrds(kube: KubeClient, namespace: string, say: (line: string) => void): Promise<void> {
-  for (const crd of (droverCrds() as Crd[]).filter(({ spec }) => spec.scope === 'Namespaced')) {
+  for (const crd of droverCrds().filter(({ spec }) => spec.scope === 'Namespaced')) {
     const { name } = crd.metadata;
-    const isServed = await answers(kube, resourceOf(crd), namespace);
-    if (!isServed && resourceOf(crd).plural === VirtualMachinePools.plural)
+    const isServed = await answers(kube, resourceOf(crd)!, namespace);
+    if (!isServed && crd.spec.names.plural === VirtualMachinePools.plural)
       throw new Failure(
         `the cluster does not know ${name}: a user who may must run \`drover setup\` for the cluster once, which installs drover's custom resources and admission policies`,
       );
@@ -109,7 +100,10 @@ export async function applyPolicies(kube: KubeClient, dryRun: boolean, say: (lin
 }
 
 /** An older release would remove the fields that it does not know from every pool at its next write. */
-function refuseOlder(before: KubeObject | undefined, { metadata: { name, annotations } }: Crd): void {
+function refuseOlder(
+  before: KubeObject | undefined,
+  { metadata: { name, annotations } }: CustomResourceDefinition,
+): void {
   const there = before?.metadata.annotations?.[RELEASE_ANNOTATION];
   const ours = annotations![RELEASE_ANNOTATION]!;
   if (there === undefined || !isNewer(there, ours)) return;
@@ -126,24 +120,16 @@ function isNewer(one: string, other: string): boolean {
   return false;
 }
 
-function resourceOf({ spec: { group, names, scope, versions } }: Crd): Resource {
-  const version = versions.find(({ served }) => served)!.name;
-  return { group, version, plural: names.plural, kind: names.kind, namespaced: scope === 'Namespaced' };
-}
-
-async function served(kube: KubeClient, crd: Crd): Promise<void> {
+async function served(kube: KubeClient, crd: CustomResourceDefinition): Promise<void> {
   const deadline = Date.now() + ESTABLISHED_TIMEOUT_MS;
   const { name } = crd.metadata;
-  const resource = resourceOf(crd);
+  const resource = resourceOf(crd)!;
   for (;;) {
-    const { status } = await kube.get<Crd>(CustomResourceDefinitions, { name });
-    const conditions = status?.conditions ?? [];
-    if (
-      conditions.some(({ type, status }) => type === 'Established' && status === 'True') &&
-      (await answers(kube, resource))
-    )
-      return;
-    const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False');
+    const found = await kube.get<CustomResourceDefinition>(CustomResourceDefinitions, { name });
+    if (isEstablished(found) && (await answers(kube, resource))) return;
+    const refused = found.status?.conditions?.find(
+      ({ type, status }) => type === 'NamesAccepted' && status === 'False',
+    );
     if (refused !== undefined)
       throw new Failure(`the API server does not take ${name}: ${refused.message ?? refused.reason}`);
     if (Date.now() > deadline)

@@ -1,5 +1,5 @@
-import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
+import { scaleInRules } from '../../api/rules/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime } from '../owners/conditions.ts';
 import { diskTemplates, isSameDisk, type DiskTemplate } from '../template/disk-template.ts';

@@ -6,7 +6,7 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { reuseOf, type KeptClaim } from './kept-claims.ts';
 
-export interface ReuseInput {
+interface ReuseInput {
   pool: StoredPool;
   kept: ReadonlyMap<number, KeptClaim[]>;
   /** Revision of new VMs without kept disks. */

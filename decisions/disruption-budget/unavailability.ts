@@ -1,5 +1,5 @@
 import { countOf, isZero } from '../../api/lib/int-or-percent.ts';
-import { DEFAULT_MAX_SURGE, DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
+import { DEFAULT_MAX_SURGE, DEFAULT_MAX_UNAVAILABLE } from '../../api/rules/pool-defaults.ts';
 import { runsByItself, isDown, type VmiOf } from '../health/availability.ts';
 import { isEvacuating } from '../views/evacuation.ts';
 import type { StoredPool } from '../views/pool.ts';

@@ -1,4 +1,4 @@
-import type { DrainRules } from '../../api/pool-defaults.ts';
+import type { DrainRules } from '../../api/rules/pool-defaults.ts';
 import { shouldBeginBy, whyMigrating, whyNotBegun } from '../disruption/migration.ts';
 import { deferred, NOTHING, type Deferred, type Excluded, type Need } from '../disruption/need.ts';
 import { isPausedByPerson } from '../disruption/pause.ts';

@@ -1,4 +1,4 @@
-import { drainRules, type DrainRules } from '../../api/pool-defaults.ts';
+import { drainRules, type DrainRules } from '../../api/rules/pool-defaults.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
 import { shouldBeginBy, whyNotBegun } from '../disruption/migration.ts';
 import { deferred } from '../disruption/need.ts';

@@ -1,5 +1,5 @@
-import { updateRules } from '../../api/pool-defaults.ts';
 import type { Disruption, PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
+import { updateRules } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../health/availability.ts';
 import type { WrittenVm } from '../merge/vm.ts';
 import type { PoolTemplate } from '../template/template.ts';

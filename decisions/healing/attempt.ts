@@ -1,4 +1,4 @@
-import type { HealingRules } from '../../api/pool-defaults.ts';
+import type { HealingRules } from '../../api/rules/pool-defaults.ts';
 
 /** Identifies an attempt: one replacement of a sick VM. Another cycle of the same VM may count the same attempt. */
 export interface AttemptId {

@@ -1,5 +1,5 @@
 import { durationMs } from '../../api/lib/duration.ts';
-import type { HealingRules } from '../../api/pool-defaults.ts';
+import type { HealingRules } from '../../api/rules/pool-defaults.ts';
 
 /** The least time after a cycle until the VM's next one starts over with the first delay. */
 const QUIET_MS = 60 * 60_000;

@@ -1,4 +1,4 @@
-import { withDefaults } from '../../api/pool-defaults.ts';
+import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../health/availability.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
@@ -100,6 +100,19 @@ export function planHealing(input: HealingInput): HealingPlan {
     ].reduce(earlier, null),
   };
 }
+
+/** Returns a plan that leaves healing as it is. */
+export const healingAsItIs = (state: HealingState): HealingPlan => ({
+  state,
+  begin: [],
+  cancel: [],
+  events: [],
+  mark: [],
+  suspended: null,
+  notReplaced: [],
+  notListed: 0,
+  wakeAt: null,
+});
 
 const WHY_HELD = { Paused: 'healing is paused', NoNewReplacements: 'too many are sick' };
 

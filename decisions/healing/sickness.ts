@@ -1,5 +1,5 @@
 import { durationMs } from '../../api/lib/duration.ts';
-import type { HealingRules } from '../../api/pool-defaults.ts';
+import type { HealingRules } from '../../api/rules/pool-defaults.ts';
 import { isPausedOnRequest } from '../disruption/pause.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
 import { isMeantToRun, isReady, liveVmi } from '../health/availability.ts';

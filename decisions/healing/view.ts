@@ -1,4 +1,4 @@
-import { scaleInRules, standbyRules, type HealingRules } from '../../api/pool-defaults.ts';
+import { scaleInRules, standbyRules, type HealingRules } from '../../api/rules/pool-defaults.ts';
 import { isReady, isActive, type VmiOf } from '../health/availability.ts';
 import { takesSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';

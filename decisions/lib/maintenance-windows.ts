@@ -1,7 +1,7 @@
 import { cronOf, lastRun } from '../../api/lib/cron.ts';
 import { durationMs } from '../../api/lib/duration.ts';
-import { DEFAULT_TIME_ZONE } from '../../api/pool-defaults.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
+import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
 
 /** All times in milliseconds since the epoch. */
 export type WindowState =

@@ -1,4 +1,4 @@
-import { withDefaults } from '../../api/pool-defaults.ts';
+import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { recordOf } from '../annotations/transition-record.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { isActive } from '../health/availability.ts';

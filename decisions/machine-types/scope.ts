@@ -1,4 +1,4 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { isMeantToRun, liveVmi } from '../health/availability.ts';
 import { globMatcher } from '../lib/glob.ts';
 import type { VmView } from '../views/vm.ts';

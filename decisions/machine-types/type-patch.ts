@@ -1,15 +1,8 @@
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
-import type { Stored } from '../../api/objects.ts';
+import type { PatchOperation, Stored } from '../../api/objects.ts';
 import type { TransitionRecord } from '../annotations/transition-record.ts';
 import type { VirtualMachine } from '../views/from-object/vm.ts';
 import type { VmView } from '../views/vm.ts';
-
-/** One operation of RFC 6902. */
-export interface Operation {
-  op: 'test' | 'add' | 'replace' | 'remove';
-  path: string;
-  value?: unknown;
-}
 
 /** The expected state of an object: if it has changed, the API server refuses the whole patch. */
 export interface Before {
@@ -66,7 +59,7 @@ export const beforeOfMeta = ({
 export const isSame = (one: Before, other: Before): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** Returns a patch that applies the change to exactly the expected object, and to no other. */
-export function typePatch(before: Before, change: TypeChange, typePath = VM_MACHINE_TYPE): Operation[] {
+export function typePatch(before: Before, change: TypeChange, typePath = VM_MACHINE_TYPE): PatchOperation[] {
   const { uid, machineType, labelled, annotated, mark, record } = before;
   return [
     { op: 'test', path: '/metadata/uid', value: uid },
@@ -79,7 +72,7 @@ export function typePatch(before: Before, change: TypeChange, typePath = VM_MACH
   ];
 }
 
-function typeOperation(to: string | null, from: string | null, path: string): Operation {
+function typeOperation(to: string | null, from: string | null, path: string): PatchOperation {
   if (to === null) return { op: 'remove', path };
   // The object that holds the type may be missing too, and holds nothing else.
   return from === null
@@ -93,7 +86,7 @@ function entry(
   hasMap: boolean,
   from: string | null,
   to: string | null,
-): Operation[] {
+): PatchOperation[] {
   const mapPath = `/metadata/${map}`;
   const path = `${mapPath}/${key.replace('/', '~1')}`;
   // A `test` for null succeeds on a missing path. The whole map is added only if there is none: otherwise it would

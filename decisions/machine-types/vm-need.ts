@@ -1,5 +1,5 @@
-import { withDefaults } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { deferred, excluded, heldBack, NOTHING, type Deferred, type Excluded } from '../disruption/need.ts';
 import { OPTED_OUT } from '../disruption/reasons.ts';

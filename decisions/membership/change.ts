@@ -1,12 +1,7 @@
 import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
-
-/** A VM that a change is about. */
-export interface ChangedVm {
-  name: string;
-  uid: string;
-}
+import type { Member } from '../owners/steps.ts';
 
 /** What is being done to the members of a pool, as an annotation of the pool keeps it. */
 export type MembershipChange = { by: string; /** RFC 3339. */ at: string } & (
@@ -20,7 +15,7 @@ export type MembershipChange = { by: string; /** RFC 3339. */ at: string } & (
 /** What a worker does because somebody has asked for it: which VMs it has still found to be moved when it began. */
 export interface ListedChange {
   kind: 'adopt' | 'detach';
-  vms: ChangedVm[];
+  vms: Member[];
   /** Whether the pool is to want as many more VMs as it gets, or fewer as it loses, from the end of the change on. */
   isCounted: boolean;
   /** Digest of the request. */
@@ -106,5 +101,5 @@ function isChange(value: unknown): value is MembershipChange {
 
 const isTime = (value: unknown): boolean => typeof value === 'string' && !Number.isNaN(Date.parse(value));
 
-const isVm = (value: unknown): value is ChangedVm =>
+const isVm = (value: unknown): value is Member =>
   isObject(value) && typeof value['name'] === 'string' && typeof value['uid'] === 'string';

@@ -1,4 +1,3 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
 import {
   DETACHED_ANNOTATION,
   KUBEVIRT_POOL_FINALIZER,
@@ -8,16 +7,18 @@ import {
 import type { Condition, KubeObject, OwnerReference, Stored } from '../../api/objects.ts';
 import type { LabelSelector } from '../../api/pool/pool.ts';
 import { apiVersionOf, KubeVirtPools } from '../../api/resources.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { parsedObject } from '../lib/json.ts';
 import { formatNames } from '../lib/names.ts';
 import { numberOf } from '../template/vm-names.ts';
+import type { VmWithVmi } from '../views/from-object/vm-with-vmi.ts';
 import { vmView } from '../views/from-object/vm.ts';
 import { vmiView } from '../views/from-object/vmi.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { roleOf } from '../views/vm.ts';
 import { isListed, membershipChangeOf, unfinished } from './change.ts';
 import { asFormer } from './label-patch.ts';
-import type { MovePatches, Vm, VmWithVmi } from './moves.ts';
+import type { MovePatches, Vm } from './moves.ts';
 import { transferPatch } from './transfer.ts';
 
 /** A pool of KubeVirt, as far as drover reads it. */

@@ -4,6 +4,7 @@ import { isControlledBy } from '../../api/ownership.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { formerMemberOf } from '../annotations/former-member.ts';
+import type { VmWithVmi } from '../views/from-object/vm-with-vmi.ts';
 import { vmView, type VirtualMachine } from '../views/from-object/vm.ts';
 import { kindOf } from '../views/owner-kind.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -14,12 +15,6 @@ import { transferPatch } from './transfer.ts';
 
 type Kind = ListedChange['kind'];
 export type Vm = Stored<VirtualMachine>;
-
-/** A VM, and the VMI that is its own. */
-export interface VmWithVmi {
-  vm: Vm;
-  vmi: Stored | undefined;
-}
 
 /** What a VM and its VMI get as they change pools: merge patches, and null for a VM that has another controller now. */
 export interface MovePatches {

@@ -1,6 +1,6 @@
 import { POOL_LABEL, UID_ANNOTATION } from '../../api/names.ts';
-import { standbyRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
+import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime } from '../owners/conditions.ts';
 import { mayTry } from '../owners/failures.ts';

@@ -1,5 +1,5 @@
 import { KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../api/names.ts';
-import { standbyRules } from '../../api/pool-defaults.ts';
+import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { allowanceOf, refusedOf } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { refusedLast } from '../owners/refused-vms.ts';

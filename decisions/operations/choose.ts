@@ -1,6 +1,6 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
 import type { OperationSpec } from '../../api/operations/operation.ts';
 import type { VmSelection } from '../../api/operations/selection.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { liveVmi, runsByItself } from '../health/availability.ts';
 import { globMatcher } from '../lib/glob.ts';
 import { formatNames } from '../lib/names.ts';

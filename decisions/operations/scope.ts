@@ -1,4 +1,4 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 
 /** Where an operation may find its VMs. */

@@ -111,6 +111,7 @@ export type RemovalCause =
   /** The VM is terminating, and held until its disks are released. */
   | { because: 'Terminating' };
 
+/** An object of a namespace that is meant, and no later one of its name. */
 export interface Member {
   name: string;
   uid: string;

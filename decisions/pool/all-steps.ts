@@ -1,4 +1,4 @@
-import { unmarkStep, type ReuseInput } from '../disks/reuse.ts';
+import { unmarkStep } from '../disks/reuse.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { drainSteps } from '../drain/pool-drain.ts';
 import type { HealingPlan } from '../healing/plan.ts';
@@ -9,24 +9,23 @@ import type { Returned } from '../membership/returned.ts';
 import { keptReplicas } from '../owners/kept-replicas.ts';
 import type { PoolStep } from '../owners/steps.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
-import type { ScaleStep } from '../scaling/scale-input.ts';
+import type { ScalePlan } from '../scaling/plan.ts';
+import type { SurgeSteps } from '../surge/steps.ts';
 import { revisionsToPrune } from '../template/kept-revisions.ts';
 import type { VmView } from '../views/vm.ts';
+import type { PoolContext } from './context.ts';
 import { withKeptDisks } from './members.ts';
-import type { PoolPlanInput } from './plan-input.ts';
 
 /** What the capabilities of a pool have decided. */
-interface Decided {
+export interface Decided {
+  healing: HealingPlan;
   returned: Returned;
   restore: Restore;
-  roles: { steps: readonly PoolStep[] };
-  membership: { steps: readonly PoolStep[] };
-  scaleSteps: readonly ScaleStep[];
+  scaling: ScalePlan;
   drain: DrainPlan;
-  surgeSteps: readonly PoolStep[];
   rollout: RolloutPlan;
-  mark: HealingPlan['mark'];
-  reuse: ReuseInput;
+  surge: SurgeSteps;
+  roles: { steps: readonly PoolStep[] };
 }
 
 /** What is due, and `whenIdle`: what is to be done only while there is nothing else to do. */
@@ -36,23 +35,24 @@ export interface AllSteps {
 }
 
 /** Returns all steps that are due, housekeeping last. */
-export function allSteps(input: PoolPlanInput, { scaleSteps, rollout, mark, reuse, ...more }: Decided): AllSteps {
-  const { pool, vms, batches, uncontrolled = [], keptClaims = [] } = input;
-  const steps = [...more.returned.steps, ...withKeptDisks(scaleSteps, reuse)];
-  steps.push(...drainSteps(more.drain, input));
+export function allSteps(context: PoolContext, decided: Decided): AllSteps {
+  const { pool, vms, batches, uncontrolled = [], keptClaims, membership } = context;
+  const { rollout, healing, returned, restore, roles } = decided;
+  const steps = [...returned.steps, ...withKeptDisks(context, decided.scaling.steps, rollout)];
+  steps.push(...drainSteps(decided.drain, context));
   if (rollout.update !== null && !steps.some((step) => step.kind === 'addFinalizer'))
     steps.push({ kind: 'update', ...rollout.update });
-  steps.push(...more.surgeSteps);
-  if (mark.length > 0) steps.push(markStep(mark));
+  steps.push(...decided.surge.steps);
+  if (healing.mark.length > 0) steps.push(markStep(healing.mark));
   const labelling = labelSteps({ pool, vms, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined) {
     const ending = labelling.length === 0 ? steps : steps.filter(({ kind }) => kind !== 'removeFinalizer');
     return { steps: [...ending, ...labelling], whenIdle: () => [] };
   }
-  steps.push(...keptReplicas(pool), ...labelling, ...more.roles.steps, ...more.membership.steps, ...more.restore.steps);
+  steps.push(...keptReplicas(pool), ...labelling, ...roles.steps, ...membership.steps, ...restore.steps);
   const whenIdle = (): PoolStep[] => {
     const staying = new Map(vms.filter(isStayingOn).map((vm) => [vm.name, vm]));
-    const tidied = batches.length === 0 ? tidyRevisions(input, rollout) : [];
+    const tidied = batches.length === 0 ? tidyRevisions(context, rollout) : [];
     return [...unmarkStep(pool, keptClaims, (name) => staying.get(name)), ...tidied];
   };
   return { steps, whenIdle };
@@ -70,7 +70,7 @@ const isStayingOn = (vm: VmView | undefined): boolean => vm !== undefined && !vm
 
 /** Returns the step that keeps the newest revision, or else forgets revisions that nothing uses. */
 function tidyRevisions(
-  { pool, vms, vmiOf, revisions, keptClaims = [] }: PoolPlanInput,
+  { pool, vms, vmiOf, revisions, keptClaims }: PoolContext,
   { target, current, newest, state }: RolloutPlan,
 ): PoolStep[] {
   const own = revisions.find(({ revision }) => revision === newest);

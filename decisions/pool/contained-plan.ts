@@ -1,6 +1,7 @@
 import { tooDeep } from '../../api/lib/depth.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
+import { healingAsItIs } from '../healing/plan.ts';
 import { stateFrom } from '../healing/state.ts';
 import { failuresOf } from '../owners/failures.ts';
 import { AGAIN_MS, deepTemplate, noPlan, stalledConditions } from '../owners/stalled.ts';
@@ -59,6 +60,7 @@ function stalled(
   const known: Partial<PoolStatus> = pool.status ?? {};
   const conditions = stalledConditions(pool, reason, message, time);
   const replicas = vms.filter((vm) => isRegular(vm) && !vm.deleting).length;
+  const { mark: _, ...told } = healingAsItIs(healing ?? stateFrom(known.healing));
   const state = rollout ?? known.rollout ?? begun(known.updateRevision ?? '', time);
   return {
     steps: [],
@@ -90,16 +92,7 @@ function stalled(
       superseded: [],
       lost: [],
     },
-    healing: {
-      state: healing ?? stateFrom(known.healing),
-      begin: [],
-      cancel: [],
-      events: [],
-      suspended: null,
-      notReplaced: [],
-      notListed: 0,
-      wakeAt: null,
-    },
+    healing: told,
     wakeAt: now + AGAIN_MS,
   };
 }

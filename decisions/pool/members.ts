@@ -1,107 +1,89 @@
-import type { KeptClaim } from '../disks/kept-claims.ts';
-import { createSteps, type ReuseInput } from '../disks/reuse.ts';
+import { createSteps } from '../disks/reuse.ts';
 import type { HealingPlan } from '../healing/plan.ts';
 import { cyclesOf, heldBack, toBeMade } from '../healing/state.ts';
 import { poolRestore } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
-import type { Backoffs } from '../owners/failures.ts';
 import type { PoolStep } from '../owners/steps.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
-import type { ReservedNames } from '../rollout/reserved-names.ts';
 import { isGoingBack } from '../rollout/state/state.ts';
-import { namedAmong, type NamedRemovals } from '../scaling/named-removals.ts';
+import { namedAmong } from '../scaling/named-removals.ts';
 import { planDeletion, planScale, type ScalePlan } from '../scaling/plan.ts';
 import type { ScaleStep } from '../scaling/scale-input.ts';
 import { surgeSteps, type SurgeSteps } from '../surge/steps.ts';
 import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
-import { prepared, withReturned } from './allowances.ts';
-import type { PoolPlanInput } from './plan-input.ts';
+import { withReturned, type PoolContext } from './context.ts';
 
-export type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
-
-/** What decides on the members of a pool besides the pool and its VMs. */
-interface BesideMembers {
-  inBatches: ReservedNames;
-  healing: Healing;
-  removals: NamedRemovals;
-  /** Kept disks, by the numbers of the VMs that they wait for. */
-  kept: ReadonlyMap<number, KeptClaim[]>;
-}
+type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
 
 /** Names of VMs that are healed. The attempt of a cycle that has just ended may still be deleting its VM. */
 export const sickVms = ({ state, cancel }: Healing): string[] => [...state.cycles, ...cancel].map(({ vm }) => vm);
 
 /** Plans which members come and go, extra ones aside. */
-export function scalingOf(
-  input: PoolPlanInput,
-  { inBatches: { pendingCreates, pendingNonReplicas }, healing, removals, kept }: BesideMembers,
-): ScalePlan {
+export function scalingOf(context: PoolContext, healing: Healing): ScalePlan {
+  const { pendingCreates, pendingNonReplicas } = context.inBatches;
   const scale = {
-    ...input,
+    ...context,
     held: new Set(heldBack(healing.state)),
     pendingCreates,
     pendingNonReplicas: new Set([...pendingNonReplicas, ...heldBack(cyclesOf(healing.state, 'Standby'))]),
     sick: new Set(sickVms(healing)),
     first: toBeMade(cyclesOf(healing.state)),
     firstStandby: toBeMade(cyclesOf(healing.state, 'Standby')),
-    lowest: kept.has(0) ? 0 : 1,
-    target: targetOfScaling(input),
-    removals,
+    lowest: context.kept.has(0) ? 0 : 1,
+    target: targetOfScaling(context),
   };
-  return input.pool.metadata.deletionTimestamp === undefined ? planScale(scale) : planDeletion(scale);
+  return context.pool.metadata.deletionTimestamp === undefined ? planScale(scale) : planDeletion(scale);
 }
 
 /** The revision that VMs were being brought to until now. This plan's rollout starts from what scaling leaves. */
-function targetOfScaling({ pool, rollout }: PoolPlanInput): string {
+function targetOfScaling({ pool, rollout }: PoolContext): string {
   const newest = revisionOf(poolTemplate(pool.spec));
   return isGoingBack(rollout ?? pool.status?.rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
 }
 
 /** Names of VMs that leave by these steps, and of those that people have named. */
-export const leavingNames = (
-  { vms }: PoolPlanInput,
-  { removals }: Pick<BesideMembers, 'removals'>,
-  steps: readonly ScaleStep[],
-): string[] =>
+export const leavingNames = ({ vms, removals }: PoolContext, steps: readonly ScaleStep[]): string[] =>
   [...vms.filter(namedAmong(removals)), ...steps.flatMap((step) => ('vms' in step ? step.vms : []))].map(
     ({ name }) => name,
   );
 
-/** Plans which extra VMs come and go, as `rollout` has a use for them. */
+/** Plans which extra VMs come and go, as the rollout has a use for them. */
 export const surgeOf = (
-  input: PoolPlanInput,
-  { healing, kept, removals }: BesideMembers,
+  context: PoolContext,
+  healing: Healing,
   { surge: need }: Pick<RolloutPlan, 'surge'>,
   scaleSteps: readonly ScaleStep[],
 ): SurgeSteps =>
   surgeSteps({
-    ...input,
+    ...context,
     need,
     scaleSteps,
-    leaving: leavingNames(input, { removals }, scaleSteps),
+    leaving: leavingNames(context, scaleSteps),
     reserved: sickVms(healing),
-    hasKeptDisks: (number) => kept.has(number),
+    hasKeptDisks: (number) => context.kept.has(number),
   });
 
 /** The steps by which VMs come, as kept disks have them. */
-export const withKeptDisks = (steps: readonly ScaleStep[], reuse: ReuseInput): PoolStep[] =>
-  steps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
+export const withKeptDisks = (
+  context: PoolContext,
+  steps: readonly ScaleStep[],
+  { forNewVms: revision }: Pick<RolloutPlan, 'forNewVms'>,
+): PoolStep[] =>
+  steps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, { ...context, revision }) : [step]));
 
-/** Returns all steps that members are due for, if nothing but these back-offs holds them back. */
+/** Returns all steps that members are due for, if nothing but the back-offs of `unlimited` holds them back. */
 export function dueSteps(
-  given: PoolPlanInput,
-  backoffs: Backoffs,
-  beside: BesideMembers & { rollout: Pick<RolloutPlan, 'surge'>; reuse: ReuseInput },
+  unlimited: PoolContext,
+  { healing, rollout }: { healing: Healing; rollout: Pick<RolloutPlan, 'surge' | 'forNewVms'> },
 ): PoolStep[] {
-  const unlimited = prepared({ ...given, backoffs, burst: Infinity });
   const returned = returnedVms(unlimited);
-  const input = withReturned(unlimited, returned);
-  const { steps, deferred } = scalingOf(input, beside);
+  const context = withReturned(unlimited, returned);
+  const { steps, deferred } = scalingOf(context, healing);
   return [
     ...returned.steps,
     ...poolRestore(unlimited).steps,
-    ...withKeptDisks([...steps, ...deferred], beside.reuse),
-    ...surgeOf(input, beside, beside.rollout, steps).steps,
+    ...withKeptDisks(context, [...steps, ...deferred], rollout),
+    ...surgeOf(context, healing, rollout, steps).steps,
   ];
 }

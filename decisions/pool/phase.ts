@@ -1,8 +1,7 @@
 import { isActive, isReady } from '../health/availability.ts';
-import type { RolloutPlan } from '../rollout/plan.ts';
-import type { BlockedSurplus } from '../scaling/surplus.ts';
 import { isHalted, isRegular } from '../views/vm.ts';
-import type { PoolPlanInput } from './plan-input.ts';
+import type { Decided } from './all-steps.ts';
+import type { PoolContext } from './context.ts';
 
 /** What a pool is doing, for its status line. */
 export type PoolPhase =
@@ -18,16 +17,14 @@ export type PoolPhase =
   | 'Failed'
   | 'Healing';
 
-interface Going {
-  rollout: RolloutPlan['phase'];
-  heals: boolean;
-  blocked: BlockedSurplus | null;
-}
-
 /** Returns the most important of the things that the pool is doing. */
-export function phaseOf({ pool, vms, vmiOf }: PoolPlanInput, { rollout, heals, blocked }: Going): PoolPhase {
+export function phaseOf(
+  { pool, vms, vmiOf }: PoolContext,
+  { rollout: { phase: rollout }, healing, scaling: { blocked } }: Decided,
+): PoolPhase {
   if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
   const regular = vms.filter(isRegular);
+  const heals = healing.state.cycles.length > 0;
   if ((!heals && !regular.every(isActive)) || regular.length > pool.spec.replicas + (blocked?.count ?? 0))
     return 'ScalingIn';
   if (

@@ -13,24 +13,27 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
 
-/** All that a pool is planned from. */
-export interface PoolPlanInput extends PlanInput {
-  /** VMIs of a VM that ran and then failed, oldest first; absent if none were observed. */
-  failedVmisOf?: (vm: VmView) => readonly VmiView[];
-  /** Why the VM's last failed VMI failed, in KubeVirt's words; null or absent if unknown. */
-  lastFailureOf?: (vm: VmView) => string | null;
-  /** What became of all VMIs of the VM; null or absent if nothing observed them. */
-  vmiHistoryOf?: (vm: VmView) => VmiHistory | null;
+/** What a worker's cache knows of a pool, and of what its plan depends on. */
+export interface PoolSnapshot extends Pick<
+  PlanInput,
+  'pool' | 'vms' | 'uncontrolled' | 'isVmNameTaken' | 'vmiOf' | 'zoneOf'
+> {
+  /** VMIs of a VM that ran and then failed, oldest first. */
+  failedVmisOf: (vm: VmView) => readonly VmiView[];
+  /** Why the VM's last failed VMI failed, in KubeVirt's words; null if unknown. */
+  lastFailureOf: (vm: VmView) => string | null;
+  /** What became of all VMIs of the VM; null if nothing observed them. */
+  vmiHistoryOf: (vm: VmView) => VmiHistory | null;
   /** The labels of a node; undefined or absent if they are unknown. */
   nodeLabelsOf?: (node: string) => Readonly<Record<string, string>> | undefined;
   /** The kept revisions of the pool's template. */
   revisions: readonly KeptRevision[];
-  /** Claims of the pool that are marked as kept; absent if they are not watched. */
-  keptClaims?: readonly KeptClaim[];
+  /** Claims of the pool that are marked as kept. */
+  keptClaims: readonly KeptClaim[];
   /** The PodDisruptionBudget with the name that the pool gives its own, whoever owns it; absent if there is none. */
   podBudget?: PodBudgetView | undefined;
-  /** What is known of Secrets and ConfigMaps; null or absent if nothing is yet, or the pool doesn't ask for it. */
-  contents?: Contents | null;
+  /** What is known of Secrets and ConfigMaps; null if nothing is yet, or the pool doesn't ask for it. */
+  contents: Contents | null;
   /** How KubeVirt applies changes to running VMs. */
   strategy: 'Stage' | 'LiveUpdate';
   /** What it plugs into them, and how; absent if that is unknown, and all is assumed. */
@@ -40,6 +43,10 @@ export interface PoolPlanInput extends PlanInput {
    * none, or KubeVirt has not told. Absent if nobody has asked.
    */
   expandedOf?: (revision: string) => PoolTemplate | undefined;
+}
+
+/** All that a pool is planned from: beside what the cache knows, what its workflow does. */
+export interface PoolPlanInput extends PlanInput, PoolSnapshot {
   /**
    * Writes of the newest status that the pool's workflow knows of: state of the workflow gives way to a newer status;
    * absent if it knows of none.

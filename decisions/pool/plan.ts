@@ -1,19 +1,14 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { olderContent, type OlderContent } from '../configuration/older-content.ts';
-import { keptByNumber } from '../disks/kept-claims.ts';
 import { claimsWake, hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
-import { podBudgetCondition } from '../drain/pod-budget.ts';
 import { drainOfPool, evacuatingNames } from '../drain/pool-drain.ts';
-import { correctionIn, driftedVms } from '../drift/members.ts';
-import { planHealing, type HealingPlan } from '../healing/plan.ts';
+import { healingAsItIs, planHealing, type HealingPlan } from '../healing/plan.ts';
 import { isGivenUp, stateFrom } from '../healing/state.ts';
-import type { HealingInput } from '../healing/view.ts';
 import { isActive, isReady } from '../health/availability.ts';
 import { earlier } from '../lib/times.ts';
-import { membersChanging } from '../membership/condition.ts';
 import { unlabelledMembers } from '../membership/labels.ts';
-import { poolRestore, poolRestoring } from '../membership/restore.ts';
+import { poolRestore } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
 import { poolAvailability } from '../owners/available-condition.ts';
@@ -23,23 +18,16 @@ import { standingFailures, withoutDelayed, type Backoffs, type Failure } from '.
 import type { PoolStep } from '../owners/steps.ts';
 import { requestEvents } from '../requests/events.ts';
 import { withHealingRequest } from '../requests/healing.ts';
-import { planMembership, type MembershipPlan } from '../requests/membership.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
-import { reservedNames } from '../rollout/reserved-names.ts';
-import type { RolloutInput } from '../rollout/state/context.ts';
-import { splitBatches, type SplitBatches } from '../rollout/state/queue.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/unverified-revision.ts';
-import { namedRemovals } from '../scaling/named-removals.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
-import { allSteps, type AllSteps } from './all-steps.ts';
-import { healingAsItIs, isHeld, limited, prepared, withReturned } from './allowances.ts';
-import { contendedCondition } from './contention.ts';
-import { dueSteps, leavingNames, scalingOf, sickVms, surgeOf, type Healing } from './members.ts';
+import { allSteps, type AllSteps, type Decided } from './all-steps.ts';
+import { contextOf, withReturned, type PoolContext } from './context.ts';
+import { dueSteps, leavingNames, scalingOf, sickVms, surgeOf } from './members.ts';
 import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { isStatusCurrent, poolStatus } from './status.ts';
-import { templatesOf } from './templates-of.ts';
 
 interface PoolCounts extends OwnerCounts {
   updated: number;
@@ -74,91 +62,59 @@ export interface PoolPlan {
  * be.
  */
 export function planPool(given: PoolPlanInput): PoolPlan {
-  const input = snapshotOf(given);
-  const { pool, vms, vmiOf, batches, templateOf, contents = null, now } = input;
-  const inBatches = reservedNames(batches, vms, input.isVmNameTaken);
-  const removals = namedRemovals(pool.metadata.annotations);
-  const unverified = unverifiedRevision(input);
-  const { mark, ...healing } = healingOf(input, { busy: inBatches.held, named: removals.vms.values(), unverified });
-  const kept = keptOf(input);
-  const members = { inBatches, healing, removals, kept };
-  const returned = returnedVms(input);
-  const restore = poolRestore(input);
-  const limits = limited(withReturned(input, returned));
-  const scaling = scalingOf(limits, members);
-  const { steps: scaleSteps, blocked, waiting } = scaling;
+  const context = contextOf(given);
+  const { pool, vms, vmiOf, now } = context;
+  const unverified = unverifiedRevision(context);
+  const healing = healingOf(context, unverified);
+  const returned = returnedVms(context);
+  const restore = poolRestore(context);
+  const limits = withReturned(context.isHeld ? { ...context, burst: 0 } : context, returned);
+  const scaling = scalingOf(limits, healing);
   // Scaling has priority: a VM that leaves now is not updated first.
-  const leaving = leavingNames(input, members, scaleSteps);
-  const drain = drainOfPool(input, { leaving, updating: inBatches.held });
-  const older = olderContent({ ...input, contents });
-  const rollout = rolloutOf(input, { healing, leaving, evacuating: evacuatingNames(drain), older });
-  const drifted = driftedVms(pool, vms, templateOf);
-  const surge = surgeOf(limits, members, rollout, scaleSteps);
-  const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
-  const roles = roleSteps(input);
-  const membership = planMembership(input);
-  const more = { returned, restore, roles, membership, drain, surgeSteps: surge.steps, rollout, mark, reuse };
-  const { steps, failures } = limitedBy(input, allSteps(input, { scaleSteps, ...more }), (backoffs) =>
-    dueSteps({ ...given, batches }, backoffs, { ...members, rollout, reuse }),
+  const leaving = leavingNames(context, scaling.steps);
+  const drain = drainOfPool(context, { leaving, updating: context.inBatches.held });
+  const older = olderContent(context);
+  const rollout = rolloutOf(context, { healing, leaving, evacuating: evacuatingNames(drain), older });
+  const surge = surgeOf(limits, healing, rollout, scaling.steps);
+  const roles = roleSteps(context);
+  const decided = { healing, returned, restore, scaling, drain, rollout, surge, roles };
+  const { steps, failures } = limitedBy(context, allSteps(context, decided), (backoffs) =>
+    dueSteps({ ...context, backoffs, burst: Infinity }, decided),
   );
   const availability = poolAvailability(pool, vms, vmiOf, now);
-  const at = new Date(now).toISOString();
-  const changing = [...contendedCondition(input, at), ...membersChanging(input, healing.state.cycles, at)];
-  const status = poolStatus({
-    pool,
-    all: vms,
-    vmiOf,
-    failures,
-    availability,
+  const status = poolStatus(context, { ...decided, failures, availability, judged: older.judged() });
+  const isSaid = isStatusCurrent(pool.status, status) && !hasOnlyReleasedClaims(context, now);
+  const { superseded, lost, waits, target, current, state, phase } = rollout;
+  const { mark: _, ...told } = healing;
+  const plans = [
+    drain,
+    surge,
     rollout,
     healing,
-    blocked,
-    waiting,
-    kept,
-    drifted,
-    draining: drain.statuses,
-    notLimited: podBudgetCondition(input, at),
-    membership,
-    changing: [...changing, ...poolRestoring(input, restore, returned, at)],
-    contents,
-    judged: older.judged(),
-    now: at,
-  });
-  const isSaid = isStatusCurrent(pool.status, status) && !hasOnlyReleasedClaims({ pool, vms, vmiOf }, now);
-  const { superseded, lost, waits, target, current, state, phase } = rollout;
+    availability,
+    claimsWake(context, now),
+    { wakeAt: restore.until },
+    roles,
+  ];
   return {
     steps,
     failures,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
-    ...answersIn(pool, { rollout, healing, membership }),
-    phase: phaseOf(input, { rollout: phase, heals: healing.state.cycles.length > 0, blocked }),
-    counts: countsOf(input, status),
-    ...(blocked === null ? {} : { blocked: blocked.message }),
+    ...answersIn(context, decided),
+    phase: phaseOf(context, decided),
+    counts: countsOf(context, status),
+    ...(scaling.blocked === null ? {} : { blocked: scaling.blocked.message }),
     ...(drain.statuses.length === 0 ? {} : { draining: drainingMessage(drain.statuses) }),
     rollout: { state, phase, target, current, waits, superseded, lost },
-    healing,
-    wakeAt: wakeAtOf(
-      input,
-      scaling,
-      [
-        drain,
-        surge,
-        rollout,
-        healing,
-        availability,
-        claimsWake({ pool, vms, vmiOf }, now),
-        { wakeAt: restore.until },
-        roles,
-      ],
-      unverified !== null && isOver(state, unverified),
-    ),
+    healing: told,
+    wakeAt: wakeAtOf(context, scaling, plans, unverified !== null && isOver(state, unverified)),
   };
 }
 
 /** Events about the requests of people that this plan answers; none if there are none. */
 function answersIn(
-  { status }: PoolPlanInput['pool'],
-  { rollout, healing, membership }: { rollout: RolloutPlan; healing: Healing; membership: MembershipPlan },
+  { pool: { status }, membership }: PoolContext,
+  { rollout, healing }: Pick<Decided, 'rollout' | 'healing'>,
 ): Pick<PoolPlan, 'events'> {
   const events = [
     ...requestEvents('rollout', status?.rollout?.handledRequests, rollout.state.handledRequests),
@@ -168,94 +124,71 @@ function answersIn(
   return events.length === 0 ? {} : { events };
 }
 
-function keptOf({ pool, vms, keptClaims = [], isVmNameTaken }: PoolPlanInput): ReturnType<typeof keptByNumber> {
-  const isThere = new Set(vms.map(({ name }) => name));
-  return keptByNumber(pool, keptClaims, (name) => isThere.has(name) || isVmNameTaken(name));
-}
-
-/** What a pool is planned from. Its batches have only those VMs that were begun with: the others are free. */
-type PoolSnapshot = PoolPlanInput & SplitBatches & Pick<Required<RolloutInput>, 'templateOf' | 'correction'>;
-
-function snapshotOf(given: PoolPlanInput): PoolSnapshot {
-  const all = prepared(given);
-  const templateOf = templatesOf(all);
-  const correction = correctionIn(all, templateOf);
-  const split = splitBatches(all.batches, { ...all, hasDrift: (vm) => correction(vm) !== null });
-  return { ...all, ...split, templateOf, correction };
-}
-
 /**
  * Returns the steps that need not wait for another try, and the failures that still stand. Most housekeeping comes only
  * if there is nothing else to do, save for what waits.
  */
 function limitedBy(
-  input: PoolPlanInput,
+  context: PoolContext,
   { steps, whenIdle }: AllSteps,
   stepsWithout: (backoffs: Backoffs) => PoolStep[],
 ): Pick<PoolPlan, 'steps' | 'failures'> {
-  const first = withoutDelayed(input, steps);
+  const first = withoutDelayed(context, steps);
   return {
-    steps: first.length > 0 ? first : withoutDelayed(input, whenIdle()),
-    failures: standingFailures(input, stepsWithout, () => [...steps, ...whenIdle()]),
+    steps: first.length > 0 ? first : withoutDelayed(context, whenIdle()),
+    failures: standingFailures(context, stepsWithout, () => [...steps, ...whenIdle()]),
   };
 }
 
-function healingOf(
-  input: PoolPlanInput,
-  { busy, named, unverified }: Pick<HealingInput, 'unverified'> & Record<'busy' | 'named', Iterable<string>>,
-): HealingPlan {
-  const { pool, now } = input;
-  const known = input.healing ?? stateFrom(pool.status?.healing);
-  const state = withHealingRequest({ pool, isKnown: (input.healing ?? null) !== null, now }, known);
-  if (isHeld(input)) return healingAsItIs(state);
+function healingOf(context: PoolContext, unverified: string | null): HealingPlan {
+  const { pool, now } = context;
+  const known = context.healing ?? stateFrom(pool.status?.healing);
+  const state = withHealingRequest({ pool, isKnown: (context.healing ?? null) !== null, now }, known);
+  if (context.isHeld) return healingAsItIs(state);
   return planHealing({
-    ...input,
-    failedVmisOf: input.failedVmisOf ?? (() => []),
-    lastFailureOf: input.lastFailureOf ?? (() => null),
-    vmiHistoryOf: input.vmiHistoryOf ?? (() => null),
+    ...context,
     state,
-    busy: new Set([...busyNames(input), ...busy]),
-    named: new Set(named),
+    busy: new Set([...busyNames(context), ...context.inBatches.held]),
+    named: new Set(context.removals.vms.values()),
     unverified,
   });
 }
 
 /** VMs on which steps in progress or cancelled attempts to heal them may still act. */
-const busyNames = ({ inProgress: { creating, deleting, cancelled = [], standby = [] } }: PoolPlanInput): string[] => [
+const busyNames = ({ inProgress: { creating, deleting, cancelled = [], standby = [] } }: PoolContext): string[] => [
   ...creating,
   ...deleting,
   ...cancelled,
   ...standby,
 ];
 
-interface BesideRollout extends Record<'leaving' | 'evacuating', readonly string[]> {
-  healing: Healing;
+interface BesideRollout extends Record<'leaving' | 'evacuating', readonly string[]>, Pick<Decided, 'healing'> {
   older: OlderContent;
 }
 
-function rolloutOf(input: PoolSnapshot, { healing, leaving, evacuating, older }: BesideRollout): RolloutPlan {
+function rolloutOf(context: PoolContext, { healing, leaving, evacuating, older }: BesideRollout): RolloutPlan {
   // VMs without labels whose revisions are not known: they are to get them with the labels.
-  const unlabelled = unlabelledMembers(input)
-    .filter((vm) => vm.revision === null || input.vmiOf(vm)?.revision === null)
+  const unlabelled = unlabelledMembers(context)
+    .filter((vm) => vm.revision === null || context.vmiOf(vm)?.revision === null)
     .map(({ name }) => name);
   const plan = planRollout({
-    ...input,
+    ...context,
     changeFor: older.changeFor,
-    state: input.rollout,
-    busy: new Set([...busyNames(input), ...leaving, ...sickVms(healing), ...unlabelled]),
+    state: context.rollout,
+    busy: new Set([...busyNames(context), ...leaving, ...sickVms(healing), ...unlabelled]),
     unlabelled: new Set(unlabelled),
-    isHealed: (vm) => input.pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
+    isHealed: (vm) => context.pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     evacuating: new Set(evacuating),
-    held: isHeld(input),
-    creationFailure: input.backoffs.FailedSurge?.failure ?? null,
-    notBefore: input.batchesNotBefore,
+    held: context.isHeld,
+    creationFailure: context.backoffs.FailedSurge?.failure ?? null,
+    notBefore: context.batchesNotBefore,
   });
-  return { ...plan, state: withProof(input, plan.state) };
+  return { ...plan, state: withProof(context, plan.state) };
 }
 
 /** A rollout that has just ended hands its VMs over to healing. No event announces that, so plan again at once. */
 function wakeAtOf(
-  { pool, now }: PoolPlanInput,
+  { pool, now }: PoolContext,
   scaling: ScalePlan,
   plans: readonly { wakeAt: number | null }[],
   isLeftToHealing: boolean,
@@ -264,7 +197,7 @@ function wakeAtOf(
   return isLeftToHealing ? now : [scaling, ...plans].map(({ wakeAt }) => wakeAt).reduce(earlier);
 }
 
-function countsOf({ pool, vms, vmiOf }: PoolPlanInput, { updatedReplicas = 0 }: PoolStatus): PoolCounts {
+function countsOf({ pool, vms, vmiOf }: PoolContext, { updatedReplicas = 0 }: PoolStatus): PoolCounts {
   const regular = vms.filter(isRegular);
   return {
     wanted: pool.spec.replicas,

@@ -1,28 +1,30 @@
 import { POOL_LABEL } from '../../api/names.ts';
-import { DEFAULT_ROLLOUT } from '../../api/pool-defaults.ts';
-import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
+import { DEFAULT_ROLLOUT } from '../../api/rules/pool-defaults.ts';
 import { configurationCondition } from '../configuration/condition.ts';
-import type { Contents } from '../configuration/older-content.ts';
-import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
+import { keptCondition } from '../disks/kept-claims.ts';
 import { drainingCondition, drainingCounts } from '../drain/condition.ts';
-import type { EvacuationStatus } from '../drain/plan.ts';
+import { podBudgetCondition } from '../drain/pod-budget.ts';
 import { driftCondition } from '../drift/condition.ts';
-import type { DriftedVm } from '../drift/members.ts';
+import { driftedVms } from '../drift/members.ts';
 import { healingConditions, healingStatus, type HealingReport } from '../healing/conditions.ts';
-import { isActive, isReady, type VmiOf } from '../health/availability.ts';
+import { isActive, isReady } from '../health/availability.ts';
 import { saysTheSame } from '../lib/canonical-json.ts';
+import { membersChanging } from '../membership/condition.ts';
+import { poolRestoring } from '../membership/restore.ts';
 import { availableCondition, type Availability } from '../owners/available-condition.ts';
 import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
 import { goingVms } from '../owners/going.ts';
 import { poolReadiness, readinessConditions } from '../owners/readiness.ts';
-import type { MembershipPlan } from '../requests/membership.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
-import type { RolloutPlan } from '../rollout/plan.ts';
-import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
+import { surplusCondition } from '../scaling/surplus.ts';
 import { standbyStatus } from '../standby/standby.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, isSurge, type VmView } from '../views/vm.ts';
+import { isRegular, isSurge } from '../views/vm.ts';
+import type { Decided } from './all-steps.ts';
+import { contendedCondition } from './contention.ts';
+import type { PoolContext } from './context.ts';
 
 const OURS = new Set([
   'ReplicaFailure',
@@ -48,58 +50,22 @@ const OURS = new Set([
   'ConfigurationNotWatched',
 ]);
 
-interface StatusInput {
-  pool: StoredPool;
-  /** All VMs that the pool owns. */
-  all: readonly VmView[];
-  vmiOf: VmiOf;
+/** What a plan has found out about the pool. */
+interface Found extends Decided {
   failures: readonly Failure[];
   availability: Availability;
-  rollout: RolloutPlan;
-  healing: HealingReport;
-  /** VMs that are too many and stay. */
-  blocked: BlockedSurplus | null;
-  /** How many VMs are to leave, and wait until others have gone. */
-  waiting: number;
-  /** Kept disks, by the numbers of the VMs that they wait for. */
-  kept: ReadonlyMap<number, readonly KeptClaim[]>;
-  /** VMs that are to leave nodes that are drained. */
-  draining: readonly EvacuationStatus[];
-  /** The condition of a pool whose VMs may be evicted whatever `maxUnavailable` says; empty without. */
-  notLimited: readonly Condition[];
-  /** VMs that people have changed. */
-  drifted: readonly DriftedVm[];
-  /** What people have asked of its members. */
-  membership: Pick<MembershipPlan, 'handledRequests'>;
-  /** The conditions of a pool whose members are changing, or come back; empty without. */
-  changing: readonly Condition[];
-  contents: Contents | null;
+  /** What is known of Secrets and ConfigMaps beyond what the API server tells. */
   judged: PoolStatus['contents'];
-  /** RFC 3339. */
-  now: string;
 }
 
 /** Returns the status that the pool should have. */
-export function poolStatus({
-  pool,
-  all,
-  vmiOf,
-  failures,
-  availability,
-  rollout,
-  healing,
-  blocked,
-  waiting,
-  kept,
-  draining,
-  notLimited,
-  drifted,
-  membership: { handledRequests },
-  changing,
-  contents,
-  judged = [],
-  now,
-}: StatusInput): PoolStatus {
+export function poolStatus(context: PoolContext, found: Found): PoolStatus {
+  const { pool, vms: all, vmiOf, kept, contents } = context;
+  const { failures, availability, rollout, healing, scaling, drain, judged = [] } = found;
+  const { handledRequests } = context.membership;
+  const { cycles } = healing.state;
+  const now = new Date(context.now).toISOString();
+  const drifted = driftedVms(pool, all, context.templateOf);
   const surge = all.filter((vm) => isSurge(vm) && isActive(vm)).length;
   const serving = all.filter(({ deleting, role }) => !deleting && role !== 'Standby');
   // Extra and standby VMs are in the place of nobody.
@@ -118,7 +84,7 @@ export function poolStatus({
     driftedReplicas: drifted.length,
     ...(surge === 0 ? {} : { surgeReplicas: surge }),
     ...standbyStatus(pool, all, vmiOf),
-    ...drainingCounts(pool, draining),
+    ...drainingCounts(pool, drain.statuses),
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
     currentRevision: rollout.current,
     updateRevision: rollout.newest,
@@ -129,12 +95,14 @@ export function poolStatus({
     ...(handledRequests === undefined ? {} : { membership: { handledRequests } }),
     conditions: [
       ...others,
-      ...changing,
+      ...contendedCondition(context, now),
+      ...membersChanging(context, cycles, now),
+      ...poolRestoring(context, found.restore, found.returned, now),
       availableCondition(pool, availability, now),
-      ...rolloutConditions(pool, rollout, { blocked, waiting, going: goingVms(leaving, vmiOf) }, now),
-      ...surplusCondition(pool, blocked, now),
-      ...drainingCondition(pool, draining, now),
-      ...notLimited,
+      ...rolloutConditions(pool, rollout, { ...scaling, going: goingVms(leaving, vmiOf) }, now),
+      ...surplusCondition(pool, scaling.blocked, now),
+      ...drainingCondition(pool, drain.statuses, now),
+      ...podBudgetCondition(context, now),
       ...healingConditions(pool, healing, now),
       ...configurationCondition(pool, contents, now),
       ...driftCondition(pool, drifted, now),

@@ -14,8 +14,8 @@ import { begun } from '../rollout/state/state.ts';
 import { namedRemovals } from '../scaling/named-removals.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular } from '../views/vm.ts';
+import { templatesOf } from './context.ts';
 import type { PoolPlanInput } from './plan-input.ts';
-import { templatesOf } from './templates-of.ts';
 
 /** By so much may the clock of the worker that writes a status be behind Temporal's, by which plans count. */
 const AHEAD_MS = 60_000;
@@ -53,7 +53,7 @@ export function whyUnproven(seen: StatusProof, after: PoolStatus): string | null
   const before = pool.status;
   if (before === undefined) return null;
   const templateOf = templatesOf(seen);
-  const { changeFor } = olderContent({ pool, vms, vmiOf, templateOf, contents: seen.contents ?? null });
+  const { changeFor } = olderContent({ pool, vms, vmiOf, templateOf, contents: seen.contents });
   const input = { ...seen, ...NOTHING_DONE, templateOf, changeFor, state: before.rollout ?? null };
   return (
     whyNotRolledOut(input, before.rollout, after.rollout) ??

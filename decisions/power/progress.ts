@@ -2,7 +2,6 @@ import type { ChangeNeed } from '../annotations/noted-change.ts';
 import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatVms } from '../runs/report.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
-import type { PowerFailure } from './size.ts';
 
 /** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
 type PowerPhase = PowerDoing | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
@@ -21,7 +20,6 @@ export interface PowerProgress extends RunProgress {
   reason: string | null;
   /** VMs that were seen to have stopped, or to be ready; after a restart, with another VMI. */
   done: string[];
-  failed: PowerFailure[];
   /** How many VMs something is still to be done to, without those that nobody may touch. */
   open: number;
   /** How many of those done are changed, and need more until that has its whole effect. */

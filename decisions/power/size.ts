@@ -1,22 +1,15 @@
+import type { FailedVm } from '../runs/progress.ts';
+
 /**
  * Limits the size of a run over many VMs. Its state passes from run to run in one payload, and its answer to
  * `progress` is one payload too; Temporal limits a payload to 2 MiB. Most of it is names, which are known at the start.
  */
 
-/** A VM that could not be started, stopped, restarted or migrated. */
-export interface PowerFailure {
-  vm: string;
-  /** Empty except for the last hundred: thousands may fail. */
-  why: string;
-  /** The VM was not ready beforehand either. */
-  wasDown: boolean;
-}
-
 /** Most bytes that the names may take in JSON. The rest of the 2 MiB is for everything else. */
 export const MAX_BYTES = 1_800_000;
 
 /** JSON around the name of a failed VM: the longest of all outcomes. */
-const FAILED = JSON.stringify({ vm: '', why: '', wasDown: false } satisfies PowerFailure).length + 1;
+const FAILED = JSON.stringify({ vm: '', why: '', wasDown: false } satisfies FailedVm).length + 1;
 
 /** Returns how many bytes the VMs' names take: once with UIDs, and once with the VMs' outcomes. */
 export function bytesOfNames(vmis: Readonly<Record<string, Readonly<Record<string, string>>>>): number {
@@ -35,7 +28,7 @@ const REASONS_KEPT = 100;
 const WHY_LENGTH = 300;
 
 /** Adds a failure. Keeps the reasons of the last failures only: the oldest failure with a reason loses it. */
-export function noteFailure(failed: PowerFailure[], failure: PowerFailure): void {
+export function noteFailure(failed: FailedVm[], failure: FailedVm): void {
   failed.push({ ...failure, why: failure.why.slice(0, WHY_LENGTH) });
   const older = failed.at(-1 - REASONS_KEPT);
   if (older !== undefined) older.why = '';

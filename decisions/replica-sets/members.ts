@@ -1,4 +1,4 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Replica } from './replica.ts';
 

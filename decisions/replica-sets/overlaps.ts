@@ -1,4 +1,4 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { formatNames } from '../lib/names.ts';
 import type { Untimed } from '../owners/conditions.ts';

@@ -1,7 +1,7 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
-import { DEFAULT_ROLLOUT } from '../../api/pool-defaults.ts';
 import type { Condition, LabelSelector } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import { DEFAULT_ROLLOUT } from '../../api/rules/pool-defaults.ts';
 import { runsByItself } from '../health/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import type { Restore } from '../membership/restore.ts';

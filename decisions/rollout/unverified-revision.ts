@@ -1,5 +1,5 @@
-import { updateRules } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { updateRules } from '../../api/rules/pool-defaults.ts';
 import { isReady } from '../health/availability.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { revisionOf } from '../template/revision.ts';

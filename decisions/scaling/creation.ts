@@ -1,4 +1,4 @@
-import { scaleInRules, standbyRules } from '../../api/pool-defaults.ts';
+import { scaleInRules, standbyRules } from '../../api/rules/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';
 import { allowanceOf, refusedOf } from '../owners/failures.ts';
 import { refusedLast } from '../owners/refused-vms.ts';

@@ -1,5 +1,5 @@
 import { POOL_FINALIZER } from '../../api/names.ts';
-import { scaleInRules, standbyRules, type ScaleInRules } from '../../api/pool-defaults.ts';
+import { scaleInRules, standbyRules, type ScaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../health/availability.ts';
 import { earlier } from '../lib/times.ts';
 import { mayTry, refusedOf } from '../owners/failures.ts';

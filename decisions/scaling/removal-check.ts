@@ -1,6 +1,6 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
-import { standbyRules } from '../../api/pool-defaults.ts';
 import type { PoolSpec } from '../../api/pool/pool.ts';
+import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import type { RemovalCause, Member } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { MemberRole } from '../views/vm.ts';

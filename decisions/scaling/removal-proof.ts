@@ -1,4 +1,4 @@
-import { scaleInRules } from '../../api/pool-defaults.ts';
+import { scaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isAtRest, vmHasEnded } from '../health/availability.ts';
 import type { RemovalCause } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';

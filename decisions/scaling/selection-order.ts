@@ -1,5 +1,5 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
 import type { SelectionPolicy } from '../../api/pool/pool.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { compareRanks } from '../lib/ranks.ts';
 import { scatter } from '../lib/scatter.ts';
 import { numberOf } from '../template/vm-names.ts';

@@ -1,7 +1,7 @@
 import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
-import { standbyRules, type ScaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
+import { standbyRules, type ScaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isAtRest, type VmiOf } from '../health/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { whyClosed, windowAt, type ClosedWindow, type WindowState } from '../lib/maintenance-windows.ts';

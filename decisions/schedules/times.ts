@@ -1,5 +1,5 @@
 import { cronOf, lastRun } from '../../api/lib/cron.ts';
-import { DEFAULT_TIME_ZONE } from '../../api/pool-defaults.ts';
+import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
 import { DEFAULT_STARTING_DEADLINE_SECONDS } from '../../api/schedules/limits.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import type { StoredSchedule } from '../views/stored-schedule.ts';

@@ -1,4 +1,4 @@
-import { withDefaults, standbyRules } from '../../api/pool-defaults.ts';
+import { withDefaults, standbyRules } from '../../api/rules/pool-defaults.ts';
 import { isPausedOnRequest } from '../disruption/pause.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
 import { availableSince, isActive, isReady, liveVmi } from '../health/availability.ts';

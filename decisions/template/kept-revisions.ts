@@ -1,4 +1,4 @@
-import { DEFAULT_REVISION_HISTORY_LIMIT } from '../../api/pool-defaults.ts';
+import { DEFAULT_REVISION_HISTORY_LIMIT } from '../../api/rules/pool-defaults.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { PoolTemplate } from './template.ts';
 

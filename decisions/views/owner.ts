@@ -1,10 +1,6 @@
+import type { KubeObject, ObjectMeta } from '../../api/objects.ts';
 import type { Condition, PoolSpec } from '../../api/pool/pool.ts';
-import type {
-  ReplicaSetSpec,
-  VirtualMachineInstanceReplicaSet,
-  VirtualMachineReplicaSet,
-  VmiSetSpec,
-} from '../../api/replica-set/replica-set.ts';
+import type { ReplicaSetSpec, ReplicaSetStatus, VmiSetSpec } from '../../api/replica-set/replica-set.ts';
 
 /** A spec that says how many members are wanted: `ownerView` fills that in. */
 export type WithReplicas<Spec> = Spec & { replicas: number };
@@ -15,20 +11,29 @@ export interface LeftOut {
 }
 
 /** What the objects of all these kinds have in common. */
-export interface StoredVmOwner extends LeftOut {
-  metadata: VirtualMachineReplicaSet['metadata'] & { namespace: string; uid: string };
+export interface StoredVmOwner extends KubeObject, LeftOut {
+  metadata: ObjectMeta & { namespace: string; uid: string };
   spec: Pick<WithReplicas<PoolSpec | ReplicaSetSpec | VmiSetSpec>, 'replicas' | 'template'>;
   status?: { conditions?: Condition[]; writes?: number };
 }
 
-export interface StoredReplicaSet extends Omit<VirtualMachineReplicaSet, 'spec'>, LeftOut {
+/** A replica set as the API server has it. */
+export interface ReplicaSet extends KubeObject {
+  spec: ReplicaSetSpec;
+  status?: ReplicaSetStatus;
+}
+
+export interface StoredReplicaSet extends ReplicaSet, LeftOut {
+  kind: 'VirtualMachineReplicaSet';
   metadata: StoredVmOwner['metadata'];
   spec: WithReplicas<ReplicaSetSpec>;
 }
 
-export interface StoredVmiSet extends Omit<VirtualMachineInstanceReplicaSet, 'spec'>, LeftOut {
+export interface StoredVmiSet extends KubeObject, LeftOut {
+  kind: 'VirtualMachineInstanceReplicaSet';
   metadata: StoredVmOwner['metadata'];
   spec: WithReplicas<VmiSetSpec>;
+  status?: ReplicaSetStatus;
 }
 
 export type StoredSet = StoredReplicaSet | StoredVmiSet;

@@ -1,7 +1,15 @@
-import type { PoolSpec, VirtualMachinePool } from '../../api/pool/pool.ts';
-import type { LeftOut, WithReplicas } from './owner.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
+import type { LeftOut, StoredVmOwner, WithReplicas } from './owner.ts';
 
-export interface StoredPool extends Omit<VirtualMachinePool, 'spec'>, LeftOut {
-  metadata: VirtualMachinePool['metadata'] & { namespace: string; uid: string };
+/** A pool as the API server has it. */
+export interface Pool extends KubeObject {
+  spec: PoolSpec;
+  status?: PoolStatus;
+}
+
+/** A pool with the number of VMs that it wants: `poolView` fills that in. */
+export interface StoredPool extends Pool, LeftOut {
+  metadata: StoredVmOwner['metadata'];
   spec: WithReplicas<PoolSpec>;
 }

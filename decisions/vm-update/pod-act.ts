@@ -1,4 +1,4 @@
-import type { UpdateRules } from '../../api/pool-defaults.ts';
+import type { UpdateRules } from '../../api/rules/pool-defaults.ts';
 import { canBeMigrated, type VmiView } from '../views/vmi.ts';
 import { exceeds } from './disruption.ts';
 

@@ -1,24 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
+import { isEstablished, resourceOf, type CustomResourceDefinition } from '../../api/crd/definition.ts';
 import { whyUnreadable } from '../../api/manifest/unreadable.ts';
-import type { Condition, KubeObject } from '../../api/objects.ts';
+import type { KubeObject } from '../../api/objects.ts';
 import { CustomResourceDefinitions, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient } from '../../kubernetes/errors.ts';
 
 const KIND = 'CustomResourceDefinition';
 const SERVED_WITHIN_MS = 30_000;
-
-interface Crd extends KubeObject {
-  spec: {
-    group: string;
-    scope: string;
-    names: { plural: string; kind: string };
-    versions: { name: string; served: boolean }[];
-  };
-  status?: { conditions?: Condition[] };
-}
 
 /**
  * Returns the CRDs of a file with one CRD, a List, or several documents, in YAML or JSON. Ignores other kinds. Throws
@@ -56,17 +47,17 @@ export async function installCrds(client: KubeClient, crds: KubeObject[], signal
       return client.patch(CustomResourceDefinitions, { name }, 'apply', { metadata, spec }, { force: true, signal });
     }),
   );
-  await Promise.all(crds.map((crd) => untilServed(client, crd as Crd, signal)));
+  await Promise.all(crds.map((crd) => untilServed(client, crd as CustomResourceDefinition, signal)));
 }
 
 async function untilServed(
   client: KubeClient,
-  { metadata: { name }, spec }: Crd,
+  crd: CustomResourceDefinition,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const version = spec.versions.find(({ served }) => served)?.name ?? '';
-  const { plural, kind } = spec.names;
-  const resource: Resource = { group: spec.group, version, plural, kind, namespaced: spec.scope === 'Namespaced' };
+  const { name } = crd.metadata;
+  const resource = resourceOf(crd);
+  if (resource === undefined) throw new Error(`${name} has no version that is served`);
   const deadline = Date.now() + SERVED_WITHIN_MS;
   for (;;) {
     if (await isServed(client, name, resource, signal)) return;
@@ -84,8 +75,8 @@ async function isServed(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   try {
-    const { status } = await client.get<Crd>(CustomResourceDefinitions, { name }, { signal });
-    if (!status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')) return false;
+    const crd = await client.get<CustomResourceDefinition>(CustomResourceDefinitions, { name }, { signal });
+    if (!isEstablished(crd)) return false;
     await client.list(resource, { fieldSelector: 'metadata.name=none', signal });
     return true;
   } catch (error) {

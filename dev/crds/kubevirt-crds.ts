@@ -1,13 +1,7 @@
+import type { PrinterColumn } from '../../api/crd/definition.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import * as schema from './kubevirt-schemas.ts';
 import type { Schema } from './kubevirt-schemas.ts';
-
-interface Column {
-  name: string;
-  type: 'string' | 'integer' | 'date';
-  jsonPath: string;
-  priority?: number;
-}
 
 interface Kind {
   group: string;
@@ -19,11 +13,15 @@ interface Kind {
   spec: Schema;
   status?: Schema;
   subresources?: Schema;
-  columns: Column[];
+  columns: PrinterColumn[];
 }
 
-const age: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
-const column = (name: string, jsonPath: string, type: Column['type'] = 'string'): Column => ({ name, type, jsonPath });
+const age: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+const column = (name: string, jsonPath: string, type: PrinterColumn['type'] = 'string'): PrinterColumn => ({
+  name,
+  type,
+  jsonPath,
+});
 const condition = (type: string): string => `.status.conditions[?(@.type=='${type}')].status`;
 
 const status = { status: {} };

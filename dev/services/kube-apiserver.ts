@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { Credentials } from '../credentials.ts';
 import { answers } from '../process/probe.ts';
 import type { ServiceSpec } from '../process/service.ts';
+import type { Credentials } from './credentials.ts';
 import { etcdUrl } from './etcd.ts';
 
 interface ApiServerOptions {

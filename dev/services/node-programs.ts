@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import type { Credentials } from '../credentials.ts';
-import { withoutTemporalSettings } from '../environment.ts';
 import type { Launch, ServiceSpec } from '../process/service.ts';
+import type { Credentials } from './credentials.ts';
+import { withoutTemporalSettings } from './environment.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 const simulatorMain = fileURLToPath(new URL('../../simulator/main.ts', import.meta.url));

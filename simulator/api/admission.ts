@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
-import type { KubeVirt, Migration, Preference, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import type { KubeVirt, Migration, Preference, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import { VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import { defaultArchitecture, defaultMachineType } from '../vm/machine-type.ts';
 import { uuidFrom, withDefaults } from '../vmi/from-template.ts';
 import { admitted, whyRefused } from '../vmi/new-migration.ts';
-import { VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
 
 /** The parts of an AdmissionReview that are used here. */
 export interface Review {

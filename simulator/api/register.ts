@@ -3,8 +3,8 @@ import type { KubeObject } from '../../api/objects.ts';
 import { APIServices, KubeVirts, Namespaces, Services, StorageClasses, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
-import { timestamp } from '../store/conditions.ts';
-import type { KubeVirt } from '../types.ts';
+import { timestamp } from '../objects/conditions.ts';
+import type { KubeVirt } from '../objects/types.ts';
 import { GROUP, VERSIONS } from './discovery.ts';
 
 const NAMESPACE = 'kubevirt';

@@ -1,13 +1,13 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { timestamp, withCondition, withoutCondition } from '../objects/conditions.ts';
+import type { Migration, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import { phaseOf } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
 import type { Store } from '../store/store.ts';
-import type { Migration, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { checkVmi, Refusal, restart, start, stop, type Answer } from '../vm/power.ts';
 import { inFlight, newMigration, whyRefused } from '../vmi/new-migration.ts';
-import { phaseOf } from '../vmi/vmi.ts';
 
 export interface Call {
   resource: 'virtualmachines' | 'virtualmachineinstances';

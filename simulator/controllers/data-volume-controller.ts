@@ -1,12 +1,12 @@
 import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
-import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
+import { durationOf, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
+import { timestamp } from '../objects/conditions.ts';
+import type { Claim, DataVolume } from '../objects/types.ts';
+import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { timestamp } from '../store/conditions.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { Claim, DataVolume } from '../types.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
-import { isDeleting } from '../vmi/vmi.ts';
 
 type Volume = Stored<DataVolume>;
 

@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
-import { isOn, SimulatorAnnotation } from '../annotations.ts';
+import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
+import type { Migration, VirtualMachineInstance } from '../objects/types.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { Migration, VirtualMachineInstance } from '../types.ts';
 import { evictionOf, marked } from '../vmi/eviction.ts';
 import { inFlight, newMigration } from '../vmi/new-migration.ts';
 

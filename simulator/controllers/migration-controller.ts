@@ -1,16 +1,16 @@
 import type { Stored } from '../../api/objects.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
+import type { Migration, MigrationPhase, VirtualMachineInstance, Vmi } from '../objects/types.ts';
+import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { Migration, MigrationPhase, VirtualMachineInstance, Vmi } from '../types.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
 import { heldByBackup, isBackedUp } from '../vmi/backup.ts';
 import { ended, handedOff, inPhase, isOver, isRunning, migrationStep, started } from '../vmi/migration.ts';
 import { MIGRATION_FINALIZER } from '../vmi/new-migration.ts';
 import { fits, nextNode } from '../vmi/scheduling.ts';
-import { isDeleting } from '../vmi/vmi.ts';
 import { MigrationPlaces } from './migration-places.ts';
 
 const AGAIN_MS = 5000;

@@ -1,11 +1,11 @@
 import type { Condition, KubeList, KubeObject, Stored } from '../../api/objects.ts';
 import { Namespaces, pathOf, Pods, type Resource } from '../../api/resources.ts';
 import { ignoreNotFound, isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { remainingConditions, type Remaining } from '../store/namespace-conditions.ts';
 import { Store } from '../store/store.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import { isDeleting } from '../vmi/vmi.ts';
 
 interface Namespace extends KubeObject {
   spec?: { finalizers?: string[] };

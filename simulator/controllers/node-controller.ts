@@ -1,10 +1,10 @@
 import type { Stored } from '../../api/objects.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
-import { isOn, SimulatorAnnotation } from '../annotations.ts';
+import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
+import { timestamp } from '../objects/conditions.ts';
+import type { Node, NodeCondition } from '../objects/types.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { timestamp } from '../store/conditions.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { Node, NodeCondition } from '../types.ts';
 import { NODE_MACHINE_TYPES } from '../vm/machine-type.ts';
 import { machineTypeLabel, SCHEDULABLE_LABEL } from '../vmi/scheduling.ts';
 

@@ -1,16 +1,16 @@
 import type { Stored } from '../../api/objects.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
-import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
-import { amountOf } from '../quantity.ts';
+import { durationOf, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
+import { timestamp } from '../objects/conditions.ts';
+import { amountOf } from '../objects/quantity.ts';
+import type { Claim } from '../objects/types.ts';
+import { isDeleting, isFinal } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { timestamp } from '../store/conditions.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { Claim } from '../types.ts';
 import { claimsOf } from '../vm/volumes.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
 import { isStateOf, keepsState } from '../vmi/state-claim.ts';
-import { isDeleting, isFinal } from '../vmi/vmi.ts';
 
 const PROTECTION = 'kubernetes.io/pvc-protection';
 

@@ -2,19 +2,19 @@ import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isTransient } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
-import { ObservationDelay } from '../observation-delay.ts';
+import type { PreferenceRef, VirtualMachineInstance, Vm, Vmi } from '../objects/types.ts';
+import { vmOwner } from '../objects/vm-owner.ts';
+import { isDeleting, VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { mayAdopt } from '../store/may-adopt.ts';
-import { vmOwner } from '../store/vm-owner.ts';
+import { ObservationDelay } from '../store/observation-delay.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { PreferenceRef, VirtualMachineInstance, Vm, Vmi } from '../types.ts';
 import { claimDataVolumes } from '../vm/data-volume-templates.ts';
 import { keepPreference } from '../vm/preferences.ts';
 import { nextStep, runStrategyOf } from '../vm/run-strategy.ts';
 import { StartRevisions } from '../vm/start-revisions.ts';
 import { startsUnrecovered } from '../vm/volume-migration.ts';
-import { isDeleting, VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
 import { VmWrites } from './vm-writes.ts';
 
 /** A DataVolume of another controller doesn't enqueue the VM that waits for it, so the VM polls. */

@@ -1,9 +1,17 @@
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
-import { FAIL_STARTS_DONE, failingStarts } from '../annotations.ts';
+import { FAIL_STARTS_DONE, failingStarts } from '../objects/annotations.ts';
+import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus, Vm, Vmi } from '../objects/types.ts';
+import {
+  GENERATION_ANNOTATION,
+  hasRun,
+  isDeleting,
+  isFinal,
+  isReady,
+  VM_CONTROLLER_FINALIZER,
+} from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
-import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus, Vm, Vmi } from '../types.ts';
 import { isTheSame } from '../vm/applied-template.ts';
 import { isLiveUpdate } from '../vm/hotplug-capacity.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
@@ -13,7 +21,6 @@ import type { StartRevisions } from '../vm/start-revisions.ts';
 import { vmStatus, type RestartRequired } from '../vm/status.ts';
 import { claimsOf, dataVolumesOf } from '../vm/volumes.ts';
 import { vmiOf, uuidFrom, withDefaults } from '../vmi/from-template.ts';
-import { GENERATION_ANNOTATION, hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
 
 interface Findings {
   failure?: Failure | undefined;

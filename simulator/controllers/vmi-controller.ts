@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
-import { FAIL_STARTS_DONE, failingStarts, isOn, SimulatorAnnotation } from '../annotations.ts';
+import { FAIL_STARTS_DONE, failingStarts, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
+import type { Node, VirtualMachine, VirtualMachineInstance, Vmi } from '../objects/types.ts';
+import { isDeleting, phaseOf } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { Node, VirtualMachine, VirtualMachineInstance, Vmi } from '../types.ts';
 import { defaultMachineType, resolveMachineType } from '../vm/machine-type.ts';
 import { claimsOf, sourcesOf } from '../vm/volumes.ts';
 import { nextMove, type Surroundings } from '../vmi/lifecycle.ts';
 import { fits, isLost, nextNode } from '../vmi/scheduling.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
 import { isStateClaim, settleStateClaim } from '../vmi/state-claim.ts';
-import { isDeleting, phaseOf } from '../vmi/vmi.ts';
 
 /** Moves each VMI through its phases: simulates the scheduler, the pod, virt-handler and the VMI. */
 export class VmiController {

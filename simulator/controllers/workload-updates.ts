@@ -1,12 +1,12 @@
 import type { Stored } from '../../api/objects.ts';
+import { isTrue } from '../objects/conditions.ts';
+import type { Migration, VirtualMachineInstance } from '../objects/types.ts';
+import { isDeleting, isMigrating, phaseOf } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { isTrue } from '../store/conditions.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { Migration, VirtualMachineInstance } from '../types.ts';
 import { waitsForPlugs } from '../vm/hotplug.ts';
 import { isOver } from '../vmi/migration.ts';
 import { newMigration } from '../vmi/new-migration.ts';
-import { isDeleting, isMigrating, phaseOf } from '../vmi/vmi.ts';
 import { mostAtOnce } from './migration-places.ts';
 
 const MARK = 'kubevirt.io/workloadUpdateMigration';

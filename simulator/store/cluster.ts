@@ -11,8 +11,16 @@ import {
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Log } from '../log.ts';
-import type { Claim, DataVolume, KubeVirt, Migration, Node, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import type {
+  Claim,
+  DataVolume,
+  KubeVirt,
+  Migration,
+  Node,
+  VirtualMachine,
+  VirtualMachineInstance,
+} from '../objects/types.ts';
+import type { Log } from './log.ts';
 import { Store } from './store.ts';
 
 /** The client, and the caches of objects that the controllers share. */

@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { VirtualMachine } from '../types.ts';
-import { isDeleting } from '../vmi/vmi.ts';
+import type { VirtualMachine } from '../objects/types.ts';
+import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from './cluster.ts';
 
 /**

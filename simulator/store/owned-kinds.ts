@@ -1,3 +1,4 @@
+import { isEstablished, resourceOf, type CustomResourceDefinition } from '../../api/crd/definition.ts';
 import type { KubeObject, OwnerReference } from '../../api/objects.ts';
 import { ConfigMaps, CustomResourceDefinitions, Secrets, type Resource } from '../../api/resources.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
@@ -5,16 +6,6 @@ import type { Cluster } from './cluster.ts';
 import { track, type Tracked } from './owner-graph.ts';
 
 type Listener = (before: Tracked | undefined, after: Tracked | undefined) => void;
-
-interface Definition extends KubeObject {
-  spec: {
-    group: string;
-    scope: string;
-    names: { plural: string; kind: string };
-    versions: { name: string; served: boolean; storage: boolean }[];
-  };
-  status?: { conditions?: { type: string; status: string }[] };
-}
 
 const GROUPS = new Set([
   'drover.dev',
@@ -40,7 +31,7 @@ export class OwnedKinds {
   readonly #listeners: Listener[] = [];
   readonly #resources = new Map<string, Resource>();
   readonly #watches = new Map<string, ListWatch<KubeObject, Tracked>>();
-  readonly #definitions: ListWatch<Definition, Resource | undefined>;
+  readonly #definitions: ListWatch<CustomResourceDefinition, Resource | undefined>;
   #started = false;
 
   constructor(cluster: Cluster) {
@@ -51,10 +42,10 @@ export class OwnedKinds {
         this.#notify(before && track(store.resource, before), after && track(store.resource, after));
       });
     }
-    this.#definitions = new ListWatch<Definition, Resource | undefined>({
+    this.#definitions = new ListWatch<CustomResourceDefinition, Resource | undefined>({
       client: cluster.client,
       resource: CustomResourceDefinitions,
-      view: resourceOf,
+      view: ownedKind,
       onError: (error) => cluster.log.warn(`the watch of customresourcedefinitions broke: ${error.message}`),
       onChange: (_name, before, after) => {
         if (after !== undefined) this.#follow(after);
@@ -115,10 +106,5 @@ export class OwnedKinds {
 
 const idOf = ({ group, plural }: Resource): string => `${plural}.${group}`;
 
-function resourceOf({ spec, status }: Definition): Resource | undefined {
-  const { group, names, scope, versions } = spec;
-  const version = versions.find(({ storage }) => storage) ?? versions.find(({ served }) => served);
-  const established = status?.conditions?.some(({ type, status: value }) => type === 'Established' && value === 'True');
-  if (!GROUPS.has(group) || version === undefined || established !== true) return undefined;
-  return { group, version: version.name, plural: names.plural, kind: names.kind, namespaced: scope === 'Namespaced' };
-}
+const ownedKind = (crd: CustomResourceDefinition): Resource | undefined =>
+  GROUPS.has(crd.spec.group) && isEstablished(crd) ? resourceOf(crd) : undefined;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { STARTED_FROM } from '../annotations.ts';
-import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import { STARTED_FROM } from '../objects/annotations.ts';
+import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
 
 type Template = VirtualMachine['spec']['template'];
 

@@ -1,10 +1,10 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
+import type { DataVolume, DataVolumeTemplate, VirtualMachine } from '../objects/types.ts';
+import { vmOwner } from '../objects/vm-owner.ts';
+import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { mayAdopt } from '../store/may-adopt.ts';
-import { vmOwner } from '../store/vm-owner.ts';
-import type { DataVolume, DataVolumeTemplate, VirtualMachine } from '../types.ts';
-import { isDeleting } from '../vmi/vmi.ts';
 
 const USABLE = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation']);
 

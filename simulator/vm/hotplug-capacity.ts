@@ -1,5 +1,5 @@
-import { amountOf, binary } from '../quantity.ts';
-import type { Domain, VmiSpec, KubeVirt, Quantity } from '../types.ts';
+import { amountOf, binary } from '../objects/quantity.ts';
+import type { Domain, VmiSpec, KubeVirt, Quantity } from '../objects/types.ts';
 
 const MAX_VCPUS = 512;
 const LEAST_MEMORY = 2 ** 30;

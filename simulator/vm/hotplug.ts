@@ -1,6 +1,6 @@
-import { amountOf } from '../quantity.ts';
-import { conditionOf, isTrue, withCondition, withoutCondition } from '../store/conditions.ts';
-import type { Domain, TimedCondition, VirtualMachineInstance } from '../types.ts';
+import { conditionOf, isTrue, withCondition, withoutCondition } from '../objects/conditions.ts';
+import { amountOf } from '../objects/quantity.ts';
+import type { Domain, TimedCondition, VirtualMachineInstance } from '../objects/types.ts';
 
 const plug = (type: string): TimedCondition => ({
   type,

@@ -1,6 +1,6 @@
-import { isTrue } from '../store/conditions.ts';
-import type { StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../types.ts';
-import { isFinal, isPaused, phaseOf } from '../vmi/vmi.ts';
+import { isTrue } from '../objects/conditions.ts';
+import type { StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import { isFinal, isPaused, phaseOf } from '../objects/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
 import { needsRecovery, VOLUMES_CHANGE, WHY_NO_START } from './volume-migration.ts';
 

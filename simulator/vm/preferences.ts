@@ -2,9 +2,9 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { apiVersionOf, ControllerRevisions, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
-import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../store/resources.ts';
-import { vmOwner } from '../store/vm-owner.ts';
-import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from '../types.ts';
+import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../objects/resources.ts';
+import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from '../objects/types.ts';
+import { vmOwner } from '../objects/vm-owner.ts';
 
 const LABEL = 'instancetype.kubevirt.io/object-';
 const NAME_LABEL = `${LABEL}name`;

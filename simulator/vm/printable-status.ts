@@ -1,6 +1,6 @@
-import { conditionOf } from '../store/conditions.ts';
-import type { StartFailure, VirtualMachine, VirtualMachineInstance } from '../types.ts';
-import { isDeleting, isFinal, isMigrating, isPaused, phaseOf } from '../vmi/vmi.ts';
+import { conditionOf } from '../objects/conditions.ts';
+import type { StartFailure, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import { isDeleting, isFinal, isMigrating, isPaused, phaseOf } from '../objects/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
 
 export interface Shown {

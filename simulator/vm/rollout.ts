@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { amountOf } from '../quantity.ts';
-import { conditionOf, isTrue } from '../store/conditions.ts';
-import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
-import { isDeleting, isFinal, isMigrating } from '../vmi/vmi.ts';
+import { conditionOf, isTrue } from '../objects/conditions.ts';
+import { amountOf } from '../objects/quantity.ts';
+import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import { isDeleting, isFinal, isMigrating } from '../objects/vmi.ts';
 import { isChanged } from './applied-template.ts';
 import { whyFixed } from './hotplug-capacity.ts';
 import type { RestartRequired } from './status.ts';

@@ -1,5 +1,5 @@
-import type { RunStrategy, StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../types.ts';
-import { isDeleting, isFinal, phaseOf } from '../vmi/vmi.ts';
+import type { RunStrategy, StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import { isDeleting, isFinal, phaseOf } from '../objects/vmi.ts';
 
 /** The action that a VM's run strategy asks for now. */
 export type Step =

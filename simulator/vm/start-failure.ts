@@ -1,6 +1,6 @@
-import { timestamp } from '../store/conditions.ts';
-import type { KubeVirt, StartFailure, VirtualMachine, VirtualMachineInstance } from '../types.ts';
-import { hasRun, isFinal } from '../vmi/vmi.ts';
+import { timestamp } from '../objects/conditions.ts';
+import type { KubeVirt, StartFailure, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import { hasRun, isFinal } from '../objects/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
 
 /** On the KubeVirt object: a factor for each delay after a failed start, to avoid waits of minutes. */

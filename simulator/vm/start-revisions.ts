@@ -2,8 +2,8 @@ import type { Stored } from '../../api/objects.ts';
 import { ControllerRevisions } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists, isNotFound } from '../../kubernetes/errors.ts';
-import { vmOwner } from '../store/vm-owner.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import { vmOwner } from '../objects/vm-owner.ts';
 
 /**
  * The copies of a VM's spec that KubeVirt makes as it starts the VM: one ControllerRevision per VM, owned by the VM, of

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { conditionOf, isTrue, timestamp, withCondition } from '../store/conditions.ts';
-import type { TimedCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from '../types.ts';
-import { GENERATION_ANNOTATION } from '../vmi/vmi.ts';
+import { conditionOf, isTrue, timestamp, withCondition } from '../objects/conditions.ts';
+import type { TimedCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from '../objects/types.ts';
+import { GENERATION_ANNOTATION } from '../objects/vmi.ts';
 import { printableStatus } from './printable-status.ts';
 import { outstandingRequests, runStrategyOf } from './run-strategy.ts';
 import { startFailureOf, type Chance } from './start-failure.ts';

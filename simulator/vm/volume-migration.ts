@@ -1,6 +1,12 @@
-import { isTrue, timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
-import type { TimedCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus, Volume } from '../types.ts';
-import { isFinal } from '../vmi/vmi.ts';
+import { isTrue, timestamp, withCondition, withoutCondition } from '../objects/conditions.ts';
+import type {
+  TimedCondition,
+  VirtualMachine,
+  VirtualMachineInstance,
+  VirtualMachineStatus,
+  Volume,
+} from '../objects/types.ts';
+import { isFinal } from '../objects/vmi.ts';
 
 /** KubeVirt's condition of a VM, and of a VMI, whose volumes are being moved to other claims. */
 export const VOLUMES_CHANGE = 'VolumesChange';

@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
-import { SimulatorAnnotation } from '../annotations.ts';
-import { isTrue } from '../store/conditions.ts';
-import type { KubeVirt, VirtualMachineInstance } from '../types.ts';
-import { isDeleting, isFinal } from './vmi.ts';
+import { SimulatorAnnotation } from '../objects/annotations.ts';
+import { isTrue } from '../objects/conditions.ts';
+import type { KubeVirt, VirtualMachineInstance } from '../objects/types.ts';
+import { isDeleting, isFinal } from '../objects/vmi.ts';
 
 /** KubeVirt's annotation of a VMI whose eviction the descheduler has asked for, until it has left its node. */
 export const EVICTION_SOURCE = 'kubevirt.io/eviction-source';

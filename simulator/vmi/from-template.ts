@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Stored } from '../../api/objects.ts';
-import { STARTED_FROM } from '../annotations.ts';
-import { timestamp } from '../store/conditions.ts';
-import { vmOwner } from '../store/vm-owner.ts';
-import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import { STARTED_FROM } from '../objects/annotations.ts';
+import { timestamp } from '../objects/conditions.ts';
+import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import { vmOwner } from '../objects/vm-owner.ts';
+import { GENERATION_ANNOTATION, VMI_FINALIZER, VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import { startedFrom } from '../vm/applied-template.ts';
 import { withRoomToGrow } from '../vm/hotplug-capacity.ts';
 import { asksToStartPaused } from '../vm/run-strategy.ts';
-import { GENERATION_ANNOTATION, VMI_FINALIZER, VM_CONTROLLER_FINALIZER } from './vmi.ts';
 
 /** Adds what admission sets on a VM's template if unset: the machine type, and a firmware UUID that stays the same. */
 export function withDefaults(spec: VmiSpec, machineType: string, uuid: string): VmiSpec {

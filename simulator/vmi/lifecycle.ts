@@ -1,10 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
-import { conditionOf, timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
-import type { Phase, TimedCondition, Vmi } from '../types.ts';
-import { withPlugs } from '../vm/hotplug.ts';
-import { withBackup } from './backup.ts';
-import { pending } from './from-template.ts';
+import { durationOf, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
+import { conditionOf, timestamp, withCondition, withoutCondition } from '../objects/conditions.ts';
+import type { Phase, TimedCondition, Vmi } from '../objects/types.ts';
 import {
   hasRun,
   VMI_FINALIZER,
@@ -14,7 +11,10 @@ import {
   NODE_LABEL,
   phaseOf,
   VM_CONTROLLER_FINALIZER,
-} from './vmi.ts';
+} from '../objects/vmi.ts';
+import { withPlugs } from '../vm/hotplug.ts';
+import { withBackup } from './backup.ts';
+import { pending } from './from-template.ts';
 
 /** What a VMI's next move depends on, apart from the VMI. Times are in milliseconds since the epoch. */
 export interface Surroundings {

@@ -1,10 +1,10 @@
 import type { Stored } from '../../api/objects.ts';
-import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
-import { timestamp } from '../store/conditions.ts';
-import type { Migration, MigrationPhase, Vmi } from '../types.ts';
+import { durationOf, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
+import { timestamp } from '../objects/conditions.ts';
+import type { Migration, MigrationPhase, Vmi } from '../objects/types.ts';
+import { isDeleting, isFinal, isMigrating, NODE_LABEL, phaseOf } from '../objects/vmi.ts';
 import { plugged } from '../vm/hotplug.ts';
 import { EVICTION_SOURCE } from './eviction.ts';
-import { isDeleting, isFinal, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
 
 /** The next step of a migration that has not ended. */
 type MigrationStep =

@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import type { Migration } from '../objects/types.ts';
 import type { Store } from '../store/store.ts';
-import type { Migration } from '../types.ts';
 import { isOver } from './migration.ts';
 
 /** On a migration: KubeVirt deletes it only once it has ended. */

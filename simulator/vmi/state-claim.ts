@@ -1,7 +1,7 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
+import type { Claim, VmiSpec, Vmi } from '../objects/types.ts';
+import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
-import type { Claim, VmiSpec, Vmi } from '../types.ts';
-import { isDeleting } from './vmi.ts';
 
 const LABEL = 'persistent-state-for';
 

@@ -4,7 +4,7 @@ import type { Stored } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { field } from '../../decisions/lib/json.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
-import type { VirtualMachineInstance } from '../../simulator/types.ts';
+import type { VirtualMachineInstance } from '../../simulator/objects/types.ts';
 import type { Call } from './world/model-client.ts';
 
 export type Pool = Stored & { spec: PoolSpec; status?: PoolStatus };

@@ -10,9 +10,9 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
-import type { Pool } from '../../clients/cli/objects.ts';
 import { userOf } from '../../clients/session/requester.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import {
   healVmIdOf,

@@ -11,7 +11,13 @@ import type { Stack } from '../../dev/embedded-stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
-import type { DataVolume, Claim, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
+import type {
+  DataVolume,
+  Claim,
+  KubeVirt,
+  VirtualMachine,
+  VirtualMachineInstance,
+} from '../../simulator/objects/types.ts';
 import { LeasedStack } from '../stacks/leased-stack.ts';
 import { waitFor } from '../wait-for.ts';
 

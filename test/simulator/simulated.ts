@@ -7,7 +7,7 @@ import type {
   VirtualMachine,
   VirtualMachineInstance,
   VirtualMachineStatus,
-} from '../../simulator/types.ts';
+} from '../../simulator/objects/types.ts';
 import type { Surroundings } from '../../simulator/vmi/lifecycle.ts';
 
 /** Objects as the API server would hand them to the simulator. */

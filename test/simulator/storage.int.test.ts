@@ -9,7 +9,7 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
-import { conditionOf } from '../../simulator/store/conditions.ts';
+import { conditionOf } from '../../simulator/objects/conditions.ts';
 import { BACKOFF_ANNOTATION } from '../../simulator/vm/start-failure.ts';
 import { eventually, SimulatedCluster, type Wanted } from './simulated-cluster.ts';
 

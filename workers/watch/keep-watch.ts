@@ -4,7 +4,7 @@ import type { Logger } from '@temporalio/worker';
 import { CLAIM_NAME } from '../../api/claim.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { claimHolderOf, servedUidOf } from '../../kubernetes/served.ts';
-import { RepeatedProblem } from '../repeated-problem.ts';
+import { RepeatedProblem } from '../health/repeated-problem.ts';
 import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
 
 /** How soon the worker restarts a watch that someone has terminated. */

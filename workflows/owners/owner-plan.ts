@@ -7,6 +7,9 @@ import type { Backoffs, Failure } from '../../decisions/owners/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { FailureBackoffState } from './failure-backoff.ts';
 
+/** What the query `progress` of pools and sets answers, for Temporal's Web UI. */
+export const OWNER_PROGRESS = 'What is in progress, and what went wrong last: `drover status` shows it.';
+
 /** The owner that a run is of. */
 export interface OwnerOfRun {
   kind: VmOwnerKind;

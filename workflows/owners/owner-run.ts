@@ -31,9 +31,6 @@ import type { OwnerStepContext } from './steps.ts';
 
 const PLAN_AGAIN_MS = 10_000;
 
-/** What the query `progress` of pools and sets answers, for Temporal's Web UI. */
-export const OWNER_PROGRESS = 'What is in progress, and what went wrong last: `drover status` shows it.';
-
 /**
  * The turns of a workflow that keeps the VMs of a pool or a replica set as its spec says, for as long as that exists.
  *
@@ -192,13 +189,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       resultUnknown: this.#resultUnknown,
       inProgress: { creating: inProgress.names('creating'), deleting: inProgress.names('deleting') },
       backoffs: failureBackoff.backoffs((kind) => inProgress.has(kind)),
-      ...this.#knownWrites(),
+      ...this.#statusWriter.known,
     };
-  }
-
-  #knownWrites(): { writes?: number } {
-    const { writes } = this.#statusWriter;
-    return writes === undefined ? {} : { writes };
   }
 
   /** Resolves with null if no plan could be made, because the API server is down or this worker can't reach it. */
@@ -229,9 +221,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     await sleep(delayMs, { summary: 'the delay after a failed plan' });
   }
 
-  /**
-   * The owner was deleted and created again in between: what is known about the old one must not affect the new one.
-   */
+  /** The owner was deleted and created again: what is known of the old one must not affect the new one. */
   #reset(uid: string): void {
     this.#failures = 0;
     this.#uid = uid;
@@ -243,7 +233,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.reset(uid);
   }
 
-  /** Begins the plan's steps, without waiting for them. `asked`: what the plan was asked with. */
+  /** `asked`: what the plan was asked with. */
   #carryOut(planned: P, asked: OwnerRequest): void {
     const { failureBackoff } = this;
     this.#failures = 0;
@@ -291,7 +281,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       failureBackoff: this.failureBackoff.state,
       resultUnknown: this.#resultUnknown || !this.inProgress.isEmpty,
       acts: this.journal.kept,
-      ...this.#knownWrites(),
+      ...this.#statusWriter.known,
     });
   }
 

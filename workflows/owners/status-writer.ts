@@ -56,9 +56,9 @@ export class StatusWriter {
     this.#writes = writes;
   }
 
-  /** Writes of the newest status that this workflow has seen or begun to write; undefined before the first. */
-  get writes(): number | undefined {
-    return this.#writes;
+  /** Writes of the newest status that this workflow has seen or begun to write; none before the first. */
+  get known(): { writes?: number } {
+    return this.#writes === undefined ? {} : { writes: this.#writes };
   }
 
   /**

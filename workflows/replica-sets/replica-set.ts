@@ -12,8 +12,8 @@ import type { ReplicaSetStep } from '../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
 import { onQuery } from '../lib/handlers.ts';
 import { replicaSetProgress, type PoolRef, type ReplicaSetProgress } from '../lib/messages.ts';
-import type { CarriedOwner, OwnerRequest } from '../owners/owner-plan.ts';
-import { OWNER_PROGRESS, OwnerRun } from '../owners/owner-run.ts';
+import { OWNER_PROGRESS, type CarriedOwner, type OwnerRequest } from '../owners/owner-plan.ts';
+import { OwnerRun } from '../owners/owner-run.ts';
 import { beginKeptReplicas, beginRemoval, runOperation, chunks, ON_VMS } from '../owners/steps.ts';
 import { replicaSetDetails } from './details.ts';
 

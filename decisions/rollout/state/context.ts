@@ -1,5 +1,5 @@
-import { withDefaults, type CompletePoolSpec } from '../../../api/pool-defaults.ts';
 import type { Disruption, RolloutStatus } from '../../../api/pool/pool.ts';
+import { withDefaults, type CompletePoolSpec } from '../../../api/rules/pool-defaults.ts';
 import type { ContentChange } from '../../configuration/content.ts';
 import { isActive, liveVmi, type VmiOf } from '../../health/availability.ts';
 import type { Batch } from '../../owners/batch.ts';

@@ -1,5 +1,5 @@
 import { countOf } from '../../../api/lib/int-or-percent.ts';
-import { withDefaults } from '../../../api/pool-defaults.ts';
+import { withDefaults } from '../../../api/rules/pool-defaults.ts';
 import { isActive, isDown, type VmiOf } from '../../health/availability.ts';
 import type { Batch } from '../../owners/batch.ts';
 import type { StoredPool } from '../../views/pool.ts';

@@ -1,5 +1,5 @@
-import { updateRules } from '../../../api/pool-defaults.ts';
 import type { Disruption } from '../../../api/pool/pool.ts';
+import { updateRules } from '../../../api/rules/pool-defaults.ts';
 import { restartsOnChange } from '../../configuration/older-content.ts';
 import { deferred, NOTHING, type Excluded, type Need } from '../../disruption/need.ts';
 import { whyNotNow } from '../../disruption/reasons.ts';

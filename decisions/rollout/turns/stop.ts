@@ -1,4 +1,4 @@
-import { withDefaults } from '../../../api/pool-defaults.ts';
+import { withDefaults } from '../../../api/rules/pool-defaults.ts';
 import { windowAt } from '../../lib/maintenance-windows.ts';
 import { membershipChangeOf } from '../../membership/change.ts';
 import type { Batch } from '../../owners/batch.ts';

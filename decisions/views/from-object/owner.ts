@@ -1,14 +1,14 @@
 import type { KubeObject } from '../../../api/objects.ts';
-import { wantedReplicas, type Wanting } from '../../../api/wanted-replicas.ts';
+import { wantedReplicas, type Wanting } from '../../../api/rules/wanted-replicas.ts';
 import type { StoredVmOwner } from '../owner.ts';
 import type { StoredPool } from '../pool.ts';
 
 /** Returns a pool or a set with the number of members that it wants, also if its spec leaves that out. */
 export function ownerView(object: KubeObject): StoredVmOwner {
   const owner = object as KubeObject & Wanting;
-  if (owner.spec.replicas !== undefined) return object as unknown as StoredVmOwner;
+  if (owner.spec.replicas !== undefined) return object as StoredVmOwner;
   const spec = { ...owner.spec, replicas: wantedReplicas(owner) };
-  return { ...object, spec, replicasLeftOut: true } as unknown as StoredVmOwner;
+  return { ...object, spec, replicasLeftOut: true } as StoredVmOwner;
 }
 
 /** Returns a pool as `ownerView` does. */

@@ -5,7 +5,6 @@ import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
 import type { Removal } from '../../../activities/healing/sick-vm-remover.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { identityOf } from '../../../api/ownership.ts';
-import { healingRules } from '../../../api/pool-defaults.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import {
   Events,
@@ -14,6 +13,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
+import { healingRules } from '../../../api/rules/pool-defaults.ts';
 import { OPTED_OUT } from '../../../decisions/disruption/reasons.ts';
 import type { SickVm } from '../../../decisions/healing/attempt.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { missingReferences } from '../../../clients/apply/missing-references.ts';
-import type { Pool } from '../../../clients/cli/objects.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { poolWith, templateOf } from '../rollout/pools.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { matchesLabels } from '../../../api/lib/label-selector.ts';
 import { LabelSelector } from '../../../api/pool/pool.ts';
+import { matchesLabels } from '../../../api/rules/label-selector.ts';
 import { checkLabelSelector, labelSelectorOf } from '../../../clients/cli/label-selector.ts';
 
 test.each<[string, LabelSelector]>([

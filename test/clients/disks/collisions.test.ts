@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import type { Pool } from '../../../clients/cli/objects.ts';
 import { collisionsAmong } from '../../../clients/disks/collisions.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
 import { poolWith, templateOf } from '../rollout/pools.ts';
 
 const withDisk = (name: string, disk: string, uid = name): Stored<Pool> => {

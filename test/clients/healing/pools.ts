@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { Condition, HealingStatus, PoolSpec } from '../../../api/pool/pool.ts';
-import type { Pool } from '../../../clients/cli/objects.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
 
 type Cycle = HealingStatus['cycles'][number];
 type FinishedCycle = HealingStatus['finished'][number];

@@ -2,9 +2,9 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import type { Condition, HealingStatus } from '../../../api/pool/pool.ts';
-import type { Pool } from '../../../clients/cli/objects.ts';
 import { healLines } from '../../../clients/healing/lines.ts';
 import { healView } from '../../../clients/healing/view.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
 import { condition, cycle, healingPool, finished } from './pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');

@@ -2,7 +2,7 @@ import '../../own-modules.ts';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Resource } from '../../../api/resources.ts';
 import { ownerKindOf, Pools } from '../../../clients/cli/kinds.ts';
-import { deleteOwners, type OwnerKey } from '../../../clients/owners/delete.ts';
+import { deleteOwners, type OwnerToDelete } from '../../../clients/owners/delete.ts';
 import type { KubeClient, ObjectKey } from '../../../kubernetes/client.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
@@ -13,7 +13,7 @@ vi.mock('../../../clients/cli/output.ts', () => ({
 }));
 afterEach(() => void said.splice(0));
 
-const key = (namespace: string, name: string): OwnerKey => ({ kind: Pools, namespace, name });
+const key = (namespace: string, name: string): OwnerToDelete => ({ kind: Pools, namespace, name });
 const pathOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`;
 const how = { cascade: 'background', dryRun: 'none' } as const;
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
-import type { Pool } from '../../../clients/cli/objects.ts';
 import { countStates, isReady, membersByOwner, type Member } from '../../../clients/owners/members.ts';
 import { statusLines } from '../../../clients/owners/status-view.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, revisionWith, type UserRequest } from '../rollout/pools.ts';
 

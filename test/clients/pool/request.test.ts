@@ -3,12 +3,12 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { HandledRequest } from '../../../api/pool/pool.ts';
-import type { Pool } from '../../../clients/cli/objects.ts';
 import { controlPool } from '../../../clients/pool/control.ts';
 import { requestOfPool } from '../../../clients/pool/request.ts';
 import { resume, Rollout } from '../../../clients/rollout/control.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { digestOf } from '../../../decisions/requests/request.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { poolWith } from '../rollout/pools.ts';
 

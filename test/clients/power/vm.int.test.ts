@@ -5,7 +5,7 @@ import { ClusterVirtualMachineOperations, VirtualMachineInstances, VirtualMachin
 import type { PendingVm } from '../../../clients/power/pending.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
-import type { VirtualMachine } from '../../../simulator/types.ts';
+import type { VirtualMachine } from '../../../simulator/objects/types.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until } from '../../integration/fleet.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { ensureNotTooMany } from '../../../clients/power/choose.ts';
 import { pendingAmong } from '../../../clients/power/pending.ts';
-import type { VmWithVmi } from '../../../clients/power/running.ts';
 import { exclusions, runLines, shortfalls } from '../../../clients/runs/report.ts';
 import { powerOutline, type PowerProgress } from '../../../decisions/power/progress.ts';
+import type { VmWithVmi } from '../../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import type { VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import { droverHere } from '../in-process.ts';
@@ -64,7 +64,9 @@ const one = (
   vm: Partial<Stored<VirtualMachine>>,
   vmi: Stored<VirtualMachineInstance> | null = vmiOf(),
 ): ReturnType<typeof pendingAmong> =>
-  pendingAmong([{ vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, vmi } satisfies VmWithVmi]);
+  pendingAmong([
+    { vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, vmi: vmi ?? undefined } satisfies VmWithVmi,
+  ]);
 
 describe('the VMs that wait for a restart', () => {
   test('include those that KubeVirt reports, with or without a time and a message', () => {

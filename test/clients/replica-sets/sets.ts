@@ -1,7 +1,7 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { ReplicaSetSpec, ReplicaSetStatus } from '../../../api/replica-set/replica-set.ts';
 import { ownerKindOf } from '../../../clients/cli/kinds.ts';
-import type { ReplicaSet } from '../../../clients/cli/objects.ts';
+import type { ReplicaSet } from '../../../decisions/views/owner.ts';
 import { bareSet } from '../../api/replica-set/replica-sets.ts';
 
 export const VmSets = ownerKindOf('VirtualMachineReplicaSet')!;

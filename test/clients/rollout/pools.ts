@@ -1,8 +1,8 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { IntOrPercent, PoolSpec, PoolStatus, VmTemplate } from '../../../api/pool/pool.ts';
-import type { Pool } from '../../../clients/cli/objects.ts';
 import type { Revision } from '../../../clients/rollout/revisions.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
 
 /** Returns a template that differs from others by its number of cores. */
 export const templateOf = (cores: number, more: object = {}): VmTemplate => ({

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../simulator/annotations.ts';
+import { parseDuration } from '../../../simulator/objects/annotations.ts';
 import { entriesIn } from '../entries.ts';
 import type { GivenCluster } from './given.ts';
 

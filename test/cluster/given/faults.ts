@@ -4,8 +4,8 @@ import { DataVolumes, VirtualMachineInstances, type Resource } from '../../../ap
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isConflict, isNotFound, ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
-import { parseDuration } from '../../../simulator/annotations.ts';
-import type { VirtualMachineInstance } from '../../../simulator/types.ts';
+import { parseDuration } from '../../../simulator/objects/annotations.ts';
+import type { VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import type { GivenCluster } from './given.ts';
 
 type Vmi = Stored<VirtualMachineInstance & KubeObject>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_DRAIN, type DrainRules } from '../../../api/pool-defaults.ts';
+import { DEFAULT_DRAIN, type DrainRules } from '../../../api/rules/pool-defaults.ts';
 import { evacuationNeed, type EvacuationInput, type EvacuationNeed } from '../../../decisions/drain/need.ts';
 import type { Evacuation } from '../../../decisions/views/evacuation.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';

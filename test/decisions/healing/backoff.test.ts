@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { durationMs } from '../../../api/lib/duration.ts';
-import { DEFAULT_HEALING_BACKOFF } from '../../../api/pool-defaults.ts';
+import { DEFAULT_HEALING_BACKOFF } from '../../../api/rules/pool-defaults.ts';
 import { expiresAt, healingDelayMs } from '../../../decisions/healing/backoff.ts';
 
 const HOUR = 3_600_000;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { healingRules } from '../../../api/pool-defaults.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
+import { healingRules } from '../../../api/rules/pool-defaults.ts';
 import { endedEarly, healthOf, isNextAfter, isAvailable, type Health } from '../../../decisions/healing/sickness.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { scaleInRules } from '../../../api/pool-defaults.ts';
 import type { Condition, PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
+import { scaleInRules } from '../../../api/rules/pool-defaults.ts';
 import { goingVms } from '../../../decisions/owners/going.ts';
 import { rolloutConditions } from '../../../decisions/rollout/conditions.ts';
 import { planRollout } from '../../../decisions/rollout/plan.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { matchesLabels } from '../../../api/lib/label-selector.ts';
 import type { SelectionPolicy } from '../../../api/pool/pool.ts';
+import { matchesLabels } from '../../../api/rules/label-selector.ts';
 import { scaleInOrder } from '../../../decisions/scaling/selection-order.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { anyFleet, aVm } from '../fixtures/fleets.ts';

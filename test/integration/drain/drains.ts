@@ -12,7 +12,7 @@ import {
 } from '../../../api/resources.ts';
 import type { PodDisruptionBudget } from '../../../decisions/drain/pod-budget.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
 

@@ -7,7 +7,7 @@ import { specOf, UNKNOWN } from '../../../clients/machine-types/spec.ts';
 import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { operationProgress } from '../../../workflows/lib/messages.ts';
 import { until, type TestFleet } from '../fleet.ts';
 import { TestOperation } from '../operations/operations.ts';

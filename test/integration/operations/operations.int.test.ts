@@ -13,7 +13,7 @@ import { changesOf } from '../../../decisions/changes/note.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import type { Migration, VirtualMachine } from '../../../simulator/types.ts';
+import type { Migration, VirtualMachine } from '../../../simulator/objects/types.ts';
 import { operationRunIdOf, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from '../power/vms.ts';

@@ -17,7 +17,7 @@ import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../../kubernetes/retry.ts';
-import type { Claim } from '../../../simulator/types.ts';
+import type { Claim } from '../../../simulator/objects/types.ts';
 import { poolIdOf } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';

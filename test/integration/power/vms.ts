@@ -7,7 +7,7 @@ import { Events, VirtualMachineInstances, VirtualMachineOperations, VirtualMachi
 import { pick } from '../../../decisions/lib/json.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { operationRunIdOf, powerProgress, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';

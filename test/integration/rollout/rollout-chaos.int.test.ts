@@ -6,7 +6,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { seeded, seedOf } from '../../seeded.ts';
 import { soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';

@@ -12,7 +12,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import type { Claim, Migration } from '../../../simulator/types.ts';
+import type { Claim, Migration } from '../../../simulator/objects/types.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { deny } from '../admission-policy.ts';

@@ -17,7 +17,7 @@ import { answerTo } from '../../../decisions/requests/request.ts';
 import type { RolloutRequest } from '../../../decisions/requests/rollout.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../../workflows/lib/messages.ts';
 import { healingRequest, rolloutRequest, type Asking } from '../../requests.ts';
 import { until, type PoolObject, type TestFleet } from '../fleet.ts';

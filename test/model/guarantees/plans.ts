@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Planned } from '../../../activities/owners/types.ts';
-import { withDefaults } from '../../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../../api/pool/pool.ts';
+import { withDefaults } from '../../../api/rules/pool-defaults.ts';
 import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';

@@ -1,5 +1,5 @@
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import { wantedReplicas } from '../../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
 import { isRestoring } from '../../../decisions/membership/restore.ts';
 import { isGoing, lacksDisks, type Pool } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';

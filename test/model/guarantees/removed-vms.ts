@@ -1,7 +1,7 @@
 import { PROTECT_ANNOTATION } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { wantedReplicas } from '../../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
 import {
   activityNow,
   isActive,

@@ -1,9 +1,9 @@
-import { matchesLabels } from '../../../api/lib/label-selector.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type SetKind } from '../../../api/owner-kinds.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
-import { wantedReplicas } from '../../../api/wanted-replicas.ts';
-import type { VirtualMachineInstance } from '../../../simulator/types.ts';
+import { matchesLabels } from '../../../api/rules/label-selector.ts';
+import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
+import type { VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { activityNow, isByWorker, isGoing } from '../facts.ts';
 import { CALL_MS, KNOWN_AFTER_MS, Readings, STALE_MS } from '../readings.ts';
 import type { SetSpec } from '../sets.ts';

@@ -12,7 +12,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import type { Migration } from '../../../simulator/types.ts';
+import type { Migration } from '../../../simulator/objects/types.ts';
 import { isReady } from '../facts.ts';
 import { operate } from '../play/operate.ts';
 import { targetIn } from '../powers/story.ts';

@@ -1,7 +1,7 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { REVISION_LABEL } from '../../../api/names.ts';
-import { wantedReplicas } from '../../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
 import { activityNow } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
 import { begun, play, statusOf } from './story.ts';

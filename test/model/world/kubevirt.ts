@@ -22,9 +22,9 @@ import { ClaimController } from '../../../simulator/controllers/pvc-controller.t
 import { VmController } from '../../../simulator/controllers/vm-controller.ts';
 import { VmiController } from '../../../simulator/controllers/vmi-controller.ts';
 import { WorkloadUpdates } from '../../../simulator/controllers/workload-updates.ts';
+import type { Migration, Node, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { Cluster } from '../../../simulator/store/cluster.ts';
 import { OwnedKinds } from '../../../simulator/store/owned-kinds.ts';
-import type { Migration, Node, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { Refusal } from '../../../simulator/vm/power.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { jsonPatch, type ApiServer, type JsonPatch } from './api-server.ts';

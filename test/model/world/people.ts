@@ -22,7 +22,7 @@ import { volumesOf } from '../../../decisions/template/references.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import type { Migration } from '../../../simulator/types.ts';
+import type { Migration } from '../../../simulator/objects/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { operationRunIdOf, poolIdOf } from '../../../workflows/lib/messages.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';

@@ -10,7 +10,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import type { KubeError } from '../../../kubernetes/errors.ts';
-import type { VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import * as workflows from '../../../workflows/index.ts';
 import { watchIdOf } from '../../../workflows/lib/messages.ts';
 import { isByWorker, type Pool } from '../facts.ts';

@@ -9,7 +9,7 @@ import {
   type Resource,
   VirtualMachineInstanceMigrations,
 } from '../../../api/resources.ts';
-import type { KubeVirt, Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { KubeVirt, Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { vmStatus } from '../../../simulator/vm/status.ts';
 import { vmiOf } from '../../../simulator/vmi/from-template.ts';
 import { nextMove } from '../../../simulator/vmi/lifecycle.ts';

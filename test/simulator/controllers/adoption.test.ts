@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { DataVolumes, VirtualMachines } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import type { DataVolume, VirtualMachine } from '../../../simulator/objects/types.ts';
 import type { Cluster } from '../../../simulator/store/cluster.ts';
-import type { DataVolume, VirtualMachine } from '../../../simulator/types.ts';
 import { claimDataVolumes } from '../../../simulator/vm/data-volume-templates.ts';
 
 const at = { namespace: 'shop', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };

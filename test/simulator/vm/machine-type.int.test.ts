@@ -7,9 +7,9 @@ import {
   VirtualMachineInstances,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { conditionOf } from '../../../simulator/store/conditions.ts';
-import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../../../simulator/store/resources.ts';
-import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simulator/types.ts';
+import { conditionOf } from '../../../simulator/objects/conditions.ts';
+import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../../../simulator/objects/resources.ts';
+import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simulator/objects/types.ts';
 import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 

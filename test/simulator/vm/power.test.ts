@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RunStrategy } from '../../../simulator/types.ts';
+import type { RunStrategy } from '../../../simulator/objects/types.ts';
 import { checkVmi, Refusal, restart, start, stop } from '../../../simulator/vm/power.ts';
 import { condition, aVmi, aVm } from '../simulated.ts';
 

@@ -7,8 +7,13 @@ import {
   VirtualMachines,
   VirtualMachineInstanceMigrations,
 } from '../../../api/resources.ts';
-import { conditionOf } from '../../../simulator/store/conditions.ts';
-import type { Migration, RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { conditionOf } from '../../../simulator/objects/conditions.ts';
+import type {
+  Migration,
+  RunStrategy,
+  VirtualMachine,
+  VirtualMachineInstance,
+} from '../../../simulator/objects/types.ts';
 import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 

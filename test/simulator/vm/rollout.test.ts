@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { withRoomToGrow } from '../../../simulator/vm/hotplug-capacity.ts';
 import { NOT_LIVE, planRollout } from '../../../simulator/vm/rollout.ts';
 import { vmiOf } from '../../../simulator/vmi/from-template.ts';

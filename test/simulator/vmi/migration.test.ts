@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { MigrationPlaces, mostAtOnce } from '../../../simulator/controllers/migration-places.ts';
 import { isToMigrate } from '../../../simulator/controllers/workload-updates.ts';
-import type { Migration, MigrationPhase, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { Migration, MigrationPhase, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { withPlugs } from '../../../simulator/vm/hotplug.ts';
 import { heldByBackup } from '../../../simulator/vmi/backup.ts';
 import { marked } from '../../../simulator/vmi/eviction.ts';

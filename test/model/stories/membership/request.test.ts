@@ -2,7 +2,7 @@ import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../../api/names.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
-import { wantedReplicas } from '../../../../api/wanted-replicas.ts';
+import { wantedReplicas } from '../../../../api/rules/wanted-replicas.ts';
 import type { MembershipRequest } from '../../../../decisions/requests/membership.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta, Stored } from '../api/objects.ts';
+import type { KubeObject, ObjectMeta, Stored } from '../../api/objects.ts';
 
 /** The parts of KubeVirt's and CDI's objects that the simulator reads or writes; all others pass through unchanged. */
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { exportLines, withoutTemporalSettings } from '../../dev/environment.ts';
+import { exportLines, withoutTemporalSettings } from '../../../dev/services/environment.ts';
 
 test.each(['plain', 'with spaces', "it's", '$HOME `id` "x"', 'a\nb', '\\'])(
   'a shell reads %j back unchanged',

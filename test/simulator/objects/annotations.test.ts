@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { parseDuration } from '../../simulator/annotations.ts';
-import { startFails } from '../../simulator/controllers/vmi-controller.ts';
-import { amountOf } from '../../simulator/quantity.ts';
-import { aVmi, aVm } from './simulated.ts';
+import { startFails } from '../../../simulator/controllers/vmi-controller.ts';
+import { parseDuration } from '../../../simulator/objects/annotations.ts';
+import { amountOf } from '../../../simulator/objects/quantity.ts';
+import { aVmi, aVm } from '../simulated.ts';
 
 const failing = (failStarts: string) =>
   aVmi('Scheduled', {}, { annotations: { 'sim.drover.dev/fail-starts': failStarts } });

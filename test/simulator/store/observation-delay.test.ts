@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ObservationDelay } from '../../simulator/observation-delay.ts';
-import { aVm, NOW } from './simulated.ts';
+import { ObservationDelay } from '../../../simulator/store/observation-delay.ts';
+import { aVm, NOW } from '../simulated.ts';
 
 const at = (generation: number) => aVm(undefined, undefined, { generation });
 const lagging = (text: string) => ({

@@ -1,4 +1,4 @@
-import type { ObjectMeta } from '../api/objects.ts';
+import type { ObjectMeta } from '../../api/objects.ts';
 
 /** Annotations that control one VM, set on its template or, while it runs, on its VMI; some on other objects. */
 export const SimulatorAnnotation = {

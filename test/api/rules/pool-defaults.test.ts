@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { healingRules, scaleInRules, updateRules, withDefaults } from '../../api/pool-defaults.ts';
-import type { PoolSpec } from '../../api/pool/pool.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { healingRules, scaleInRules, updateRules, withDefaults } from '../../../api/rules/pool-defaults.ts';
 
 const bare: PoolSpec = { replicas: 3, template: { spec: { running: true, template: {} } } };
 

@@ -1,5 +1,5 @@
-import { isDuration } from './lib/duration.ts';
-import type { IntOrPercent } from './lib/int-or-percent.ts';
+import { isDuration } from '../lib/duration.ts';
+import type { IntOrPercent } from '../lib/int-or-percent.ts';
 import type {
   Autohealing,
   BasePolicy,
@@ -20,7 +20,7 @@ import type {
   StatePreservation,
   UpdateStrategy,
   VmRolloutStrategy,
-} from './pool/pool.ts';
+} from '../pool/pool.ts';
 
 /** Defaults for what a pool leaves out. Durations are written as in a pool. */
 export const DEFAULT_REPLICAS = 1;

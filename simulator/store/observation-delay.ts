@@ -1,5 +1,5 @@
-import { parseDuration } from './annotations.ts';
-import type { KubeVirt, Vm } from './types.ts';
+import { parseDuration } from '../objects/annotations.ts';
+import type { KubeVirt, Vm } from '../objects/types.ts';
 
 /**
  * On the KubeVirt object: how late the controller sees changes of VM specs, like a cache after an API server outage.

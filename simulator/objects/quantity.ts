@@ -1,4 +1,4 @@
-import { amountOf as billionthsOf } from '../api/lib/quantity.ts';
+import { amountOf as billionthsOf } from '../../api/lib/quantity.ts';
 import type { Quantity } from './types.ts';
 
 const POWERS = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];

@@ -1,4 +1,4 @@
-import { readConfig } from '../config.ts';
+import { readConfig } from './config.ts';
 
 // For probes that can run a command but not send a request, such as Docker's: exits with 0 while the worker beside it
 // takes work.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RepeatedProblem, whyUnreached } from '../../workers/repeated-problem.ts';
+import { RepeatedProblem, whyUnreached } from '../../../workers/health/repeated-problem.ts';
 
 test('a lasting problem is reported once, and again each minute; another problem at once', () => {
   const told: string[] = [];

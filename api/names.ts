@@ -5,7 +5,7 @@ export const VERSION = 'v1alpha1';
 export const API_VERSION = `${GROUP}/${VERSION}`;
 
 /**
- * On a VM and on its VMI template: the pool that it belongs to (for people and for an HPA's selector; ownership is by
+ * On a VM and on its VMI template: the pool that it belongs to (for users and for an HPA's selector; ownership is by
  * owner UID).
  */
 export const POOL_LABEL = `${GROUP}/pool`;
@@ -16,7 +16,7 @@ export const REVISION_LABEL = `${GROUP}/revision`;
  * as `<revision>@<uid>`, or `<revision>@<node>` if nothing tells the UID.
  */
 export const POD_REVISION_ANNOTATION = `${GROUP}/pod-revision`;
-/** On a VM of a pool that is none of its replicas: what it is for (`MemberRole`). */
+/** On a VM of a pool that is not one of its replicas: what it is for (`MemberRole`). */
 export const ROLE_LABEL = `${GROUP}/role`;
 /** On a standby VM of a pool: the state that drover has brought the VM to, `Stopped` or `Paused`. */
 export const STANDBY_ANNOTATION = `${GROUP}/standby`;
@@ -29,7 +29,7 @@ export const REPLICA_SET_FINALIZER = `${GROUP}/replica-set`;
  * value is the time of that (RFC 3339).
  */
 export const REMOVING_ANNOTATION = `${GROUP}/removing`;
-/** The annotation's value if the VM is sick, and the next VM takes over its disks at once. */
+/** The annotation's value if the VM is unhealthy, and the next VM takes over its disks at once. */
 export const REMOVING_TO_HEAL = 'healing';
 
 /**
@@ -41,7 +41,7 @@ export const KEPT_DISK = `${GROUP}/kept-disk`;
 export const DISKS_FINALIZER = `${GROUP}/keep-disks`;
 
 /**
- * On a pool: VMs that people want removed, and no others in their place; the UID of each by its name, in JSON
+ * On a pool: VMs that users want removed, and no others in their place; the UID of each by its name, in JSON
  * (`NamedRemovals`).
  */
 export const REMOVE_VMS_ANNOTATION = `${GROUP}/remove-vms`;
@@ -49,7 +49,7 @@ export const REMOVE_VMS_ANNOTATION = `${GROUP}/remove-vms`;
 export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
 
 /**
- * On a VM: a person has ordered that what it differs in from its template is set right; who, and when. Whoever sets it
+ * On a VM: a user has ordered that what it differs in from its template is corrected; who, and when. Whoever sets it
  * right takes the annotation off in the same write.
  */
 export const SET_RIGHT_ANNOTATION = `${GROUP}/correct-drift`;
@@ -74,9 +74,9 @@ export const MEMBER_OF_ANNOTATION = `${GROUP}/member-of`;
 export const UID_ANNOTATION = `${GROUP}/uid`;
 /** On a VM that has left its pool, and on its VMI: what it was there (`FormerMember`, in JSON), in case it returns. */
 export const DETACHED_ANNOTATION = `${GROUP}/detached`;
-/** On a VM that people have put into its pool, by a command or by hand: it is not the first to leave. */
+/** On a VM that users have put into its pool, by a command or by hand: it is not the first to leave. */
 export const JOINED_ANNOTATION = `${GROUP}/joined`;
-/** On a pool of KubeVirt that drover has paused: what its spec had before (`PausedPool`, in JSON). */
+/** On a KubeVirt pool that drover has paused: what its spec had before (`PausedPool`, in JSON). */
 export const PAUSED_POOL_ANNOTATION = `${GROUP}/paused`;
 
 /** On a VM: with the value "true", no update and no healing may touch it. */
@@ -106,7 +106,7 @@ export const RESTARTED_AT_ANNOTATION = `${GROUP}/restarted-at`;
 /** On a pool, and on the ControllerRevision made from its template: who asked for the change, as `drover` writes it. */
 export const REQUESTED_BY_ANNOTATION = `${GROUP}/requested-by`;
 /**
- * On a pool: what somebody asks of its rollout, its healing or its members, in JSON (`RolloutRequest`,
+ * On a pool: what a user asks of its rollout, its healing or its members, in JSON (`RolloutRequest`,
  * `HealingRequest`, `MembershipRequest`), and who that is. Its status answers, and the annotations stay: tools that
  * apply manifests would put them back.
  */
@@ -116,7 +116,7 @@ export const HEALING_REQUEST_ANNOTATION = `${GROUP}/healing-request`;
 export const HEALING_REQUESTED_BY_ANNOTATION = `${GROUP}/healing-requested-by`;
 export const MEMBERSHIP_REQUEST_ANNOTATION = `${GROUP}/membership-request`;
 export const MEMBERSHIP_REQUESTED_BY_ANNOTATION = `${GROUP}/membership-requested-by`;
-/** Kubernetes' own annotation: why a change was made, as people write it. */
+/** Kubernetes' own annotation: why a change was made, as users write it. */
 export const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
 
 /**

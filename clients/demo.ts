@@ -16,7 +16,7 @@ const demo = withPlainErrors(new Command('npm run demo --'))
   .option('--state <dir>', 'state folder of the stack', defaultState())
   .addHelpText(
     'after',
-    examples(['Go on until Ctrl-C', 'npm run demo'], ['Check that all of it works', 'npm run demo -- --exit']),
+    examples(['Run until Ctrl-C', 'npm run demo'], ['Check that all of it works', 'npm run demo -- --exit']),
   )
   .action(async ({ exit = false, state }: DemoOptions) => {
     const { runDemo } = await import('./demo/run.ts');

@@ -32,7 +32,7 @@ import { scaleCommand } from './commands/scale.ts';
 import { schedulesCommand } from './commands/schedules/schedules.ts';
 import { statusCommand } from './commands/status.ts';
 
-/** The `drover` command with all of its subcommands. `name`: what people type to call it. */
+/** The `drover` command with all of its subcommands. `name`: what users type to call it. */
 export function droverProgram(name = 'drover'): Command {
   const program = withoutCompletion(name);
   program.addCommand(inherit(completionCommand(), program));

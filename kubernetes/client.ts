@@ -137,7 +137,7 @@ export class KubeClient {
       yield page;
       if (!next) continue;
       query.set('continue', next);
-      // The place to go on from names the version itself.
+      // The place to continue from names the version itself.
       query.delete('resourceVersion');
       query.delete('resourceVersionMatch');
     } while (next);

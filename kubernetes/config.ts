@@ -111,7 +111,7 @@ function checkCurrent(config: KubeConfig, where: string): void {
   if (context.user && user === null) return fail(`: the user ${context.user} of context ${current} is not in it`);
   for (const [field, url] of Object.entries({ server: cluster.server, 'proxy-url': cluster.proxyUrl })) {
     if (!url || URL.canParse(url)) continue;
-    fail(`: ${field} of cluster ${cluster.name} is no URL such as https://10.0.0.1:6443: ${url}`);
+    fail(`: ${field} of cluster ${cluster.name} is not a URL such as https://10.0.0.1:6443: ${url}`);
   }
   const ofUser = { 'client-certificate': user?.certFile, 'client-key': user?.keyFile };
   for (const [field, path] of Object.entries({ 'certificate-authority': cluster.caFile, ...ofUser })) {

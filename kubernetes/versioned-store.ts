@@ -6,7 +6,7 @@ export interface VersionedStoreOptions<T extends KubeObject, V> {
   /** What to keep of an object; the rest is dropped, so that tens of thousands of objects fit in memory. */
   view: (object: Stored<T>) => V;
   /**
-   * Called when `view` throws for an object, such as one that somebody has got past its schema. It stays as it was
+   * Called when `view` throws for an object, such as one that a user has got past its schema. It stays as it was
    * known, or unknown: one object does not keep the others from being followed.
    */
   onError?: (error: Error) => void;
@@ -178,7 +178,7 @@ export class VersionedStore<T extends KubeObject, V> {
   /**
    * Reports whether a list of this version says something else of the object than is known. A list that is not older
    * than what is known, and shows the object at an older version, comes from a cluster that was restored: its versions
-   * go on from a higher one.
+   * continue from a higher one.
    */
   #isNews(key: string, { metadata }: Stored<T>, list: bigint): boolean {
     const known = this.#entries.get(key)?.version ?? NO_VERSION;

@@ -23,7 +23,7 @@ function annotationsOf(names: RequestNames, asked: object, { by = 'a test', why,
   return { annotations: { [names.request]: text, [names.requestedBy]: by }, digest: digestOf(text) };
 }
 
-/** The annotations by which people ask something of the rollout of a pool as it is. */
+/** The annotations by which users ask something of the rollout of a pool as it is. */
 export function rolloutRequest(
   { spec, status }: { spec: PoolSpec; status?: PoolStatus | undefined },
   action: RolloutRequest['action'],

@@ -43,7 +43,7 @@ export interface WorkerConfig {
   cluster: string;
   /** The only namespace that it serves; undefined for all of the cluster. */
   namespace: string | undefined;
-  /** VMs of one pool in flight at once. */
+  /** VMs of one pool in progress at once. */
   burst: number;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;

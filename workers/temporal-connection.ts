@@ -25,7 +25,7 @@ interface Link {
 
 /**
  * The connection of a worker's process to Temporal. A connection keeps the certificate and the key that it was made
- * with, so another takes its place when these are renewed: workers go over to it in the middle of their work.
+ * with, so another request replaces it when these are renewed: workers go over to it in the middle of their work.
  */
 export class TemporalConnection {
   readonly #in: Surroundings;
@@ -70,7 +70,7 @@ export class TemporalConnection {
   followRenewals(): Promise<void> {
     const { logger, stop } = this.#in;
     const problem = new RepeatedProblem((why) =>
-      logger.warn(`what Temporal is reached with was renewed, and can not be used: ${why}`),
+      logger.warn(`the renewed credentials for Temporal cannot be used: ${why}`),
     );
     const adopt = async (config: Config): Promise<Adoption> => {
       if (namespaceOf(config) !== this.namespace) return 'restart';
@@ -80,7 +80,7 @@ export class TemporalConnection {
         problem.lasts(whyUnreached(error));
         return 'refused';
       }
-      logger.info('what Temporal is reached with was renewed, and is used');
+      logger.info('the renewed credentials for Temporal are now used');
       return 'adopted';
     };
     return followRenewals({ signal: stop, read, used: this.#config, adopt });

@@ -10,12 +10,12 @@ export interface Variable {
  * --help`.
  */
 export const VARIABLES = {
-  DROVER_CLUSTER: { what: "drover's name for the cluster, as --cluster", value: 'default' },
+  DROVER_CLUSTER: { what: "drover's name for the cluster, like --cluster", value: 'default' },
   DROVER_NAMESPACE: {
     what: 'the only namespace that it serves, with Roles instead of a ClusterRole',
     without: 'all namespaces',
   },
-  DROVER_BURST: { what: 'VMs of one pool in flight at once', value: '250' },
+  DROVER_BURST: { what: 'VMs of one pool in progress at once', value: '250' },
   DROVER_CONCURRENCY: { what: 'calls to the API server at once, for one activity', value: '32' },
   DROVER_CONNECTIONS: { what: 'connections to the API server', value: '64' },
   DROVER_SLOTS: { what: 'activities that act, at once', value: '200' },
@@ -27,7 +27,7 @@ export const VARIABLES = {
     what: "serves what Temporal's SDK measures, at the same address",
     without: 'not at all',
   },
-  DROVER_WORKFLOW_BUNDLE: { what: 'file of workflows bundled ahead', without: 'bundled at the start' },
+  DROVER_WORKFLOW_BUNDLE: { what: 'file with the bundle of workflows', without: 'bundled at start' },
   DROVER_DATA_CONVERTER: { what: 'module that encodes what Temporal stores', without: 'none' },
   LOG_LEVEL: { what: 'trace, debug, info, warn or error', value: 'info' },
 } as const satisfies Record<string, Variable>;

@@ -265,8 +265,8 @@ function createClusterCache({ client, namespace, logger, metrics }: CacheOptions
     onRestored: () => logger.warn('the API server was restored from a backup: everything is listed anew'),
     onMissing: (resource, why) => {
       if (why === null)
-        logger.info('what was off is on again', { on: offWithout(resource), resource: resource.plural });
-      else logger.warn('a kind of object can not be listed: something is off', { off: inWords({ resource, why }) });
+        logger.info('a function that was off is on again', { on: offWithout(resource), resource: resource.plural });
+      else logger.warn('a kind of object cannot be listed: a function is off', { off: inWords({ resource, why }) });
     },
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
     onVmiFailed: ({ namespace }) => metrics.failedVmis.inc({ namespace }),

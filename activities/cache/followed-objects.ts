@@ -89,7 +89,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   readonly pools: OwnerCaches['pools'];
   readonly replicaSets: OwnerCaches['replicaSets'];
   readonly vmiSets: OwnerCaches['vmiSets'];
-  /** What people have asked to be done to VMs. */
+  /** What users have asked to be done to VMs. */
   readonly operations: OperationCache;
   /** When they want which of these. */
   readonly schedules: ScheduleCache;

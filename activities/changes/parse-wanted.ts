@@ -19,6 +19,6 @@ function parsed(text: string): unknown {
     return JSON.parse(JSON.stringify(parse(text)));
   } catch (error) {
     const [line = ''] = (error as Error).message.split('\n');
-    throw new RangeError(`no VM was touched: spec.patch.merge is no YAML: ${line}`, { cause: error });
+    throw new RangeError(`no VM was touched: spec.patch.merge is not valid YAML: ${line}`, { cause: error });
   }
 }

@@ -45,7 +45,7 @@ export type Changed = { is: 'changed'; vm: VmView } | { is: 'nothing' } | { is: 
 /** How many shapes are remembered of which the API server has taken a dry run. */
 const SHAPES = 1_000;
 const PATH_OF_NOTE = ['metadata', 'annotations'];
-const TOO_LONG = 'what it has there is too long to be noted, so that nobody could undo it';
+const TOO_LONG = 'the values there are too long to be recorded, so the change could not be undone';
 
 /**
  * Changes VMs, each in the version that it was read in, and notes on it in the same write what was there before. Before
@@ -117,7 +117,7 @@ export class VmChanger {
     const lost = unkept(written, edits) ?? (isNoted ? null : note);
     // Without the values: they may be a user's data, and what fails is told in Temporal.
     if (lost !== null)
-      throw new ActRefused('Invalid', `${formatPath(lost)} is not kept as it is written: something changes it`);
+      throw new ActRefused('Invalid', `${formatPath(lost)} does not stay as it is written: something changes it`);
     return written;
   }
 }

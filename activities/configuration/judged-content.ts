@@ -15,7 +15,7 @@ export interface Known {
   earlier: readonly Chapter[];
 }
 
-/** As many as the API server may remember of an object that somebody is at work on. */
+/** As many as the API server may remember of an object that a user is at work on. */
 const MAX_CHAPTERS = 4;
 
 /** What is known of an object that was not watched before. */

@@ -53,7 +53,7 @@ export async function discardDisk(
   );
   const vm = { namespace: key.namespace, name: vmName(key.name, kept.number) };
   const stays = (why: string): ActRefused =>
-    new ActRefused('DiskHeld', `${vm.name} is not created: its kept disk ${name} can't be deleted, for ${why}`);
+    new ActRefused('DiskHeld', `${vm.name} is not created: its kept disk ${name} can't be deleted: ${why}`);
   const [owner] = owners;
   if (owner !== undefined) throw stays(`it belongs to ${owner.kind} ${owner.name}`);
   const [user] = cache.diskUsers.of(key.namespace, name);

@@ -36,7 +36,7 @@ export function createDiskActivities({ client, cache, concurrency: most }: Activ
           );
         const pool = await knownPool(client, cache, key);
         if (pool !== undefined && gone.length > 0) {
-          const note = `Deleted kept disks ${formatNames(gone)}: the pool keeps none any more, and their VMs come back`;
+          const note = `Deleted kept disks ${formatNames(gone)}: the pool no longer keeps disks, and their VMs come back`;
           await recordEvent(client, pool, { type: 'Normal', reason: 'KeptDisksDeleted', action: 'ScaleOut', note });
         }
         // It is the VMs that can't come back, and others go before them.

@@ -2,7 +2,7 @@ import { isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 
 /**
- * Looks at one VM and acts on it, by `act`, again if somebody else writes it meanwhile. If it stays refused,
+ * Looks at one VM and acts on it, by `act`, again if another client writes it meanwhile. If it stays refused,
  * `refused` says what that means for this VM alone. Throws transient errors, for the caller to retry.
  * `pauseMs`: how long to wait after this many tries, in milliseconds.
  */

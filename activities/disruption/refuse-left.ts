@@ -21,5 +21,5 @@ export async function refuseLeft(client: KubeClient, vm: VmView, { seen }: Place
   const isSame = uid === vm.uid && (now && controllerOf(now)?.uid) === vm.owner?.uid;
   const isLeft = annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true' && !vm.optedOut;
   if (!isSame || isLeft || (deletionTimestamp !== undefined && !vm.deleting))
-    throw new ActRefused('Conflict', 'it has just left its pool, or is to be left alone');
+    throw new ActRefused('Conflict', 'it has just left its pool, or has just opted out');
 }

@@ -56,7 +56,7 @@ export interface WaveResult<O, B extends Begun> {
 /**
  * Disrupts VMs one by one: whenever one is back, the next goes down at once. Ends when all have an outcome, and earlier
  * to tell of outcomes, or if no VM can be taken. All is derived from the objects, so that an attempt on another worker
- * goes on where this one was.
+ * continues where this one was.
  */
 export const disrupt = <Held extends { name: string }, O extends { vm: string }, B extends Begun>(
   method: DisruptionMethod<Held, O, B>,
@@ -171,13 +171,13 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   }
 
   #end({ waiting }: Turn<Held>, stop: WaveStop | null): void {
-    const why: WaveStop = stop ?? { stop: 'superseded', why: 'another takes its place' };
+    const why: WaveStop = stop ?? { stop: 'superseded', why: 'another request replaces it' };
     const onTheirWay = [...this.#onTheirWay.values()].map(({ held }) => held);
     for (const held of why.stop === 'superseded' ? [...waiting, ...onTheirWay] : waiting) {
       const outcome = this.#inHand.has(held.name) ? null : this.#method.givenBack(held, why);
       if (outcome !== null) this.#settle(outcome);
     }
-    // If somebody asks for something else, those that wait go on waiting.
+    // If a user asks for something else, those that wait keep waiting.
     if (stop !== null) this.#isOpen = false;
   }
 

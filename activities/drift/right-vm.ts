@@ -33,7 +33,7 @@ interface DriftingVm {
   strategy: 'Stage' | 'LiveUpdate';
 }
 
-/** Looks at a VM, and at what its VMI runs, as the API server has them; undefined if nothing is to be set right. */
+/** Looks at a VM, and at what its VMI runs, as the API server has them; undefined if nothing will be corrected. */
 export async function rightVm(
   client: KubeClient,
   pool: StoredPool,
@@ -53,7 +53,7 @@ export async function rightVm(
   };
 }
 
-/** Throws if what was just set right is not: an admission policy has changed it, and would do so again. */
+/** Throws if what was just corrected is not: an admission policy has changed it, and would do so again. */
 export function refuseDrift(vm: Stored<VirtualMachine>, made: NewVirtualMachine): void {
   const drift = driftOf({ vm, transition: recordOf(vm.metadata.annotations) }, made);
   if (drift.length === 0) return;

@@ -23,7 +23,7 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
   const remover = new SickVmRemover(options);
   return {
     /**
-     * Deletes a VM of the pool with its disks, if it is still sick by the pool's current rules; owners are deleted
+     * Deletes a VM of the pool with its disks, if it is still unhealthy by the pool's current rules; owners are deleted
      * after what they own, so the VM's deletion implies that of its disks. If its disks are to be kept, the VM is
      * halted and marked as leaving instead, and the pool deletes it once its VMI has stopped. `at`: when the removal
      * was asked for, in milliseconds since the epoch.
@@ -54,7 +54,7 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
           });
         } catch (error) {
           if (!isRefusal(error)) throw error;
-          log.warn('it could not be noted on a VM whether it has run', {
+          log.warn('it could not be recorded on a VM whether it has run', {
             vm: `${key.namespace}/${vm.name}`,
             error: error.message,
           });

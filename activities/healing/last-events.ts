@@ -39,7 +39,7 @@ export async function lastEvents(client: KubeClient, { metadata: { namespace, na
       .slice(-MAX_EVENTS)
       .map(({ time, words }) => `${time} ${words}`);
   } catch (error) {
-    log.warn('the Events of a sick VM could not be read', { vm: name, error: (error as Error).message });
+    log.warn('the Events of an unhealthy VM could not be read', { vm: name, error: (error as Error).message });
     return [];
   }
 }

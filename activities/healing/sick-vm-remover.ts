@@ -46,11 +46,11 @@ export type Removal =
 export interface SickVmRemoverOptions {
   client: KubeClient;
   cache: ClusterCache;
-  /** Called when a sick VM of this pool is being removed, to be created again. */
+  /** Called when an unhealthy VM of this pool is being removed, to be created again. */
   onReplaced?: (pool: PoolKey) => void;
 }
 
-/** Removes sick VMs, after checking again, right before each removal, that the VM is still sick. */
+/** Removes unhealthy VMs, after checking again, right before each removal, that the VM is still unhealthy. */
 export class SickVmRemover {
   readonly #client: KubeClient;
   readonly #cache: ClusterCache;
@@ -82,7 +82,7 @@ export class SickVmRemover {
           (await ignoreStale(this.#delete(vm, keepDisks))) === undefined
         ) {
           if (tries < TRIES) continue;
-          throw new Error(`${name} changes too often to be deleted as it was seen`);
+          throw new Error(`${name} changes too often to be deleted safely`);
         }
       } catch (error) {
         if (!isRefusal(error)) throw error;
@@ -139,7 +139,7 @@ export class SickVmRemover {
           vmiVersion: stored?.metadata.resourceVersion,
           minReadyMs: spec.rollout.minReadySeconds * 1000,
         }
-      : { do: 'keep', why: 'it is no longer sick' };
+      : { do: 'keep', why: 'it is no longer unhealthy' };
   }
 
   /**

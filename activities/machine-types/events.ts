@@ -14,7 +14,7 @@ export function recordTypeChange(
 ): Promise<void> {
   const what =
     from === to
-      ? `Its VMI has the machine type ${vmiType}, and would have another by now`
+      ? `Its VMI has the machine type ${vmiType}, and would now get another`
       : `Changed its machine type from ${from} to ${to}`;
   const waits = vmiType === null ? '' : '; its VMI takes it when it is restarted';
   return recordVmEvent(client, vm, {

@@ -78,8 +78,8 @@ export async function clearMarks(
       if (!isRefusal(error)) throw error;
       // A transition does not wait for a VM that can't be written any more.
       const vm = `${view.namespace}/${view.name}`;
-      log.warn('a mark could not be cleared', { vm, why: error.message });
-      kept.push({ vm, why: `its label could not be taken off: ${error.message}` });
+      log.warn('a label could not be cleared', { vm, why: error.message });
+      kept.push({ vm, why: `its label could not be removed: ${error.message}` });
     }
   };
   const marked = all.filter(({ transitionMark }) => goes(transitionMark));

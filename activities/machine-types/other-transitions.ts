@@ -1,13 +1,13 @@
 import { operationName } from '../../decisions/operations/ref.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
-/** Longer text is no UID: people may write anything in its place. */
+/** Longer text is no UID: users may write anything in its place. */
 const UID_LENGTH = 63;
 
-/** How many are remembered as over: people may write any number of ids. */
+/** How many are remembered as over: users may write any number of ids. */
 const MOST_KNOWN = 10_000;
 
-/** Which of the operations that have marked VMs still go on: only those keep others away. */
+/** Which of the operations that have marked VMs still continue: only those keep others away. */
 export class OtherTransitions {
   readonly #operations: ClusterCache['operations'];
   readonly #over = new Set<string>();
@@ -17,7 +17,10 @@ export class OtherTransitions {
     this.#operations = operations;
   }
 
-  /** Returns the name of the operation with this UID; undefined if it is over. One not looked for yet goes on. */
+  /**
+   * Returns the name of the operation with this UID; undefined if it is over. An operation that was not looked for yet
+   * counts as running.
+   */
   readonly nameOf = (id: string): string | undefined =>
     this.#names.get(id) ?? (isKnowable(id) && !this.#over.has(id) ? id : undefined);
 

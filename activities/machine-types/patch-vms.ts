@@ -89,7 +89,7 @@ export class MachineTypePatcher {
     let before = vm && beforeOfView(vm);
     for (let tries = 1; ; tries++) {
       if (vm === undefined || before === undefined || vm.deleting) return null;
-      // What is left is for whoever continues the operation, if it goes on.
+      // What is left is for whoever continues the operation, if it continues.
       if (this.#in.context.authority.whyHeld() !== null) return null;
       const need = this.#need(vm);
       if (need.need !== 'patch' && need.need !== 'mark') return this.#settled(key, need, { vm, first: first! });
@@ -194,6 +194,6 @@ export class MachineTypePatcher {
   }
 }
 
-/** How people name the operation: its object may be gone by the time that somebody asks. */
+/** How users name the operation: its object may be gone by the time that a user asks. */
 export const nameIn = ({ authority: { operation } }: TransitionContext): Pick<TransitionRecord, 'by'> =>
   operation === undefined ? {} : { by: operation.metadata.name };

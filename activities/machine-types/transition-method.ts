@@ -38,7 +38,7 @@ export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
 export const TOLD = ['patch', 'pools', 'check', 'unmark', 'counts', 'skipped', 'full'] as const;
 
 export interface FollowedTransition extends RunChanges, Pick<TransitionPlan, (typeof TOLD)[number]> {
-  /** Why nothing further is done, whoever has aborted the run or not; null if it goes on. */
+  /** Why nothing further is done, whoever has aborted the run or not; null if it continues. */
   whyOver: string | null;
 }
 
@@ -77,7 +77,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return this.#context.takesIn;
   }
 
-  /** Calls back when people have changed the operation, or another transition has ended. */
+  /** Calls back when users have changed the operation, or another transition has ended. */
   subscribe(onChange: () => void): () => void {
     const { cache } = this.#in;
     const unsubscribe = [

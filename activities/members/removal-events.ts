@@ -10,7 +10,7 @@ import type { Done, OwnerKey } from '../owners/types.ts';
 const WAYS_OUT = {
   Delete: { done: 'Deleted', action: 'ScaleIn' },
   Halt: { done: 'Halted, to keep the disks of', action: 'ScaleIn' },
-  Release: { done: 'Released, for their labels no longer match the selector,', action: 'Release' },
+  Release: { done: 'Released, since their labels no longer match the selector,', action: 'Release' },
 } as const;
 
 interface RemovalReport {
@@ -20,7 +20,7 @@ interface RemovalReport {
   /** Those that were deleted, halted or released. */
   acted: readonly Target[];
   refused: Done['refused'];
-  /** Why just these, if people have asked for them. */
+  /** Why just these, if users have asked for them. */
   why?: string | undefined;
 }
 

@@ -183,8 +183,7 @@ class LeavingVms {
     return async (member) => {
       const { owner, why } = await this.#asked();
       const reason = why ?? (await this.#whyNot(member, way, owner!));
-      if (reason !== null)
-        log.info('a VM does not leave that was to', { owner: this.#key.name, uid: member.uid, reason });
+      if (reason !== null) log.info('a VM that was to leave stays', { owner: this.#key.name, uid: member.uid, reason });
       return reason === null;
     };
   }

@@ -136,8 +136,8 @@ class ListedRun extends MembersRun {
   }
 
   /**
-   * Lets the pool go on, unless another attempt has: it wants as many VMs more as have come, or fewer as have left,
-   * from the same write on. A VM that somebody has deleted has left, too.
+   * Lets the pool continue, unless another attempt has: it wants as many VMs more as have come, or fewer as have left,
+   * from the same write on. A VM that a user has deleted has left, too.
    */
   async #end(change: Change): Promise<void> {
     const { kind, vms, request } = change;

@@ -10,7 +10,7 @@ import { takeOver } from './takeover.ts';
 const RACES: readonly ((error: unknown) => boolean)[] = [isConflict, isAlreadyExists, isNotFound];
 
 /**
- * Moves all VMs of a pool of KubeVirt to drover's pool of its name, or back. Each write is on the version that was read
+ * Moves all VMs of a KubeVirt pool to drover's pool of its name, or back. Each write is on the version that was read
  * or on a UID, and each attempt looks at what there is: one that was cut short anywhere is continued by the next. What
  * can't be done as things are is refused, and the pool stays held if anything was begun.
  */
@@ -21,7 +21,7 @@ export async function handOver(
   try {
     return await (asked.action === 'takeover' ? takeOver(run, asked, request) : release(run, request));
   } catch (error) {
-    // What somebody else has written meanwhile, the next attempt sees.
+    // What another client has written meanwhile, the next attempt sees.
     if (!isRefusal(error) || RACES.some((isRace) => isRace(error))) throw error;
     const isOfRights =
       error instanceof KubeError && error.status === 403 && error.message.includes(KubeVirtPools.group);

@@ -29,7 +29,7 @@ const isConfirmed = (pool: Theirs | undefined): boolean =>
 /** Refuses a takeover or a release as it is now. */
 export const refusal = (why: string): ActRefused => new ActRefused('FailedDependency', why);
 
-/** The pool of KubeVirt that has the name of a pool of drover's. */
+/** The KubeVirt pool that has the name of a drover pool. */
 export class KubeVirtPoolOf {
   readonly resource: Resource;
   readonly #client: KubeClient;
@@ -59,7 +59,7 @@ export class KubeVirtPoolOf {
   async staying(): Promise<Theirs | undefined> {
     const isStaying = (pool: Theirs | undefined): boolean => pool?.metadata.deletionTimestamp === undefined;
     const { name } = this.#key;
-    return this.#until(isStaying, `pool ${name} of KubeVirt is being deleted: run this again when it is gone`);
+    return this.#until(isStaying, `KubeVirt pool ${name} is being deleted: run the command again when it is gone`);
   }
 
   async create(spec: object, { labels, annotations }: { labels?: object; annotations: object }): Promise<Theirs> {
@@ -77,7 +77,7 @@ export class KubeVirtPoolOf {
       const pool = await this.get();
       if (pool !== undefined && pausedPoolOf(pool)?.request === request && pool.spec.paused === true) return pool;
       const why = whyNot(pool);
-      if (pool === undefined || why !== null) throw refusal(why ?? `pool ${this.#key.name} of KubeVirt is gone`);
+      if (pool === undefined || why !== null) throw refusal(why ?? `KubeVirt pool ${this.#key.name} is gone`);
       return this.#patch(pausingPatch(pool, request));
     });
   }
@@ -87,7 +87,7 @@ export class KubeVirtPoolOf {
     if (isConfirmed(await this.get())) await this.#takeConfirmationBack();
     await this.#until(
       isConfirmed,
-      `virt-controller has not confirmed within ${PATIENCE_MS / 1000} s that pool ${this.#key.name} of KubeVirt is paused: does it run?`,
+      `virt-controller has not confirmed within ${PATIENCE_MS / 1000} s that KubeVirt pool ${this.#key.name} is paused: does it run?`,
     );
   }
 

@@ -14,7 +14,7 @@ type Revision = KubeObject & { revision: number; data: Record<string, unknown> }
 
 /**
  * Makes the revision that KubeVirt would have made with the VMs of its template: without it, KubeVirt rewrites every VM
- * and restarts it. Returns its name, which is that of the template: somebody may change the pool before all VMs are its
+ * and restarts it. Returns its name, which is that of the template: a user may change the pool before all VMs are its
  * own, and what was labelled until then is of the former template.
  */
 export async function revisionFor({ client, signal }: MembersRun, theirs: Theirs): Promise<string> {
@@ -39,7 +39,7 @@ export async function currentRevisions(run: MembersRun, { spec }: Theirs): Promi
 }
 
 /**
- * Deletes the revisions of a pool of KubeVirt that has no VMs any more: they would stay when it is deleted without its
+ * Deletes the revisions of a KubeVirt pool that has no VMs any more: they would stay when it is deleted without its
  * VMs, and KubeVirt takes a revision for that of a later pool by its name alone.
  */
 export async function deleteRevisionsOf(run: MembersRun, { metadata: { uid } }: Theirs): Promise<void> {
@@ -59,7 +59,7 @@ export async function deleteOwnRevisions(run: MembersRun): Promise<void> {
 
 /**
  * Deletes the revisions that an earlier pool of KubeVirt of this name has left behind, before another is made: KubeVirt
- * names them `<pool>-<generation>`, and would take them for those of the new pool. `uidOf`: UID of the pool of KubeVirt
+ * names them `<pool>-<generation>`, and would take them for those of the new pool. `uidOf`: UID of the KubeVirt pool
  * that has this name now.
  */
 export async function deleteLeftRevisions(

@@ -28,7 +28,7 @@ interface Labelled {
   minVersions: ResourceVersions;
 }
 
-/** Creates the activities by which labels follow ownership that somebody else has changed. */
+/** Creates the activities by which labels follow ownership that another client has changed. */
 export function createLabelActivities({ client, cache, concurrency }: ActivityOptions) {
   return {
     /** Gives VMs, and their VMIs, the labels of the pool that owns them. */
@@ -45,7 +45,7 @@ export function createLabelActivities({ client, cache, concurrency }: ActivityOp
         return report(key, done, 'SuccessfulAttach', 'Attached');
       }),
 
-    /** Takes the pool's labels and marks off VMs, and their VMIs, that nobody controls any more. */
+    /** Takes the pool's labels and marks off VMs, and their VMIs, that nothing controls any more. */
     unlabelVms: (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> =>
       withHeartbeat(async () => {
         const done = await onEach(key, vms, {

@@ -27,7 +27,7 @@ import type { MembersRun } from './members-run.ts';
 type Theirs = Stored<KubeVirtPool>;
 
 /**
- * Moves the VMs of the pool to a pool of KubeVirt, which is made unless a takeover has paused it, and goes on then if
+ * Moves the VMs of the pool to a KubeVirt pool, which is made unless a takeover has paused it, and continues then if
  * that changes no VM. The pool stays held: whoever asks deletes it. Null if nobody asks for it any more, and after the
  * first call, which only holds the pool: what it had begun is finished first.
  */
@@ -57,7 +57,7 @@ export async function release(
 const ownVms = (run: MembersRun): ReturnType<MembersRun['controlledBy']> =>
   run.controlledBy(VirtualMachinePools, run.key.uid);
 
-/** Returns the pool of KubeVirt that gets the VMs; it is paused until it has them all. */
+/** Returns the KubeVirt pool that gets the VMs; it is paused until it has them all. */
 async function heirOf(
   kubeVirt: KubeVirtPoolOf,
   run: MembersRun,
@@ -68,7 +68,7 @@ async function heirOf(
     return kubeVirt.pause(digest, (now) =>
       now?.metadata.uid === theirs.metadata.uid
         ? null
-        : `pool ${name} of KubeVirt was recreated meanwhile: run this again`,
+        : `KubeVirt pool ${name} was recreated meanwhile: run the command again`,
     );
   await deleteLeftRevisions(run, async (pool) => {
     const found = await ignoreNotFound(run.client.get(kubeVirt.resource, { namespace, name: pool }));
@@ -84,7 +84,7 @@ async function heirOf(
 async function handBack(run: MembersRun, ours: StoredPool, theirs: Theirs, digest: string): Promise<boolean> {
   const { name } = run.key;
   const { virtualMachineTemplate } = toKubeVirtPool(name, ours.spec).spec;
-  // Somebody may have changed one of the two templates since the takeover.
+  // A user may have changed one of the two templates since the takeover.
   const isTheirs = isSameTemplate(virtualMachineTemplate, theirs.spec['virtualMachineTemplate']);
   const newest = isTheirs ? revisionOf(poolTemplate(ours.spec)) : null;
   const revision = await revisionFor(run, theirs);
@@ -102,11 +102,13 @@ async function handBack(run: MembersRun, ours: StoredPool, theirs: Theirs, diges
   if ((await run.askedPool(digest)) === undefined) return false;
   const left = (await ownVms(run)).map(({ vm }) => vm.metadata.name);
   if (left.length > 0)
-    throw refusal(`${formatNames(left)} stayed with pool ${name}: run this again once they are not being deleted`);
+    throw refusal(
+      `${formatNames(left)} stayed with pool ${name}: run the command again once they are not being deleted`,
+    );
   return true;
 }
 
-/** Lets KubeVirt's pool go on if that changes no VM, and says which it would. */
+/** Lets KubeVirt's pool continue if that changes no VM, and says which it would. */
 async function end(run: MembersRun, kubeVirt: KubeVirtPoolOf, digest: string): Promise<MembersReport | null> {
   const theirs = await kubeVirt.get();
   if (theirs === undefined || (await run.askedPool(digest)) === undefined) return null;
@@ -117,8 +119,8 @@ async function end(run: MembersRun, kubeVirt: KubeVirtPoolOf, digest: string): P
   const others = await othersThan(theirs);
   const { name } = run.key;
   const remark =
-    `${formatNames(others.map(({ metadata }) => metadata.name))} are not as the template makes them, and KubeVirt would restart them: ` +
-    `its pool stays paused; \`kubectl patch vmpool ${name} --type merge -p '{"spec":{"paused":false}}'\` lets it go on`;
+    `${formatNames(others.map(({ metadata }) => metadata.name))} do not match the template, and KubeVirt would restart them: ` +
+    `its pool stays paused; \`kubectl patch vmpool ${name} --type merge -p '{"spec":{"paused":false}}'\` lets it continue`;
   const moved = vms.map(({ vm }) => vm.metadata.name);
   return { digest, moved, faults: [], ...(others.length === 0 ? {} : { remark }) };
 }

@@ -165,7 +165,7 @@ export async function setRoles(
   outcomeOf(await tryEach(vms, act, { most: concurrency }));
   const pool = done.length === 0 ? undefined : await poolNow();
   if (pool !== undefined) {
-    const note = `The label ${ROLE_LABEL} of ${formatNames(done)} did not say what they are in the pool, and does again`;
+    const note = `The label ${ROLE_LABEL} of ${formatNames(done)} did not show their roles in the pool, and now does`;
     await recordEvent(client, pool, { type: 'Warning', reason: 'RoleLabelCorrected', action: 'ChangeMembers', note });
   }
   return minVersions;

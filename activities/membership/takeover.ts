@@ -33,7 +33,7 @@ export async function takeOver(
       await moveAll(run, kubeVirt, asked, digest);
     } catch (error) {
       const own = await run.controlledBy(VirtualMachinePools, run.key.uid);
-      // Nothing has come of it: KubeVirt's pool goes on.
+      // Nothing has come of it: KubeVirt's pool continues.
       if (isRefusal(error) && own.length === 0) await kubeVirt.resume(digest, async () => false);
       throw error;
     }
@@ -47,7 +47,7 @@ async function moveAll(run: MembersRun, kubeVirt: KubeVirtPoolOf, asked: Asked, 
     now?.metadata.uid === asked.uid && now?.metadata.generation === asked.generation;
   if ((await run.askedPool(digest)) === undefined) return;
   const theirs = await kubeVirt.pause(digest, (now) =>
-    isMeant(now) ? null : `pool ${name} of KubeVirt was changed meanwhile: run this again`,
+    isMeant(now) ? null : `KubeVirt pool ${name} was changed meanwhile: run the command again`,
   );
   await kubeVirt.untilPaused();
   for (let round = 0; round < ROUNDS; round++) {
@@ -66,10 +66,10 @@ async function moveAll(run: MembersRun, kubeVirt: KubeVirtPoolOf, asked: Asked, 
     );
     for (const [vm, message] of run.refused) throw refusal(`vm ${vm} could not be taken over: ${message}`);
   }
-  throw refusal(`pool ${name} of KubeVirt makes VMs: run this again`);
+  throw refusal(`KubeVirt pool ${name} makes VMs: run the command again`);
 }
 
-/** Deletes KubeVirt's pool. Refuses if somebody has unpaused it: it has made others by then. */
+/** Deletes KubeVirt's pool. Refuses if a user has unpaused it: it has made others by then. */
 const deleteEmptied = (run: MembersRun, kubeVirt: KubeVirtPoolOf, theirs: Theirs, digest: string): Promise<void> =>
   retryOnConflict(async () => {
     const { uid, name } = theirs.metadata;
@@ -78,13 +78,13 @@ const deleteEmptied = (run: MembersRun, kubeVirt: KubeVirtPoolOf, theirs: Theirs
     const made = (await run.controlledBy(KubeVirtPools, uid)).map(({ vm }) => vm.metadata.name);
     if (made.length > 0 || now.spec.paused !== true) {
       const which = made.length === 0 ? '' : `, which has made ${formatNames(made)}`;
-      throw refusal(`somebody has unpaused pool ${name} of KubeVirt${which}: run this again`);
+      throw refusal(`a user has unpaused KubeVirt pool ${name}${which}: run the command again`);
     }
     await deleteRevisionsOf(run, now);
     await kubeVirt.delete(now);
   });
 
-/** Lets drover's pool go on, which has all VMs. A plan that has not seen them all would make others. */
+/** Lets drover's pool continue, which has all VMs. A plan that has not seen them all would make others. */
 async function end(run: MembersRun, digest: string): Promise<MembersReport | null> {
   const pool = await run.askedPool(digest);
   if (pool === undefined) return null;

@@ -11,7 +11,7 @@ import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /**
- * Keeps the disks of VMs that are being deleted and that nobody controls any more, as the pool would have, and takes
+ * Keeps the disks of VMs that are being deleted and that nothing controls any more, as the pool would have, and takes
  * drover's finalizer off them.
  */
 export async function removeDiskFinalizers(

@@ -55,7 +55,7 @@ export class Authority {
     return new Authority(cache, claimed, operation);
   }
 
-  /** Why the run has nothing left to do but to follow what it has begun; null if it goes on. */
+  /** Why the run has nothing left to do but to follow what it has begun; null if it continues. */
   get whyOver(): string | null {
     if (this.operation === undefined) return DELETED;
     return this.operation.status?.completionTime === undefined ? null : 'the operation has ended';
@@ -66,7 +66,7 @@ export class Authority {
     return whyHeld(this.#current(), this.#claimed.action);
   }
 
-  /** Calls back when people have changed or deleted the operation. */
+  /** Calls back when users have changed or deleted the operation. */
   subscribe(onChange: () => void): () => void {
     return this.#cache.subscribe((change) => {
       if (change.kind === 'operation' && isChangeByPeople(change, this.#claimed.operation)) onChange();

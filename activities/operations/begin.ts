@@ -132,7 +132,7 @@ function powerInput(cache: ClusterCache, operation: StoredOperation, scope: Oper
   const chosen = chooseVms({ operation, scope, vms: cache.vms.values(), vmiOf: (vm) => cache.vmiOf(vm) });
   const count = Object.values(chosen).reduce((sum, byName) => sum + Object.keys(byName).length, 0);
   const { undo } = spec.patch ?? {};
-  const untold = `no VM was touched: none of them tells of an operation ${undo}`;
+  const untold = `no VM was touched: none of them has a record of an operation ${undo}`;
   if (count === 0 && undo !== undefined && status?.startTime === undefined)
     return { end: { reason: 'NotFound', message: untold } };
   const message = `${count} VMs are more than one operation may have: choose fewer by labels`;

@@ -21,7 +21,7 @@ const FIRST_MS = 5_000;
 
 /**
  * Has the run of an operation do as the object says, and tells in the object how the run stands, until that is over.
- * Only looks and tells: any attempt, on any worker, goes on where the last one was.
+ * Only looks and tells: any attempt, on any worker, continues where the last one was.
  */
 export async function follow(
   { client, cache, runs, stopping }: OperationActivityOptions,

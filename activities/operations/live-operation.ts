@@ -17,7 +17,7 @@ export async function liveOperation(
   return found?.metadata.uid === ref.uid ? found : undefined;
 }
 
-/** Reports whether people have changed what this operation asks for, or have deleted it: its status does not count. */
+/** Reports whether users have changed what this operation asks for, or have deleted it: its status does not count. */
 export function isChangeByPeople(
   { before, after }: Extract<CacheChange, { kind: 'operation' }>,
   { uid }: OperationRef,

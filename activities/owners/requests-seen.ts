@@ -15,7 +15,7 @@ const REQUESTS: ReadonlySet<string> = new Set(
 );
 
 /**
- * What people have lately asked of pools, as this worker has seen it on them: a request may be overwritten by the next
+ * What users have lately asked of pools, as this worker has seen it on them: a request may be overwritten by the next
  * one before the status that answers it is written.
  */
 export class RequestsSeen {

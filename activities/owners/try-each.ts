@@ -42,8 +42,8 @@ export function outcomeOf({ count, refused }: Pick<Done, 'count' | 'refused'>): 
 
 /**
  * Runs `act` on each item, counts those that were acted on, and returns refusals in words. A refusal that may concern
- * one item alone lets the others go on; several of that kind in a row end the run, and so does a refusal that concerns
- * all.
+ * one item alone lets the others continue; several of that kind in a row end the run, and so does a refusal that
+ * concerns all.
  */
 export async function tryEach<T extends { name: string }>(
   items: readonly T[],

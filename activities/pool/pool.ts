@@ -79,7 +79,7 @@ export function createPoolActivities({
       const { plan, error } = containedPlan({ ...snapshotOf(cache, pool), ...asked, batches, burst });
       if (error !== null) {
         onPlanFailed?.({ namespace, name });
-        log.error('no plan could be made for a pool: its condition Stalled says so', {
+        log.error('no plan could be made for a pool: its condition Stalled has the reason', {
           pool: `${namespace}/${name}`,
           error: error.stack ?? error.message,
         });
@@ -109,7 +109,7 @@ export function createPoolActivities({
     /** Writes the wanted number of members into the spec of the pool or set, if it is left out there. */
     keepReplicas: (key: OwnerKey): Promise<ResourceVersions> => keepReplicas(client, key),
 
-    /** Notes on the pool or set which UID it has, so that it goes on after a restore. */
+    /** Notes on the pool or set which UID it has, so that it continues after a restore. */
     noteUid: (key: OwnerKey): Promise<Done> => noteUid(client, key),
 
     /** Keeps the pool's template, in case it changes. */
@@ -123,11 +123,11 @@ export function createPoolActivities({
       await revisions.prune(key, names);
     },
 
-    /** Takes VMs that the pool has no more off the list of those that people want removed. */
+    /** Takes VMs that the pool has no more off the list of those that users want removed. */
     clearNamedRemovals: (key: PoolKey, vms: Member[]): Promise<ResourceVersions> =>
       withHeartbeat(() => clearNamedRemovals(client, key, vms, concurrency)),
 
-    /** Lets the deletion of VMs end that nobody controls any more, and keeps their disks. */
+    /** Lets the deletion of VMs end that nothing controls any more, and keeps their disks. */
     removeDiskFinalizers: (key: PoolKey, vms: Target[]): Promise<Acted> =>
       withHeartbeat(() => removeDiskFinalizers(client, key, vms, concurrency)),
 

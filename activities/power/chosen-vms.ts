@@ -8,7 +8,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { scopeOf, type ScopeCaches } from '../operations/scope.ts';
 
 /** Completes "it is left as it is:". */
-const NOT_MEANT = 'the operation is not about it';
+const NOT_MEANT = 'the operation does not include it';
 
 type Cache = ScopeCaches & Pick<ClusterCache, 'vms'>;
 

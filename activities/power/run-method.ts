@@ -50,7 +50,7 @@ export interface RunLook {
 export const failedOf = (outcomes: readonly PowerOutcome[]): PowerOutcome[] =>
   outcomes.filter(({ end }) => end === 'Failed');
 
-/** What a run that people have started does to VMs, and how it follows them, whatever it is that chooses them. */
+/** What a run that users have started does to VMs, and how it follows them, whatever it is that chooses them. */
 export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMethod<PowerVm, PowerOutcome, VmInProgress> {
   protected readonly snapshot: VmsSnapshot;
   /** VMs that are acted on, or on their way, by `namespace/name`. */
@@ -149,7 +149,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   }
 
   async take(held: PowerVm, begun: VmInProgress, aside: Aside): Promise<PowerOutcome | NoPlace | null> {
-    if (await isAskedToEnd()) return new NoPlace('somebody has asked for something else');
+    if (await isAskedToEnd()) return new NoPlace('another request has replaced this one');
     try {
       const outcome = await this.power.take(held, begun);
       this.#trouble = null;

@@ -206,7 +206,7 @@ export class VmPower {
   #whyNot(action: PowerAction, target: string, live: LiveVm | undefined): string | null {
     const { vm, vmi, owner } = live ?? {};
     const need = powerNeed(action, { target, vm, vmi, owner });
-    if (vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) return 'somebody else has done it';
+    if (vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) return 'another client has done it';
     if (need.need !== 'act') return need.why;
     return this.#in.whyNotAnyMore(vm, { vmiOf: () => vmi, poolOf: () => owner });
   }

@@ -35,7 +35,7 @@ export class PodMigrator {
       () => this.#take(held),
       (error) =>
         isConflict(error)
-          ? deferred(held, 'the VM is being changed by somebody else')
+          ? deferred(held, 'another client is changing the VM')
           : { vm: held.name, end: 'Failed', why: `its migration is refused: ${error.message}` },
     );
   }
@@ -54,7 +54,7 @@ export class PodMigrator {
     if (take.need === 'nothing') return null;
     const need = await this.#targets.needOf(pool, revision, vm, take.vmi);
     if (need.need === 'deferred' || need.need === 'excluded') return deferred(held, need.why);
-    if (need.need === 'nothing' || need.act !== 'migrate') return deferred(held, 'it need not be migrated any more');
+    if (need.need === 'nothing' || need.act !== 'migrate') return deferred(held, 'it no longer needs a migration');
     const { attempt } = held.migration!;
     const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: take.vmi, attempt });
     // Another migration gives it another pod as well, and holds up no other VM.

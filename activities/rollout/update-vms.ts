@@ -117,7 +117,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
     if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
     const template = await revisions.find(key, revision);
     // The template was the pool's only for a moment: no VM has failed because of that.
-    const why = `the template of revision ${revision} is not kept any more`;
+    const why = `the template of revision ${revision} is no longer kept`;
     if (template === undefined) return all(vms, { end: 'Deferred', why });
     const references = new References(client, cancellationSignal());
     const acting = { ...options, ...request, template, references };

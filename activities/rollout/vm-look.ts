@@ -25,7 +25,7 @@ export interface Look extends Glance {
   vm: Stored<VirtualMachine>;
   /** Its VMI, as it is labelled. */
   own: VmiView | undefined;
-  /** The VM without its drift, if that is to be set right. */
+  /** The VM without its drift, if that will be corrected. */
   right: RightVm | undefined;
 }
 

@@ -98,7 +98,7 @@ export class VmTargets {
     return isStandby(vm) ? standbyNeed(vm, vmiOf, standbyTarget(target)) : updateNeed(vm, vmiOf, target);
   }
 
-  /** Returns the VM without its drift, if that is still wanted; undefined if nothing is to be set right. */
+  /** Returns the VM without its drift, if that is still wanted; undefined if nothing will be corrected. */
   async rightVm(pool: StoredPool, vm: Stored<VirtualMachine>, own: VmiView | undefined): Promise<RightVm | undefined> {
     const { client, cache } = this.#in;
     const made = await this.#madeOf(pool, vm);
@@ -139,8 +139,8 @@ export class VmTargets {
 }
 
 const REPLACED =
-  'KubeVirt has replaced its instance type or preference by what that stands for, ' +
-  'and does not tell what the new one stands for';
+  'KubeVirt has replaced its instance type or preference by its content, ' +
+  'and does not report the content of the new one';
 
 /** Reports whether the VM no longer has a reference that it was made with: KubeVirt's `referencePolicy` replaces it. */
 const isExpanded = (vm: Stored<VirtualMachine>, base: NewVirtualMachine): boolean =>

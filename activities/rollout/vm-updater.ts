@@ -56,17 +56,17 @@ const isGoing = (key: PoolKey, held: BatchVm, vm: VmView | undefined): boolean =
 /** Returns why more is to be done to the VM than it needs by what there is now; null if it needs that. */
 function whyExcessive({ act }: BatchVm, { restarts }: ToDo, need: UpdateNeed, { spec }: StoredPool): string | null {
   if (need.need === 'deferred' || need.need === 'excluded') return need.why;
-  if (need.need === 'nothing') return 'it needs no update any more';
-  if (act === 'replace' && need.act !== 'replace') return 'it need not be replaced any more';
+  if (need.need === 'nothing') return 'it no longer needs an update';
+  if (act === 'replace' && need.act !== 'replace') return 'it no longer needs to be replaced';
   if (restarts === null || need.act === 'restart' || need.act === 'replace') return null;
   // Workers may know more or less of what can be done live, but all know what the pool allows.
   const rules = updateRules(spec.updateStrategy);
   const mayRestart = need.act === 'live' && rules.kind === 'proactive' && !exceeds('Restart', rules.disruption);
-  return mayRestart ? null : 'it need not be restarted any more';
+  return mayRestart ? null : 'it no longer needs a restart';
 }
 
 const whyFailed = ({ act }: BatchVm, { message }: Error): string =>
-  act === 'replace' ? `it can not be deleted: ${message}` : message;
+  act === 'replace' ? `it cannot be deleted: ${message}` : message;
 
 const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });
 

@@ -137,7 +137,7 @@ async function make(
 
 async function abort(client: KubeClient, { metadata }: StoredOperation, signal: AbortSignal): Promise<void> {
   const { uid } = metadata;
-  const annotations = { [CHANGE_CAUSE_ANNOTATION]: 'its schedule replaces it by the next one' };
+  const annotations = { [CHANGE_CAUSE_ANNOTATION]: 'its schedule replaces it with the next one' };
   await ensureCurrentAttempt();
   const patch = { metadata: { uid, annotations }, spec: { aborted: true } };
   await ignoreStale(client.patch(VirtualMachineOperations, metadata, 'merge', patch, { signal }));

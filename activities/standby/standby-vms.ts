@@ -60,8 +60,8 @@ export class StandbyVms {
   }
 
   /**
-   * Makes the VM a replica: the write that takes the mark off also has the VM run. A paused VMI goes on before that, so
-   * that a worker that dies in between leaves a standby VM that runs, which is promoted first. So does one that dies
+   * Makes the VM a replica: the write that takes the mark off also has the VM run. A paused VMI continues before that,
+   * so that a worker that dies in between leaves a standby VM that runs, which is promoted first. So does one that dies
    * before `endPromotion`.
    */
   promote(target: Target): Promise<Acted> {
@@ -135,7 +135,7 @@ export class StandbyVms {
     return acted === 'done' ? 'done' : 'left';
   }
 
-  /** The fields of a spec with which a VM runs as its template says; none if somebody has started it already. */
+  /** The fields of a spec with which a VM runs as its template says; none if a user has started it already. */
   async #startOf(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<object> {
     const { revision, runStrategy } = vmView(vm);
     if (runStrategy !== 'Halted') return {};

@@ -34,7 +34,7 @@ export class DebouncedSignals {
     else waiting.again = true;
   }
 
-  /** Calls `signal` at once, whatever the interval: for changes that a person waits for. */
+  /** Calls `signal` at once, whatever the interval: for changes that a user waits for. */
   atOnce(key: string): void {
     clearTimeout(this.#waiting.get(key)?.timer);
     this.#queued.delete(key);

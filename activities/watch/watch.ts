@@ -55,7 +55,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
      * Runs until its worker shuts down or loses the API server, or Temporal cancels it. Signals every pool and replica
      * set once at the start, then each one to which something has happened, every few minutes those that have something
      * to do, since a signal may be lost, and every few seconds those without a workflow, and pools a batch of which was
-     * ended, since people and Temporal may end any workflow.
+     * ended, since users and Temporal may end any workflow.
      */
     async watchCluster({ cluster }: { cluster: string }): Promise<void> {
       // Kept here: cache callbacks run outside any activity, where there is no current context.

@@ -31,7 +31,7 @@ const isLate = ({ metadata, status }: StoredSchedule): boolean =>
 
 const keyOf = ({ metadata }: StoredSchedule): string => operationKey(metadata);
 
-/** A schedule hears of what people change in it, and when one of its operations is made, ends or goes. */
+/** A schedule hears of what users change in it, and when one of its operations is made, ends or goes. */
 function affected(change: ObjectChange): string[] {
   if (change.kind === 'schedule') {
     const { before, after } = change;

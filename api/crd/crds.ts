@@ -84,13 +84,13 @@ function poolCrd(): CustomResourceDefinition {
     name: 'Rollout',
     type: 'string',
     jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
-    description: 'How the newest rollout stands.',
+    description: 'The state of the newest rollout.',
   };
   const paused: PrinterColumn = {
     name: 'Paused',
     type: 'string',
     jsonPath: '.status.conditions[?(@.type=="Paused")].status',
-    description: 'Whether updates wait, by a person or by spec.paused.',
+    description: 'Whether updates are paused, by a user or by spec.paused.',
   };
   const standby = {
     ...countColumn('Standby', '.status.readyStandbyReplicas', 'Standby VMs that are ready to become replicas.'),
@@ -137,13 +137,13 @@ const OPERATION_COLUMNS: PrinterColumn[] = [
     name: 'State',
     type: 'string',
     jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
-    description: 'How it stands, or how it ended.',
+    description: 'Its state, or how it ended.',
   },
-  countColumn('VMs', '.status.vms.chosen', 'VMs that it is about.'),
+  countColumn('VMs', '.status.vms.chosen', 'VMs in its scope.'),
   countColumn('Done', '.status.vms.done', 'VMs that are done.'),
   countColumn('Failed', '.status.vms.failed', 'VMs that have failed.'),
   countColumn('Open', '.status.vms.open', 'VMs that are still to be done.'),
-  { name: 'By', type: 'string', jsonPath: '.spec.requestedBy', description: 'Who has asked for it.' },
+  { name: 'By', type: 'string', jsonPath: '.spec.requestedBy', description: 'Who requested it.' },
   AGE,
   { name: 'Reason', type: 'string', jsonPath: '.spec.reason', description: 'Why.', priority: 1 },
 ];
@@ -174,12 +174,15 @@ const scheduleCrd = (): CustomResourceDefinition =>
     columns: [
       column('Action', '.spec.operationTemplate.spec.action', 'What is done to the VMs.'),
       column('Schedule', '.spec.schedule', 'When.'),
-      column('TimeZone', '.spec.timeZone', 'In which time zone; UTC if none is given.'),
+      column('TimeZone', '.spec.timeZone', 'The time zone; UTC if none is given.'),
       { ...column('Suspend', '.spec.suspend', 'Whether no operation is made.'), type: 'boolean' },
-      column('State', '.status.conditions[?(@.type=="Ready")].reason', 'How it stands.'),
-      { ...column('Last', '.status.lastScheduleTime', 'For when the last operation was made.'), type: 'date' },
-      column('Next', '.status.nextScheduleTime', 'For when the next is to be made.'),
-      column('Succeeded', '.status.conditions[?(@.type=="Succeeded")].status', 'Whether the last one did all.'),
+      column('State', '.status.conditions[?(@.type=="Ready")].reason', 'Its state.'),
+      {
+        ...column('Last', '.status.lastScheduleTime', 'The time for which the last operation was made.'),
+        type: 'date',
+      },
+      column('Next', '.status.nextScheduleTime', 'The time of the next operation.'),
+      column('Succeeded', '.status.conditions[?(@.type=="Succeeded")].status', 'Whether the last one was completed.'),
       AGE,
     ],
     subresources: { status: {} },

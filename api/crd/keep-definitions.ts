@@ -7,7 +7,7 @@ const EXPRESSION =
   `oldObject == null || oldObject.spec.group != '${GROUP}' || ` +
   `(has(oldObject.metadata.annotations) && '${CONFIRM_DELETION_ANNOTATION}' in oldObject.metadata.annotations)`;
 const MESSAGE =
-  'with this definition all objects of its kind would go, and with pools and sets their VMs and disks: docs/deploy.md says how to remove drover. To delete it all the same, annotate it first with ' +
+  'deleting this definition would delete all objects of its kind, and with pools and sets their VMs and disks: docs/deploy.md says how to remove drover. To delete it all the same, annotate it first with ' +
   CONFIRM_DELETION_ANNOTATION;
 
 /** The policy by which the API server keeps drover's custom resources when everything of drover is deleted. */

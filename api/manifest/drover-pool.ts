@@ -50,5 +50,5 @@ function hint(path: readonly PropertyKey[]): string | undefined {
     if (key === 'namespace') return 'VMs live in the namespace of their pool: remove this';
   }
   const ours = Object.hasOwn(KUBEVIRT_FIELD_NAMES, key) ? KUBEVIRT_FIELD_NAMES[key] : undefined;
-  return ours === undefined ? undefined : `unknown field; this is KubeVirt's word (pool.kubevirt.io) for ${ours}`;
+  return ours === undefined ? undefined : `unknown field; this is KubeVirt's name (pool.kubevirt.io) for ${ours}`;
 }

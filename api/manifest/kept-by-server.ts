@@ -32,7 +32,7 @@ export function withoutKeptByServer(document: Json): { object: Json; notes: stri
     if (dropped.length > 0) notes.push(`metadata: ${dropped.join(', ')} left out: the API server keeps them`);
     if (isStamped)
       notes.push(
-        `metadata.annotations: ${REQUESTED_BY_ANNOTATION} is left out: drover writes who asks, or $DROVER_REQUESTED_BY`,
+        `metadata.annotations: ${REQUESTED_BY_ANNOTATION} is left out: drover writes it, from the user or from $DROVER_REQUESTED_BY`,
       );
   }
   for (const key of ['template', 'virtualMachineTemplate']) {

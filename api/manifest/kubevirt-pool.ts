@@ -8,7 +8,7 @@ import type { Reader } from './reader.ts';
 import { templateNotes } from './template-notes.ts';
 import { withoutVmName } from './vm-name.ts';
 
-/** Reads KubeVirt's own pool as a pool of drover's. Its notes say how drover's behaviour differs from KubeVirt's. */
+/** Reads KubeVirt's own pool as a drover pool. Its notes say how drover's behaviour differs from KubeVirt's. */
 export const readKubeVirtPool: Reader = (document, written) => {
   const { object, notes } = withoutKeptByServer(document);
   const nameless = withoutVmName(object, { field: 'virtualMachineTemplate', because: 'the pool names its VMs' }, notes);
@@ -16,7 +16,7 @@ export const readKubeVirtPool: Reader = (document, written) => {
   if (findings.length > 0) return { findings };
   const { metadata, spec, apiVersion } = nameless as KubeVirtPool;
   notes.unshift(
-    `${apiVersion} is read as ${API_VERSION}: a pool of drover's, beside any of KubeVirt's of that name, and its VMs`,
+    `${apiVersion} is read as ${API_VERSION}: a drover pool, in addition to any KubeVirt pool of that name and its VMs`,
     `VMs are named from ${metadata.name}-1 on; KubeVirt counts from 0`,
   );
   const pool = convert(spec, notes);

@@ -115,7 +115,7 @@ function objectsIn(value: unknown): { object: unknown; above: PropertyKey[] }[] 
 function read(object: unknown, written: (path: readonly PropertyKey[]) => string | undefined): Reading {
   if (!isObject(object))
     return {
-      findings: [{ path: [], message: 'this is no Kubernetes object: it has no apiVersion, kind and metadata' }],
+      findings: [{ path: [], message: 'this is not a Kubernetes object: it has no apiVersion, kind and metadata' }],
     };
   const { apiVersion, kind } = object;
   const missing = (['apiVersion', 'kind'] as const).filter(
@@ -124,7 +124,7 @@ function read(object: unknown, written: (path: readonly PropertyKey[]) => string
   const deep = tooDeep(object);
   if (deep !== null)
     return {
-      findings: [{ path: deep, message: `is nested deeper than ${MAX_DEPTH} levels: nothing of KubeVirt is` }],
+      findings: [{ path: deep, message: `is nested deeper than ${MAX_DEPTH} levels, which no object of KubeVirt is` }],
     };
   if (missing.length > 0)
     return { findings: missing.map((key) => ({ path: [key], message: formatMissing(key, object) })) };
@@ -170,7 +170,7 @@ function writtenTwice(manifests: readonly Manifest[]): Problem[] {
     first.set(key, earlier ?? manifest);
     if (earlier === undefined) return [];
     const { source, document, line } = manifest;
-    const message = `the ${kind} ${metadata.name} is there twice: first at ${earlier.source}:${earlier.line}`;
+    const message = `the ${kind} ${metadata.name} appears twice: first at ${earlier.source}:${earlier.line}`;
     return [{ source, document, line, path: 'metadata.name', message }];
   });
 }

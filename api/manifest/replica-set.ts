@@ -67,7 +67,7 @@ function vmTemplate(template: Json, notes: string[]): Json {
   const { spec } = template;
   if (!isObject(spec) || !('domain' in spec) || 'template' in spec) return template;
   notes.push(
-    'spec.template.spec: what it holds is the spec of an instance today: ' +
+    'spec.template.spec: it holds the spec of an instance: ' +
       'it is read as spec.template.spec.template.spec, and runStrategy: Always is written out',
   );
   return { ...template, spec: { runStrategy: 'Always', template: { spec } } };
@@ -87,7 +87,7 @@ export const VmiSetManifests = manifestsOf({
   schema: VirtualMachineInstanceReplicaSet,
   members: 'VMIs',
   remark:
-    "a set of drover's, beside any of KubeVirt's of that name; KubeVirt's own controller acts on those of kubevirt.io, " +
+    "a drover set, in addition to any KubeVirt set of that name; KubeVirt's own controller acts on those of kubevirt.io, " +
     "and neither touches the other's instances",
   convert: (template) => template,
   notesOn: ({ spec }) => vmiTemplateNotes(spec.template, spec.replicas),

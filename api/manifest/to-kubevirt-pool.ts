@@ -4,7 +4,7 @@ import type { LabelSelector, PoolSpec, SelectionPolicy } from '../pool/pool.ts';
 import { DEFAULT_REPLICAS } from '../rules/pool-defaults.ts';
 import type { KubeVirtPoolSpec, KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
 
-/** The label of VMs in a pool of KubeVirt whose template has none: KubeVirt's pools need a selector. */
+/** The label of VMs in a KubeVirt pool whose template has none: KubeVirt's pools need a selector. */
 const KUBEVIRT_POOL_LABEL = 'kubevirt.io/vmpool';
 
 /** Returns drover's pool as KubeVirt would have it. The notes say what KubeVirt has no words for. */
@@ -41,7 +41,7 @@ export function toKubeVirtPool(name: string, spec: PoolSpec): { spec: KubeVirtPo
 /** Without extra VMs, at least one VM must go down. */
 function leastUnavailable({ maxUnavailable = '25%' }: PoolSpec, notes: string[]): IntOrPercent {
   if (!isZero(maxUnavailable)) return maxUnavailable;
-  notes.push("spec.maxUnavailable: 1, for KubeVirt's pools make no extra VMs");
+  notes.push("spec.maxUnavailable: 1, since KubeVirt's pools make no extra VMs");
   return 1;
 }
 
@@ -59,7 +59,7 @@ function updateStrategy({ updateStrategy: strategy }: PoolSpec, notes: string[])
   if (disruption !== undefined)
     notes.push('spec.updateStrategy.proactive.disruption is left out: KubeVirt restarts, or replaces, what it has to');
   if (drift === 'Correct')
-    notes.push('spec.updateStrategy.proactive.drift is left out: KubeVirt keeps what people change in VMs');
+    notes.push('spec.updateStrategy.proactive.drift is left out: KubeVirt keeps what users change in VMs');
   return {
     updateStrategy: {
       proactive:

@@ -132,7 +132,7 @@ function syntaxFaults(document: Document.Parsed, at: At): Fault[] {
 
 function formatSyntax(error: YAMLError, document: Document.Parsed): string {
   if (error.code === 'DUPLICATE_KEY')
-    return `the key ${keyAt(document, error.pos[0])} is there twice in one object: keep one of them`;
+    return `the key ${keyAt(document, error.pos[0])} appears twice in one object: keep one of them`;
   if (error.code === 'TAB_AS_INDENT') return 'a tab indents this line: YAML takes only spaces';
   if (error.code === 'BAD_INDENT' && error.message.startsWith('Flow'))
     return 'a [ or { is not closed before this line, or what it holds is not indented';

@@ -5,7 +5,7 @@ import { Windows } from '../pool/windows.ts';
 import { MAX_RESULTS_TOLD } from './limits.ts';
 
 const TYPE_SHAPE = 'must be a machine type such as pc-q35-rhel9.2.0';
-const ONE_SHAPE = 'must say which types are to go (from), or which operation is undone (undoes)';
+const ONE_SHAPE = 'must name the old types (from), or the operation to undo (undoes)';
 const UNDO_SHAPE = 'must not say to which type, if it undoes an operation: each VM gets back what it had';
 
 /** Which machine types an operation takes away, what VMs get instead, and how. */
@@ -15,11 +15,11 @@ export const MachineTypeChange = z
       .string()
       .min(1)
       .max(253)
-      .describe('Machine types that are to go: a glob, such as pc-q35-rhel8.*, of the types of VMs and of VMIs.')
+      .describe('The old machine types: a glob, such as pc-q35-rhel8.*, of the types of VMs and of VMIs.')
       .exactOptional(),
     to: textMatching(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, 253, TYPE_SHAPE)
       .describe(
-        "The type instead. Without it the type is cleared, and the default of the VM's preference or of the cluster applies.",
+        "The new type. Without it the type is cleared, and the default of the VM's preference or of the cluster applies.",
       )
       .exactOptional(),
     undoes: z
@@ -42,7 +42,7 @@ export const MachineTypeChange = z
       .exactOptional(),
     force: z
       .boolean()
-      .describe('Whether to go on if VMs would get a type that no schedulable node has, or that is to go itself.')
+      .describe('Whether to continue if VMs would get a type that no schedulable node has, or that is itself old.')
       .exactOptional(),
     windows: Windows.describe(
       'VMIs are restarted, and templates are changed, only inside one of these windows.',
@@ -55,7 +55,7 @@ const type = (words: string) => z.string().max(253).describe(words);
 
 /** What of a change of machine types its status tells beside the numbers of all operations. */
 export const MachineTypeStatus = z.strictObject({
-  changed: count('VMs that it has changed or marked.'),
+  changed: count('VMs that it has changed or labelled.'),
   restarted: count('VMs that it has restarted.'),
   toChange: count('VMs that are to be changed.'),
   toRestart: count('VMs that are to be restarted.'),

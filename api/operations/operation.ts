@@ -27,11 +27,11 @@ const PATCH_RULE = "has(self.patch) == (self.action == 'Patch')";
 const PATCH_SHAPE = 'must have patch with the action Patch, and with no other';
 const DEADLINE_RULE = "!has(self.deadline) || self.deadline.matches('[1-9]')";
 const DEADLINE_SHAPE = 'deadline must be longer than 0s';
-const ABORTED_SHAPE = 'aborted must stay true: what was aborted does not go on, make another operation';
+const ABORTED_SHAPE = 'aborted must stay true: an aborted operation does not continue, make another one';
 
 const FIELDS = {
   action: OperationAction.describe(
-    'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger. Patch: the fields of each such VM. MachineType: VMs get another machine type, also those that come to match while it goes on.',
+    'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger. Patch: the fields of each such VM. MachineType: VMs get another machine type, also those that come to match while it runs.',
   ),
   vms: VmSelection.describe(
     'Which VMs; never one that is younger than the operation, unless its action is MachineType.',
@@ -51,11 +51,11 @@ const FIELDS = {
         '10m by default.',
     )
     .exactOptional(),
-  reason: z.string().max(1024).describe('Why, for people.').exactOptional(),
+  reason: z.string().max(1024).describe('The reason, for users.').exactOptional(),
   requestedBy: z
     .string()
     .max(256)
-    .describe('Who asks. The API server takes only the name of the user who makes the operation.')
+    .describe('The requester. The API server accepts only the name of the user who makes the operation.')
     .exactOptional(),
   paused: z
     .boolean()
@@ -66,7 +66,7 @@ const FIELDS = {
     .describe('No further VM is touched, and the operation ends once those in progress are done. It stays true.')
     .exactOptional(),
   ttlSecondsAfterFinished: WholeNumber.min(0)
-    .describe('It is deleted so long after its end; never, if absent.')
+    .describe('How long after its end it is deleted; never, if absent.')
     .exactOptional(),
 };
 
@@ -80,18 +80,18 @@ const NAMESPACES = {
     .max(MAX_NAMES)
     .meta({ 'x-kubernetes-list-type': 'set' })
     .describe(
-      'VMs of these namespaces, beside those that namespaceSelector matches. VMs of ALL namespaces if both are absent.',
+      'VMs of these namespaces, in addition to those that namespaceSelector matches. VMs of ALL namespaces if both are absent.',
     )
     .exactOptional(),
   namespaceSelector: LabelSelector.describe(
-    'VMs of namespaces with these labels, beside those of namespaces. VMs of ALL namespaces if both are absent.',
+    'VMs of namespaces with these labels, in addition to those of namespaces. VMs of ALL namespaces if both are absent.',
   ).exactOptional(),
 };
 
 /** Parameters of an action stand in a field of its name. */
 const PARAMETERS_RULE = "(self.action == 'MachineType') == has(self.machineType)";
 const PARAMETERS_SHAPE = 'machineType goes with the action MachineType, and that with it';
-/** A change of machine types goes on for weeks: it can't go by what is so at one moment. */
+/** A change of machine types continues for weeks: it can't go by what is so at one moment. */
 const NOT_LASTING = ['owner', 'machineType', 'restartRequired', 'launcherOutdated'] as const;
 const LASTING_RULE = `self.action != 'MachineType' || !(${NOT_LASTING.map((name) => `has(self.vms.${name})`).join(' || ')})`;
 const LASTING_SHAPE = 'vms may hold only names, selector, runState and exclude with the action MachineType';
@@ -134,26 +134,22 @@ const time = (words: string) => z.string().meta({ format: 'date-time' }).describ
 
 export const OperationStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
-  requestedBy: z.string().max(256).describe('Who has asked for it.').exactOptional(),
+  requestedBy: z.string().max(256).describe('Who requested it.').exactOptional(),
   startTime: time('When its VMs were chosen.').exactOptional(),
   completionTime: time('When it ended, whatever the outcome. It never runs again.').exactOptional(),
   workflowId: z.string().max(1024).describe('Of the workflow in Temporal that carries it out.').exactOptional(),
   vms: z
     .strictObject({
-      chosen: count('VMs that it is about.'),
+      chosen: count('VMs in its scope.'),
       done: count('VMs that were restarted, started, stopped, migrated or changed, and seen to be so.'),
       failed: count('VMs that were not ready, stopped, migrated or changed in time, or that KubeVirt refused.'),
-      inProgress: count('VMs that were begun with.'),
+      inProgress: count('VMs in progress.'),
       open: count('VMs that are still to be done.'),
       excluded: count('VMs that must not be touched.'),
     })
-    .describe('Its VMs by outcome. Those of none had nothing done to them: they were as wanted, or are gone.')
+    .describe('Its VMs by outcome. VMs in none of these had nothing done to them: they needed nothing, or are gone.')
     .exactOptional(),
-  inProgress: z
-    .array(VmName)
-    .max(MAX_NAMES_TOLD)
-    .describe('VMs that were begun with: the first of them.')
-    .exactOptional(),
+  inProgress: z.array(VmName).max(MAX_NAMES_TOLD).describe('VMs in progress: the first of them.').exactOptional(),
   failures: z
     .array(
       z.strictObject({
@@ -177,7 +173,7 @@ export const OperationStatus = z.strictObject({
     .max(MAX_WAITS_TOLD)
     .describe('What VMs wait for, and why VMs are left as they are.')
     .exactOptional(),
-  machineType: MachineTypeStatus.describe('How a change of machine types stands.').exactOptional(),
+  machineType: MachineTypeStatus.describe('The state of a change of machine types.').exactOptional(),
   conditions: Common.conditions,
 });
 export type OperationStatus = z.infer<typeof OperationStatus>;
@@ -195,10 +191,10 @@ const operationKind = <Kind extends string, Spec extends z.ZodType>(kind: Kind, 
     status: OperationStatus.exactOptional(),
   });
 
-/** Something that people want done to VMs of a namespace once: restarted, started, stopped, migrated. */
+/** Something that users want done to VMs of a namespace once: restarted, started, stopped, migrated. */
 export const VirtualMachineOperation = operationKind('VirtualMachineOperation', NamespacedSpec);
 /** The same for VMs of several namespaces, or of all: one operation, with one limit over all of them. */
 export const ClusterVirtualMachineOperation = operationKind('ClusterVirtualMachineOperation', ClusterWideSpec);
 
-/** An operation of either kind, as people make one. */
+/** An operation of either kind, as users make one. */
 export type AnyOperation = z.infer<typeof VirtualMachineOperation> | z.infer<typeof ClusterVirtualMachineOperation>;

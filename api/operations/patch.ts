@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { rules } from '../pool/text.ts';
 import { MAX_PATCH } from './limits.ts';
 
-const ONE = 'must hold merge or undo, one of them';
+const ONE = 'must hold exactly one of merge and undo';
 
 /** What an operation with `action: Patch` changes. */
 export const VmPatch = z
@@ -21,7 +21,7 @@ export const VmPatch = z
       .string()
       .min(1)
       .max(253)
-      .describe('In place of merge: the operation whose changes are put back, but for what was changed since.')
+      .describe('Instead of merge: the operation whose changes are reverted, except what was changed since.')
       .exactOptional(),
     restart: z
       .literal(true)

@@ -24,7 +24,7 @@ const VMS = `authorizer.group('kubevirt.io').resource('virtualmachines').namespa
 const ASKED = `(variables.does == 'patch' ? ${VMS} : ${subresource('variables.does')})`;
 const VERB = `(variables.does == 'patch' ? 'patch' : 'update')`;
 const isTrue = (object: string, field: string): string => `(has(${object}.spec.${field}) && ${object}.spec.${field})`;
-/** Whether a person lets go on what was held back. */
+/** Whether a user lets continue what was held back. */
 const isLetGo = (field: string): string => `(${isTrue('oldObject', field)} && !${isTrue('object', field)})`;
 
 const POOLS = `authorizer.group('${GROUP}').resource('virtualmachinepools').namespace(variables.within)`;
@@ -64,10 +64,10 @@ const refusal = (which: string) => ({
 
 /**
  * The policy by which the API server lets nobody have drover do what he may not do himself: whoever makes an operation
- * or a schedule of operations, changes a schedule, or lets one go on that was paused or suspended, must be allowed the
- * same on the VMs that it names, or on all of the namespace. For a cluster-wide operation, in all namespaces, whichever
- * it selects: labels of namespaces change. What a schedule makes is made by a worker, which alone may write the status
- * of schedules, in the name of whoever has asked for the schedule.
+ * or a schedule of operations, changes a schedule, or lets one continue that was paused or suspended, must be allowed
+ * the same on the VMs that it names, or on all of the namespace. For a cluster-wide operation, in all namespaces,
+ * whichever it selects: labels of namespaces change. What a schedule makes is made by a worker, which alone may write
+ * the status of schedules, in the name of whoever has asked for the schedule.
  */
 export const operationsPolicy = (): KubeObject => ({
   apiVersion: 'admissionregistration.k8s.io/v1',

@@ -12,7 +12,7 @@ export const Autohealing = z
     unhealthyAfter: z
       .strictObject({
         notReady: DurationOrNever.describe(
-          'A VM that ran once is replaced when it is not ready for so long. never by default.',
+          'A VM that ran once is replaced when it is not ready for this long. never by default.',
         ).exactOptional(),
         unknownNode: DurationOrNever.describe(
           'The same for a VM whose node is lost. never by default.',
@@ -38,7 +38,7 @@ export const Autohealing = z
       })
       .exactOptional(),
     maxAttempts: WholeNumber.min(1)
-      .describe('After so many replacements a VM is given up. No limit by default.')
+      .describe('After this many replacements a VM is given up. No limit by default.')
       .exactOptional(),
     maxConcurrent: IntOrPercent.describe(
       'How many VMs are healed at once. Never more than 100, also by default.',

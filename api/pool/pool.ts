@@ -93,7 +93,7 @@ const PoolFields = z.strictObject({
   revisionHistoryLimit: WholeNumber.min(0)
     .describe('How many old revisions are kept to go back to. 10 by default.')
     .exactOptional(),
-  paused: z.boolean().describe('No update begins while this is true; scaling and healing go on.').exactOptional(),
+  paused: z.boolean().describe('No update begins while this is true; scaling and healing continue.').exactOptional(),
   selector: LabelSelector.describe('For tools that expect one. A VM belongs to the pool that owns it.').exactOptional(),
 });
 export const PoolSpec = withSurgeRules(

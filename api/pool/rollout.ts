@@ -10,8 +10,8 @@ const Step = z.strictObject({
   // `then` is a field of the API; only a function of this name would make the object a thenable.
   // oxlint-disable-next-line unicorn/no-thenable
   then: exactlyOne({
-    wait: Duration.describe('Go on by itself after this time.'),
-    approval: z.strictObject({}).describe('Go on once a person promotes the rollout.'),
+    wait: Duration.describe('Continue automatically after this time.'),
+    approval: z.strictObject({}).describe('Continue once a user promotes the rollout.'),
   }).describe('What the rollout waits for at this step.'),
 });
 export type RolloutStep = z.infer<typeof Step>;

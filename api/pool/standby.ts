@@ -9,13 +9,15 @@ export type StandbyState = z.infer<typeof StandbyState>;
 
 export const Standby = z
   .strictObject({
-    replicas: WholeNumber.min(0).max(MAX_STANDBY).describe('How many standby VMs the pool has beside its replicas.'),
+    replicas: WholeNumber.min(0)
+      .max(MAX_STANDBY)
+      .describe('How many standby VMs the pool has in addition to its replicas.'),
     state: StandbyState.describe(
       'Stopped: their disks are there, and becoming a replica takes a start. Paused: they have come up and are paused, and ' +
         'becoming a replica takes a moment. Stopped by default.',
     ).exactOptional(),
   })
-  .describe('VMs that are ready to become replicas. They count as none of them.');
+  .describe('VMs that are ready to become replicas. They are not counted as replicas.');
 export type Standby = z.infer<typeof Standby>;
 
 const RUNNING =

@@ -29,7 +29,7 @@ const Act = {
   why: z.string().max(1024).exactOptional(),
 };
 
-/** A request that somebody has made by annotations of the object, and what became of it. */
+/** A request that a user has made by annotations of the object, and what became of it. */
 export const HandledRequest = z.strictObject({
   id: z.string().max(63).describe('As its author chose it; empty if it could not be read.'),
   digest: z.string().max(64).describe('Hash of its text.'),
@@ -37,12 +37,12 @@ export const HandledRequest = z.strictObject({
   vms: z
     .array(z.string())
     .max(500)
-    .describe('Names of the VMs that it is about, of some actions; of the members of the pool, those that have moved.')
+    .describe('Names of the VMs in the request, for some actions; for the members of the pool, those that have moved.')
     .exactOptional(),
   ...Act,
   outcome: z
     .enum(['Done', 'Refused', 'Invalid'])
-    .describe('Refused: it made no sense any more. Invalid: it could not be read.'),
+    .describe('Refused: it no longer applied. Invalid: it could not be read.'),
   message: z.string().max(1024).describe('What was done, or why nothing was.'),
 });
 export type HandledRequest = z.infer<typeof HandledRequest>;
@@ -82,7 +82,7 @@ export const RolloutStatus = z.strictObject({
       kind: z
         .enum(['Failed', 'Aborted', 'Undoing', 'UndoFailed'])
         .describe(
-          'Failed: too many VMs failed. Undoing: for that reason its VMs go back to currentRevision. Aborted: by a person.',
+          'Failed: too many VMs failed. Undoing: for that reason its VMs go back to currentRevision. Aborted: by a user.',
         ),
       ...Act,
     })
@@ -127,11 +127,11 @@ export const HealingStatus = z.strictObject({
         why: z.string().max(1024).describe("What is wrong with it, in KubeVirt's words."),
         startedAt: time('When the cycle began.'),
         nextAt: time('When the delay ends.').exactOptional(),
-        skipDelay: z.boolean().describe('Whether a person has asked that it does not wait.').exactOptional(),
+        skipDelay: z.boolean().describe('Whether a user has asked to skip the delay.').exactOptional(),
         onSameDisks: count('How many replacements in a row have kept their disks.').exactOptional(),
         role: z
           .enum(['Standby'])
-          .describe('Of a VM that is none of the replicas: so is the VM in its place.')
+          .describe('The role of a VM that is not a replica: its successor has the same role.')
           .exactOptional(),
       }),
     )
@@ -147,7 +147,7 @@ export const HealingStatus = z.strictObject({
         end: z
           .enum(['Healed', 'GivenUp', 'Skipped', 'Left', 'Refused'])
           .describe(
-            'Refused: the API server would not have the VM deleted; it is tried again. GivenUp: after maxAttempts. Skipped: by a person. Left: the VM is no longer to be healed, or no longer sick.',
+            'Refused: the API server refused to delete the VM, which is tried again. GivenUp: after maxAttempts. Skipped: by a user. Left: the VM is no longer to be healed, or no longer unhealthy.',
           ),
         why: z.string().max(1024),
         at: time('When it ended.'),
@@ -181,7 +181,7 @@ export type HealingStatus = z.infer<typeof HealingStatus>;
 const StoredContent = z.strictObject({
   kind: z.enum(['Secret', 'ConfigMap']),
   name: z.string().max(253),
-  writtenAt: time('When it was last written, by somebody who has written some of its content.'),
+  writtenAt: time('When it was last written, by a manager of some of its content.'),
   changedAt: time('When its content last changed.'),
   same: z
     .array(z.strictObject({ after: time('Later than this,'), before: time('and earlier than this.') }))
@@ -210,7 +210,7 @@ export const DisruptedVm = z.strictObject({
 });
 export type DisruptedVm = z.infer<typeof DisruptedVm>;
 
-/** A VM of a pool that is none of its replicas. */
+/** A VM of a pool that is not one of its replicas. */
 export const RoleEntry = z.strictObject({
   vm: z.string().describe('Its name.'),
   role: z.enum(['Standby', 'Surge']).describe('Standby: ready to become a replica. Surge: extra during an update.'),
@@ -258,7 +258,7 @@ export const PoolStatus = z.strictObject({
   healing: HealingStatus.describe('Replacements of failing VMs, if the pool has autohealing.').exactOptional(),
   membership: z
     .strictObject({ handledRequests: handledRequests(MEMBERSHIP_REQUEST_ANNOTATION) })
-    .describe('What people have asked of who its VMs are.')
+    .describe('Requests of users about its members.')
     .exactOptional(),
   contents: z
     .array(StoredContent)

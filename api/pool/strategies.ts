@@ -32,15 +32,15 @@ export type Disruption = z.infer<typeof Disruption>;
 export const DriftPolicy = z
   .enum(['Report', 'Correct'])
   .describe(
-    'What becomes of fields of a VM that a person has changed though the template sets them: they are kept and reported (Report, the default), ' +
-      'or set right by an update (Correct).',
+    'What happens to fields of a VM that a user has changed though the template sets them: they are kept and reported (Report, the default), ' +
+      'or corrected by an update (Correct).',
   );
 export type DriftPolicy = z.infer<typeof DriftPolicy>;
 
 export const OutdatedPods = z
   .enum(['Report', 'Migrate', 'MigrateOrRestart', 'Restart'])
   .describe(
-    'What becomes of VMs whose pods lack labels, annotations or placement of the template, which KubeVirt gives only to a new pod: they are ' +
+    'What happens to VMs whose pods lack labels, annotations or placement of the template, which KubeVirt gives only to a new pod: they are ' +
       'reported (Report, the default), or get one by a live migration (Migrate), by a restart if KubeVirt cannot migrate them (MigrateOrRestart), ' +
       'or by a restart (Restart). Never by more than disruption allows; a migration counts as Live.',
   );
@@ -69,7 +69,7 @@ export const UpdateStrategy = atMostOne({
 export type UpdateStrategy = z.infer<typeof UpdateStrategy>;
 
 export const ScaleInStrategy = atMostOne({
-  unmanaged: z.strictObject({}).describe('VMs are never removed; people delete them.'),
+  unmanaged: z.strictObject({}).describe('VMs are never removed; users delete them.'),
   opportunistic: z
     .strictObject({ statePreservation: StatePreservation.exactOptional() })
     .describe('Only VMs that are halted are removed.'),

@@ -5,7 +5,7 @@ const POWER = 'must hold either runStrategy or the older running';
 const VMI_TEMPLATE = 'must be the template of the VirtualMachineInstance, whose spec holds domain and volumes';
 /** The field exists only in KubeVirt before 1.2; a template that still has it expects more than it would get. */
 export const LIVE_UPDATE_FEATURES =
-  "KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
+  "KubeVirt no longer has liveUpdateFeatures: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
   'and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool';
 
 /**

@@ -26,7 +26,7 @@ const specOf = <Template extends z.ZodType>({ members, replicas, template }: Wor
         .describe(`${replicas} Left out, the number stays what it was; 1 in a new set.`)
         .exactOptional(),
       selector: Selector.describe(
-        `Which ${members} are of the set: those that match and have no controller become its own, and one that no ` +
+        `Which ${members} belong to the set: those that match and have no controller are adopted, and one that no ` +
           'longer matches is released. It must match the labels of the template, and never changes.',
       ),
       template,

@@ -34,7 +34,7 @@ const validation = (request: string, requestedBy: string): object => ({
 /** An expression for each right: the API server bounds what one may cost, and three questions are too many. */
 const needs = (unless: string, verb: string, { group, plural }: Resource): object => ({
   expression: `${unless} || authorizer.group('${group}').resource('${plural}').namespace(request.namespace).check('${verb}').allowed()`,
-  messageExpression: `request.userInfo.username + ' may not change who is in a pool: that takes the right to ${verb} ${plural} of ${group} in namespace ' + request.namespace`,
+  messageExpression: `request.userInfo.username + ' may not change the members of a pool: that takes the right to ${verb} ${plural} of ${group} in namespace ' + request.namespace`,
   reason: 'Forbidden',
 });
 
@@ -50,7 +50,7 @@ const needsRights = (request: string): object[] => {
 };
 
 /**
- * The policy by which a request of a person on a pool says who makes it. A pool that is created may bring one along, as
+ * The policy by which a request of a user on a pool says who makes it. A pool that is created may bring one along, as
  * one that is restored does: no worker carries that out.
  */
 export const requestsPolicy = (): KubeObject => ({

@@ -10,7 +10,7 @@ export const SCHEDULE_REASONS = {
   },
   Succeeded: {
     Complete: 'the last operation is done',
-    Running: 'the last operation goes on',
+    Running: 'the last operation is in progress',
     OperationFailed: 'the last operation has ended otherwise',
     Missed: 'none was made for the last time',
   },

@@ -28,7 +28,7 @@ export const ScheduleSpec = z.strictObject({
   concurrencyPolicy: z
     .enum(['Forbid', 'Replace', 'Allow'])
     .describe(
-      'What if an earlier operation of it still goes on. Forbid, the default: the next waits for its end, within ' +
+      'What happens if an earlier operation is still in progress. Forbid, the default: the next waits for its end, within ' +
         'startingDeadlineSeconds. Replace: that one is aborted, and the next begins when it has ended. Allow: the next begins.',
     )
     .exactOptional(),
@@ -37,7 +37,7 @@ export const ScheduleSpec = z.strictObject({
   requestedBy: z
     .string()
     .max(256)
-    .describe('Who asks. The API server takes only the name of the user who makes or changes the schedule.')
+    .describe('The requester. The API server accepts only the name of the user who makes or changes the schedule.')
     .exactOptional(),
   operationTemplate: z.strictObject({ spec: OperationTemplateSpec }).describe('The operation that is made each time.'),
 });
@@ -48,7 +48,7 @@ const time = (words: string) => z.string().meta({ format: 'date-time' }).describ
 export const ScheduleStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
   effectiveSince: time(
-    'When it was made, or last changed or resumed. Nothing is made up for that was before.',
+    'When it was made, or last changed or resumed. Earlier times are not made up for.',
   ).exactOptional(),
   lastScheduleTime: time('The last time for which an operation was made.').exactOptional(),
   lastSuccessfulTime: time('When an operation of it last ended as Complete.').exactOptional(),
@@ -60,7 +60,7 @@ export const ScheduleStatus = z.strictObject({
   active: z
     .array(z.string().max(253))
     .max(MAX_ACTIVE_TOLD)
-    .describe('Its operations that go on: the first of them.')
+    .describe('The first of its operations in progress.')
     .exactOptional(),
   conditions: Common.conditions,
 });

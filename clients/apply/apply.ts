@@ -28,9 +28,9 @@ export interface Places {
 
 export interface ApplyOptions {
   kube: KubeClient;
-  /** Takes over the fields that somebody else has set. */
+  /** Takes over the fields that another client has set. */
   force: boolean;
-  /** Leaves the number of VMs as it is if somebody else has set it. */
+  /** Leaves the number of VMs as it is if another client has set it. */
   keepReplicas: boolean;
   /** Has KubeVirt dry-run a VM of each new template. */
   checksVms: boolean;

@@ -18,7 +18,7 @@ export async function readManifestFiles(paths: string[], recursive: boolean): Pr
 
 function filesAt(path: string, recursive: boolean): string[] {
   if (/^https?:\/\//.test(path))
-    throw new Failure(`${path}: drover reads no URLs; fetch it and give it as a file, or with \`-f -\``);
+    throw new Failure(`${path}: drover does not read URLs; fetch it and give it as a file, or with \`-f -\``);
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) throw new Failure(`${path}: no such file or folder`);
   if (!stats.isDirectory()) return [path];

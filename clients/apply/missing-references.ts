@@ -11,7 +11,7 @@ const KINDS = ['Secret', 'ConfigMap'] as const;
 
 /**
  * Returns a sentence for each of these pools whose VMs can't start without Secrets or ConfigMaps that are missing.
- * Nothing that they hold is read, and none is said to be missing by a person who may not list them.
+ * Nothing that they hold is read, and none is said to be missing by a user who may not list them.
  */
 export async function missingReferences(kube: KubeClient, pools: readonly Stored<Pool>[]): Promise<string[]> {
   const lines: string[] = [];

@@ -20,7 +20,7 @@ const REMARK_MS = 10_000;
 
 /**
  * Waits until these objects are as their specs say, and tells what keeps them from that. Throws `Failure` for each that
- * gets no further without a person, or is not there after `timeoutMs`; drover goes on with it.
+ * gets no further without a user, or is not there after `timeoutMs`; drover continues with it.
  */
 export async function waitUntilReady(
   kube: KubeClient,
@@ -62,7 +62,7 @@ function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Fa
     return new Failure(readyState.why.startsWith(title) ? readyState.why : `${title}: ${readyState.why}`);
   const why = [readyState.message, ...readyState.remarks].filter(Boolean).join('; ');
   return new Failure(
-    `${title} is still ${readyState.phase} after ${shortDuration(timeoutMs)}: ${why}; drover goes on with it`,
+    `${title} is still ${readyState.phase} after ${shortDuration(timeoutMs)}: ${why}; drover continues with it`,
   );
 }
 

@@ -18,7 +18,7 @@ function patchOf(text: string): Json {
   const last = isText && value !== 'null' ? value : valueOf(value);
   return steps.reduceRight<unknown>((inner, step) => {
     if (typeof step === 'string') return { [step]: inner };
-    if (!isObject(inner)) throw new UsageError(`--set ${text}: an item of a list is no value: say which of its fields`);
+    if (!isObject(inner)) throw new UsageError(`--set ${text}: a list item is not a value: name one of its fields`);
     return [{ name: step.name, ...inner }];
   }, last) as Json;
 }

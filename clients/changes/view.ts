@@ -15,7 +15,7 @@ const NEEDS: Record<ChangeNeed, string> = {
 };
 const ORDER = Object.keys(NEEDS) as ChangeNeed[];
 
-/** What the plan says, for people: the groups, and the VMs that nothing is done to. */
+/** What the plan says, for users: the groups, and the VMs that nothing is done to. */
 export function planLines({ groups, unchanged, left }: Omit<AskedPlan, 'patch'>): string[] {
   const sorted = groups.toSorted((one, other) => ORDER.indexOf(one.need) - ORDER.indexOf(other.need));
   return [

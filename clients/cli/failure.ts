@@ -23,7 +23,7 @@ export function throwAll(failures: readonly unknown[]): void {
   if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
 }
 
-/** Returns an error as lines that a person can act on: one, unless it holds several errors. */
+/** Returns an error as lines that a user can act on: one, unless it holds several errors. */
 export function linesOf(error: unknown): string[] {
   if (error instanceof KubeUnreachable) return [`the Kubernetes API server does not answer: ${error.message}`];
   if (error instanceof KubeError && error.status === 401) {

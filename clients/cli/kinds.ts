@@ -10,7 +10,7 @@ import { isReplicaName } from '../../decisions/replica-sets/names.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
 import { OWNER_WORKFLOWS, ownerIdOf, type PoolRef } from '../../workflows/lib/ids.ts';
 
-/** A kind that commands take, with the words that people may use for it: the first is the shortest. */
+/** A kind that commands take, with the words that users may use for it: the first is the shortest. */
 export interface Kind {
   resource: Resource;
   words: readonly string[];

@@ -65,7 +65,7 @@ function requirementOf(reader: Reader): Requirement {
   if (sign === 'notin') return { key, operator: 'NotIn', values: valuesOf(reader) };
   if (sign === '=' || sign === '==' || sign === '!=')
     return { key, operator: OPERATORS[sign], values: [valueOf(reader)] };
-  return reader.fail(`${JSON.stringify(sign)} after ${key} is none of =, ==, !=, in and notin`);
+  return reader.fail(`${JSON.stringify(sign)} after ${key} is not one of =, ==, !=, in and notin`);
 }
 
 function namespacedName(reader: Reader): string {

@@ -98,7 +98,7 @@ function folded(line: string, columns: number): string[] {
 
 const REDRAW_MS = 1_000;
 
-/** How something is shown: as a few lines for people, or as data for programs. */
+/** How something is shown: as a few lines for users, or as data for programs. */
 export interface Shown<View> {
   output?: DataFormat | undefined;
   /** `now`: milliseconds since the epoch. */

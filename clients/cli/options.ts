@@ -6,7 +6,7 @@ import { dryRun } from './values.ts';
 export const dryRunOption = (): Option =>
   new Option(
     '--dry-run [where]',
-    'change nothing: "server", meant when nothing follows, asks it what would be; "client" does not',
+    'change nothing: "server", the default value, asks the API server what would happen; "client" does not',
   )
     .default('none', 'none')
     .argParser(dryRun);
@@ -17,7 +17,7 @@ export const formatOption = (choices: string[] = ['json', 'yaml', 'name', 'wide'
 /** The longest reason that a pool's status accepts. */
 const LONGEST_REASON = 1024;
 
-/** `--reason`: people read it in the status, the history and the Web UI, or wherever `shownIn` says. */
+/** `--reason`: users read it in the status, the history and the Web UI, or wherever `shownIn` says. */
 export const reasonOption = (shownIn = 'status, history and the Web UI'): Option =>
   new Option('--reason <words>', `the reason, shown in ${shownIn}`).argParser((text) => {
     const words = text.trim();
@@ -36,10 +36,10 @@ export const withManifests = (command: Command): Command =>
   command
     .option(
       '-f, --filename <path>',
-      'a file, a folder, or - for standard input; may be given again',
+      'a file, a folder, or - for standard input; repeatable',
       (path, before: string[] | undefined) => [...(before ?? []), path],
     )
-    .option('-R, --recursive', 'look into the folders below a folder, too');
+    .option('-R, --recursive', 'look into subfolders, too');
 
 /** Returns the suffix of a sentence that says what a command did. */
 export function dryRunRemark(where: string): string {

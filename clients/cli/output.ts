@@ -18,7 +18,7 @@ export function print(text: string): void {
   process.stdout.write(`${printable(text)}\n`);
 }
 
-/** Prints a remark for people to stderr, apart from the command's output. */
+/** Prints a remark for users to stderr, apart from the command's output. */
 export function note(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }

@@ -103,7 +103,7 @@ export function ownerOf(
 
 function namedBy(owner: string | undefined, kinds: readonly OwnerKind[]): NamedOwner | undefined {
   if (owner === undefined) return undefined;
-  if (!owner.includes('/')) throw new UsageError(`--owner: "${owner}" is no KIND/NAME, such as vmrs/runners`);
+  if (!owner.includes('/')) throw new UsageError(`--owner: "${owner}" is not KIND/NAME, such as vmrs/runners`);
   const { kind, names } = targetsOf([owner], kinds);
   return { kind, name: names[0]! };
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Parsers of what a person types after a flag. Each throws with a hint at what would be valid. */
+/** Parsers of what a user types after a flag. Each throws with a hint at what would be valid. */
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 

@@ -30,13 +30,13 @@ export const applyCommand = (): Command =>
     .addOption(
       new Option('--wait [boolean]', 'wait until all VMs are updated and available').argParser(yesOrNo).default(false),
     )
-    .option('--timeout <duration>', 'how long --wait waits, such as 90s or 5m (default: without end)', duration)
+    .option('--timeout <duration>', 'how long --wait waits, such as 90s or 5m (default: no limit)', duration)
     .addOption(dryRunOption())
     .addHelpText(
       'after',
       examples(
         ['A pool from a file', 'drover apply -f pool.yaml'],
-        ['A pool, and back when all its VMs run it', 'drover apply -f pool.yaml --wait --timeout 10m'],
+        ['A pool, and wait until all its VMs run it', 'drover apply -f pool.yaml --wait --timeout 10m'],
         ['What the server would say, without a change', 'drover apply -f pools/ -R --dry-run'],
         ['A new template for a pool that an autoscaler scales', 'drover apply -f pool.yaml --keep-replicas'],
       ),
@@ -89,7 +89,7 @@ async function applyEach(
   const title = `${each.kind.noun} ${name}`;
   print(`${labelOf(each.kind.resource, name)} ${outcome}${dryRunRemark(dryRun)}`);
   if (each.unchecked !== undefined)
-    note(`${title}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
+    note(`${title}: KubeVirt was not asked whether it accepts the template: ${each.unchecked}`);
   for (const line of await outlook(each, choices.kube, isDry)) note(line);
   for (const line of await haltsOf(each)) note(line);
   if (isDry && each.requestedBy !== undefined)
@@ -105,7 +105,7 @@ async function outlook({ kind, before, after }: Rehearsed, kube: KubeClient, isD
   return await (isDry ? formatChange : formatDrainChange)(kube, kind, before, after);
 }
 
-/** Says that the template's rollout is halted or paused: people would wait for ever for what is not rolled out. */
+/** Says that the template's rollout is halted or paused: users would wait for ever for what is not rolled out. */
 async function haltsOf({ kind, before, after }: Rehearsed): Promise<string[]> {
   if (before === undefined) return [];
   const { formatHalts } = await import('../apply/outlook.ts');

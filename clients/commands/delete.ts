@@ -25,7 +25,7 @@ export const deleteCommand = (): Command =>
     .addOption(
       new Option('--wait [boolean]', 'wait until they and their VMs are deleted').argParser(yesOrNo).default(true),
     )
-    .option('--timeout <duration>', 'how long to wait, such as 90s or 5m (default: without end)', duration)
+    .option('--timeout <duration>', 'how long to wait, such as 90s or 5m (default: no limit)', duration)
     .option('--ignore-not-found', 'ignore objects that do not exist')
     .addOption(dryRunOption())
     .addHelpText(
@@ -33,9 +33,9 @@ export const deleteCommand = (): Command =>
       examples(
         ['A pool and its VMs', 'drover delete pool web'],
         ['A replica set and its VMs', 'drover delete vmrs runners'],
-        ['All that manifests name', 'drover delete -f pools/ -R'],
-        ['The pool alone; its VMs go on', 'drover delete pool web --cascade=orphan'],
-        ['Ask for it and come back at once', 'drover delete pool web --wait=false'],
+        ['Everything that manifests name', 'drover delete -f pools/ -R'],
+        ['The pool alone; its VMs keep running', 'drover delete pool web --cascade=orphan'],
+        ['Request it and return at once', 'drover delete pool web --wait=false'],
       ),
     )
     .action((word: string | undefined, words: string[], options: DeleteOptions, command: Command) =>

@@ -11,7 +11,9 @@ import { inSession } from '../session/session.ts';
 
 export const describeCommand = (): Command =>
   new Command('describe')
-    .description('all about a pool or replica set: spec, status, VMs, what is in progress, Events, the last errors')
+    .description(
+      'show everything about a pool or replica set: spec, status, VMs, what is in progress, Events, the last errors',
+    )
     .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
     .argument('[names...]')
     .addOption(formatOption(['json', 'yaml']))

@@ -6,7 +6,7 @@ import { inSession, type Session } from '../session/session.ts';
 
 export const driftCommand = (): Command =>
   new Command('drift')
-    .description('fields of VMs that people have changed, so that the VMs are not as their templates make them')
+    .description('list fields of VMs that users have changed, so that the VMs differ from their templates')
     .argument('[kind]', 'pool, or pool/NAME', 'pools')
     .argument('[names...]')
     .addOption(formatOption(['json', 'yaml']))
@@ -14,7 +14,7 @@ export const driftCommand = (): Command =>
       'after',
       examples(
         ['All pools of the namespace', 'drover drift'],
-        ['Look, and set it right', 'drover drift pool web && drover rollout restart pool web --drifted'],
+        ['Look, and correct it', 'drover drift pool web && drover rollout restart pool web --drifted'],
         ['The names of the VMs', "drover drift pool web -o json | jq -r '.vms[].vm'"],
       ),
     )

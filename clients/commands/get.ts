@@ -23,9 +23,7 @@ interface GetOptions {
 
 export const getCommand = (): Command =>
   new Command('get')
-    .description(
-      'list pools, replica sets, VMs, VMIs or kept disks; a pool or set that is named comes with its VMs or VMIs beneath',
-    )
+    .description('list pools, replica sets, VMs, VMIs or kept disks; a named pool or set is shown with its VMs or VMIs')
     .argument('<kind>', `${kindArguments(KINDS)}, KIND/NAME or KIND,KIND`)
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')
@@ -33,7 +31,7 @@ export const getCommand = (): Command =>
     .option('--pool <name>', 'only VMs that this pool owns, or disks that it has kept')
     .option('--owner <kind/name>', 'only VMs, or VMIs, that this pool or replica set owns, such as vmrs/runners')
     .addOption(formatOption())
-    .option('-w, --watch', 'go on, and print each change')
+    .option('-w, --watch', 'keep watching, and print each change')
     .option('--no-headers', 'leave out the line of headers')
     .option('--show-managed-fields', 'keep metadata.managedFields in json and yaml')
     .addHelpText(
@@ -44,7 +42,7 @@ export const getCommand = (): Command =>
         ['One pool and its VMs', 'drover get pool web'],
         ['A replica set and its VMs', 'drover get vmrs runners'],
         ['The VMIs of a set of instances alone', 'drover get vmis --owner dvmirs/frontend'],
-        ['The VMs of a pool, with what is seldom needed', 'drover get vms --pool web -o wide'],
+        ['The VMs of a pool, with more columns', 'drover get vms --pool web -o wide'],
         ['Disks that VMs have left for the next of their numbers', 'drover get disks'],
         ['Follow the pools of all namespaces', 'drover get pools -A --watch'],
       ),

@@ -35,7 +35,7 @@ export const historyCommand = (): Command =>
       'after',
       examples(
         ['Everything that was done to the VMs of a pool', 'drover history pool web'],
-        ['What has become of one of them', 'drover history pool web --vm web-3'],
+        ['What happened to one of them', 'drover history pool web --vm web-3'],
         ['Which VMs of a replica set came and went', 'drover history vmrs runners'],
         ['Who has restarted a VM, or changed its machine type', 'drover history vm db-1'],
         ['What was done since yesterday', 'drover history pool web --since 1d'],
@@ -100,7 +100,7 @@ async function withoutTemporal(
     import('../history/read.ts'),
   ]);
   if (!(error instanceof TemporalUnreachable)) throw error;
-  note(`${error.message}; this is what the cluster alone tells: Events, operations, and templates that are kept`);
+  note(`${error.message}; this is what the cluster alone shows: Events, operations, and templates that are kept`);
   const isMember = (vm: string): boolean => ('hasNamed' in kind ? kind.hasNamed(name, vm) : vm === name);
   const revisions = kind === Pools ? await revisionsOf(session, name) : [];
   const subject = { resource: kind.resource, namespace, name, isMember };

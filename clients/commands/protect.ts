@@ -12,7 +12,7 @@ export const protectCommand = (): Command =>
     .addHelpText(
       'after',
       examples(
-        ['Two VMs that somebody works on', 'drover protect web-7 web-9'],
+        ['Two VMs that are in use', 'drover protect web-7 web-9'],
         ['Which are protected', 'drover get vms --owner pool/web -o wide'],
       ),
     );

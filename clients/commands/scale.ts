@@ -32,10 +32,7 @@ export const scaleCommand = (): Command =>
       examples(
         ['Ten VMs', 'drover scale pool web --replicas 10'],
         ['Five in a replica set', 'drover scale vmrs runners --replicas 5'],
-        [
-          'Ten, unless somebody else has changed it from five',
-          'drover scale pool web --current-replicas 5 --replicas 10',
-        ],
+        ['Ten, unless the number is no longer five', 'drover scale pool web --current-replicas 5 --replicas 10'],
         ['Two VMs fewer, and which', 'drover scale pool web --remove web-7,web-9'],
       ),
     )

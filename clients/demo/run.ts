@@ -125,13 +125,13 @@ async function untilSettled(session: Session, signal: AbortSignal): Promise<void
   const isSettled = await inTime(STAGE_TIMEOUT_MS, (timeout) =>
     watch.until(settled, AbortSignal.any([signal, timeout!])),
   );
-  if (!isSettled) throw new Failure(`pool ${POOL} is not as its spec says after ${STAGE_TIMEOUT_MS / 1000} s`);
+  if (!isSettled) throw new Failure(`pool ${POOL} does not match its spec after ${STAGE_TIMEOUT_MS / 1000} s`);
 }
 
 async function printHints(session: Session, stack: Stack): Promise<void> {
   const workflow = await workflowUrl(session, poolIdOf({ cluster: CLUSTER, namespace: NAMESPACE, name: POOL }));
   const elsewhere = stack.state === DEFAULT_STATE ? '' : ` --state ${stack.state}`;
-  say('All as it should be.');
+  say('Everything is as it should be.');
   print(`
   Temporal's Web UI   ${stack.temporalUi}
   the pool's workflow ${workflow ?? ''}
@@ -153,7 +153,7 @@ ${exportLines(stack.env).trimEnd()}
 }
 
 async function untilInterrupted(signal: AbortSignal): Promise<void> {
-  say('It goes on until Ctrl-C.');
+  say('It runs until Ctrl-C.');
   if (!signal.aborted) await new Promise((done) => signal.addEventListener('abort', done, { once: true }));
 }
 

@@ -50,7 +50,7 @@ export async function deleteKept(
   );
   if (vm !== undefined) return `VM ${vm.metadata.name} is there again`;
   if (owners.length > 0) return `it belongs to ${owners[0]!.kind} ${owners[0]!.name}`;
-  if (now.metadata.uid !== uid || !isSame(keptDiskOf(now.metadata), kept)) return 'it is another one by now';
+  if (now.metadata.uid !== uid || !isSame(keptDiskOf(now.metadata), kept)) return 'it was recreated meanwhile';
   try {
     if (volume !== undefined) {
       const { uid: ofVolume, resourceVersion } = volume.metadata;

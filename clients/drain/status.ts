@@ -45,7 +45,7 @@ async function viewOf(kube: KubeClient, node: string): Promise<NodeReport> {
 const NEEDS_A_PERSON = new Set<NodeReportItem['state']>(['Stuck', 'Blocked']);
 const STYLES: Partial<Record<NodeReportItem['state'], Style>> = { Stuck: 'red', Blocked: 'red', Evacuating: 'green' };
 
-/** A line with how many are in progress, wait, or need a person; and a table. */
+/** A line with how many are in progress, wait, or need a user; and a table. */
 export function blockOf({ node, items }: NodeReport): string[] {
   if (items.length === 0) return [plain(`no VMI is on node ${node}`)];
   const stay = items.filter(({ state }) => NEEDS_A_PERSON.has(state)).length;

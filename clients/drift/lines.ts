@@ -19,11 +19,11 @@ export function driftLines({ vms, unknown }: PoolDrift): string[] {
   );
   return [
     ...(rows.length === 0
-      ? ['all VMs that can be compared are as their templates make them']
-      : table(['VM', 'REVISION', 'FIELD', 'WANTED', 'ACTUAL', 'BEING SET RIGHT'], rows)),
+      ? ['all VMs that can be compared match their templates']
+      : table(['VM', 'REVISION', 'FIELD', 'WANTED', 'ACTUAL', 'BEING CORRECTED'], rows)),
     ...(unknown.length === 0
       ? []
-      : [`can't be compared, for the template of their revision is not known: ${formatNames(unknown)}`]),
+      : [`can't be compared, since the template of their revision is not known: ${formatNames(unknown)}`]),
   ];
 }
 

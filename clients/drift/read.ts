@@ -22,11 +22,11 @@ export interface DriftedMember {
   uid: string;
   revision: string;
   fields: DriftedField[];
-  /** The pool sets right all that drifts, or a person has ordered that for this VM. */
+  /** The pool corrects all that drifts, or a user has ordered that for this VM. */
   toBeSetRight: boolean;
 }
 
-/** What people have changed in the VMs of a pool. */
+/** What users have changed in the VMs of a pool. */
 export interface PoolDrift {
   namespace: string;
   pool: string;

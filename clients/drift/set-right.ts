@@ -27,14 +27,14 @@ export interface OrderOptions {
 }
 
 /**
- * Orders that the VMs of a pool that have drifted by now are set right, by an annotation of each: what drifts later is
- * kept again. Run again after it was killed, it goes on.
+ * Orders that the VMs of a pool that have drifted by now are corrected, by an annotation of each: what drifts later is
+ * kept again. Run again after it was killed, it continues.
  */
 export async function orderSetRight(kube: KubeClient, pool: Stored<Pool>, options: OrderOptions): Promise<void> {
   const { name } = pool.metadata;
   if (updateRules(pool.spec.updateStrategy).kind === 'unmanaged')
     throw new Failure(
-      `pool ${name} has updateStrategy unmanaged: drover does not touch its VMs, so people set them right`,
+      `pool ${name} has updateStrategy unmanaged: drover does not touch its VMs, so users must correct them`,
     );
   const { vms, namespace } = await readDrift(kube, pool);
   if (vms.length === 0) return note(`No VM of pool ${name} has drifted.`);
@@ -45,7 +45,7 @@ export async function orderSetRight(kube: KubeClient, pool: Stored<Pool>, option
       continue;
     }
     const fields = member.fields.map(({ path }) => path).join(', ');
-    print(`${labelOf(Vms.resource, member.vm)} is to be set right${dryRunRemark(options.dryRun)}: ${fields}`);
+    print(`${labelOf(Vms.resource, member.vm)} will be corrected${dryRunRemark(options.dryRun)}: ${fields}`);
   }
   const failed = new Set(pool.status?.rollout?.failures.map(({ vm }) => vm));
   const held = vms.filter(({ vm }) => failed.has(vm)).map(({ vm }) => vm);

@@ -66,7 +66,7 @@ async function outcomeOf(session: Session, view: HealView, action: CycleAction, 
 /** The outcome for the VM in words. Nothing can speed up a VM that is still shutting down. */
 export function doneOf(action: CycleAction, view: HealView, vm: string): string {
   if (action === 'skip') return 'skipped';
-  return `does not wait any more${cycleOf(view, vm)?.phase === 'Removing' ? ', except until it is gone with its VMI' : ''}`;
+  return `no longer waits${cycleOf(view, vm)?.phase === 'Removing' ? ', and is recreated once it and its VMI are gone' : ''}`;
 }
 
 /** Throws `Failure` if the status already shows that the request makes no sense. */
@@ -74,7 +74,7 @@ export function checkCycle(action: CycleAction, view: HealView, vm: string): voi
   const cycle = cycleOf(view, vm);
   if (action === 'now' && cycle?.phase === 'Provisioning') {
     throw new Failure(
-      `vm ${vm} is recreated already (replacement ${cycle.attempt}), and watched until it runs well: there is nothing to wait for less`,
+      `vm ${vm} has already been recreated (replacement ${cycle.attempt}), and is watched until it runs well: there is no delay left to skip`,
     );
   }
 }
@@ -110,13 +110,15 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
     throw error;
   });
   if (found === undefined)
-    return new Failure(`there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} heals none of that name`);
+    return new Failure(
+      `there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} is not replacing a VM of that name`,
+    );
   const owner = controllerOf(found);
   if (owner?.name !== view.pool || !refersTo(owner, VirtualMachinePools))
     return new Failure(`vm ${vm} is not of pool ${view.pool}`);
   if (found.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true')
     return new Failure(
-      `vm ${vm} is not replaced, sick or not: its owner asked that nothing disrupts it (${DO_NOT_DISRUPT_ANNOTATION})`,
+      `vm ${vm} will not be replaced: its owner opted out of disruption (${DO_NOT_DISRUPT_ANNOTATION})`,
     );
   return new Failure(formatNoCycle(view, vm));
 }
@@ -125,7 +127,7 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
 export function whyNoCycle(view: HealView, vm: string): string | null {
   const last = endedOf(view, vm);
   if (last !== null) {
-    const again = `\`drover heal now pool ${view.pool} ${vm}\` has it healed again`;
+    const again = `\`drover heal now pool ${view.pool} ${vm}\` heals it again`;
     return `vm ${vm} is left as it is already (${formatFinished(last)}): ${again}`;
   }
   const found = view.notReplaced.find((one) => one.vm === vm);
@@ -134,12 +136,14 @@ export function whyNoCycle(view: HealView, vm: string): string | null {
   return found.waitsFor === undefined ? `vm ${words}` : `no replacement of vm ${vm} has begun: ${words}`;
 }
 
-/** For a VM that the status doesn't name: it is known not to be sick only if the status names all sick VMs. */
+/**
+ * For a VM that the status doesn't name: it is known not to be unhealthy only if the status names all unhealthy VMs.
+ */
 export function formatNoCycle({ pool, notListed, suspended }: HealView, vm: string): string {
   const none = `no replacement of vm ${vm} is in progress`;
   if (notListed === 0) {
     const others = `\`drover heal status pool ${pool}\` shows those that are`;
-    return `${none}, and by the rules of pool ${pool} it is not sick: ${others}`;
+    return `${none}, and by the rules of pool ${pool} it is not unhealthy: ${others}`;
   }
   const left = `the status of pool ${pool} leaves out ${notListed} of the VMs that are not replaced`;
   const why = suspended === null ? '' : `; healing is suspended: ${suspended.message}`;

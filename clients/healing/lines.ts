@@ -21,10 +21,10 @@ export function healLines(view: HealView, now: number): string[] {
   ];
 }
 
-/** The state of healing, who paused it, and which sick VMs wait. */
+/** The state of healing, who paused it, and which unhealthy VMs wait. */
 export function stateLines(view: HealView, now: number): string[] {
   const { phase, notReplaced, notListed, paused, suspended } = view;
-  // A person's pause has a line of its own, which says since when.
+  // A user's pause has a line of its own, which says since when.
   const isReported = suspended === null || (suspended.reason === 'PausedByUser' && paused !== null);
   return [
     `${paint(styleOf(view), phase)}: ${formatPhase(view)}`,
@@ -54,13 +54,13 @@ function formatPhase({ pool, phase, autohealing, cycles, finished }: HealView): 
   const also =
     left.length === 0
       ? ''
-      : `; ${formatVms(left.length)} given up or skipped: \`drover heal now pool ${pool} ${left.length === 1 ? left[0]! : 'NAME'}\` has it healed again`;
+      : `; ${formatVms(left.length)} given up or skipped: \`drover heal now pool ${pool} ${left.length === 1 ? left[0]! : 'NAME'}\` heals it again`;
   if (phase === 'Deleting') return 'the pool is being deleted, and its VMs with it';
   if (phase === 'Pending') return 'drover has not looked at the newest spec yet';
   if (cycles.length > 0)
     return `${formatVms(cycles.length)} ${cycles.length === 1 ? 'is' : 'are'} being replaced${also}`;
   if (!autohealing) return 'the pool has no spec.autohealing: VMs that fail are left as they are';
-  return phase === 'Waiting' ? `VMs are sick and not replaced${also}` : `no VM is sick${also}`;
+  return phase === 'Waiting' ? `unhealthy VMs are not replaced${also}` : `no VM is unhealthy${also}`;
 }
 
 function cyclesTable(cycles: HealView['cycles'], now: number): string[] {

@@ -21,7 +21,7 @@ export interface HealView {
   notReplaced: NotReplaced[];
   /** How many more of them there are. */
   notListed: number;
-  /** Why sick VMs are not replaced: reason and message of the condition `HealingSuspended`. */
+  /** Why unhealthy VMs are not replaced: reason and message of the condition `HealingSuspended`. */
   suspended: { reason: string; message: string } | null;
   paused: { by: string; at: string; why: string | null } | null;
   /** In order of their start. */

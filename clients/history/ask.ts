@@ -8,7 +8,7 @@ import { isWorkflowNotFound } from '../session/temporal.ts';
 /** Milliseconds, after which the query is sent again: a worker that died takes its queries with it. */
 const ANSWER_MS = 5_000;
 
-/** Queries the progress of a workflow that a person started. Throws `Failure` if no worker answers. */
+/** Queries the progress of a workflow that a user started. Throws `Failure` if no worker answers. */
 export async function askProgress<P>(session: Session, handle: WorkflowHandle, query: QueryDefinition<P>): Promise<P> {
   const { connection } = await session.temporal();
   const asking = (): Promise<P> => handle.query(query);
@@ -31,7 +31,7 @@ export async function resultOf<P>(session: Session, handle: WorkflowHandle, sign
     const { workflowId: id } = handle;
     if (isWorkflowNotFound(error)) throw new Failure(`there is no ${id}`, { cause: error });
     if (!(error instanceof WorkflowFailedError))
-      throw new Failure(`${id} goes on, and can't be followed: ${sentenceOf(error)}`, { cause: error });
+      throw new Failure(`${id} is still running, and can't be followed: ${sentenceOf(error)}`, { cause: error });
     const { cause } = error;
     throw cause instanceof ApplicationFailure && cause.type === 'Refused'
       ? new Failure(`refused: ${cause.message}`, { cause })

@@ -56,7 +56,7 @@ async function readOwn(session: Session, kind: OwnerKind, ref: PoolRef, options:
   return own.length === 0 || kind !== Pools ? own : withOrigins(own, await options.revisionsOf(ref.name));
 }
 
-/** What runs did that people have started, to what is wanted: they may be about thousands of other VMs. */
+/** What runs did that users have started, to what is wanted: they may be about thousands of other VMs. */
 async function readRuns(
   session: Session,
   { cluster, namespace }: PoolRef,

@@ -47,7 +47,7 @@ export const addScopeOptions = (command: Command): Command =>
     .addOption(
       new Option(
         '--which-matches-glob <glob>',
-        "machine types that are to go, as Go's path.Match reads it: quote it, or the shell does",
+        "glob of the old machine types, as Go's path.Match reads it; quote it for the shell",
       ).makeOptionMandatory(),
     )
     .option('-A, --all-namespaces', 'in all namespaces, as without -n')
@@ -59,7 +59,7 @@ export const addScopeOptions = (command: Command): Command =>
     )
     .option(
       '--to <type>',
-      "the machine type to be; without it the type is cleared, and the default applies: that of the VM's preference, or of the cluster",
+      "the new machine type; without it the type is cleared, and the default applies: that of the VM's preference, or of the cluster",
     );
 
 const MAX_RESTARTS = '5%';
@@ -81,7 +81,7 @@ export const addRestartOptions = (command: Command): Command =>
     .addOption(
       new Option(
         '--max-failures <n>',
-        `more than so many failed restarts stop it (default: ${MAX_FAILURES})`,
+        `stop after more failed restarts than this (default: ${MAX_FAILURES})`,
       ).argParser(count),
     )
     .addOption(
@@ -94,7 +94,7 @@ export const addRestartOptions = (command: Command): Command =>
       'restart only then: cron, duration and perhaps a time zone, such as "0 2 * * * 4h Europe/Zurich" (repeatable)',
       several,
     )
-    .option('--force', 'go on though the new type matches the glob too, or no node has it')
+    .option('--force', 'continue though the new type matches the glob too, or no node has it')
     .addOption(reasonOption());
 
 export const addFollowOptions = (command: Command): Command =>
@@ -104,7 +104,7 @@ export const addFollowOptions = (command: Command): Command =>
         .argParser(yesOrNo)
         .default(true),
     )
-    .option('--no-wait', 'come back as soon as it has begun')
+    .option('--no-wait', 'return as soon as it has begun')
     .addOption(dryRunOption())
     .addOption(new Option('-o, --output <format>', 'print the operation that would be made').choices(['json', 'yaml']));
 
@@ -218,7 +218,7 @@ const VM_NAME = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?\/)?[a-z0-9]([-.a-z0-9]*[a-z0-9]
 
 function vmName(text: string): string {
   if (VM_NAME.test(text)) return text;
-  throw new RangeError(`${JSON.stringify(text)} is no VM: write NAME or NAMESPACE/NAME`);
+  throw new RangeError(`${JSON.stringify(text)} is not a VM: write NAME or NAMESPACE/NAME`);
 }
 
 function machineType(text: string): string {

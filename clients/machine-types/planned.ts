@@ -10,7 +10,7 @@ import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
 import { noNamespace, readInventory, type VmInventory } from './read.ts';
 import { othersRunning, type OthersRunning } from './transitions.ts';
 
-/** A plan, and the other operations that go on. */
+/** A plan, and the other operations that continue. */
 export interface Planned {
   plan: TransitionPlanned;
   others: OthersRunning;
@@ -59,7 +59,7 @@ function nothingMatched(fleet: VmInventory, { glob, namespaces, undoes }: Transi
     return new Failure(
       isKnown
         ? `no VM${where} has anything left that ${undoes} has changed`
-        : `no VM${where} carries anything of ${undoes}: \`drover machine-types list -A\` lists the operations`,
+        : `no VM${where} has a record of ${undoes}: \`drover machine-types list -A\` lists the operations`,
     );
   }
   const types = typesOf(fleet);

@@ -44,7 +44,7 @@ export const readVmViews = (kube: KubeClient, namespace: string | undefined): As
 export const readVmiViews = (kube: KubeClient, namespace: string | undefined): AsyncGenerator<VmiView, void> =>
   readViews<VirtualMachineInstance, VmiView>(kube, VirtualMachineInstances, namespace, vmiView);
 
-/** Returns all nodes; null if the person may not list them. */
+/** Returns all nodes; null if the user may not list them. */
 export async function readNodeViews(kube: KubeClient): Promise<NodeView[] | null> {
   try {
     const { items } = await kube.list<Node>(Nodes);
@@ -56,7 +56,7 @@ export async function readNodeViews(kube: KubeClient): Promise<NodeView[] | null
 }
 
 /**
- * Returns a `Failure` that names the first missing namespace; null if all exist, or if the person may not read them.
+ * Returns a `Failure` that names the first missing namespace; null if all exist, or if the user may not read them.
  */
 export async function noNamespace(kube: KubeClient, namespaces: readonly string[] | null): Promise<Failure | null> {
   for (const name of namespaces ?? []) {
@@ -75,7 +75,7 @@ export interface VmInventory {
   vms: VmView[];
   vmis: VmiView[];
   pools: StoredPool[];
-  /** Null if the person may not list them. */
+  /** Null if the user may not list them. */
   nodes: NodeView[] | null;
 }
 

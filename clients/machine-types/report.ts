@@ -14,7 +14,7 @@ type ReportState =
   | 'Restarting'
   /** Its pool was changed, and has yet to roll it. */
   | 'InPool'
-  /** Somebody, or another transition, has since given it another type. */
+  /** A user, or another transition, has since given it another type. */
   | 'ChangedSince'
   | 'Failed'
   /** Not changed yet: paused, migrating, in use by another transition. */
@@ -55,7 +55,7 @@ export interface ReportInput {
   /** Null if Temporal no longer knows it. */
   progress: Pick<TransitionProgress, 'failed' | 'skipped' | 'inProgress'> | null;
   /**
-   * Somebody ended the workflow in Temporal: nothing follows its VMs in progress or waits for VMs that still carry its
+   * A user ended the workflow in Temporal: nothing follows its VMs in progress or waits for VMs that still carry its
    * mark.
    */
   isCutOff: boolean;
@@ -85,7 +85,7 @@ export function reportOf(input: ReportInput): ReportRow[] {
   return [
     ...rows,
     ...[...told].flatMap(([key, how]) => (how.state === 'Failed' ? [gone(key, how)] : [])),
-    ...deleted.map((key) => gone(key, { state: 'Gone', why: 'it is not there any more' })),
+    ...deleted.map((key) => gone(key, { state: 'Gone', why: 'it no longer exists' })),
   ];
 }
 
@@ -162,7 +162,7 @@ function stateOf(
   if (!predatesChange(vmiType, record)) return { state: 'Done', why: null };
   return {
     state: 'Waiting',
-    why: `its VMI still has ${vmiType}${transitionMark === record.id && !isCutOff ? '' : ', and nobody waits for its restart any more'}`,
+    why: `its VMI still has ${vmiType}${transitionMark === record.id && !isCutOff ? '' : ', and nothing waits for its restart any more'}`,
   };
 }
 

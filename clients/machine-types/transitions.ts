@@ -21,7 +21,7 @@ interface MeantTransition {
 }
 
 /**
- * Returns the operation of this name or UID; without, the one that goes on or, with `orNewest`, the newest. One that is
+ * Returns the operation of this name or UID; without, the running one or, with `orNewest`, the newest. One that is
  * deleted is known by what it has left on VMs and pools. Throws `Failure` if there is none.
  */
 export async function transitionMeant(
@@ -42,7 +42,7 @@ export async function transitionMeant(
   const [uid, ...more] = [...new Set(records.map(({ id }) => id))];
   if (more.length > 0) throw new Failure(`several operations had that name, say which: ${[uid, ...more].join(', ')}`);
   if (uid !== undefined) return { uid, name: word!, operation: undefined };
-  throw new Failure(`no VM carries anything of ${word}: \`drover machine-types list -A\` lists the operations`);
+  throw new Failure(`no VM has a record of ${word}: \`drover machine-types list -A\` lists the operations`);
 }
 
 const isNamed = (operation: StoredOperation, word: string): boolean =>
@@ -56,16 +56,16 @@ async function recordsOf(kube: KubeClient, namespace: string | undefined): Promi
   ].filter((record) => record !== null);
 }
 
-/** Other operations that go on, and so keep this one away from VMs with their marks. */
+/** Other operations that continue, and so keep this one away from VMs with their marks. */
 export interface OthersRunning {
   operations: readonly StoredOperation[];
-  /** As people name them, by their UIDs. */
+  /** As users name them, by their UIDs. */
   names: ReadonlyMap<string, string>;
-  /** Why it is unknown which of them go on; null if it is known. */
+  /** Why it is unknown which of them continue; null if it is known. */
   unknown: string | null;
 }
 
-/** Returns the changes of machine types that go on in these namespaces, or in all (null). */
+/** Returns the changes of machine types that continue in these namespaces, or in all (null). */
 export async function othersRunning(kube: KubeClient, namespaces: readonly string[] | null): Promise<OthersRunning> {
   try {
     const [namespace] = namespaces?.length === 1 ? namespaces : [];
@@ -79,10 +79,10 @@ export async function othersRunning(kube: KubeClient, namespaces: readonly strin
   }
 }
 
-/** Throws `Failure` if the operation goes on. */
+/** Throws `Failure` if the operation continues. */
 export function checkOver({ operation, name }: MeantTransition): void {
   if (operation !== undefined && !isOver(operation))
-    throw new Failure(`${name} goes on, and would change again what is undone: ${howToEnd(operation)}`);
+    throw new Failure(`${name} is still running, and would change again what is undone: ${howToEnd(operation)}`);
 }
 
 const howToEnd = ({ metadata: { namespace, name } }: StoredOperation): string =>
@@ -95,7 +95,7 @@ export interface Given {
 }
 
 /**
- * Throws `Failure` if another operation that goes on would change VMs again to which an undo gives back these types:
+ * Throws `Failure` if another operation that continues would change VMs again to which an undo gives back these types:
  * the undo would be undone at once.
  */
 export function checkNotChangedAgain(operations: readonly StoredOperation[], given: readonly Given[]): void {
@@ -103,7 +103,7 @@ export function checkNotChangedAgain(operations: readonly StoredOperation[], giv
   if (again === null) return;
   const { by, type } = again;
   throw new Failure(
-    `${nameOf(by)} goes on, and would change ${type} again, which ${by.spec.machineType?.from} matches: ${howToEnd(by)}`,
+    `${nameOf(by)} is still running, and would change ${type} again, which ${by.spec.machineType?.from} matches: ${howToEnd(by)}`,
   );
 }
 

@@ -92,7 +92,7 @@ export async function askForMembers(
 }
 
 /**
- * Has a worker move all VMs of a pool, from a pool of KubeVirt or to one, and says of each that it has. Returns how
+ * Has a worker move all VMs of a pool, from a KubeVirt pool or to one, and says of each that it has. Returns how
  * many have moved, in words. Throws `Failure` if it does not come to its end.
  */
 export async function askForHandover(

@@ -48,7 +48,7 @@ export async function detach(
   for (const { pool, vms } of leaving) {
     const { name } = pool.metadata;
     for (const vm of await pausedAmong(kube, namespace, vms))
-      note(`vm ${vm} stood by, and is paused: \`virtctl unpause vm ${vm}\` has it go on`);
+      note(`vm ${vm} was a standby VM, and is paused: \`virtctl unpause vm ${vm}\` resumes it`);
     await askForMembers(session, pool, { action: 'detach', ...(decrement ? { decrement } : {}) }, vms, options);
     if (dryRun === 'none') continue;
     for (const { metadata } of vms)

@@ -24,7 +24,7 @@ import { controlledBy } from './members.ts';
 import { kubeVirtPoolsOf } from './takeover.ts';
 
 /**
- * Has a worker move the VMs of a pool to a pool of KubeVirt of the same name, also if a takeover of that has not ended,
+ * Has a worker move the VMs of a pool to a KubeVirt pool of the same name, also if a takeover of that has not ended,
  * and deletes the pool.
  */
 export async function release(session: Session, key: PoolAt, options: HandoverOptions): Promise<void> {
@@ -62,7 +62,7 @@ async function preview(kube: KubeClient, resource: Resource, ours: Stored<Pool>,
   await kube.create(resource, pool, { dryRun: true });
 }
 
-/** Lets a pool of KubeVirt go on whose takeover ended with the deletion of drover's pool. */
+/** Lets a KubeVirt pool continue whose takeover ended with the deletion of drover's pool. */
 async function resume(
   kube: KubeClient,
   resource: Resource,
@@ -70,8 +70,8 @@ async function resume(
   { theirs, dryRun }: { theirs: Stored<KubeVirtPool> | undefined; dryRun: DryRun },
 ): Promise<void> {
   const before = theirs === undefined ? null : pausedPoolOf(theirs);
-  if (before === null) throw new Failure(`no pool ${name} of drover's is in ${namespace} namespace`);
+  if (before === null) throw new Failure(`there is no drover pool ${name} in namespace ${namespace}`);
   if (dryRun === 'none')
     await kube.patch(resource, { namespace, name }, 'merge', resumingPatch(theirs!, before, false));
-  print(`${labelOf(KubeVirtPools, name)} goes on as it was${dryRunRemark(dryRun)}`);
+  print(`${labelOf(KubeVirtPools, name)} continues as it was${dryRunRemark(dryRun)}`);
 }

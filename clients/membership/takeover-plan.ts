@@ -18,7 +18,7 @@ import { otherNames, printJoining } from './rows.ts';
 export interface Plan {
   pool: Pool;
   vms: { name: string; joining: Joining }[];
-  /** Remarks for the person who runs the command. */
+  /** Remarks for the user who runs the command. */
   notes: string[];
 }
 
@@ -46,14 +46,14 @@ export async function plan(
   const notes = [
     ...poolNotes,
     ...(isMissing
-      ? [`pool ${name} of KubeVirt has ${vms.length} of ${wanted} VMs: drover makes the others at the end`]
+      ? [`KubeVirt pool ${name} has ${vms.length} of ${wanted} VMs: drover makes the others at the end`]
       : []),
   ];
   const isDisturbing = compared.some(({ joining: one }) => one.fate !== 'left');
   if (ours !== undefined || !isDisturbing) return { pool, vms: compared, notes };
   notes.push(
-    `not all VMs are as the template makes them: pool ${name} is made with spec.paused, so that nothing restarts; ` +
-      `\`kubectl patch dpool ${name} --type merge -p '{"spec":{"paused":false}}'\` has them updated`,
+    `not all VMs match the template: pool ${name} is made with spec.paused, so that nothing restarts; ` +
+      `\`kubectl patch dpool ${name} --type merge -p '{"spec":{"paused":false}}'\` updates them`,
   );
   return { pool: { ...pool, spec: { ...pool.spec, paused: true } }, vms: compared, notes };
 }
@@ -85,7 +85,7 @@ function converted(theirs: Stored<KubeVirtPool>): { pool: Pool; notes: string[] 
   if ('findings' in reading)
     throw new AggregateError(
       reading.findings.map(
-        ({ path, message }) => new Failure(`pool ${name} of KubeVirt: ${formatPath(path)}: ${message}`),
+        ({ path, message }) => new Failure(`KubeVirt pool ${name}: ${formatPath(path)}: ${message}`),
       ),
     );
   const notes = reading.notes.filter((line) => !ABOUT_MANIFESTS.test(line));

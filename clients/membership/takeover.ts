@@ -30,7 +30,7 @@ export async function kubeVirtPoolsOf(kube: KubeClient): Promise<Resource> {
 }
 
 /**
- * Has a worker move the VMs of a pool of KubeVirt to a pool of drover's of the same name, which is made for that. Run
+ * Has a worker move the VMs of a KubeVirt pool to a drover pool of the same name, which is made for that. Run
  * again, it asks for what has not ended.
  */
 export async function takeOver(session: Session, key: PoolAt, options: HandoverOptions): Promise<void> {
@@ -43,8 +43,8 @@ export async function takeOver(session: Session, key: PoolAt, options: HandoverO
   if (!isThere && ours === undefined)
     throw new Failure(
       theirs === undefined
-        ? `no pool ${key.name} of KubeVirt is in ${key.namespace} namespace`
-        : `pool ${key.name} of KubeVirt is being deleted`,
+        ? `there is no KubeVirt pool ${key.name} in namespace ${key.namespace}`
+        : `KubeVirt pool ${key.name} is being deleted`,
     );
   let pool = ours;
   let count = 0;
@@ -73,8 +73,7 @@ export async function takeOver(session: Session, key: PoolAt, options: HandoverO
 function checkBegun(ours: Stored<Pool>): void {
   const { name } = ours.metadata;
   const change = membershipChangeOf(ours);
-  if (change === null)
-    throw new Failure(`pool ${name} of drover's is there already: a pool is taken over under its own name`);
+  if (change === null) throw new Failure(`drover pool ${name} already exists: a pool is taken over under its own name`);
   if (change === 'unreadable' || change.kind !== 'takeover') throw new Failure(unfinished(name, change));
 }
 
@@ -89,13 +88,13 @@ async function create(kube: KubeClient, { pool }: Plan, dryRun: boolean): Promis
   const object: Pool = { ...pool, metadata: { ...pool.metadata, annotations } };
   const { name } = pool.metadata;
   try {
-    // An apply would overwrite a pool that somebody else has made meanwhile.
+    // An apply would overwrite a pool that another client has made meanwhile.
     const made = await kube.create(VirtualMachinePools, object, { fieldManager: MEMBERS_MANAGER, dryRun });
     if (!dryRun) print(`${labelOf(VirtualMachinePools, name)} created`);
     return made;
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    throw new Failure(`pool ${name} of drover's is there by now: look at it, and run this again`, { cause: error });
+    throw new Failure(`drover pool ${name} now exists: check it, and run the command again`, { cause: error });
   }
 }
 

@@ -12,7 +12,7 @@ import { isOver, linesOf, nameOf, outlineOf, progressOf } from './view.ts';
 const LOOK_MS = 500;
 
 export interface FollowOptions {
-  /** Reports whether watching may end although the operation goes on. */
+  /** Reports whether watching may end although the operation continues. */
   until?: (operation: StoredOperation) => boolean;
   /** What else there is to say at the end. */
   remarks?: (operation: StoredOperation) => string[];
@@ -49,11 +49,11 @@ async function untilOver(
   }
 }
 
-/** How people see and end an operation that goes on. */
+/** How users see and end an operation that continues. */
 export function formatGoesOn({ namespace, name }: StoredOperation['metadata']): string {
   const words = namespace === undefined ? name : `${name} -n ${namespace}`;
   return (
-    `${operationName({ namespace, name })} goes on: \`drover operations describe ${words} --watch\` shows it, ` +
+    `${operationName({ namespace, name })} is still running: \`drover operations describe ${words} --watch\` shows it, ` +
     `\`drover operations abort ${words}\` ends it`
   );
 }
@@ -68,5 +68,5 @@ async function readAgain(kube: KubeClient, operation: StoredOperation): Promise<
     if (isTransient(error)) return operation;
     throw error;
   }
-  throw new Failure(`${nameOf(operation)} was deleted: no further VM is touched`);
+  throw new Failure(`${nameOf(operation)} was deleted, so no further VM is touched`);
 }

@@ -64,7 +64,7 @@ export async function makeAndFollow(
   const kube = await session.kube();
   const made = await makeOperation(kube, operation, dryRun === 'server');
   if (dryRun !== 'none') return tellDryRun();
-  print(`operation ${nameOf(made)} begun: ${what}`);
+  print(`operation ${nameOf(made)} started: ${what}`);
   tell?.(made);
   if (wait) await (await import('./follow.ts')).followOperation(kube, made, follow);
 }

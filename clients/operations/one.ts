@@ -12,7 +12,7 @@ import { namedTargetsOf } from '../cli/targets.ts';
 import { isOver, nameOf } from './view.ts';
 
 const words = (...short: string[]) => [...short, ...short.map((word) => `${word}s`)];
-/** The kinds of operations, as people name them beside kubectl's own words. */
+/** The kinds of operations, as users name them beside kubectl's own words. */
 const KINDS: readonly Kind[] = [
   { resource: VirtualMachineOperations, noun: 'operation', words: words('vmop', 'virtualmachineoperation') },
   {
@@ -64,7 +64,7 @@ interface MeantOptions {
 
 /**
  * Returns the operation of this name: of the namespace or of any, or cluster-wide; `cvmop/NAME` is only the latter.
- * Without a name, returns the one that goes on or, with `orNewest` and if none does, the newest. Throws `Failure` if
+ * Without a name, returns the running one or, with `orNewest` and if none does, the newest. Throws `Failure` if
  * there is none, or if several are meant.
  */
 export async function operationMeant(
@@ -81,14 +81,14 @@ export async function operationMeant(
   const going = name === undefined ? all.filter((operation) => !isOver(operation)) : all;
   const word = namespace === undefined ? nameOf : wordOf;
   if (going.length > 1 && name === undefined)
-    throw new Failure(`${going.length} operations go on, say which: ${going.map(word).join(', ')}`);
+    throw new Failure(`${going.length} operations are running, name one: ${going.map(word).join(', ')}`);
   if (going.length > 1)
     throw new Failure(`there are ${going.length} operations ${name}, say which by -n: ${going.map(word).join(', ')}`);
   const meant = going[0] ?? (orNewest ? all[0] : undefined);
   if (meant !== undefined) return meant;
   const which = name === undefined ? 'no operation' : `no operation ${name}`;
   const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
-  const goesOn = orNewest || name !== undefined ? '' : ' goes on';
+  const goesOn = orNewest || name !== undefined ? '' : ' is running';
   throw new Failure(`${which}${where}${goesOn}: \`drover operations get -A\` lists all`);
 }
 
@@ -125,7 +125,7 @@ export async function steer(
   reason: string | undefined,
 ): Promise<void> {
   const { metadata } = operation;
-  if (isOver(operation)) throw new Failure(`operation ${nameOf(operation)} is over: nothing of it goes on`);
+  if (isOver(operation)) throw new Failure(`operation ${nameOf(operation)} has already ended`);
   const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason === '' ? null : (reason ?? null) };
   const patch = { metadata: { uid: metadata.uid, annotations }, spec };
   await kube.patch(operationResource(metadata), metadata, 'merge', patch);

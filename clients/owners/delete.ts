@@ -77,5 +77,5 @@ function noteKept(name: string, { status }: Pool): void {
   if (keptDisks === 0) return;
   const them = keptDisks === 1 ? '1 kept disk stays' : `${keptDisks} kept disks stay`;
   const commands = `\`drover get disks --pool ${name}\` lists them, \`drover disks prune --pool ${name}\` deletes them`;
-  note(`pool ${name}: ${them}, and so do those of VMs that are just leaving: ${commands}`);
+  note(`pool ${name}: ${them}, and so do those of VMs that are leaving: ${commands}`);
 }

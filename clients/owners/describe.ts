@@ -45,7 +45,7 @@ async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Pr
   return { kind, owner, members, progress, rollout, url, events: newest };
 }
 
-/** Describes all that is known about a pool or replica set, as lines for a person. */
+/** Describes all that is known about a pool or replica set, as lines for a user. */
 export async function describeOwner(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<string[]> {
   const known = await read(session, kind, owner);
   return [

@@ -22,7 +22,7 @@ export interface Member extends KubeObject {
 }
 
 /**
- * Finds the members of objects of a kind among these VMs or VMIs, in order of their names. Labels are for people: owner
+ * Finds the members of objects of a kind among these VMs or VMIs, in order of their names. Labels are for users: owner
  * references decide.
  */
 export const membersByOwner = (members: Stored<Member>[], { resource }: Pick<OwnerKind, 'resource'>) =>

@@ -42,7 +42,8 @@ async function waitForAll(kube: KubeClient, going: readonly GoingOwner[], timeou
       }),
     );
     const names = left.map(({ name }) => `${kind.noun} ${name}`).join(', ');
-    if (!isGone) throw new Failure(`still there after ${timeoutMs / 1000} s: ${names}; drover goes on taking it down`);
+    if (!isGone)
+      throw new Failure(`still there after ${timeoutMs / 1000} s: ${names}; drover continues to take it down`);
   } finally {
     clearInterval(remarks);
     await members.stop();

@@ -5,7 +5,7 @@ import { Failure } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
 import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from './request.ts';
 
-/** A part of a pool that people control: its rollout, or its healing. */
+/** A part of a pool that users control: its rollout, or its healing. */
 export interface Controlled<View> extends RequestPlace {
   viewOf: (pool: Stored<Pool>) => View;
   /** Throws `Failure` if nothing can be asked of this part of the pool. */
@@ -14,7 +14,7 @@ export interface Controlled<View> extends RequestPlace {
   linesOf: (pool: Stored<Pool>, kube: KubeClient) => Promise<string[]>;
 }
 
-/** A person's request to such a part. */
+/** A user's request to such a part. */
 export interface Control<View> {
   /** What it is asked to do, as a verb. */
   what: string;

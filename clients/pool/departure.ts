@@ -9,8 +9,8 @@ export const isLeaving = (pool: Stored, { metadata }: Stored): boolean =>
   metadata.annotations?.[REMOVING_ANNOTATION] !== undefined ||
   namedAmong(namedRemovals(pool.metadata.annotations))(metadata);
 
-/** Returns why people can't have a VM leave or stay that its pool has beyond its replicas; undefined for other VMs. */
+/** Returns why users can't have a VM leave or stay that its pool has beyond its replicas; undefined for other VMs. */
 export const whyExtra = (pool: string, { metadata }: Stored): string | undefined =>
   roleOf(metadata.labels) === 'Surge'
-    ? `vm ${metadata.name} is extra while pool ${pool} updates others, and goes by itself`
+    ? `vm ${metadata.name} is extra while pool ${pool} updates others, and leaves by itself`
     : undefined;

@@ -136,7 +136,7 @@ async function untilAnswered(
     if (answerTo(digest, handledIn(now)) !== undefined) return true;
     const { [names.request]: text = '', [names.requestedBy]: by = 'unknown' } = now.metadata.annotations ?? {};
     if (digestOf(text) === digest) return false;
-    const how = text === '' ? 'somebody has taken that back' : `a request of ${by} has taken its place`;
+    const how = text === '' ? 'it was withdrawn' : `a request of ${by} has replaced it`;
     throw new Failure(`pool ${name} was asked to ${what}, but ${how} before a worker saw it`);
   };
   const within = `${timeout / 1000} s`;

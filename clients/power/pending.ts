@@ -23,7 +23,7 @@ export interface PendingVm {
   why: string;
   runStrategy: string;
   node: string | null;
-  /** Its owner asked that nothing disrupts it: `drover vm restart` leaves it alone. */
+  /** Its owner opted out of disruption: `drover vm restart` leaves it alone. */
   optedOut: boolean;
   /** UID of the VMI that is to be restarted. */
   vmi: string;

@@ -70,7 +70,7 @@ export function remarksOn(pool: Stored<Pool>): string[] {
     ...(kind === 'proactive'
       ? []
       : [
-          `pool ${name} has updateStrategy ${kind}: VMs take it ${kind === 'unmanaged' ? 'when people update them' : 'once they stop'}`,
+          `pool ${name} has updateStrategy ${kind}: VMs take it ${kind === 'unmanaged' ? 'when users update them' : 'once they stop'}`,
         ]),
   ];
 }

@@ -55,7 +55,7 @@ export const abort: Control<RolloutView> = {
     if (halted?.kind === 'Aborted')
       throw new Failure(`the rollout of pool ${pool} was already aborted, by ${since(halted)}`);
     if (end === 'Complete' || end === 'OutdatedVms' || SCALING.has(phase))
-      throw new Failure(`nothing of pool ${pool} is rolled out now: nothing to abort`);
+      throw new Failure(`pool ${pool} has no rollout in progress: nothing to abort`);
     if (end === 'Failed')
       throw new Failure(
         `the rollout of pool ${pool} is over, ${phase}: nothing to abort; \`drover rollout undo\` goes back`,
@@ -66,7 +66,7 @@ export const abort: Control<RolloutView> = {
 /** With `full`, skips all remaining steps. */
 export const promote = (full: boolean): Control<RolloutView> => ({
   what: 'promote',
-  // If two people promote at the same time, one of them is refused: no step is skipped.
+  // If two users promote at the same time, one of them is refused: no step is skipped.
   asked: ({ target, step }) =>
     asking({ action: 'promote', revision: target.hash, ...(full ? { full } : { step: (step?.passed ?? 0) + 1 }) }),
   done: full ? 'promoted past all its steps' : 'promoted',
@@ -75,8 +75,7 @@ export const promote = (full: boolean): Control<RolloutView> => ({
       throw new Failure(`pool ${pool} has no spec.rollout.steps: nothing to promote`);
     if (end !== null && end !== 'Blocked')
       throw new Failure(`the rollout of pool ${pool} is over, ${phase}: nothing to promote`);
-    if (step === null || SCALING.has(phase))
-      throw new Failure(`nothing of pool ${pool} is rolled out yet: nothing to promote`);
+    if (step === null || SCALING.has(phase)) throw new Failure(`pool ${pool} has no rollout yet: nothing to promote`);
     if (step.passed >= step.of)
       throw new Failure(`the rollout of pool ${pool} is past all its ${step.of} steps: nothing to promote`);
     if (step.reachedAt !== null || full) return;

@@ -102,7 +102,7 @@ const NEW_PODS: Partial<Record<OutdatedPods, { words: string; takes: Disruption 
 function meaningOf({ spec }: Pool, disruption: Disruption): string {
   const rules = updateRules(spec.updateStrategy);
   const meaning = `${disruption}: ${MEANINGS[disruption]}`;
-  if (rules.kind === 'unmanaged') return `${meaning}, by people, as updateStrategy says`;
+  if (rules.kind === 'unmanaged') return `${meaning}, by users, as updateStrategy says`;
   if (rules.kind === 'opportunistic') return `${meaning}, once they stop by themselves, as updateStrategy says`;
   return exceeds(disruption, rules.disruption)
     ? `${meaning}, but the pool allows no more than ${rules.disruption}`

@@ -31,7 +31,7 @@ export async function readRevisions(kube: KubeClient, pool: Stored<Pool>): Promi
     .sort((one, other) => one.number - other.number);
 }
 
-/** As `readRevisions`, if only numbers are needed: empty if they can't be read, and people see hashes then. */
+/** As `readRevisions`, if only numbers are needed: empty if they can't be read, and users see hashes then. */
 export const knownRevisions = (kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> =>
   readRevisions(kube, pool).catch(() => []);
 

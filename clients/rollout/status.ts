@@ -24,7 +24,7 @@ export interface FollowOptions {
   timeoutMs?: number | undefined;
 }
 
-/** Shows rollouts until all are over. Throws if any of them did not complete, or still goes on after `timeoutMs`. */
+/** Shows rollouts until all are over. Throws if any of them did not complete, or still continues after `timeoutMs`. */
 export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], options: FollowOptions): Promise<void> {
   const { output, timeoutMs = 0 } = options;
   const revisions = new KnownRevisions(kube);
@@ -48,7 +48,7 @@ export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], op
 }
 
 const formatStill = ({ pool, phase, updatedReplicas, replicas }: RolloutView, timeoutMs: number): string =>
-  `pool ${pool} is still ${phase} after ${shortDuration(timeoutMs)}, ${updatedReplicas} of ${replicas} VMs are updated; drover goes on with it`;
+  `pool ${pool} is still ${phase} after ${shortDuration(timeoutMs)}, ${updatedReplicas} of ${replicas} VMs are updated; drover continues with it`;
 
 function formatEnd({ pool, phase, end, message, updatedReplicas, replicas }: RolloutView): string {
   const count = `${updatedReplicas} of ${replicas} VMs are updated`;

@@ -20,8 +20,8 @@ export interface RolloutView {
    */
   phase: string;
   /**
-   * How the rollout ended, if drover does nothing more by itself; null while it goes on or waits. `Blocked`: it goes on
-   * if the VMs that hold it up come back, which may be never.
+   * How the rollout ended, if drover does nothing more by itself; null while it continues or waits. `Blocked`: it
+   * continues if the VMs that hold it up come back, which may be never.
    */
   end: 'Complete' | 'Failed' | 'Blocked' | 'OutdatedVms' | null;
   message: string;
@@ -46,7 +46,7 @@ export interface RolloutView {
   completedAt: string | null;
 }
 
-/** Ends of a rollout, by phase; in any other phase it goes on. */
+/** Ends of a rollout, by phase; in any other phase it continues. */
 const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
   Complete: 'Complete',
   OutdatedPods: 'Complete',
@@ -117,7 +117,7 @@ function stepOf({ spec }: Pool, rollout: Rollout | undefined): RolloutView['step
   return { passed: Math.min(rollout.step, of), of, reachedAt: rollout.stepReachedAt ?? null };
 }
 
-/** A person's pause takes precedence over `spec.paused`: it says more. */
+/** A user's pause takes precedence over `spec.paused`: it says more. */
 function pauseOf({ spec, status }: Pool): RolloutView['paused'] {
   const paused = status?.rollout?.paused;
   if (paused !== undefined) return { by: pauserOf(paused), at: paused.at, why: paused.why ?? null };

@@ -74,8 +74,7 @@ function checkPool({ metadata }: Stored<Pool>): void {
 }
 
 function checkNumber({ metadata: { name } }: Stored<Pool>, wanted: number, count: number): void {
-  if (count > wanted)
-    throw new Failure(`pool ${name} is meant to have ${countOf(Pools, wanted)}: ${count} can't be taken off`);
+  if (count > wanted) throw new Failure(`pool ${name} wants ${countOf(Pools, wanted)}: ${count} can't be removed`);
 }
 
 function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): string | undefined {
@@ -87,7 +86,7 @@ function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): strin
   const extra = whyExtra(pool.metadata.name, vm);
   if (extra !== undefined) return extra;
   if (roleOf(vm.metadata.labels) !== null)
-    return `vm ${name} is none of its replicas: \`kubectl delete vm ${name}\` removes it, and spec.standby.replicas says how many such VMs there are`;
+    return `vm ${name} is not one of its replicas: \`kubectl delete vm ${name}\` removes it, and spec.standby.replicas says how many such VMs there are`;
   return isProtected(vm.metadata.annotations)
     ? `vm ${name} is protected from scale-in, run \`drover unprotect ${name}\` first`
     : undefined;

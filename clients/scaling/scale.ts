@@ -17,16 +17,16 @@ interface Scale extends KubeObject {
   spec: { replicas?: number };
 }
 
-/** Field manager of the numbers that people set by `drover scale`. */
+/** Field manager of the numbers that users set by `drover scale`. */
 export const SCALE_MANAGER = 'drover-scale';
 
 /** Of another try, in milliseconds: a worker that writes the status at that moment is no reason to fail. */
 export const PAUSE_MS = 100;
 
-/** Throws `Failure` if an object does not want the number of members that somebody takes it to want. */
+/** Throws `Failure` if an object does not want the number of members that a user takes it to want. */
 export function checkCurrent(kind: OwnerKind, name: string, current: number, expected: number | undefined): void {
   if (expected === undefined || current === expected) return;
-  throw new Failure(`${kind.noun} ${name} is meant to have ${countOf(kind, current)}, not ${expected}: left as it is`);
+  throw new Failure(`${kind.noun} ${name} wants ${countOf(kind, current)}, not ${expected}: left as it is`);
 }
 
 /**

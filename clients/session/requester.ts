@@ -17,7 +17,7 @@ interface SelfSubjectReview {
 const known = new WeakMap<KubeClient, Promise<string | undefined>>();
 
 /**
- * Returns who asks for a change, for people who read it later: $DROVER_REQUESTED_BY, the user name that the API server
+ * Returns who asks for a change, for users who read it later: $DROVER_REQUESTED_BY, the user name that the API server
  * knows, or `<user>@<host>` if the API server doesn't say. This proves nothing: the environment may claim any name.
  */
 export async function requestedBy(

@@ -141,7 +141,7 @@ export class Session {
     const unready = unreadyStack();
     if (unready === undefined) return;
     const { state, phase } = unready;
-    const what = phase === 'starting' ? 'not ready yet' : 'just stopping';
+    const what = phase === 'starting' ? 'not ready yet' : 'stopping';
     throw new Failure(
       `the embedded stack at ${state} is ${what}: wait until \`drover dev status\` says otherwise, or say which cluster is meant, with --kubeconfig`,
     );
@@ -179,7 +179,9 @@ export class Session {
     await this.#refuseUnclear();
     if (existsSync(join(homedir(), '.kube', 'config')) || process.env['KUBERNETES_SERVICE_HOST']) return undefined;
     if (this.#temporalGiven())
-      throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal');
+      throw new Failure(
+        'no cluster to talk to: give --kubeconfig or KUBECONFIG in addition to the address of Temporal',
+      );
     throw new Failure(
       'no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`',
     );

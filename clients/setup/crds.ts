@@ -59,16 +59,20 @@ export async function checkCrds(kube: KubeClient, namespace: string, say: (line:
 
 /** What the API server refuses to do, and what that means for one without such policies. */
 const POLICIES = [
-  { policy: definitionsPolicy(), binding: definitionsBinding(), without: "nothing keeps drover's custom resources" },
+  {
+    policy: definitionsPolicy(),
+    binding: definitionsBinding(),
+    without: "nothing protects drover's custom resources from deletion",
+  },
   {
     policy: operationsPolicy(),
     binding: operationsBinding(),
-    without: 'whoever may make operations has drover restart, start and stop VMs',
+    without: 'any user who may make operations can have drover restart, start and stop VMs',
   },
   {
     policy: requestsPolicy(),
     binding: requestsBinding(),
-    without: 'requests on pools name whomever their author likes',
+    without: 'requests on pools may name any user as their author',
   },
 ].flatMap(({ policy, binding, without }) => [
   { resource: ValidatingAdmissionPolicies, object: policy, without },
@@ -76,7 +80,7 @@ const POLICIES = [
 ]);
 
 /**
- * Has the API server refuse to delete drover's custom resources, and all pools with them, and operations of people who
+ * Has the API server refuse to delete drover's custom resources, and all pools with them, and operations of users who
  * may not do themselves what they ask for. One that is older than 1.30 knows no such policies.
  */
 export async function applyPolicies(kube: KubeClient, dryRun: boolean, say: (line: string) => void): Promise<void> {
@@ -89,7 +93,7 @@ export async function applyPolicies(kube: KubeClient, dryRun: boolean, say: (lin
       say(`${what} ${outcomeOf(before, after)}`);
     } catch (error) {
       if (isNotFound(error))
-        return say(`${what} left out: Kubernetes has such policies since 1.30, and before, ${without}`);
+        return say(`${what} left out: Kubernetes has such policies since 1.30, and before that, ${without}`);
       if (!(error instanceof KubeError) || error.status !== 403) throw error;
       throw new Failure(
         `not allowed to install drover's admission policies (${error.message}): run \`drover setup\` once as a user who may`,
@@ -108,8 +112,8 @@ function refuseOlder(
   const ours = annotations![RELEASE_ANNOTATION]!;
   if (there === undefined || !isNewer(there, ours)) return;
   throw new Failure(
-    `${name} is of drover ${there}, and this is drover ${ours}, which would take out of it what it does not know: run \`drover setup\` of ${there} or newer; ` +
-      `to go back all the same, first take the annotation ${RELEASE_ANNOTATION} off it`,
+    `${name} comes from drover ${there}, and this is drover ${ours}, which would remove from it what it does not know: run \`drover setup\` of ${there} or newer; ` +
+      `to go back all the same, first remove the annotation ${RELEASE_ANNOTATION} from it`,
   );
 }
 
@@ -131,7 +135,7 @@ async function served(kube: KubeClient, crd: CustomResourceDefinition): Promise<
       ({ type, status }) => type === 'NamesAccepted' && status === 'False',
     );
     if (refused !== undefined)
-      throw new Failure(`the API server does not take ${name}: ${refused.message ?? refused.reason}`);
+      throw new Failure(`the API server does not accept ${name}: ${refused.message ?? refused.reason}`);
     if (Date.now() > deadline)
       throw new Failure(`the API server has not begun to serve ${name} within 30 seconds; try \`drover setup\` again`);
     await sleep(POLL_MS);

@@ -14,17 +14,17 @@ export function skewOf({ client, definitions, workers, kubernetes }: Versions): 
     worker !== undefined &&
       others.length === 0 &&
       worker !== client &&
-      `the workers are of drover ${worker}, and this command is of ${client}: use the same`,
+      `the workers run drover ${worker}, and this command is drover ${client}: use the same`,
     installed !== undefined &&
       worker !== undefined &&
       !running.includes(installed) &&
-      `the definitions are of drover ${installed}, and the workers of ${running.join(', ')}: run \`drover setup\` of the newer one, and upgrade the workers`,
+      `the definitions come from drover ${installed}, and the workers of ${running.join(', ')}: run \`drover setup\` of the newer one, and upgrade the workers`,
     installed !== undefined &&
       worker === undefined &&
       installed !== client &&
-      `the definitions are of drover ${installed}, and this command is of ${client}: use the same`,
+      `the definitions come from drover ${installed}, and this command is drover ${client}: use the same`,
     isTooOld(kubernetes) &&
-      `Kubernetes is older than ${OLDEST_KUBERNETES.join('.')}, which drover needs for its admission policies: who asks for an operation is not checked`,
+      `Kubernetes is older than ${OLDEST_KUBERNETES.join('.')}, which drover needs for its admission policies: the requester of an operation is not checked`,
   ].filter((sentence) => typeof sentence === 'string');
 }
 

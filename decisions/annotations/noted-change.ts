@@ -11,14 +11,14 @@ const NEEDS: readonly unknown[] = ['Nothing', 'Live', 'Start', 'Restart'] satisf
 
 /** Who has changed a VM, and what that needs. */
 export interface NotedChange {
-  /** UID of the operation: whoever goes on with it knows that this VM is done, though somebody may have undone it. */
+  /** UID of the operation: whoever continues with it knows that this VM is done, though a user may have undone it. */
   id: string;
   /** Name of the operation. */
   operation: string;
   need: ChangeNeed;
   /** UID of the VMI that the operation is to restart for it; absent if it is to restart none. */
   vmi?: string;
-  /** Of an undo: values that somebody had changed since, in words; absent if there were none. */
+  /** Of an undo: values that a user had changed since, in words; absent if there were none. */
   kept?: string;
 }
 

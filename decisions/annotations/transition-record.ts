@@ -36,7 +36,7 @@ function parsed(text: string): unknown {
 export interface TransitionRecord {
   /** UID of the operation. */
   id: string;
-  /** The operation, as people name it: the object may be gone by the time that somebody asks. */
+  /** The operation, as users name it: the object may be gone by the time that a user asks. */
   by?: string;
   /**
    * Machine type in the spec, before and after; the same if only the VMI had the old type, through an alias. Empty if

@@ -23,7 +23,7 @@ export function whyNoChange(patch: unknown): string | null {
 const whyEmpty = (patch: Json): string | null =>
   Object.values(patch).some((part) => isObject(part) && Object.keys(part).length > 0)
     ? null
-    : 'a change must change something: metadata or spec has to hold it';
+    : 'a change must not be empty: set a field below metadata or spec';
 
 function whyNoMetadata(metadata: unknown, path: string): string | null {
   if (metadata === undefined) return null;
@@ -31,9 +31,9 @@ function whyNoMetadata(metadata: unknown, path: string): string | null {
   const other = Object.keys(metadata).find((key) => key !== 'labels' && key !== 'annotations');
   if (other !== undefined) return `${path}.${other} can't be changed: only labels and annotations of metadata can`;
   for (const [part, texts] of Object.entries(metadata)) {
-    if (!isObject(texts)) return `${path}.${part} must be an object of texts`;
+    if (!isObject(texts)) return `${path}.${part} must be an object with text values`;
     for (const [key, value] of Object.entries(texts)) {
-      if (isOurs(key)) return `${path}.${part}[${key}] is drover's own: its own commands change it`;
+      if (isOurs(key)) return `${path}.${part}[${key}] belongs to drover: use drover's commands to change it`;
       if (value !== null && typeof value !== 'string') return `${path}.${part}[${key}] must be a text, or null`;
     }
   }

@@ -99,7 +99,7 @@ function withoutNulls(value: Json): Json {
   return Object.fromEntries(kept.map(([key, inner]) => [key, isObject(inner) ? withoutNulls(inner) : inner]));
 }
 
-/** As people write a path: `spec.template.spec.domain.devices.disks[name=root].cache`. */
+/** As users write a path: `spec.template.spec.domain.devices.disks[name=root].cache`. */
 export const formatPath = (path: readonly Step[]): string =>
   path.reduce<string>((text, step) => {
     if (typeof step === 'object') return `${text}[name=${step.name}]`;

@@ -11,5 +11,5 @@ const TEMPLATED = [
 /** Returns why a VM follows a template, so that nobody changes it by itself; null if it does not. */
 export const whyTemplated = (owner: VmView['owner']): string | null =>
   owner !== null && TEMPLATED.includes(owner.kind)
-    ? `its template says it: change that of ${owner.kind.split('.')[0]} ${owner.name}`
+    ? `its template sets it: change the template of ${owner.kind.split('.')[0]} ${owner.name}`
     : null;

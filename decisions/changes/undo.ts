@@ -3,7 +3,7 @@ import { contains } from '../merge/contains.ts';
 import { byName } from '../merge/named-items.ts';
 import { withEdits, type Edit, type Step } from './edits.ts';
 
-/** An object with the values that it had before a change. `kept`: paths of values that somebody has changed since. */
+/** An object with the values that it had before a change. `kept`: paths of values that a user has changed since. */
 export interface Undone<T> {
   after: T;
   /** What that does, each from the value now to the one before. */

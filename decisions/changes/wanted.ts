@@ -10,7 +10,7 @@ export type Wanted = { patch: Json } | { undo: string };
 type WantedOfVm<Vm> =
   | { is: 'nothing' }
   | { is: 'left'; why: string }
-  /** `kept`: values that somebody has changed since, and that stay; absent if there are none. */
+  /** `kept`: values that a user has changed since, and that stay; absent if there are none. */
   | { is: 'change'; after: Vm; edits: Edit[]; kept?: string };
 
 interface Annotated {
@@ -33,6 +33,6 @@ function undoOf<Vm extends Annotated>(live: Vm, operation: string): WantedOfVm<V
   if (note === undefined) return { is: 'nothing' };
   const { after, edits, kept } = undone(live, note.edits);
   const paths = kept.map(formatPath).join(', ');
-  if (edits.length === 0) return { is: 'left', why: `somebody has changed it since: ${paths}` };
-  return { is: 'change', after, edits, ...(paths === '' ? {} : { kept: `somebody has changed it since: ${paths}` }) };
+  if (edits.length === 0) return { is: 'left', why: `it was changed since: ${paths}` };
+  return { is: 'change', after, edits, ...(paths === '' ? {} : { kept: `it was changed since: ${paths}` }) };
 }

@@ -15,6 +15,6 @@ export function configurationCondition(pool: StoredPool, contents: Contents | nu
   if (!('forbidden' in contents)) return [];
   const message =
     `rollout.onConfigChange restarts nothing: the worker may not list and watch ${contents.forbidden} in namespace ` +
-    `${pool.metadata.namespace}, which the component deploy/components/references lets it do`;
+    `${pool.metadata.namespace}, which the component deploy/components/references permits`;
   return [withTime(pool, { type: 'ConfigurationNotWatched', status: 'True', reason: 'Forbidden', message }, now)];
 }

@@ -62,7 +62,7 @@ export function whyDiskIsHeld(input: HolderInput): HeldDisk | null {
 /** Returns why a disk that nothing owns is not the VM's; null if it was kept for it. */
 function whyNotKeptFor(claim: DiskObject | undefined, pool: HolderInput['pool']): string | null {
   const kept = claim === undefined ? null : keptDiskOf(claim.metadata);
-  if (kept === null) return 'is there already, and was not kept for this VM';
+  if (kept === null) return 'already exists, and was not kept for this VM';
   if (kept.poolUid === pool?.uid && kept.number === pool.number) return null;
   return `was kept for number ${kept.number} of ${kept.poolUid === pool?.uid ? 'this pool' : `an earlier pool ${kept.pool}`}`;
 }

@@ -55,7 +55,7 @@ export function createSteps(
       kind: 'deleteKeptDisks',
       claims: going.map(({ name, uid, kept: { number } }) => ({ name, uid, vm: vmName(pool.metadata.name, number) })),
       ...(role === undefined ? {} : { role }),
-      reason: `delete kept disks ${names}: the pool keeps none any more, and their VMs come back`,
+      reason: `delete kept disks ${names}: the pool no longer keeps disks, and their VMs come back`,
     },
   ];
 }

@@ -8,7 +8,7 @@ import type { ClaimContext } from './claims.ts';
 /** Most claims in one pool's status. */
 const MAX_CLAIMS = 1_000;
 
-/** A VM that somebody wants to disrupt, as it is now. */
+/** A VM that a user wants to disrupt, as it is now. */
 export interface Ask {
   vm: VmView;
   vmi: VmiView | undefined;

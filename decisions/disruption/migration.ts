@@ -52,7 +52,7 @@ const quotaOf = ({ overQuota }: Pick<InFlight, 'overQuota'>): string =>
 
 /**
  * Says which migration a VM waits for; completes its name to a sentence. One that KubeVirt has not begun may wait for
- * ever, so that a person must find it. The phases of others follow one another within seconds, and are not told.
+ * ever, so that a user must find it. The phases of others follow one another within seconds, and are not told.
  */
 export const whyMigrating = ({ name, phase, createdAt, ...more }: InFlight): string =>
   phase === 'Pending'

@@ -12,7 +12,7 @@ export interface Reason {
   why: string;
 }
 
-export const OPTED_OUT = 'its owner asked that nothing disrupts it';
+export const OPTED_OUT = 'its owner opted out of disruption';
 
 /**
  * Returns the first reason why the VM must not be disrupted now; null if there is none. All that disrupts VMs by
@@ -21,8 +21,8 @@ export const OPTED_OUT = 'its owner asked that nothing disrupts it';
 export const whyNotNow = (vm: VmView, vmi: VmiView | undefined): Reason | null => reasonsOf(vm, vmi)[0] ?? null;
 
 /**
- * Operations on a VMI, which a VM that was stopped meanwhile names until it runs again: KubeVirt goes on with them only
- * then (`memorydump.HandleRequest`, `handleVolumeRequests`).
+ * Operations on a VMI, which a VM that was stopped meanwhile names until it runs again: KubeVirt continues with them
+ * only then (`memorydump.HandleRequest`, `handleVolumeRequests`).
  */
 const WITH_VMI: ReadonlySet<OperationKind> = new Set(['MemoryDump', 'Hotplug']);
 
@@ -34,7 +34,7 @@ export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
     ...(vm.optedOut ? [{ kind: 'OptedOut' as const, why: OPTED_OUT }] : []),
     ...operations.map((operation) => ({ kind: operation.kind, why: WORDS[operation.kind](named(operation)) })),
     ...(vm.runStrategy === 'WaitAsReceiver' ? [{ kind: 'Receives' as const, why: 'it receives a migration' }] : []),
-    ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, why: 'it is paused by a person' }] : []),
+    ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, why: 'it is paused by a user' }] : []),
     ...(isEvacuating(vmi) ? [{ kind: 'Evacuates' as const, why: 'it is being moved' }] : []),
     ...(vmi?.migration != null ? [{ kind: 'Migrates' as const, why: whyMigrating(vmi.migration) }] : []),
   ];
@@ -50,6 +50,6 @@ const WORDS: Record<OperationKind, (name: string) => string> = {
   Freeze: () => 'its file systems are frozen',
   VolumeMigration: () => 'its volumes are migrated',
   ManualRecovery: () =>
-    'it needs recovery by hand (ManualRecoveryRequired): its VMI ended while its volumes were migrated, and its spec must name its old volumes again',
-  Hotplug: () => 'its disks are plugged in or out',
+    'it needs manual recovery (ManualRecoveryRequired): its VMI ended while its volumes were migrated, and its spec must name its old volumes again',
+  Hotplug: () => 'its disks are being plugged in or unplugged',
 };

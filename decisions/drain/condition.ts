@@ -7,7 +7,7 @@ import type { EvacuationStatus } from './plan.ts';
 
 const MESSAGE_LENGTH = 2_048;
 
-/** From what needs a person to what passes by itself. */
+/** From what needs a user to what passes by itself. */
 const REASONS: readonly [EvacuationStatus['state'], NonNullable<PoolStatus['draining']>[number]['reason']][] = [
   ['Stuck', 'Stuck'],
   ['Evacuating', 'Evacuating'],

@@ -60,7 +60,7 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   if (vmi === undefined || departure === null || !isActive(vm)) return NOTHING;
   if (departure === 'CalledOff' && !isEvacuating(vmi))
     return waits(
-      `it is marked to leave ${nodeToLeave(vmi)}, which is not drained: \`virtctl evacuate-cancel vmi NAME\` takes the mark back`,
+      `its evacuation from ${nodeToLeave(vmi)} was requested, but the node is not drained: \`virtctl evacuate-cancel vmi NAME\` cancels the request`,
     );
   const isPast = input.now >= deadlineOf(input);
   const held = whyNot(vm, vmi);
@@ -125,9 +125,9 @@ function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacu
   return { need: 'underway', message, until: earlier(Number.isFinite(deadline) ? deadline : null, shouldBeginBy(vmi)) };
 }
 
-/** Reasons that a drain has rules of its own for: a VM that a person has paused may migrate. */
+/** Reasons that a drain has rules of its own for: a VM that a user has paused may migrate. */
 const OWN_RULES: ReadonlySet<Reason['kind']> = new Set(['Paused', 'Evacuates', 'Migrates']);
-/** Reasons that only a person takes away. */
+/** Reasons that only a user takes away. */
 const LASTING: ReadonlySet<Reason['kind']> = new Set(['OptedOut', 'ManualRecovery']);
 
 /** The owner's settings take precedence, and operations by KubeVirt or other controllers are not interrupted. */
@@ -178,12 +178,12 @@ interface Choice {
 
 /** A VM that nobody needs to leave its node is not taken down for that. */
 function wishOf({ rules: { method } }: EvacuationInput, vmi: VmiView): Choice {
-  const who = vmi.wishedBy === 'KubeVirtUpdate' ? 'the update of KubeVirt' : 'the descheduler';
+  const who = vmi.wishedBy === 'KubeVirtUpdate' ? "KubeVirt's update" : 'the descheduler';
   if (canBeMigrated(vmi) && method !== 'Restart') return { act: 'migrate', why: `${who} asks for that` };
-  const whyNot = method === 'Restart' ? 'its pool wants no migration' : 'KubeVirt cannot migrate it';
+  const whyNot = method === 'Restart' ? 'its pool does not allow migration' : 'KubeVirt cannot migrate it';
   return {
     act: 'none',
-    why: `${who} would have it leave ${nodeToLeave(vmi)}, and ${whyNot}; it is not restarted, for the node is not drained`,
+    why: `${who} wants it to leave ${nodeToLeave(vmi)}, but ${whyNot}; it is not restarted, since the node is not drained`,
   };
 }
 
@@ -197,15 +197,15 @@ function choiceOf(
   const migrate = { act: 'migrate', why: `it is to leave ${nodeToLeave(vmi)}` } as const;
   // A restart would end what its owner keeps by the pause.
   if (isPausedByPerson(vm, vmi))
-    return canMigrate && method !== 'Restart' ? migrate : { act: 'none', why: 'it is paused by a person' };
+    return canMigrate && method !== 'Restart' ? migrate : { act: 'none', why: 'it is paused by a user' };
   if (servesNobody(vm, vmi) && !(canMigrate && method === 'Migrate'))
-    return restart('it is not ready, so that a restart costs nothing');
-  if (method === 'Restart') return restart('its pool wants no migration');
+    return restart('it is not ready, so a restart costs nothing');
+  if (method === 'Restart') return restart('its pool does not allow migration');
   if (isNotBegun(vmi, now)) return restart(whyNotBegun(vmi));
   if (method === 'Migrate')
     return canMigrate
       ? migrate
-      : { act: 'none', why: 'KubeVirt cannot migrate it, and its pool wants no restart for a drain' };
+      : { act: 'none', why: 'KubeVirt cannot migrate it, and its pool does not allow a restart for a drain' };
   if (!canMigrate) return restart('KubeVirt cannot migrate it');
   if (isPast) return restart(`it could not be migrated within ${deadlineSeconds} s`);
   const tried = triesInARow(vmi, now);

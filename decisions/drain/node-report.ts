@@ -15,7 +15,7 @@ export interface NodeReportItem {
   owner: string | null;
   /**
    * `NotAsked`: drover moves it once its pod is to be evicted. `KubeVirt`, `Ends`: KubeVirt migrates it then, or lets
-   * it end. `Blocked`: it stays until a person acts.
+   * it end. `Blocked`: it stays until a user acts.
    */
   state: EvacuationStatus['state'] | 'NotAsked' | 'KubeVirt' | 'Ends' | 'Blocked';
   /** What happens to it, or what it waits for; completes its name to a sentence. */
@@ -86,7 +86,7 @@ function withoutStatus({ vmi, pool, isStarting }: OnNode, clusterStrategy: strin
       state: 'Blocked',
       message:
         `stays until it has come up (${vmi.whyNotReady ?? vmi.phase}), or its VMI is deleted: KubeVirt refuses to evict it before` +
-        (vmi.toleratesCordons ? ', and it tolerates cordons, so that it may start here again' : ''),
+        (vmi.toleratesCordons ? ', and it tolerates cordons, so it may start here again' : ''),
     };
   const drains = pool?.spec.drain !== undefined;
   if (strategy === EXTERNAL && drains)

@@ -23,7 +23,7 @@ export function drainOfPool(
 ): DrainPlan {
   const busy = new Map<string, string>();
   if (membershipChangeOf(input.pool) !== null) for (const { name } of input.vms) busy.set(name, MEMBERS_CHANGE);
-  for (const name of updating) busy.set(name, 'an update works on it');
+  for (const name of updating) busy.set(name, 'an update of it is in progress');
   for (const name of leaving) busy.set(name, 'it leaves the pool');
   const { evacuating = [] } = input.inProgress;
   return planDrain({ ...input, acting: evacuating, busy, refusals: input.refusals ?? [] });
@@ -41,7 +41,7 @@ export function drainSteps({ evacuate }: DrainPlan, input: PodBudgetInput): Pool
     {
       kind: 'evacuate',
       vms: cancelled,
-      reason: `take back what KubeVirt does not begin: migrations of ${namesOf(cancelled)}`,
+      reason: `cancel migrations that KubeVirt does not begin: ${namesOf(cancelled)}`,
     } as const,
   ];
   return [...steps.filter(({ vms }) => vms.length > 0), ...podBudgetSteps(input)];

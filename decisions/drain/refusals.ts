@@ -17,7 +17,7 @@ export interface NotMoved {
   /** Of the VMI. */
   uid: string;
   /**
-   * The budget had no room; somebody else migrates it, or is about to; KubeVirt does not begin its migration; or the
+   * The budget had no room; another client migrates it, or is about to; KubeVirt does not begin its migration; or the
    * API server refused it.
    */
   reason: 'NoPlace' | 'OtherMigration' | 'NotBegun' | 'Refused';
@@ -26,7 +26,7 @@ export interface NotMoved {
 
 /** How long to wait with a VM for which a claim found no room although the plan had seen some. */
 const NO_PLACE_MS = 2_000;
-/** How long to wait with a VM that somebody else is about to migrate. */
+/** How long to wait with a VM that another client is about to migrate. */
 const OTHER_MIGRATION_MS = 10_000;
 const FIRST_DELAY_MS = 10_000;
 const LAST_DELAY_MS = 300_000;

@@ -9,13 +9,13 @@ const MESSAGE_LENGTH = 2_048;
 const FIELDS_NAMED = 3;
 const VMS_NAMED = 10;
 
-/** `Drifted`: people have changed VMs. There only while there are such VMs. */
+/** `Drifted`: users have changed VMs. There only while there are such VMs. */
 export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[], now: string): Condition[] {
   if (drifted.length === 0) return [];
   const isSetRight = correctsAll(pool.spec);
   const sorted = drifted.toSorted((one, other) => byNumber(one.vm.name, other.vm.name));
   const names = formatNames(sorted.map(({ vm }) => vm.name));
-  const what = drifted.length === 1 ? 'is not as its template makes it' : 'are not as their templates make them';
+  const what = drifted.length === 1 ? 'differs from its template' : 'differ from their templates';
   const message = inOneMessage(
     [
       `${names} ${what}: ${isSetRight ? 'updates set that right' : '`drover drift` shows how, and `drover rollout restart --drifted` sets it right'}`,

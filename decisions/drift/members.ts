@@ -19,7 +19,7 @@ const known = new WeakMap<VmView, readonly DriftedField[]>();
 const NONE: readonly DriftedField[] = [];
 
 /**
- * Returns how a VM differs from the template of its own revision; empty if that is not kept any more, or if nobody can
+ * Returns how a VM differs from the template of its own revision; empty if that is no longer kept, or if nobody can
  * compare it.
  */
 export function driftOfMember(pool: StoredPool, vm: VmView, templateOf: TemplateOf): readonly DriftedField[] {
@@ -46,7 +46,7 @@ const written = ({ ownLabels, annotations, spec }: VmView): WrittenVm => ({
   spec: spec!,
 });
 
-/** A VM of a pool that is not as its template makes it. */
+/** A VM of a pool that differs from its template. */
 export interface DriftedVm {
   vm: VmView;
   fields: readonly DriftedField[];
@@ -59,14 +59,14 @@ export const driftedVms = (pool: StoredPool, vms: readonly VmView[], templateOf:
     .map((vm) => ({ vm, fields: driftOfMember(pool, vm, templateOf) }))
     .filter(({ fields }) => fields.length > 0);
 
-/** Reports whether the pool sets right whatever drifts. */
+/** Reports whether the pool corrects whatever drifts. */
 export function correctsAll({ updateStrategy }: PoolSpec): boolean {
   const rules = updateRules(updateStrategy);
   return rules.kind === 'proactive' && rules.drift === 'Correct';
 }
 
 /**
- * Returns what it takes to set the VM right; null if nobody wants that, or nothing is to be set right. A person's order
+ * Returns what it takes to correct the VM; null if no user wants that, or nothing will be corrected. A user's order
  * is to be taken off also from a VM that is right by now.
  */
 export function correctionOf(
@@ -82,7 +82,7 @@ export function correctionOf(
   return disruptionOf(before, withoutDrift(before, vm.transition, made), strategy);
 }
 
-/** Returns what it takes to set right the VMs of a pool whose kept templates are these. */
+/** Returns what it takes to correct the VMs of a pool whose kept templates are these. */
 export const correctionIn =
   ({ pool, strategy }: { pool: StoredPool; strategy: 'Stage' | 'LiveUpdate' }, templateOf: TemplateOf) =>
   (vm: VmView): Disruption | null =>

@@ -7,7 +7,7 @@ import { driftOf, withoutDrift } from './drift.ts';
 
 /**
  * Returns the VM without its drift and without the order to set it right, so that later drift is kept again; null if
- * nothing is to be set right. `made`: the VM that its pool would create from the VM's own revision.
+ * nothing will be corrected. `made`: the VM that its pool would create from the VM's own revision.
  */
 export function setRight<Vm extends WrittenVm>(vm: Vm, made: NewVirtualMachine, always: boolean): Vm | null {
   const { annotations } = vm.metadata;

@@ -30,10 +30,10 @@ interface Assessed {
 }
 
 type CycleEnd = Pick<FinishedCycle, 'end' | 'why'>;
-/** A cycle as it goes on, or how it ends. `isCut`: its attempt may still run, for nothing. */
+/** A cycle as it continues, or how it ends. `isCut`: its attempt may still run, for nothing. */
 type Assessment = { cycle: Cycle; isCut?: boolean } | CycleEnd;
 
-/** Takes each cycle a step further if the VM, the pool, a person or its attempt calls for that. */
+/** Takes each cycle a step further if the VM, the pool, a user or its attempt calls for that. */
 export function assess(view: HealingView, state: HealingState): Assessed {
   return new Assessor(view, state).assessed();
 }
@@ -94,7 +94,8 @@ class Assessor {
 
   #observed(cycle: Cycle, vm: VmView | undefined): Assessment {
     const { named } = this.#view;
-    if (named.has(cycle.uid) || (vm !== undefined && named.has(vm.uid))) return left('people have it removed by name');
+    if (named.has(cycle.uid) || (vm !== undefined && named.has(vm.uid)))
+      return left('a user has requested its removal by name');
     if (vm === undefined) return this.#absent(cycle);
     if (vm.uid === cycle.uid) return this.#stillThere(cycle, vm);
     return cycle.phase === 'Provisioning' ? this.#new(cycle, vm) : this.#goesOn(cycle);
@@ -106,7 +107,7 @@ class Assessor {
     return this.#isTooMany(cycle) ? this.#yield(cycle) : this.#goesOn(cycle);
   }
 
-  /** The sick VM itself. */
+  /** The unhealthy VM itself. */
   #stillThere(cycle: Cycle, vm: VmView): Assessment {
     const { vmiOf, minReadyMs, now } = this.#view;
     const vmi = vmiOf(vm);
@@ -116,14 +117,14 @@ class Assessor {
     if (this.#isTooMany(cycle)) return this.#yield(cycle);
     if (!isActive(vm)) return { cycle };
     if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', why: 'it runs well again' };
-    if (vm.optedOut) return left('its owner asked that nothing disrupts it');
+    if (vm.optedOut) return left('its owner opted out of disruption');
     if (!isMeantToRun(vm, vmi)) return left('it is not meant to run');
     this.#wake(availableAt(vm, vmi, minReadyMs, now));
     return { cycle };
   }
 
   /**
-   * The new VM may be created once the delay is over, unless a person has paused healing; or at once, if a person has
+   * The new VM may be created once the delay is over, unless a user has paused healing; or at once, if a user has
    * asked for that.
    */
   #goesOn(cycle: Cycle): Assessment {
@@ -139,7 +140,7 @@ class Assessor {
     const { vmiOf, minReadyMs, now } = this.#view;
     const vmi = vmiOf(vm);
     if (!isActive(vm)) return left('it leaves the pool');
-    if (vm.optedOut) return left('its owner asked that nothing disrupts it');
+    if (vm.optedOut) return left('its owner opted out of disruption');
     if (isLeftAlone(vm, vmi)) return { cycle };
     if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', why: cycle.why };
     if (!isMeantToRun(vm, vmi)) {
@@ -184,7 +185,7 @@ class Assessor {
     if (maxAttempts !== null && attempt >= maxAttempts)
       return { end: 'GivenUp', why: `given up after ${formatReplacements(attempt)}: ${why}` };
     if (maxAttempts === null && onSameDisks >= TRIES_ON_SAME_DISKS) {
-      const kept = 'which are kept: whoever deletes the VM has them recreated';
+      const kept = 'which are kept: delete the VM to have them recreated';
       return {
         end: 'GivenUp',
         why: `given up after ${formatReplacements(onSameDisks)} on the same disks, ${kept} (${why})`,
@@ -245,7 +246,7 @@ function replacementsOf(cycle: Cycle, vm: VmView | undefined): number {
   return phase !== 'Removing' || isRemoved ? attempt : attempt - 1;
 }
 
-/** UID of the VM that the cycle leaves; '' if a person has skipped a VM that is not there yet, or may still go. */
+/** UID of the VM that the cycle leaves; '' if a user has skipped a VM that is not there yet, or may still go. */
 function uidOf(cycle: Cycle, vm: VmView | undefined, { end }: CycleEnd): string {
   const { uid, phase, run } = cycle;
   const there = vm !== undefined && isActive(vm) ? vm.uid : null;

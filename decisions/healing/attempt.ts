@@ -1,6 +1,8 @@
 import type { HealingRules } from '../../api/rules/pool-defaults.ts';
 
-/** Identifies an attempt: one replacement of a sick VM. Another cycle of the same VM may count the same attempt. */
+/**
+ * Identifies an attempt: one replacement of an unhealthy VM. Another cycle of the same VM may count the same attempt.
+ */
 export interface AttemptId {
   vm: string;
   /** UID of the VM that is replaced. */
@@ -10,7 +12,7 @@ export interface AttemptId {
   startedAt: string;
 }
 
-/** The sick VM is gone. */
+/** The unhealthy VM is gone. */
 export interface Removed {
   keptDisks: boolean;
   /** RFC 3339: when the new VM may be created. */
@@ -35,7 +37,7 @@ export interface FoundSick {
   /** Which replacement of the VM this will be; from 1. */
   attempt: number;
   why: string;
-  /** Of a VM that is none of the replicas: so is the VM in its place. */
+  /** The role of a VM that is not a replica: its successor has the same role. */
   role?: 'Standby';
 }
 
@@ -59,7 +61,7 @@ export interface PlannedAttempt {
   startedAt: string;
   /** Absent if the VM is still to be removed. */
   removed?: Removed;
-  /** A person asked not to wait. */
+  /** A user asked not to wait. */
   skipDelay: boolean;
   /** It may have been begun before. */
   isAgain: boolean;

@@ -11,8 +11,8 @@ const BEGUN_AT_ONCE = 50;
 const LEAST_SHARE = 2;
 
 /**
- * Returns why no more VMs may be removed if too many are sick or being replaced, else null. While no VM of the pool has
- * ever run, one is tried all the same.
+ * Returns why no more VMs may be removed if too many are unhealthy or being replaced, else null. While no VM of the
+ * pool has ever run, one is tried all the same.
  */
 export function breaker(view: HealingView, unhealthy: number): string | null {
   if (!hasEverRun(view)) return null;
@@ -23,7 +23,7 @@ export function breaker(view: HealingView, unhealthy: number): string | null {
     typeof rules.maxUnhealthy === 'number' ? 1 : LEAST_SHARE,
   );
   return unhealthy > most
-    ? `${unhealthy} VMs are sick or being replaced, more than ${most} (${rules.maxUnhealthy}): they probably have a common cause`
+    ? `${unhealthy} VMs are unhealthy or being replaced, more than ${most} (${rules.maxUnhealthy}): they probably have a common cause`
     : null;
 }
 
@@ -40,7 +40,7 @@ export function roomFor(
   const limits = [
     {
       count: Math.min(Math.min(burst, MAX_CYCLES) - holding.length - cycles.length, BEGUN_AT_ONCE),
-      full: 'others are in flight',
+      full: 'others are in progress',
     },
   ];
   if (rules.maxConcurrent !== null)

@@ -12,8 +12,8 @@ const CYCLES_KEPT = 100;
 export type HealingReport = Pick<HealingPlan, 'state' | 'suspended' | 'notReplaced' | 'notListed'>;
 
 /**
- * `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. Returns no conditions
- * if the pool has no autohealing and no cycle in progress.
+ * `Healing`: VMs are being replaced. `HealingSuspended`: unhealthy VMs are left as they are, and why. Returns no
+ * conditions if the pool has no autohealing and no cycle in progress.
  */
 export function healingConditions(pool: StoredPool, report: HealingReport, now: string): Condition[] {
   const { cycles } = report.state;

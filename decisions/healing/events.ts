@@ -24,7 +24,7 @@ type Note = (vm: string, why: string, attempts: number) => string;
 const left: Note = (vm, why) => `${vm}: ${why}`;
 const END_EVENTS: Record<FinishedCycle['end'], [HealingEvent['type'], EventReason, Note]> = {
   GivenUp: ['Warning', 'HealingGivenUp', left],
-  Refused: ['Warning', 'HealingRefused', (vm, why) => `${vm} is sick and could not be deleted: ${why}`],
+  Refused: ['Warning', 'HealingRefused', (vm, why) => `${vm} is unhealthy and could not be deleted: ${why}`],
   Healed: ['Normal', 'Healed', (vm, _why, attempts) => `${vm} runs well after ${formatReplacements(attempts)}`],
   Skipped: ['Normal', 'HealingEnded', left],
   Left: ['Normal', 'HealingEnded', left],

@@ -37,8 +37,8 @@ interface Found {
 }
 
 /**
- * Finds sick VMs that nothing else is working on, in the order of their numbers, and VMs that are not replaced, and
- * why.
+ * Finds unhealthy VMs that nothing else is working on, in the order of their numbers, and VMs that are not replaced,
+ * and why.
  */
 export function findSick(view: HealingView, state: HealingState): Found {
   const { pool, vms, vmiOf, lastFailureOf, busy, named, rules, now } = view;

@@ -20,7 +20,7 @@ export const formatAllNotReplaced = (all: readonly NotReplaced[]): SentenceOfMan
 
 function sentence(vms: readonly string[], { why, waitsFor }: NotReplaced): string {
   const are = `${formatNames(vms)} ${vms.length === 1 ? 'is' : 'are'}`;
-  return waitsFor === undefined ? `${are} not replaced: ${why}` : `${are} sick (${why}): ${waitsFor}`;
+  return waitsFor === undefined ? `${are} not replaced: ${why}` : `${are} unhealthy (${why}): ${waitsFor}`;
 }
 
 /**

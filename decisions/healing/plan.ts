@@ -43,7 +43,7 @@ export interface HealingPlan {
 
 /** After how long a note that could not be written is retried. */
 const MARK_AGAIN_MS = 60_000;
-/** When to look again at a VM whose cycle has ended and that is sick. */
+/** When to look again at a VM whose cycle has ended and that is unhealthy. */
 const LOOK_AGAIN_MS = 1_000;
 /** How many VMs that are not replaced are listed; the rest are counted. */
 const MAX_LISTED = 50;
@@ -56,7 +56,7 @@ export function planHealing(input: HealingInput): HealingPlan {
   const { pool, now, burst } = input;
   const { autohealing: rules, rollout } = withDefaults(pool.spec);
   if (rules === null || pool.metadata.deletionTimestamp !== undefined)
-    return healsNoMore(input, rules === null ? 'the pool heals no more' : 'the pool is deleted');
+    return healsNoMore(input, rules === null ? 'the pool no longer heals' : 'the pool is deleted');
   const view: HealingView = {
     ...input,
     rules,
@@ -114,7 +114,7 @@ export const healingAsItIs = (state: HealingState): HealingPlan => ({
   wakeAt: null,
 });
 
-const WHY_HELD = { Paused: 'healing is paused', NoNewReplacements: 'too many are sick' };
+const WHY_HELD = { Paused: 'healing is paused', NoNewReplacements: 'too many are unhealthy' };
 
 function holdOf({ paused }: HealingState, suspended: string | null): HealingMode {
   if (paused !== undefined) return 'Paused';

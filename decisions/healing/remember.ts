@@ -53,7 +53,7 @@ export function remember(view: HealingView): HealingState {
 }
 
 /**
- * If a person skips a VM that is already deleted, the skip applies to its replacement. As long as an attempt may still
+ * If a user skips a VM that is already deleted, the skip applies to its replacement. As long as an attempt may still
  * be deleting the VM, which VM it leaves is not known.
  */
 function ofNext(finished: FinishedCycle, { vms, busy }: HealingView): FinishedCycle {

@@ -8,8 +8,8 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 
 /**
- * Whether a VM is to be replaced. `at`: when time alone may make it sick, in milliseconds since the epoch. `exempt`:
- * why a VM that a person may think sick is not.
+ * Whether a VM is to be replaced. `at`: when time alone may make it unhealthy, in milliseconds since the epoch.
+ * `exempt`: why a VM that a user may think unhealthy is not.
  */
 export type Health = { sick: true; why: string } | { sick: false; at: number | null; exempt?: string };
 
@@ -46,7 +46,7 @@ interface HealthInput {
    */
   failingSince?: number | null;
   /**
-   * When a person unpaused its VMI, in milliseconds since the epoch; null or absent if it was not paused since it was
+   * When a user unpaused its VMI, in milliseconds since the epoch; null or absent if it was not paused since it was
    * last ready.
    */
   pauseEndedAt?: number | null;
@@ -70,7 +70,7 @@ export function healthOf(input: HealthInput): Health {
   if (isNodeUnknown(vm, vmi)) {
     const { unknownNode } = rules.unhealthyAfter;
     if (unknownNode === 'never')
-      return { ...well, exempt: 'its node does not answer, and unhealthyAfter.unknownNode says never' };
+      return { ...well, exempt: 'its node does not answer, and unhealthyAfter.unknownNode is never' };
     return overdue(vm.notReadySince, unknownNode, 'its node does not answer', now);
   }
   if (hasFailedDisk(vm)) return withFailedDisk(input);
@@ -91,7 +91,7 @@ export function healthOf(input: HealthInput): Health {
 
 /**
  * A DataVolume that has failed stays so even if its source is back. A VM that has never run gets new disks; those of
- * another may hold what a person wants.
+ * another may hold what a user wants.
  */
 function withFailedDisk({ vm, failingSince, hasRun, hasRunItself = hasRun, rules, now }: HealthInput): Health {
   if (!hasRunItself)
@@ -141,7 +141,7 @@ function overdue(since: number | null, limit: string, why: string, now: number):
 
 const words = (what: string, reason: string | null): string => (reason === null ? what : `${what}: ${reason}`);
 
-/** True for a VM that must not be touched now, or is not ready because drover or a person has paused it. */
+/** True for a VM that must not be touched now, or is not ready because drover or a user has paused it. */
 export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean => whyLeftAlone(vm, vmi) !== null;
 
 /** Returns why it must not be touched; null if it may be. */

@@ -1,7 +1,7 @@
 import type { HealingStatus } from '../../api/pool/pool.ts';
 import type { AttemptEnd, AttemptId, FoundSick, PlannedAttempt, Removed } from './attempt.ts';
 
-/** What healing may not begin: removals of sick VMs, or everything. */
+/** What healing may not begin: removals of unhealthy VMs, or everything. */
 export type HealingMode = 'Active' | 'NoNewReplacements' | 'Paused';
 
 /** What a pool's workflow knows of the workflow of an attempt. */
@@ -39,7 +39,7 @@ export interface Failing {
   since: number;
 }
 
-/** A VMI that a person has paused, kept until it is ready again: a VM is not sick for the time of the pause. */
+/** A VMI that a user has paused, kept until it is ready again: a VM is not unhealthy for the time of the pause. */
 export interface VmiPause {
   vmUid: string;
   /** When the pause was first seen to be over; milliseconds since the epoch, null while it lasts. */
@@ -134,7 +134,7 @@ export const withBegun = (state: HealingState, begin: readonly PlannedAttempt[],
 export const withLostAttempt = (state: HealingState, id: AttemptId, run: 'NotBegun' | 'Unknown'): HealingState =>
   changed(state, id, (cycle) => (cycle.run.state === 'Ended' ? cycle : { ...cycle, run: { state: run } }));
 
-/** Returns the state once the sick VM is gone. */
+/** Returns the state once the unhealthy VM is gone. */
 export const withRemoval = (state: HealingState, id: AttemptId, removed: Removed): HealingState =>
   changed(state, id, (cycle) => afterRemoval(cycle, removed));
 
@@ -169,8 +169,8 @@ export function withEnd(
 }
 
 /**
- * Skips every wait of the VM's cycle that can be skipped: for the delay, and for healing to go on. A VM that was given
- * up or skipped is healed again.
+ * Skips every wait of the VM's cycle that can be skipped: for the delay, and for healing to continue. A VM that was
+ * given up or skipped is healed again.
  */
 export function withSkippedDelay(state: HealingState, vm: string): HealingState {
   const { cycles } = state;
@@ -192,7 +192,7 @@ const unblocked = (state: HealingState, vm: string): HealingState => ({
   finished: state.finished.filter((one) => one.vm !== vm || !isFinal(one)),
 });
 
-/** True for an end after which the VM is left as it is, for as long as the same VM exists and is sick. */
+/** True for an end after which the VM is left as it is, for as long as the same VM exists and is unhealthy. */
 export const isFinal = ({ end }: FinishedCycle): boolean => end === 'GivenUp' || end === 'Skipped';
 
 /**
@@ -207,7 +207,7 @@ export function skippedSince(
   return found !== undefined && Date.parse(found.at) > at ? found.why : null;
 }
 
-/** True for a VM that healing leaves as it is until a person intervenes. */
+/** True for a VM that healing leaves as it is until a user intervenes. */
 export const isGivenUp = ({ finished }: HealingState, { name, uid }: { name: string; uid: string }): boolean =>
   finished.some((one) => one.vm === name && one.uid === uid && isFinal(one));
 

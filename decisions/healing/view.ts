@@ -24,7 +24,7 @@ export interface HealingInput {
   state: HealingState;
   /** Names of VMs that are busy otherwise: in a batch, or being created or deleted. */
   busy: ReadonlySet<string>;
-  /** UIDs of VMs that people want removed: they are not replaced. */
+  /** UIDs of VMs that users want removed: they are not replaced. */
   named: ReadonlySet<string>;
   /** A revision with which no VM has become available yet: the rollout handles its failures, not healing. */
   unverified: string | null;
@@ -63,7 +63,7 @@ export const surplusByRole = (view: HealingView, state: HealingState): Map<Heale
 /**
  * How many VMs of this role are still to be removed by scaling in. VMs being replaced count: they come back, unless
  * their cycles end. Under a strategy other than `proactive`, or outside of its windows, a pool keeps surplus VMs for
- * long, and a sick VM among them is healed like any other.
+ * long, and an unhealthy VM among them is healed like any other.
  */
 function surplusOf(
   { vms, pool: { spec }, named, now }: HealingView,

@@ -57,7 +57,7 @@ const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== '
 const hasNext = ({ state }: VmView, ended: VmiView): boolean =>
   ended.deleting && (state === 'Starting' || state === 'Running');
 
-/** Returns the VMI if it will go on running: that of a VM that its owner has stopped ends by itself. */
+/** Returns the VMI if it will continue running: that of a VM that its owner has stopped ends by itself. */
 export const activeVmi = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined =>
   isMeantToRun(vm, vmi) ? liveVmi(vmi) : undefined;
 

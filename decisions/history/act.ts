@@ -1,4 +1,4 @@
-/** Something that was done to VMs, or that a person asked for. `drover history -o json` prints it as it is. */
+/** Something that was done to VMs, or that a user asked for. `drover history -o json` prints it as it is. */
 export interface Act {
   /** RFC 3339: when it began. */
   time: string;
@@ -17,7 +17,7 @@ export interface Act {
   requestedBy: string | null;
   /** `InProgress` until the outcome is known; `Unknown` if it never will be known. */
   end: string;
-  /** Why it ended so, or the reason that a person gave. */
+  /** Why it ended so, or the reason that a user gave. */
   why: string | null;
   /** Why it was done, as the Web UI shows it. */
   reason: string | null;
@@ -38,7 +38,7 @@ export interface OpenActs {
   vms?: readonly string[];
 }
 
-/** Recorded as asking for VMs to be created, removed and healed: no person asks for each of them. */
+/** Recorded as asking for VMs to be created, removed and healed: no user asks for each of them. */
 export const ITSELF = 'drover';
 
 const WHY_LENGTH = 300;

@@ -10,7 +10,7 @@ export interface SentenceOfMany {
 
 /**
  * Joins as many sentences as fit into a message of this length, and says how many more there are, with `more` that are
- * not given at all. People read it; nothing parses it.
+ * not given at all. Users read it; nothing parses it.
  */
 export function inOneMessage(sentences: readonly (string | SentenceOfMany)[], length: number, more = 0): string {
   const all = sentences.map((one) => (typeof one === 'string' ? { words: one, of: 1 } : one));

@@ -12,7 +12,7 @@ export interface TransitionRulesInput {
   /** What dry runs have shown so far, for each group of VMs. */
   results: readonly TransitionResult[];
   /**
-   * The other transitions that still run, by UID, as people name them. Looked up again each time, since one may have
+   * The other transitions that still run, by UID, as users name them. Looked up again each time, since one may have
    * begun meanwhile.
    */
   othersRunning: Pick<ReadonlyMap<string, string>, 'get'>;
@@ -70,7 +70,7 @@ export function wantedType(
 }
 
 /**
- * True if a transition that is to be undone has changed the type, and somebody has changed it since: what it should be
+ * True if a transition that is to be undone has changed the type, and it was changed since: what it should be
  * now is unknown.
  */
 export const isChangedSince = (
@@ -84,7 +84,7 @@ export const isChangedSince = (
   undoes !== null && record?.id === undoes && record.from !== record.to && record.to !== (machineType ?? '');
 
 /**
- * True if somebody has reverted the change that this transition made: set an old type again or, after an undo, any
+ * True if a user has reverted the change that this transition made: set an old type again or, after an undo, any
  * other type.
  */
 export const isSetBack = (

@@ -100,7 +100,7 @@ function restartsOf(
 
 /** Judges a VMI that is ready after its restart. */
 export function verificationOf(rules: TransitionRules, vm: VmView, vmi: VmiView): Verification {
-  // Somebody has set an old type on the VM again meanwhile: that is what they want.
+  // A user has set an old type on the VM again meanwhile: that is what they want.
   if (isSetBack(rules, vm)) return { is: 'well' };
   if (vmi.machineType === null) return { is: 'unknown', waitsFor: 'its machine type to be known' };
   return isOldVmi(rules, vm, vmi) ? { is: 'wrong', why: `it came back with ${vmi.machineType}` } : { is: 'well' };

@@ -42,11 +42,11 @@ function stateOf(rules: TransitionRules, owner: OwningPool, snapshot: Snapshot):
   const { pool } = owner;
   const { undoes } = rules.transition.scope;
   const words = `pool ${namespacedName(pool.metadata)}`;
-  if (pool.metadata.deletionTimestamp !== undefined) return { state: 'deferred', why: `its ${words} is going` };
+  if (pool.metadata.deletionTimestamp !== undefined) return { state: 'deferred', why: `its ${words} is being deleted` };
   const machineType = templateTypeOf(pool);
   const record = recordOf(pool.metadata.annotations);
   const typed = { machineType, transition: record };
-  const since = `somebody has set the machine type of its ${words} to ${machineType ?? 'none'} since`;
+  const since = `the machine type of its ${words} was set to ${machineType ?? 'none'} since`;
   const isOurs = record?.id === rules.ref.id;
   if (isOurs ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { state: 'excluded', why: since };
   const isUnmanaged = withDefaults(pool.spec).update.kind === 'unmanaged';
@@ -84,7 +84,7 @@ function stateOfOld(
       why: `its ${words} makes VMs of the old type, and is unmanaged: change its template first`,
     };
   if (!rules.transition.templates)
-    return { state: 'excluded', why: `the template of its ${words} is of the old type, and is not to be changed` };
+    return { state: 'excluded', why: `the template of its ${words} has the old type, and is not to be changed` };
   if (chosen.length < vms.length) return { state: 'excluded', why: `${words} has VMs that were not chosen` };
   const held = whoHolds(rules, holder);
   if (held !== null) return { state: 'deferred', why: held };

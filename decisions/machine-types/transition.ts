@@ -19,7 +19,7 @@ export interface TransitionScope {
   undoes: string | null;
 }
 
-/** What a person asked for, by an operation with the action MachineType. */
+/** What a user asked for, by an operation with the action MachineType. */
 export interface Transition {
   scope: TransitionScope;
   /** The machine type to be set; null: cleared, so that the preference's or the cluster's default fills it in. */
@@ -37,7 +37,7 @@ export interface Transition {
   deadlineMs: number;
   /** Restarts begin only inside one of these windows; if empty, at any time. */
   windows: MaintenanceWindow[];
-  /** Whether to go on if the preflight would refuse. */
+  /** Whether to continue if the preflight would refuse. */
   force: boolean;
   /** Whether templates of drover's pools are changed; if not, their VMs are left as they are. */
   templates: boolean;

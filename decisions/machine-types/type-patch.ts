@@ -90,7 +90,7 @@ function entry(
   const mapPath = `/metadata/${map}`;
   const path = `${mapPath}/${key.replace('/', '~1')}`;
   // A `test` for null succeeds on a missing path. The whole map is added only if there is none: otherwise it would
-  // replace somebody else's.
+  // replace another's.
   if (!hasMap)
     return to === null
       ? []

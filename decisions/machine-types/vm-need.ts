@@ -121,7 +121,7 @@ function needInRollout(
   const waiting = isThere && isOurs ? needWhileItComesUp(owned, rollout, snapshot) : undefined;
   if (waiting !== undefined) return waiting;
   const ofUndo = rules.transition.scope.undoes !== null;
-  // If a VM is old although its pool has nothing left to do, somebody has changed it by hand.
+  // If a VM is old although its pool has nothing left to do, a user has changed it by hand.
   if (isThere || !isMeant) return isOurs && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
   // An undo does not touch VMs because of a template that it has not changed.
   if (ofUndo && !isOurs) return undefined;
@@ -199,14 +199,11 @@ function needOfChanged(
   return heldBack(vm, live) ?? { need: 'restart', vmi: live };
 }
 
-const changedSince = ({ machineType }: VmView): string =>
-  `somebody has set its machine type to ${machineType ?? 'none'} since`;
+const changedSince = ({ machineType }: VmView): string => `its machine type was set to ${machineType ?? 'none'} since`;
 
 /** Other controllers create VMs from templates of their own, which a transition does not change. */
 const ofOwner = ({ owner }: VmView): string =>
-  owner === null
-    ? ''
-    : `: perhaps its owner, ${owner.kind} ${owner.name}, by a template that is not drover's to change`;
+  owner === null ? '' : `: perhaps its owner, ${owner.kind} ${owner.name}, whose template drover must not change`;
 
 /** Says that a VMI came back old after a restart; null if it was not restarted. */
 function cameBack({ transition, machineType }: VmView, live: VmiView): string | null {

@@ -6,13 +6,13 @@ import type { Member } from '../owners/steps.ts';
 /** What is being done to the members of a pool, as an annotation of the pool keeps it. */
 export type MembershipChange = { by: string; /** RFC 3339. */ at: string } & (
   | {
-      /** All VMs of a pool of KubeVirt come, or all go to one: the pool is held until the last has. */
+      /** All VMs of a KubeVirt pool come, or all go to one: the pool is held until the last has. */
       kind: 'takeover' | 'release';
     }
   | ListedChange
 );
 
-/** What a worker does because somebody has asked for it: which VMs it has still found to be moved when it began. */
+/** What a worker does because a user has asked for it: which VMs it has still found to be moved when it began. */
 export interface ListedChange {
   kind: 'adopt' | 'detach';
   vms: Member[];
@@ -51,8 +51,8 @@ export function membershipChangeOf({ metadata: { annotations } }: Annotated): Me
 const AGAIN: Record<ChangeKind, string> = {
   takeover: 'run `drover takeover vmpool NAME` again, or `drover release pool NAME` to go back',
   release: 'run `drover release pool NAME` again',
-  adopt: 'a worker ends it',
-  detach: 'a worker ends it',
+  adopt: 'a worker will finish it',
+  detach: 'a worker will finish it',
 };
 
 /** Says of a pool that another change of its members has not ended, and what ends it. */

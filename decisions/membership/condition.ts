@@ -39,7 +39,8 @@ export function membersChanging(
           type: 'MembershipChanging',
           status: 'True',
           reason: 'InvalidAnnotation',
-          message: "the pool begins nothing, for its annotation drover.dev/membership-change can't be read: remove it",
+          message:
+            "the pool begins nothing, because its annotation drover.dev/membership-change can't be read: remove the annotation",
         },
         now,
       ),
@@ -66,9 +67,9 @@ export function membersChanging(
 function inWords(change: MembershipChange): string {
   switch (change.kind) {
     case 'takeover':
-      return 'VMs of a pool of KubeVirt become its own (`drover takeover`)';
+      return 'VMs of a KubeVirt pool move to it (`drover takeover`)';
     case 'release':
-      return 'its VMs go to a pool of KubeVirt (`drover release`)';
+      return 'its VMs move to a KubeVirt pool (`drover release`)';
     case 'adopt':
       return `${formatNames(change.vms.map(({ name }) => name))} become its own (\`drover adopt\`)`;
     case 'detach':

@@ -28,7 +28,7 @@ export interface Fit {
 
 /**
  * Compares as updates do, with nothing known of where the VM comes from: what the template sets counts, and not what
- * KubeVirt's webhooks or people have added. Disks of other names are the VM's own, and no difference.
+ * KubeVirt's webhooks or users have added. Disks of other names are the VM's own, and no difference.
  */
 export function fitOf(vm: Stored<VirtualMachine>, vmi: Stored | undefined, target: NewVirtualMachine): Fit {
   const merged = mergeVm(vm, null, target);

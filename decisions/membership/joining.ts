@@ -36,7 +36,7 @@ export interface Joining {
 
 /**
  * Compares a VM with the pool's template. A VM that differs and was the pool's before is of the revision that it had:
- * what people have changed since is kept by updates, as in any VM of the pool.
+ * what users have changed since is kept by updates, as in any VM of the pool.
  */
 export function joining(pool: StoredPool, vm: Stored<VirtualMachine>, vmi: Stored | undefined): Joining {
   const { name } = pool.metadata;
@@ -89,7 +89,7 @@ export const joiningTransfer = (
     // All VMs of a pool that is taken over come at once.
     [JOINED_ANNOTATION]: from === null ? 'true' : null,
     ...memberOfAnnotation(metadata.uid, name, now),
-    // Somebody may have put the VM back that was leaving another pool.
+    // A user may have put the VM back that was leaving another pool.
     [REMOVING_ANNOTATION]: null,
   },
   ...(revision === null ? {} : { template: fit.vmiMetadata }),

@@ -21,13 +21,13 @@ import { asFormer } from './label-patch.ts';
 import type { MovePatches, Vm } from './moves.ts';
 import { transferPatch } from './transfer.ts';
 
-/** A pool of KubeVirt, as far as drover reads it. */
+/** A KubeVirt pool, as far as drover reads it. */
 export interface KubeVirtPool extends KubeObject {
   spec: { replicas?: number; paused?: boolean; autohealing?: object; selector: object; [field: string]: unknown };
   status?: { conditions?: Condition[] };
 }
 
-/** What drover changed in the spec of a pool of KubeVirt. */
+/** What drover changed in the spec of a KubeVirt pool. */
 export interface PausedPool {
   /** `spec.paused`, as it was. */
   paused: boolean;
@@ -45,12 +45,12 @@ export function pausedPoolOf({ metadata: { annotations } }: Theirs): PausedPool 
   return typeof value?.['paused'] === 'boolean' ? (value as unknown as PausedPool) : null;
 }
 
-/** The annotation of a pool of KubeVirt that drover has paused. */
+/** The annotation of a KubeVirt pool that drover has paused. */
 export const pausedAnnotation = (paused: PausedPool): Record<string, string> => ({
   [PAUSED_POOL_ANNOTATION]: JSON.stringify(paused),
 });
 
-/** Returns the merge patch that pauses the pool and its healing, which goes on in a paused pool. */
+/** Returns the merge patch that pauses the pool and its healing, which continues in a paused pool. */
 export function pausingPatch(pool: Theirs, request: string): { metadata: object; spec: object } {
   const { paused = false, autohealing = null } = pool.spec;
   const annotations = pausedAnnotation({ ...(pausedPoolOf(pool) ?? { paused, autohealing }), request });
@@ -72,7 +72,7 @@ export function resumingPatch(
   };
 }
 
-/** The owner reference of what belongs to a pool of KubeVirt. */
+/** The owner reference of what belongs to a KubeVirt pool. */
 export const referenceTo = ({ apiVersion, metadata: { name, uid } }: Theirs): OwnerReference => ({
   apiVersion: apiVersion ?? apiVersionOf(KubeVirtPools),
   kind: KubeVirtPools.kind,
@@ -86,7 +86,7 @@ const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !=
 const namesOf = (vms: readonly Stored[]): string => formatNames(vms.map(({ metadata }) => metadata.name));
 
 /**
- * Says why the VMs of a pool of KubeVirt can't become those of drover's pool as they are; null if they can. `own`: how
+ * Says why the VMs of a KubeVirt pool can't become those of drover's pool as they are; null if they can. `own`: how
  * many that has already; undefined before it is made.
  */
 export function whyNotTakenOver(
@@ -98,26 +98,26 @@ export function whyNotTakenOver(
   const going = vms.filter(isGoing);
   // A paused pool of KubeVirt does not take its finalizer off VMs that are being deleted.
   const end = pausedPoolOf(theirs) === null ? 'wait until that has ended' : endedBy(name);
-  if (going.length > 0) return `${namesOf(going)} of pool ${name} of KubeVirt: being deleted: ${end}`;
+  if (going.length > 0) return `${namesOf(going)} of KubeVirt pool ${name}: being deleted: ${end}`;
   const strangers = vms.filter((vm) => !matchesLabels(theirs.spec.selector as LabelSelector, vm.metadata.labels ?? {}));
   // KubeVirt releases such VMs without checking which owner references it removes.
   if (strangers.length > 0)
-    return `${namesOf(strangers)} of pool ${name} of KubeVirt: no match of its selector: KubeVirt is just letting go of them`;
+    return `${namesOf(strangers)} of KubeVirt pool ${name}: no match of its selector: KubeVirt is releasing them`;
   const total = vms.length + (own ?? 0);
   if (total <= wanted) return null;
-  const first = own === undefined ? "KubeVirt's pool first" : "drover's pool first, or delete those that are too many";
+  const first = own === undefined ? "KubeVirt's pool first" : "drover's pool first, or delete the surplus VMs";
   return `pool ${name} has ${total} VMs and wants ${wanted}, and drover would remove the others: scale ${first}`;
 }
 
-const endedBy = (name: string): string => `\`drover release pool ${name}\` has KubeVirt end that`;
+const endedBy = (name: string): string => `\`drover release pool ${name}\` lets KubeVirt finish that`;
 
-/** Says why the VMs of a pool can't go to a pool of KubeVirt now, which is `theirs` if it exists; null if they can. */
+/** Says why the VMs of a pool can't go to a KubeVirt pool now, which is `theirs` if it exists; null if they can. */
 export function whyNotReleased(ours: StoredPool, theirs: Theirs | undefined, vms: readonly Vm[]): string | null {
   const { name } = ours.metadata;
   const change = membershipChangeOf(ours);
   if (change === 'unreadable' || (change !== null && isListed(change))) return unfinished(name, change);
   if (theirs !== undefined && pausedPoolOf(theirs) === null && vms.length > 0)
-    return `pool ${name} of KubeVirt is there, and drover has not paused it: delete it, or rename it`;
+    return `KubeVirt pool ${name} exists, and drover has not paused it: delete it, or rename it`;
   const going = vms.filter((vm) => isGoing(vm) || vmView(vm).removing);
   if (going.length > 0) return `pool ${name}: ${namesOf(going)} are leaving it: wait until that has ended`;
   const extra = vms.filter(({ metadata }) => roleOf(metadata.labels) === 'Surge');
@@ -128,12 +128,12 @@ export function whyNotReleased(ours: StoredPool, theirs: Theirs | undefined, vms
   if (healed.length > 0) return `pool ${name}: ${formatNames(healed)} are being healed: wait until that has ended`;
   const standby = vms.filter(({ metadata }) => roleOf(metadata.labels) === 'Standby');
   if (standby.length > 0)
-    return `pool ${name}: ${namesOf(standby)} are standby, which KubeVirt does not know: take standby out of its spec, and wait until they have left`;
+    return `pool ${name}: ${namesOf(standby)} are standby, which KubeVirt does not support: remove standby from its spec, and wait until they have left`;
   const unnamed = vms.map(({ metadata }) => metadata.name).filter((vm) => numberOf(name, vm) === null);
   return unnamed.length === 0
     ? null
     : `pool ${name}: KubeVirt's pools name their VMs ${name}-0, ${name}-1, …, and can't have ${formatNames(unnamed)}: ` +
-        `\`drover detach ${unnamed.slice(0, 9).join(' ')} --decrement\` takes them out, and they run on`;
+        `\`drover detach ${unnamed.slice(0, 9).join(' ')} --decrement\` takes them out, and they keep running`;
 }
 
 /** `newest`: what drover calls the revision of KubeVirt's template; null if it knows that template by none. */
@@ -143,7 +143,7 @@ interface Revisions {
   revision: string;
 }
 
-/** What a VM and its VMI get as the VM goes to a pool of KubeVirt. */
+/** What a VM and its VMI get as the VM goes to a KubeVirt pool. */
 export function releasePatches(
   ours: StoredPool,
   theirs: Theirs,
@@ -176,7 +176,7 @@ export function whyNoMatch({ metadata: { name }, spec }: Theirs, vm: Stored): st
   const selector = spec.selector as LabelSelector;
   return matchesLabels(selector, { ...vm.metadata.labels, ...selector.matchLabels })
     ? null
-    : `does not match the selector of pool ${name} of KubeVirt: label it so that it does`;
+    : `does not match the selector of KubeVirt pool ${name}: label it so that it does`;
 }
 
 /** Returns the VMs that KubeVirt would rewrite or restart. `current`: revisions that are as its template is now. */

@@ -15,7 +15,7 @@ export interface MembersInput {
   uncontrolled: readonly VmView[];
 }
 
-/** VMs that the pool owns without its label, or that name another pool: people have added its owner reference. */
+/** VMs that the pool owns without its label, or that name another pool: users have added its owner reference. */
 export const unlabelledMembers = ({ pool, vms }: Omit<MembersInput, 'uncontrolled'>): VmView[] =>
   vms.filter((vm) => !vm.deleting && isUnlabelled(pool.metadata, vm));
 
@@ -47,7 +47,7 @@ export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[
           {
             kind: 'removeLabels',
             vms: targets(left),
-            reason: `take the pool's labels off ${vmNames(left)}: nobody controls them any more`,
+            reason: `remove the pool's labels from ${vmNames(left)}: nothing controls them any more`,
           } as const,
         ]),
     ...held,
@@ -63,6 +63,6 @@ const hasLeft = (vm: VmView, pool: string): boolean => vm.labels[POOL_LABEL] ===
 function heldSteps({ pool, uncontrolled }: Pick<MembersInput, 'pool' | 'uncontrolled'>): PoolStep[] {
   const vms = uncontrolled.filter((vm) => hasLeft(vm, pool.metadata.name) && vm.deleting && vm.keepsDisks);
   if (vms.length === 0) return [];
-  const reason = `keep the disks of ${vmNames(vms)}, and let their deletion end: nobody controls them any more`;
+  const reason = `keep the disks of ${vmNames(vms)}, and let their deletion end: nothing controls them any more`;
   return [{ kind: 'removeDiskFinalizers', vms: targets(vms.slice(0, MAX_VMS)), reason }];
 }

@@ -47,7 +47,7 @@ export function whyNotAdopted(
   if (owner !== undefined) return belongsTo(owner);
   // By it, drover would take the VM for what it was.
   if (status?.roles?.some(({ uid }) => uid === vm.metadata.uid) === true)
-    return `was no replica of pool ${name}, and its status still says so: try again in a moment`;
+    return `was not a replica of pool ${name}, and its status still says so: try again in a moment`;
   return vm.metadata.deletionTimestamp === undefined ? null : 'is being deleted';
 }
 
@@ -57,17 +57,17 @@ export function whyNotDetached(vm: Vm, { isCounted }: Pick<ListedChange, 'isCoun
   if (owner === undefined) {
     const label = vm.metadata.labels?.[POOL_LABEL];
     return label === undefined
-      ? 'is no VM of a pool'
+      ? 'does not belong to a pool'
       : `has no controller, and a worker will remove the labels of pool ${label}`;
   }
   const { name: pool } = owner;
-  if (kindOf(owner) !== 'VirtualMachinePool') return `${belongsTo(owner)}, which is not a pool of drover's`;
+  if (kindOf(owner) !== 'VirtualMachinePool') return `${belongsTo(owner)}, which is not a drover pool`;
   if (vm.metadata.deletionTimestamp !== undefined) return 'is being deleted';
   const { roleLabel, removing } = vmView(vm);
-  if (roleLabel === 'Surge') return `is extra while pool ${pool} updates others, and goes by itself`;
+  if (roleLabel === 'Surge') return `is extra while pool ${pool} updates others, and leaves by itself`;
   if (roleLabel !== null && isCounted)
-    return `is none of the replicas of pool ${pool}, which then has no reason to want one less: leave --decrement out`;
-  return removing ? `is just leaving pool ${pool}, with its disks kept` : null;
+    return `is not a replica of pool ${pool}, whose number would not change: leave --decrement out`;
+  return removing ? `is leaving pool ${pool}, with its disks kept` : null;
 }
 
 /** `now`: by the API server's clock, in milliseconds since the epoch. */

@@ -55,7 +55,7 @@ export function restoreOf(
   if (!isComplete && now < until) return { steps: [], until };
   if (!mayTry(more, 'FailedFinalizer')) return NOT_RESTORING;
   const why = isComplete ? 'its members are complete' : 'no more members have come back';
-  return { steps: [{ kind: 'noteUid', reason: `go on after the restore from a backup: ${why}` }], until: null };
+  return { steps: [{ kind: 'noteUid', reason: `continue after the restore from a backup: ${why}` }], until: null };
 }
 
 const createdAt = ({ metadata }: StoredVmOwner): number => Date.parse(metadata.creationTimestamp ?? '') || 0;
@@ -99,9 +99,9 @@ export const waitingFor = (
   { there, replicas, what, until }: { there: number; replicas: number; what: string; until: number },
 ): string =>
   `restored from a backup, with ${there} of ${replicas} ${what}: makes none until ${new Date(until).toISOString()}, since more may come back; ` +
-  `\`kubectl annotate ${owner} ${UID_ANNOTATION}-\` has it go on now`;
+  `\`kubectl annotate ${owner} ${UID_ANNOTATION}-\` lets it continue now`;
 
 function leftOver(pool: string, surplus: readonly VmView[]): string {
   const names = formatNames(surplus.map(({ name }) => name));
-  return `${names} came back from a backup without their owner, and the pool wants no more VMs: raise spec.replicas, or delete them, or take their label ${POOL_LABEL} off (\`kubectl label vm ${surplus[0]!.name} ${POOL_LABEL}-\` leaves that VM out of pool ${pool})`;
+  return `${names} came back from a backup without their owner, and the pool wants no more VMs: raise spec.replicas, or delete them, or remove their label ${POOL_LABEL} (\`kubectl label vm ${surplus[0]!.name} ${POOL_LABEL}-\` leaves that VM out of pool ${pool})`;
 }

@@ -7,14 +7,14 @@ import type { MemberRole, VmView } from '../views/vm.ts';
 
 /**
  * Which VMs of a pool are none of its replicas is recorded in the pool's status, before they are made: an extra VM is
- * deleted with its disks, and the label that tells people what it is may be written by whoever may change the VM.
+ * deleted with its disks, and the label that tells users what it is may be written by whoever may change the VM.
  */
 
 /** How much later than its VM an entry may have been written, by clocks that differ. */
 const CLOCK_SKEW_MS = 60_000;
 /** After so long, a VM that was to be made is taken off the record: whoever was to make it has given up. */
 const FORGET_MS = 5 * 60_000;
-/** How many VMs one step sets right. */
+/** How many VMs one step corrects. */
 const MAX_VMS = 250;
 
 type Recorded = readonly RoleEntry[];
@@ -127,7 +127,7 @@ export function roleSteps(input: RolesInput): { steps: PoolStep[]; wakeAt: numbe
   const reason =
     mislabelled.length === 0
       ? `bring the record of roles up to date with ${due.length} ${due.length === 1 ? 'VM' : 'VMs'}`
-      : `have the role labels of ${vmNames(mislabelled)} say what they are`;
+      : `correct the role labels of ${vmNames(mislabelled)}`;
   return { steps: [{ kind: 'setRoles', vms: targets(mislabelled), reason }], wakeAt };
 }
 

@@ -3,7 +3,7 @@ import { isObject } from '../lib/json.ts';
 
 /**
  * Reports whether two VM templates are one to KubeVirt: it reads them into Go's structures, and writes out empty fields
- * that people leave out.
+ * that users leave out.
  */
 export const isSameTemplate = (one: unknown, other: unknown): boolean =>
   canonical(withoutEmpty(one)) === canonical(withoutEmpty(other));

@@ -15,7 +15,7 @@ export interface Versions {
 }
 
 /**
- * Returns the merged field. What `base` and `target` have in common stays as it is, whatever a person has made of it.
+ * Returns the merged field. What `base` and `target` have in common stays as it is, whatever a user has made of it.
  * Of the rest, `target` wins in everything that it sets, and what only `base` set is removed leaf by leaf. If `base` is
  * unknown, `target` wins wherever `live` does not hold what it sets. `key` is the name of the field, or of the list
  * that contains it. The result shares parts with the arguments, which are not changed.

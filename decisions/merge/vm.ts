@@ -22,8 +22,8 @@ export interface VmPatch {
 /**
  * Returns what `live` should become to go from one revision to another. `base` is the VM that the pool would create
  * from the VM's present revision, `target` the VM that it would create from the new one; `base` is null if the template
- * of the present revision is lost. Only what differs between the two is changed: what people have made of the rest
- * stays, and so do additions by people and KubeVirt.
+ * of the present revision is lost. Only what differs between the two is changed: what users have made of the rest
+ * stays, and so do additions by users and KubeVirt.
  */
 export function mergeVm<Vm extends WrittenVm>(live: Vm, base: NewVirtualMachine | null, target: NewVirtualMachine): Vm {
   const { labels, annotations, ...others } = live.metadata;
@@ -88,7 +88,7 @@ function plain({
 }
 
 /**
- * A VM that a person started or stopped stays so; only a VM whose run strategy is as drover left it follows the
+ * A VM that a user started or stopped stays so; only a VM whose run strategy is as drover left it follows the
  * template.
  */
 function mergePower(live: Json, base: Json | null, target: Json): Json {
@@ -165,7 +165,7 @@ export function grownDisks(before: WrittenVm, after: WrittenVm): { name: string;
   });
 }
 
-/** Returns the volumes of the template's names whose disks a person or a restore has changed. */
+/** Returns the volumes of the template's names whose disks a user or a restore has changed. */
 function keptVolumes(live: Json, base: Json | null, target: Json): Map<unknown, Json> {
   const [now, then] = [volumesByName(live), volumesByName(base)];
   return new Map(

@@ -27,10 +27,10 @@ export interface ChoiceInput {
  * Returns what the operation is about by the namespaces and names of the VMs: their VMIs, as `targetOfVmi` names them,
  * for a restart or a migration, else the UIDs of the VMs themselves. Nothing that is younger than the operation: VMs
  * that have come since are not what was asked for. Both times are the API server's, and whole seconds, so that what is
- * of the same second counts: somebody who has just started a VM means it, too.
+ * of the same second counts: a user who has just started a VM means it, too.
  *
- * What the operation was noted on stays its own: a run that begins anew, since Temporal has lost the last one, goes on
- * with that, and touches no VM again, not even if its next VMI is of that second.
+ * What the operation was noted on stays its own: a run that begins anew, since Temporal has lost the last one,
+ * continues with that, and touches no VM again, not even if its next VMI is of that second.
  */
 export function chooseVms({ operation, scope, vms, vmiOf }: ChoiceInput): Record<string, Record<string, string>> {
   const { vms: selection } = operation.spec;
@@ -109,7 +109,7 @@ function targetOf({ action, patch }: OperationSpec, vm: VmView, vmi: VmiView | u
 
 type Target = Pick<VmView | VmiView, 'uid' | 'createdAt'>;
 
-/** VMs that their pool has beside its replicas are started and stopped by it: people mean them only by name. */
+/** VMs that their pool has beside its replicas are started and stopped by it: users mean them only by name. */
 function lastingMatcher(
   { names, selector, owner, exclude = [] }: VmSelection,
   { includes, owners }: OperationScope,

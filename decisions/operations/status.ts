@@ -16,7 +16,7 @@ export interface Standing {
   progress: OperationProgress | null;
   /** What the worker keeps trying without success, a sentence each. */
   troubles?: readonly string[];
-  /** Null while it goes on. */
+  /** Null while it continues. */
   end: { reason: EndReason; message: string } | null;
   /** Of its workflow in Temporal. */
   workflowId: string;

@@ -8,7 +8,7 @@ type Steering = { signal: 'pause' | 'resume' | 'abort'; why: string } | null;
 
 /**
  * Returns what the run of an operation must be told, so that it is as its object says: the object alone counts, and not
- * what has changed in it. What a person has paused by a signal stays paused; what the object pauses, no signal resumes.
+ * what has changed in it. What a user has paused by a signal stays paused; what the object pauses, no signal resumes.
  * `operation`: undefined if it was deleted, which aborts.
  */
 export function steeringOf(operation: StoredOperation | undefined, run: ControlledRun): Steering {

@@ -25,7 +25,7 @@ export interface BatchVm {
   vmi?: string;
   /** With `migrate`: which migration by drover is to give which VMI a new pod. A VMI is migrated once by a batch. */
   migration?: { vmi: string; attempt: number };
-  /** The VM's drift is set right as well. */
+  /** The VM's drift is corrected as well. */
   setsRight?: true;
   /** What the VM is for, if it is none of the pool's replicas: so is its replacement. */
   role?: MemberRole;
@@ -61,7 +61,7 @@ export interface UpdateOutcome {
     | 'Failed'
     /** Could not be taken now: something stood in the way. */
     | 'Deferred'
-    /** Its turn did not come before the rollout was stopped. */
+    /** Not started before the rollout was stopped. */
     | 'NotBegun'
     /** KubeVirt refused to apply the spec to the running VMI: it needs a restart. */
     | 'RestartRequired'
@@ -70,7 +70,7 @@ export interface UpdateOutcome {
     /** Not begun, or not awaited: a newer revision replaces it. */
     | 'Superseded';
   why?: string;
-  /** Deferred for a reason that concerns this VM alone: others go on. */
+  /** Deferred for a reason that concerns this VM alone: others continue. */
   isOwn?: boolean;
   /** The VM should have run but was not ready when its turn came: a failure says nothing about the new revision. */
   wasDown?: boolean;

@@ -42,7 +42,7 @@ interface StepKind {
 /** Each by itself: a quota that stops extra VMs alone slows down no replica. */
 const FAILURE_OF_ROLE = { Standby: 'FailedStandby', Surge: 'FailedSurge' } as const;
 
-/** As which failure it counts that a step is refused; null for a step whose failures are somebody else's. */
+/** As which failure it counts that a step is refused; null for a step whose failures are another's. */
 export function failureOf({ kind, role, because }: StepKind): FailureReason | null {
   switch (kind) {
     case 'addFinalizer':

@@ -11,5 +11,5 @@ export function keptReplicas({
   replicasLeftOut,
 }: StoredVmOwner): Extract<PoolStep, { kind: 'keepReplicas' }>[] {
   if (replicasLeftOut !== true || metadata.deletionTimestamp !== undefined) return [];
-  return [{ kind: 'keepReplicas', replicas, reason: `the spec leaves replicas out: it stays ${replicas}` }];
+  return [{ kind: 'keepReplicas', replicas, reason: `the spec has no replicas: the number stays ${replicas}` }];
 }

@@ -12,7 +12,7 @@ export interface PlanInput {
   vms: readonly VmView[];
   /** VMs of its namespace that no controller owns; absent if they are not watched. */
   uncontrolled?: readonly VmView[];
-  /** Whether a VM of this name exists in the pool's namespace and belongs to somebody else. */
+  /** Whether a VM of this name exists in the pool's namespace and belongs to another owner. */
   isVmNameTaken: (name: string) => boolean;
   /** Names that activities are working on now. `cancelled`: by attempts to heal them that were asked to end. */
   inProgress: {

@@ -5,8 +5,8 @@ import { withTime, type Untimed } from './conditions.ts';
 /** How far a pool or a set is on the way to what its spec says. */
 export interface Readiness {
   /**
-   * `Ready`: it is there. `Reconciling`: it is on the way, and goes on by itself. `Held`: it is not there, and drover
-   * leaves the rest to people, or to VMs that come back by themselves. `Stalled`: people have to set something right.
+   * `Ready`: it is there. `Reconciling`: it is on the way, and continues by itself. `Held`: it is not there, and drover
+   * leaves the rest to users, or to VMs that come back by themselves. `Stalled`: users have to correct something.
    */
   state: 'Ready' | 'Reconciling' | 'Held' | 'Stalled';
   reason: ConditionReason<'Ready'>;
@@ -28,7 +28,7 @@ interface Wanted {
 
 const MESSAGE_LENGTH = 1_024;
 
-/** What is none of these goes on by itself. */
+/** What is none of these continues by itself. */
 const STATES: Record<string, Readiness['state']> = {
   Complete: 'Ready',
   OutdatedPods: 'Ready',
@@ -89,7 +89,7 @@ function setProgress({ replicas: wanted, isToRun }: Wanted & { isToRun: boolean 
   return starting(available?.message ?? `not all of ${wanted} members are available`);
 }
 
-/** A refusal that lasts is one that people have to look at; it is tried all the while. */
+/** A refusal that lasts is one that users have to look at; it is tried all the while. */
 function orRefused(readiness: Readiness, status: Said, { deadlineSeconds }: Wanted, now: string): Readiness {
   if (readiness.state !== 'Reconciling') return readiness;
   const housekeeping = conditionOf(status, 'HousekeepingFailure');
@@ -110,7 +110,7 @@ const HOLDS_BACK: ReadonlySet<string> = new Set<ConditionReason<'HousekeepingFai
 
 const PENDING: Readiness = { state: 'Reconciling', reason: 'Pending', message: 'no worker has looked at it yet' };
 
-const there = (all: string): Readiness => ({ state: 'Ready', reason: 'AsWanted', message: `${all} are as wanted` });
+const there = (all: string): Readiness => ({ state: 'Ready', reason: 'AsWanted', message: `${all} match the spec` });
 
 const starting = (message: string): Readiness => ({ state: 'Reconciling', reason: 'Starting', message });
 

@@ -24,7 +24,7 @@ export interface Creation {
   reason: string;
 }
 
-/** What to do next, each step with a reason for people to read. */
+/** What to do next, each step with a reason for users to read. */
 export type PoolStep =
   | { kind: 'addFinalizer'; reason: string }
   | { kind: 'removeFinalizer'; reason: string }
@@ -33,7 +33,7 @@ export type PoolStep =
   | (Creation & { revision: string })
   /** VMs that have come back from a backup without their owner. */
   | { kind: 'adopt'; vms: Target[]; role?: 'Standby'; reason: string }
-  /** Notes on the pool or set which UID it has: after a restore, it goes on. */
+  /** Notes on the pool or set which UID it has: after a restore, it continues. */
   | { kind: 'noteUid'; reason: string }
   /** Standby VMs that become replicas. */
   | { kind: 'promoteStandby'; vms: Target[]; reason: string }
@@ -52,15 +52,15 @@ export type PoolStep =
   | { kind: 'createRevision'; reason: string }
   /** VMs on which something is noted: that they have run well, or which failed starts are known. */
   | { kind: 'annotateRuns'; vms: RunNote[]; reason: string }
-  /** VMs that people wanted removed by name, and that the pool has no more. */
+  /** VMs that users wanted removed by name, and that the pool has no more. */
   | { kind: 'clearNamedRemovals'; vms: Member[]; reason: string }
   /** VMs that get the pool's labels, for it owns them; or lose them, for nobody controls the VMs any more. */
   | { kind: 'addLabels' | 'removeLabels'; vms: Target[]; reason: string }
   /** VMs whose role label is to follow the pool's record, which is brought up to date before. */
   | { kind: 'setRoles'; vms: Target[]; reason: string }
-  /** VMs that nobody controls any more, and whose deletion waits until their disks are kept. */
+  /** VMs that nothing controls any more, and whose deletion waits until their disks are kept. */
   | { kind: 'removeDiskFinalizers'; vms: Target[]; reason: string }
-  /** VMs that somebody wants in the pool, or out of it: which, the request on the pool says. */
+  /** VMs that a user wants in the pool, or out of it: which, the request on the pool says. */
   | { kind: 'changeMembers'; reason: string }
   /** Kept disks that won't be reused. `vm`: the VM that they wait for; `role`: what it will be. */
   | { kind: 'deleteKeptDisks'; claims: { name: string; uid: string; vm: string }[]; role?: MemberRole; reason: string }
@@ -98,7 +98,7 @@ export type RemovalCause =
    * that other steps were removing at that time.
    */
   | { because: 'Surplus' | 'SurplusHalted' | 'StandbySurplus'; generation: number; others: readonly string[] }
-  /** People have asked for these VMs, by name, to be removed. */
+  /** Users have asked for these VMs, by name, to be removed. */
   | { because: 'Named' }
   /** They were marked as leaving earlier. If the pool grows again, it replaces them. */
   | { because: 'Marked' }
@@ -127,7 +127,7 @@ export const nameOf = (vm: Leaver): string => vm.name;
 export const targets = (vms: readonly Leaver[]): Target[] =>
   vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
 
-/** Returns the names of the VMs, for people. */
+/** Returns the names of the VMs, for users. */
 export const vmNames = (vms: readonly Pick<Leaver, 'name'>[]): string => formatNames(vms.map((vm) => vm.name));
 
 /** `cancel`: a migration that KubeVirt does not begin, so that others are not held up by it. */

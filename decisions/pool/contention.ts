@@ -2,7 +2,9 @@ import type { Condition } from '../../api/pool/pool.ts';
 import { withTime } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 
-/** So often within this time must others have written a pool's status for its workflow to conclude that they go on. */
+/**
+ * So often within this time must others have written a pool's status for its workflow to conclude that they continue.
+ */
 const TIMES = 3;
 const WITHIN_MS = 600_000;
 /** How long a workflow stands aside after each such status, at least and at most. */
@@ -26,7 +28,7 @@ export const isContended = ({ overruledAt }: Contention, now: number): boolean =
 
 /**
  * Returns what is known once a status of others was seen. One restore of Temporal overrules once; of two workflows that
- * overrule each other again and again, one stands aside for as long as the other goes on: the one to which `random`,
+ * overrule each other again and again, one stands aside for as long as the other continues: the one to which `random`,
  * from 0 to 1, happens to give the longer time.
  */
 export function overruled({ overruledAt, asideUntil }: Contention, now: number, random: number): Contention {
@@ -55,7 +57,7 @@ export const contendedCondition = ({ pool, isContended: isTrue }: ContendedInput
     ? [withTime(pool, { type: 'Contended', status: 'True', reason: 'AnotherInstallation', message: CONTENDED }, now)]
     : [];
 
-/** For people. */
+/** For users. */
 export const CONTENDED =
-  'another installation of drover, with a Temporal of its own, writes the status of this pool, too: end one of them; ' +
-  'until then, one of the two stands aside, and the pool goes on more slowly';
+  'another installation of drover, with its own Temporal, also writes the status of this pool: stop one of them; ' +
+  'until then, one of the two stands aside, and the pool proceeds more slowly';

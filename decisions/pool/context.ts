@@ -29,7 +29,7 @@ export interface PoolContext
   /** What becomes of the request about the pool's members. */
   membership: MembershipPlan;
   /**
-   * Whether the pool's members change, because somebody asks for it or by a restore: until that has ended, the pool
+   * Whether the pool's members change, because a user asks for it or by a restore: until that has ended, the pool
    * begins nothing.
    */
   isHeld: boolean;

@@ -111,7 +111,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   };
 }
 
-/** Events about the requests of people that this plan answers; none if there are none. */
+/** Events about the requests of users that this plan answers; none if there are none. */
 function answersIn(
   { pool: { status }, membership }: PoolContext,
   { rollout, healing }: Pick<Decided, 'rollout' | 'healing'>,

@@ -71,7 +71,7 @@ function whyNotRolledOut(
   after: RolloutStatus | undefined,
 ): string | null {
   if (before === undefined) return null;
-  if (after === undefined) return 'it does not say any more where the rollout stands';
+  if (after === undefined) return 'it no longer says where the rollout stands';
   const context = new RolloutContext(input);
   const { newest, now } = context;
   const starts = before.revision === newest ? [before] : [before, begun(newest, now, before)];
@@ -107,12 +107,12 @@ function answered<State extends { handledRequests?: HandledRequest[] }>(
 function whyLooser({ spec, input: { now } }: RolloutContext, base: RolloutStatus, after: RolloutStatus): string | null {
   const { paused, halted } = base;
   if (after.revision !== base.revision) return `revision ${after.revision} is not rolled out`;
-  if (!isSameAnswers(base.handledRequests, after.handledRequests)) return 'it answers what nobody asks for';
+  if (!isSameAnswers(base.handledRequests, after.handledRequests)) return 'it answers a request that does not exist';
   // Whoever reaches Temporal may pause by a signal, and resume by one.
   if (paused !== undefined && paused.bySignal !== true && (after.paused ?? { bySignal: true }).bySignal === true)
-    return `nobody resumes the rollout that ${paused.by} has paused`;
+    return `the rollout that ${paused.by} has paused was not resumed`;
   const isOver = halted?.kind === 'Undoing' ? after.halted === undefined : after.halted?.kind !== halted?.kind;
-  if (halted !== undefined && isOver) return `nobody resumes the rollout that has ended (${halted.kind})`;
+  if (halted !== undefined && isOver) return `the rollout that has ended (${halted.kind}) was not resumed`;
   if (after.halted?.kind === 'Undoing' && halted === undefined && spec.rollout.onFailure !== 'Undo')
     return 'its pool undoes no rollout';
   return whyNotPassed(spec.rollout.steps, base, after, now);
@@ -125,7 +125,7 @@ function whyNotPassed(steps: Steps, base: RolloutStatus, after: RolloutStatus, n
   let since = base.stepReachedAt === undefined ? now : Date.parse(base.stepReachedAt);
   for (let at = base.step; at < after.step; at++, since = now) {
     const wait = steps[at]?.then.wait;
-    if (wait === undefined || !isDuration(wait)) return `nobody promotes step ${at + 1}`;
+    if (wait === undefined || !isDuration(wait)) return `step ${at + 1} was not promoted`;
     if (since + durationMs(wait) > now + AHEAD_MS) return `step ${at + 1} has not lasted ${wait}`;
   }
   if (after.stepReachedAt === undefined) return null;
@@ -162,8 +162,8 @@ function whyNotHealed(input: Proof, { healing }: PoolStatus): string | null {
   if (isProven) return null;
   const isAnswered = isSameAnswers(before.handledRequests, healing?.handledRequests);
   return isAnswered
-    ? `nobody resumes the healing that ${before.paused?.by} has paused`
-    : `it answers what nobody asks for by ${HEALING_REQUEST_ANNOTATION}`;
+    ? `the healing that ${before.paused?.by} has paused was not resumed`
+    : `it answers a request that does not exist by ${HEALING_REQUEST_ANNOTATION}`;
 }
 
 /** What became of a request about members is known to who carries it out. */
@@ -181,7 +181,7 @@ function whyNotMoved(input: Proof, { membership }: PoolStatus): string | null {
   );
   return [before, after].some((one) => isSameAnswers(one.handledRequests, membership?.handledRequests))
     ? null
-    : `it answers what nobody asks for by ${MEMBERSHIP_REQUEST_ANNOTATION}`;
+    : `it answers a request that does not exist by ${MEMBERSHIP_REQUEST_ANNOTATION}`;
 }
 
 const DONE = { outcome: 'Done', message: '' } as const;

@@ -1,4 +1,4 @@
-/** What people may ask of VMs of any owner. */
+/** What users may ask of VMs of any owner. */
 export type PowerAction = 'Start' | 'Stop' | 'Restart' | 'Migrate' | 'Patch';
 
 /** How each action is named while it lasts, and once it is done. */

@@ -28,7 +28,7 @@ export interface PowerContext {
  */
 const IS_SWITCHED = new Set(['Always', 'Once', 'Halted']);
 
-/** Returns what the VM needs; nothing if another VM has its name by now, or if somebody else has done it. */
+/** Returns what the VM needs; nothing if another VM has its name by now, or if another client has done it. */
 export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed {
   const { vm } = context;
   if (vm === undefined || !isActive(vm)) return NOTHING;
@@ -67,7 +67,7 @@ const rollsOut = ({ pool }: OwningPool): string => `its pool ${namespacedName(po
 
 /** Starting a VM disrupts nothing, so neither the do-not-disrupt annotation nor a rollout of its pool prevents it. */
 function startNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
-  // Under Manual, a VM that somebody has just stopped looks the same.
+  // Under Manual, a VM that a user has just stopped looks the same.
   if (isRestarting(vm, vmi) && vmi !== undefined) return deferred('it is stopping or restarting');
   if (isMeantToRun(vm, vmi)) return NOTHING;
   const held = heldBack({ ...vm, optedOut: false }, undefined);
@@ -103,7 +103,7 @@ function patchNeed(vm: VmView): PowerNeed {
 const rolling = new WeakMap<StoredPool, boolean>();
 
 /**
- * A rollout restarts its VMs itself, so they would go down twice. A rollout that waits for a person, a step or a window
+ * A rollout restarts its VMs itself, so they would go down twice. A rollout that waits for a user, a step or a window
  * does not count.
  */
 function isRollingOut({ pool }: OwningPool): boolean {

@@ -36,7 +36,7 @@ export interface PowerOutcome {
     | PowerDone
     /** Not ready, stopped or migrated in time; or KubeVirt refused, or its migration failed. */
     | 'Failed'
-    /** Deleted, stopped or started by somebody meanwhile. */
+    /** Deleted, stopped or started by a user meanwhile. */
     | 'Gone'
     /** Left as it is, or in part. */
     | 'Left';
@@ -144,7 +144,7 @@ function progressOfChange(held: VmInProgress, vm: VmView, input: OutcomeInput): 
   const note = vm.changes.find(({ id }) => id === input.by);
   const isRestarted = note?.vmi !== undefined;
   const up = isRestarted ? progressOfStart({ ...held, vmi: note.vmi! }, vm, input) : null;
-  // Of a VM that somebody has stopped, the next VMI has it.
+  // Of a VM that a user has stopped, the next VMI has it.
   if (up !== null && (!('end' in up) || up.end === 'Failed')) return up;
   // Of a VM that is stopped, KubeVirt says nothing.
   const isRunning = liveVmi(input.snapshot.vmiOf(vm)) !== undefined;

@@ -59,7 +59,7 @@ export function planPower(input: PowerPlanInput): PowerPlan {
   const { action, chosen, snapshot, inProgress, takes, atOnce, restarts = false, now } = input;
   const { free, open, skipped } = openVms(input);
   if (!takes) return { take: [], full: [], open, skipped };
-  // A person who asks for a start or a stop asks for no availability.
+  // A user who asks for a start or a stop asks for no availability.
   const keepsAvailable = isAboutVmi(action) || restarts;
   const counted = chosen.keys();
   const room = new RunBudget({ keepsAvailable, counted, snapshot, inProgress, most: atOnce, now });
@@ -68,7 +68,7 @@ export function planPower(input: PowerPlanInput): PowerPlan {
 
 /**
  * Returns the chosen VMs that may be taken, and counts those that something is still to be done to. VMs that have been
- * in progress are not taken again: somebody may have undone it since.
+ * in progress are not taken again: a user may have undone it since.
  */
 function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & { free: VmView[] } {
   const { chosen, snapshot, ended, inProgress, whyNot } = input;

@@ -84,10 +84,10 @@ export function overlapping(
     [
       'OverlappingSelectors',
       sets,
-      `its selector and those of ${formatNames(sets)} match each other's ${what}: any of them adopts ${what} that nobody controls`,
+      `its selector and those of ${formatNames(sets)} match each other's ${what}: each of them adopts ${what} that nothing controls`,
     ],
     ['ControlledByOthers', controlled, `its selector matches ${what} that others control: ${formatNames(controlled)}`],
-    ['NamesTaken', names, `names that it leaves out, for others have them: ${formatNames(names)}`],
+    ['NamesTaken', names, `names that it skips, since other objects have them: ${formatNames(names)}`],
   ] as const;
   const existing = sentences.filter(([, about]) => about.length > 0);
   const reason = existing[0]?.[0];

@@ -38,7 +38,7 @@ import { setRestore } from './restore.ts';
 import { afterStart, failedStarts, startFailure, startsAllowed, type FailedStarts } from './start-backoff.ts';
 import { replicaSetStatus, WORDS } from './status.ts';
 
-/** What to do next for a set, each step with a reason for people to read. */
+/** What to do next for a set, each step with a reason for users to read. */
 export type ReplicaSetStep =
   | Extract<
       PoolStep,
@@ -163,10 +163,10 @@ function planSet(input: SetInput): ReplicaSetPlan {
   };
 }
 
-/** In a set, whoever can't serve is not available, also if people have stopped it. */
+/** In a set, whoever can't serve is not available, also if users have stopped it. */
 const notRunning = ({ spec }: StoredSet, { active }: Members): NonNullable<Availability['notRunning']> => ({
   names: active.filter(({ availableSince }) => availableSince === undefined).map(nameOf),
-  why: runsByItself(spec.template) ? 'stopped by people' : 'not started',
+  why: runsByItself(spec.template) ? 'stopped by users' : 'not started',
 });
 
 const startsAfter = ({ starts, now }: SetInput, steps: readonly ReplicaSetStep[]): FailedStarts | null =>

@@ -28,7 +28,7 @@ export interface FailedStarts {
 
 /**
  * How long nothing is made after this many failures in a row (from 1), in milliseconds. The first may be due to a node,
- * or to a person who deletes a pod: it delays nothing.
+ * or to a user who deletes a pod: it delays nothing.
  */
 export const startDelayMs = (inARow: number): number =>
   inARow === 1 ? 0 : Math.min(FIRST_MS * 2 ** Math.min(inARow - 2, 8), LAST_MS);

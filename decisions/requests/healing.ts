@@ -6,7 +6,7 @@ import { actOf, type RequestedAct } from '../rollout/state/state.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isNewPool, NEW_POOL, unhandledRequest, withAnswer, word, type Answer, type RequestNames } from './request.ts';
 
-/** Where what people ask of healing stands on its pool. */
+/** Where what users ask of healing stands on its pool. */
 export const HEALING_REQUESTS: RequestNames = {
   request: HEALING_REQUEST_ANNOTATION,
   requestedBy: HEALING_REQUESTED_BY_ANNOTATION,
@@ -20,7 +20,7 @@ interface OfNamed<Action extends string> extends Bare<Action> {
   vms: string[];
 }
 type OfVms = OfNamed<'now'> | OfNamed<'skip'>;
-/** What people ask of healing. */
+/** What users ask of healing. */
 export type HealingRequest = Bare<'pause'> | Bare<'resume'> | OfVms;
 
 /** Limit of the status. */
@@ -99,7 +99,7 @@ function ofEach(state: HealingState, { action, vms }: OfVms, who: RequestedAct):
   if (faults.length > 0) return refused(state, faults.join('; '));
   const [names, isOne] = [formatNames(vms), vms.length === 1];
   return action === 'now'
-    ? done(vms.reduce(withSkippedDelay, state), `${names} ${isOne ? 'does' : 'do'} not wait any more`)
+    ? done(vms.reduce(withSkippedDelay, state), `${names} no longer ${isOne ? 'waits' : 'wait'}`)
     : done(
         vms.reduce((after, vm) => withSkip(after, vm, skippedBy(who)), state),
         `${names} ${isOne ? 'is' : 'are'} left as ${isOne ? 'it is' : 'they are'}`,

@@ -38,7 +38,7 @@ import {
   type RequestNames,
 } from './request.ts';
 
-/** Where what people ask of who a pool's VMs are stands on the pool. */
+/** Where what users ask of who a pool's VMs are stands on the pool. */
 export const MEMBERSHIP_REQUESTS: RequestNames = {
   request: MEMBERSHIP_REQUEST_ANNOTATION,
   requestedBy: MEMBERSHIP_REQUESTED_BY_ANNOTATION,
@@ -52,7 +52,7 @@ interface OfVms {
 }
 
 /**
- * What people ask of some VMs of a pool. The pool wants one VM more for each that it adopts, unless it keeps its
+ * What users ask of some VMs of a pool. The pool wants one VM more for each that it adopts, unless it keeps its
  * replicas, and one less for each that it is asked to do without.
  */
 export type ListedRequest =
@@ -60,12 +60,12 @@ export type ListedRequest =
   | ({ action: 'detach'; decrement?: boolean } & OfVms);
 
 /**
- * What people ask of all VMs, those of the pool of KubeVirt that has the pool's name, or its own. `uid`, `generation`:
- * of the pool of KubeVirt that was looked at; absent if there was none any more.
+ * What users ask of all VMs, those of the KubeVirt pool that has the pool's name, or its own. `uid`, `generation`:
+ * of the KubeVirt pool that was looked at; absent if there was none any more.
  */
 export type HandoverRequest = { action: 'takeover'; uid?: string; generation?: number } | { action: 'release' };
 
-/** What people ask of who a pool's VMs are. */
+/** What users ask of who a pool's VMs are. */
 export type MembershipRequest = ListedRequest | HandoverRequest;
 type Asked<A extends MembershipRequest['action']> = Extract<MembershipRequest, { action: A }>;
 
@@ -203,7 +203,7 @@ const MOVED: Record<MembershipRequest['action'], string> = {
 function whyNot({ pool, isKnown }: Found, action: string): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
   if (isNewPool(pool, isKnown)) return NEW_POOL;
-  if (isRestoring(pool)) return 'the pool comes back from a backup: ask again once its VMs are complete';
+  if (isRestoring(pool)) return 'the pool is being restored from a backup: ask again once its VMs are complete';
   const change = membershipChangeOf(pool);
   if (change === 'unreadable') return "its annotation drover.dev/membership-change can't be read: remove it";
   if (change === null || isListed(change) || action === 'takeover' || action === 'release') return null;

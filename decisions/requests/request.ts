@@ -19,7 +19,7 @@ export interface FoundRequest {
   action: string;
   by: string;
   why?: string;
-  /** Names of the VMs that it is about. */
+  /** Names of the VMs in its scope. */
   vms?: string[];
 }
 

@@ -5,14 +5,14 @@ import type { RolloutContext } from '../rollout/state/context.ts';
 import { halted, paused, promoted, resumed, unpaused, type RequestedAct } from '../rollout/state/state.ts';
 import { isNewPool, NEW_POOL, unhandledRequest, withAnswer, word, type Answer, type RequestNames } from './request.ts';
 
-/** Where what people ask of a rollout stands on its pool. */
+/** Where what users ask of a rollout stands on its pool. */
 export const ROLLOUT_REQUESTS: RequestNames = {
   request: ROLLOUT_REQUEST_ANNOTATION,
   requestedBy: ROLLOUT_REQUESTED_BY_ANNOTATION,
 };
 
 /**
- * What people ask of a rollout. `revision`: of the rollout that is meant, by its hash; what goes further than a pause
+ * What users ask of a rollout. `revision`: of the rollout that is meant, by its hash; what goes further than a pause
  * or its end is for one rollout. `step`: the one to pass, counted from 1.
  */
 export type RolloutRequest =
@@ -98,7 +98,7 @@ function whyNot(context: RolloutRequestInput, state: RolloutStatus, asked: Rollo
   if (input.pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
   if (isNewPool(input.pool, input.state !== null)) return NEW_POOL;
   if ('revision' in asked && asked.revision !== undefined && asked.revision !== state.revision)
-    return `revision ${asked.revision} is not rolled out any more: the template of the pool is revision ${state.revision}`;
+    return `revision ${asked.revision} is no longer rolled out: the template of the pool is revision ${state.revision}`;
   switch (asked.action) {
     case 'pause':
       return state.paused === undefined || state.paused.bySignal === true
@@ -109,7 +109,7 @@ function whyNot(context: RolloutRequestInput, state: RolloutStatus, asked: Rollo
     case 'abort':
       if (state.halted !== undefined && state.halted.kind !== 'Undoing')
         return `the rollout is over already: ${state.halted.kind}, by ${state.halted.by}`;
-      return state.completedAt === undefined ? null : 'nothing is rolled out now';
+      return state.completedAt === undefined ? null : 'no rollout is in progress';
     case 'promote':
       return whyNotPromoted(context, state, asked);
   }
@@ -123,12 +123,12 @@ function whyNotResumed(
   const isStopped = state.halted !== undefined || state.failures.length > 0;
   if (state.paused !== undefined || (isStopped && revision !== undefined)) return null;
   if (isStopped) return needsRevision(state);
-  return spec.paused ? 'spec.paused is true, and only the manifest ends that' : 'there is nothing to resume';
+  return spec.paused ? 'spec.paused is true, and only the manifest can change that' : 'there is nothing to resume';
 }
 
 const needsRevision = ({ revision, halted: how }: RolloutStatus): string =>
   `the rollout has ${how === undefined ? 'failures' : `ended: ${how.kind}, by ${how.by}`}; ` +
-  `a request with "revision": "${revision}" goes on with it`;
+  `a request with "revision": "${revision}" continues it`;
 
 function whyNotPromoted(
   { spec }: RolloutRequestInput,
@@ -138,7 +138,7 @@ function whyNotPromoted(
   const of = spec.rollout.steps.length;
   if (of === 0) return 'the pool has no spec.rollout.steps';
   if (how !== undefined) return `the rollout has ended: ${how.kind}, by ${how.by}`;
-  if (completedAt !== undefined) return 'nothing is rolled out now';
+  if (completedAt !== undefined) return 'no rollout is in progress';
   if (passed >= of) return `all of its ${of} steps are passed already`;
   const at = `it is at step ${passed + 1} of ${of}`;
   if (full === true) return null;
@@ -160,7 +160,7 @@ function done({ spec }: RolloutRequestInput, after: RolloutStatus, asked: Rollou
     }
     case 'promote': {
       const words = asked.full === true ? `passed all ${of} steps` : `passed step ${after.step} of ${of}`;
-      return spec.paused || after.paused !== undefined ? `${words}, and goes on once it is not paused` : words;
+      return spec.paused || after.paused !== undefined ? `${words}, and continues once it is resumed` : words;
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { pausedBySignal, unpaused, withFailures, type RequestedAct } from './state/state.ts';
 
-/** What signals of people and of batches have told a rollout, as plain data. `at` is RFC 3339. */
+/** What signals of users and of batches have told a rollout, as plain data. `at` is RFC 3339. */
 export type RolloutAsk =
   | ({ ask: 'pause'; at: string } & RequestedAct)
   | { ask: 'resume' }

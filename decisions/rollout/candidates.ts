@@ -20,7 +20,7 @@ export interface Candidate {
   change?: ContentChange;
   /** It has the revision, and its pod lacks something of it. */
   forPod?: true;
-  /** Whether its drift is set right by that. */
+  /** Whether its drift is corrected by that. */
   setsRight: boolean;
   /** Taking it makes no VM unavailable that is not so already. */
   down: boolean;

@@ -37,7 +37,7 @@ const isNews = ({ changed }: RolloutStatus, { at }: ContentChange): boolean =>
 const isAborted = ({ halted, changed }: RolloutStatus, { at }: ContentChange): boolean =>
   halted?.kind === 'Aborted' && changed !== undefined && at > Date.parse(halted.at);
 
-/** Restarts that were halted for what has changed since go on; the rollout of a template stays halted. */
+/** Restarts that were halted for what has changed since continue; the rollout of a template stays halted. */
 function goingOn(state: RolloutStatus, { current, newest, spec }: RolloutContext): RolloutStatus {
   const { halted, ...rest } = state;
   const failed = state.failures.filter(({ wasDown }) => wasDown !== true);

@@ -13,10 +13,10 @@ const MESSAGE_LENGTH = 2_048;
 
 /**
  * Returns the rollout's conditions. `Progressing`: True while VMs are created, leave, are brought to another revision,
- * wait for that to go on, or are deleted with the pool; False with `ProgressDeadlineExceeded` while VMs that are down
- * by themselves hold up a rollout, which goes on once they are back. `UpToDate`: True once all VMs that the pool wants
- * run its template, which tells success from any other end. `Paused`: no batch begins. `Degraded`: VMs of the newest
- * revision have failed. `now` is RFC 3339; a condition that stays keeps its time.
+ * wait for that to continue, or are deleted with the pool; False with `ProgressDeadlineExceeded` while VMs that are
+ * down by themselves hold up a rollout, which continues once they are back. `UpToDate`: True once all VMs that the pool
+ * wants run its template, which tells success from any other end. `Paused`: no batch begins. `Degraded`: VMs of the
+ * newest revision have failed. `now` is RFC 3339; a condition that stays keeps its time.
  */
 export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, leaving: LeavingVms, now: string): Condition[] {
   const progress = deleting(pool, leaving) ?? scaling(pool, plan, leaving) ?? progressing(pool, plan);
@@ -30,7 +30,7 @@ export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, leaving: 
 
 /** VMs that are to leave the pool. */
 export interface LeavingVms {
-  /** Those that are too many and stay: nothing goes on for them. */
+  /** Those that are too many and stay: nothing is done about them. */
   blocked: BlockedSurplus | null;
   /** How many wait until others have gone. */
   waiting: number;
@@ -91,7 +91,7 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progress
   const all = Math.max(present, spec.replicas);
   const done =
     state.changed !== undefined && target === current
-      ? `${updated} of ${all} VMs run with what there is: ${state.changed.what} changed at ${state.changed.at}`
+      ? `${updated} of ${all} VMs run with the current content: ${state.changed.what} changed at ${state.changed.at}`
       : `${updated} of ${all} VMs updated to revision ${target}`;
   const far = `${done}${words === '' ? '' : `; ${words}`}`;
   if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Blocked'))
@@ -131,7 +131,7 @@ function completion({ standing, behind, target, outdatedPods }: RolloutPlan, wai
     return { reason: 'OutdatedPods', message: `revision ${target} is rolled out; ${pods.join('; ')}${also}` };
   return {
     reason: 'Complete',
-    message: also === '' ? `all VMs are of revision ${target}` : `revision ${target} is rolled out${also}`,
+    message: also === '' ? `all VMs have revision ${target}` : `revision ${target} is rolled out${also}`,
   };
 }
 

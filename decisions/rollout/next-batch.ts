@@ -214,6 +214,6 @@ function isTooEarly({ spec, waits, input: { now, notBefore, held } }: RolloutCon
   }
   if (notBefore <= now) return false;
   waits.wake(notBefore);
-  waits.for('Delay', `it goes on at ${new Date(notBefore).toISOString()}`);
+  waits.for('Delay', `it continues at ${new Date(notBefore).toISOString()}`);
   return true;
 }

@@ -142,7 +142,7 @@ function tripped({ input, spec, newest, current, now }: RolloutContext, state: R
     return halted(
       state,
       'UndoFailed',
-      { by: 'drover', why: `the template of revision ${current} is not kept any more` },
+      { by: 'drover', why: `the template of revision ${current} is no longer kept` },
       now,
     );
   const failures = failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true);
@@ -254,7 +254,7 @@ function phaseOf(
     : 'RollingOut';
 }
 
-/** Batches that go on say so every 10 minutes; those that replace VMs may be silent until the deadline. */
+/** Batches that continue say so every 10 minutes; those that replace VMs may be silent until the deadline. */
 function isLost({ spec, input }: RolloutContext, { startedAt, heardAt = startedAt }: Batch): boolean {
   return heardAt + spec.rollout.progressDeadlineSeconds * 1000 + LOST_AFTER_MS <= input.now;
 }

@@ -116,7 +116,7 @@ function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, t
   const until = since + durationMs(wait);
   if (until <= now) return null;
   waits.wake(until);
-  waits.for('Step', `${words} is reached: it goes on at ${new Date(until).toISOString()}`);
+  waits.for('Step', `${words} is reached: it continues at ${new Date(until).toISOString()}`);
   return reached;
 }
 

@@ -60,7 +60,7 @@ export function formatUndone({ aborted, skipped, full }: RunProgress, outline: R
   }
 }
 
-/** How a run stands, below its numbers: first what a person looks for, last what does not change. */
+/** How a run stands, below its numbers: first what a user looks for, last what does not change. */
 export function reportLines(progress: RunProgress, outline: RunOutline): ReportLine[] {
   const { failed, inProgress, skipped, full, paused, aborted } = progress;
   const { isOver, isTripped, failures, faults, about } = outline;

@@ -1,4 +1,4 @@
-/** A request of a person to a workflow, as it is kept and reported. */
+/** A request of a user to a workflow, as it is kept and reported. */
 export interface UserRequest {
   by: string;
   /** RFC 3339, by the workflow's clock. */
@@ -6,7 +6,7 @@ export interface UserRequest {
   why: string | null;
 }
 
-/** The state of a run that people control. */
+/** The state of a run that users control. */
 export interface ControlledRun {
   paused: UserRequest | null;
   aborted: UserRequest | null;

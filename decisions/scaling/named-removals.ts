@@ -1,7 +1,7 @@
 import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { isObject } from '../lib/json.ts';
 
-/** VMs that people have asked a pool to remove, and no others in their place. */
+/** VMs that users have asked a pool to remove, and no others in their place. */
 export interface NamedRemovals {
   /** UIDs of the VMs, by their names: a later VM of the same name is not meant. */
   vms: ReadonlyMap<string, string>;
@@ -14,7 +14,7 @@ export const MAX_NAMED = 500;
 const LONGEST_NAME = 253;
 const LONGEST_UID = 128;
 
-/** Reads the VMs that are to be removed from a pool's annotations, where people may have written anything. */
+/** Reads the VMs that are to be removed from a pool's annotations, where users may have written anything. */
 export function namedRemovals(annotations: Readonly<Record<string, string>> | undefined): NamedRemovals {
   const text = annotations?.[REMOVE_VMS_ANNOTATION];
   if (text === undefined) return { vms: new Map(), fault: null };

@@ -174,7 +174,7 @@ function candidates(input: ScaleInput, active: readonly VmView[]): CandidatesInp
 }
 
 /**
- * Removes the VMs that people have named, whatever the pool's number, strategy or windows: that was asked for of these
+ * Removes the VMs that users have named, whatever the pool's number, strategy or windows: that was asked for of these
  * VMs. Whoever protects one of them later is refused.
  */
 const removeNamed = (input: ScaleInput, named: readonly VmView[], room: Room): ScaleStep[] =>
@@ -184,7 +184,7 @@ const removeNamed = (input: ScaleInput, named: readonly VmView[], room: Room): S
 function forgetRemoved({ vms, removals }: ScaleInput): ScaleStep[] {
   const uids = new Set(vms.map(({ uid }) => uid));
   const gone = [...removals.vms].filter(([, uid]) => !uids.has(uid)).map(([name, uid]) => ({ name, uid }));
-  const reason = `take ${vmNames(gone)} off the VMs to be removed by name: the pool has them no more`;
+  const reason = `take ${vmNames(gone)} from the list of VMs to remove: the pool no longer has them`;
   return gone.length === 0 ? [] : [{ kind: 'clearNamedRemovals', vms: gone, reason }];
 }
 

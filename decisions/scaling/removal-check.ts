@@ -25,7 +25,7 @@ interface RemovalCheckInput {
  * Returns why a VM must not leave any more; null if it may. A step may run long after it was planned. If the spec has
  * changed since, only a new plan can decide, because only a plan knows all steps in progress. Steps for the unchanged
  * spec were planned together, and never remove more than the surplus between them. `others` and `leaving` count as
- * removed, whatever became of them: VMs that somebody else deleted meanwhile may have left too few. Whether the cause
+ * removed, whatever became of them: VMs that another client deleted meanwhile may have left too few. Whether the cause
  * is that of each VM, `removalUnproven` says.
  */
 export function removalBlockedBy({ cause, owner, vms, leaving }: RemovalCheckInput): string | null {

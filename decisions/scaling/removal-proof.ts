@@ -64,10 +64,10 @@ function poolVmUnproven({ cause: { because }, way, owner, vmi }: RemovalProofInp
     case 'Terminating':
       return heldUnproven(way, vm);
     case 'Marked':
-      if (!vm.removing) return 'it is not marked as leaving';
+      if (!vm.removing) return 'it is not labelled as leaving';
       return way === 'delete' ? 'its disks are to be kept' : null;
     case 'OwnerDeleted':
-      if (way !== 'delete') return 'a pool that is deleted takes the disks of its VMs along';
+      if (way !== 'delete') return 'a deleted pool deletes the disks of its VMs';
       // What was to be kept a moment ago is still kept.
       return vm.removing ? 'its disks are to be kept' : null;
     case 'Surge':
@@ -86,7 +86,7 @@ function poolVmUnproven({ cause: { because }, way, owner, vmi }: RemovalProofInp
   }
 }
 
-/** Without its label, people may take it for a replica. */
+/** Without its label, users may take it for a replica. */
 const isKnownExtra = (vm: VmView): boolean => isSurge(vm) && vm.roleLabel === 'Surge';
 
 function surplusUnproven(vm: VmView, role: VmView['role']): string | null {

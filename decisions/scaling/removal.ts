@@ -31,7 +31,7 @@ const inTurn = <T extends Leaver>(members: readonly T[], input: Pick<RemovalInpu
 const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
 
 /**
- * Continues with VMs that are leaving the pool: deletes those whose VMIs have stopped, and halts those that somebody
+ * Continues with VMs that are leaving the pool: deletes those whose VMIs have stopped, and halts those that a user
  * started again.
  */
 export function finishRemovals(input: RemovalInput, room: Room): RemovalStep[] {
@@ -56,7 +56,7 @@ interface EndInput extends RemovalInput {
   owner: StoredVmOwner;
   /** Drover's finalizer on it. */
   finalizer: string;
-  /** What people call an owner of this kind. */
+  /** What users call an owner of this kind. */
   what: 'pool' | 'set';
   /** All its members, in the order in which they leave. */
   order: readonly Leaver[];

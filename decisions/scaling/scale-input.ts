@@ -21,7 +21,7 @@ export type ScaleInput = Pick<
   first: readonly string[];
   /** The same of standby VMs. */
   firstStandby: readonly string[];
-  /** VMs that people want removed. */
+  /** VMs that users want removed. */
   removals: NamedRemovals;
   /** The lowest number that a new VM may have: 0 only if disks of a VM 0 are kept. */
   lowest: number;

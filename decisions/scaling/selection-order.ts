@@ -37,7 +37,7 @@ export interface OrderOptions {
 
 /**
  * Sorts VMs in the order in which they leave a pool: first VMs that are being healed, then VMs that can't run as they
- * are, then by the policy's label selectors in their order, then by its base policy, for which VMs that people have put
+ * are, then by the policy's label selectors in their order, then by its base policy, for which VMs that users have put
  * into the pool come last. Trouble that may pass by itself, such as a lost node or a full cluster, puts a VM first only
  * if the policy has no label selectors; otherwise it counts less than these, and more than the base policy. The order
  * is total and deterministic: the same fleet always gives the same order.

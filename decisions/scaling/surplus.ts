@@ -28,7 +28,7 @@ interface SurplusInput {
   spare: readonly StandbyVm[];
   /** Milliseconds since the epoch. */
   now: number;
-  /** Why it can't be read which VMs people want removed; null if it can. */
+  /** Why it can't be read which VMs users want removed; null if it can. */
   fault: string | null;
 }
 
@@ -102,7 +102,7 @@ function blockedIn(
 const unreadable = (count: number, fault: string): BlockedSurplus => ({
   reason: 'InvalidRemoveAnnotation',
   count,
-  message: `the annotation ${REMOVE_VMS_ANNOTATION} can't be read, and until it is set right or taken off no VM leaves by scale-in: ${fault}`,
+  message: `the annotation ${REMOVE_VMS_ANNOTATION} can't be read, and no VM leaves by scale-in until it is corrected or removed: ${fault}`,
 });
 
 /** VMs that are protected stay also inside a window, if too many are. */
@@ -124,7 +124,7 @@ interface Causes {
 
 function causes({ rules, vmiOf }: SurplusInput, { members, as }: Group): Causes {
   if (rules.kind === 'unmanaged')
-    return { reason: 'Unmanaged', why: [`scale-in is left to people, and the pool has ${namesOf(members)}${as}`] };
+    return { reason: 'Unmanaged', why: [`scale-in is left to users, and the pool has ${namesOf(members)}${as}`] };
   const kept = members.filter((vm) => vm.protected);
   const inUse = rules.kind === 'opportunistic' ? members.filter((vm) => !vm.protected && !isAtRest(vm, vmiOf(vm))) : [];
   return {

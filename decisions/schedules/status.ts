@@ -68,7 +68,7 @@ function conditionsOf(standing: Standing): ScheduleCondition[] {
 function messageOf({ times: { due, next }, active }: Standing): string {
   if (due !== null && active.length > 0)
     return `the operation for ${text(due)} waits for the end of ${active[0]!.metadata.name}`;
-  return next === null ? 'no operation is made any more' : `the next operation is made at ${text(next)}`;
+  return next === null ? 'no more operations are made' : `the next operation is made at ${text(next)}`;
 }
 
 /** What became of the last time; null if there was none. */
@@ -85,7 +85,7 @@ function succeededCondition({ schedule, operations, times }: Standing): Schedule
   if (newest === undefined) return earlier(schedule);
   const { name } = newest.metadata;
   if (newest.status?.completionTime === undefined)
-    return { type: 'Succeeded', status: 'Unknown', reason: 'Running', message: `${name} goes on` };
+    return { type: 'Succeeded', status: 'Unknown', reason: 'Running', message: `${name} is in progress` };
   if (hasSucceeded(newest))
     return { type: 'Succeeded', status: 'True', reason: 'Complete', message: `${name} is done` };
   const { reason = '', message = '' } = newest.status.conditions?.find(({ type }) => type === 'Failed') ?? {};

@@ -103,5 +103,5 @@ function whyLate({ schedule, operations }: TimesInput, due: number): string {
   );
   return before === undefined
     ? `no worker made its operation ${within}`
-    : `${before.metadata.name} still went on, and did not end ${within}`;
+    : `${before.metadata.name} was still in progress, and did not end ${within}`;
 }

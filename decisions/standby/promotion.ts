@@ -12,7 +12,7 @@ type PromotionInput = Pick<PlanInput, 'vms' | 'vmiOf' | 'inProgress' | 'batches'
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
   target: string;
-  /** Whether people want the VM removed. */
+  /** Whether users want the VM removed. */
   isNamed: (vm: StandbyVm) => boolean;
 };
 

@@ -29,8 +29,8 @@ export interface Settling {
 }
 
 /**
- * Brings standby VMs to their state. A stopped one that a person has started goes on running, because that was the
- * person's choice: drover stops only VMs that it has itself brought to another state before. Those that run in a pool
+ * Brings standby VMs to their state. A stopped one that a user has started keeps running, because that was the
+ * user's choice: drover stops only VMs that it has itself brought to another state before. Those that run in a pool
  * that wants them paused are paused, since no other mark tells how a VMI came up.
  */
 export function settleStandby(input: SettleInput): Settling {
@@ -58,7 +58,7 @@ function pausableAt({ pool, vmiOf }: SettleInput, vm: StandbyVm): number | null 
 }
 
 const WHY: Record<SettleAct, string> = {
-  pause: 'they have come up, and are to be ready as standby',
+  pause: 'they have come up, to be ready as standby',
   start: 'the pool wants its standby paused, and no longer stopped',
   stop: 'the pool wants its standby stopped',
 };

@@ -9,7 +9,7 @@ import type { RolloutContext } from '../rollout/state/context.ts';
 /** How many extra VMs a rollout has a use for. */
 export interface SurgeNeed {
   wanted: number;
-  /** Whether the rollout goes on, so that missing ones are made and those that failed to come up are replaced. */
+  /** Whether the rollout continues, so that missing ones are made and those that failed to come up are replaced. */
   grows: boolean;
   /** The revision of new ones: the one that VMs are brought to. */
   revision: string;

@@ -63,7 +63,7 @@ function inOrder({ vmiOf, need, pool }: SurgeInput, vms: readonly SurgeVm[]): Su
   return vms.toSorted((one, other) => rankOf(one) - rankOf(other) || numberIn(other) - numberIn(one));
 }
 
-/** Returns those that the disruption budget lets go, and people don't keep. */
+/** Returns those that the disruption budget lets go, and users don't keep. */
 function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: SurgeVm[]; wakeAt: number | null } {
   if (leaving.length === 0) return { may: [], wakeAt: null };
   const { pool, vms, vmiOf, now, need, inProgress } = input;

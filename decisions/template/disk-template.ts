@@ -80,7 +80,7 @@ export function isLarger(from: string | null, to: string | null): boolean {
 
 /** Returns why a disk made from one template can't become what the other asks for; null if it can. */
 function whyRecreated(from: DiskTemplate, to: DiskTemplate): string | null {
-  if (diskIdentity(from) !== diskIdentity(to)) return 'its source or the way it is stored is another';
+  if (diskIdentity(from) !== diskIdentity(to)) return 'its source or its storage is different';
   const [was, is] = [sizeOf(from), sizeOf(to)];
   return was !== null && is !== null && isLarger(is, was) ? `it can't shrink from ${was} to ${is}` : null;
 }

@@ -9,7 +9,7 @@ export interface KeptRevision {
   revision: string;
   /** The newest has the highest. */
   number: number;
-  /** Null if the ControllerRevision holds something else, written by somebody else. */
+  /** Null if the ControllerRevision holds something else, written by another client. */
   template: PoolTemplate | null;
 }
 

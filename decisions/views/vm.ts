@@ -104,15 +104,15 @@ export interface VmView {
    * without.
    */
   notYetRun: string | null;
-  /** A person has ordered by annotation that its drift is set right. */
+  /** A user has ordered by annotation that its drift is corrected. */
   setRight: boolean;
-  /** People have put it into its pool, which has not made it. */
+  /** Users have put it into its pool, which has not made it. */
   joined: boolean;
   /** UID of the pool that its record says it is of (`MemberOf`); null without a record. */
   memberOf: string | null;
   /** It is younger than its record: it was made again from a copy, as by a restore. */
   madeAgain: boolean;
-  /** A person has protected it from scale-in by annotation. */
+  /** A user has protected it from scale-in by annotation. */
   protected: boolean;
   /** Its owner opted out of disruption by annotation. */
   optedOut: boolean;

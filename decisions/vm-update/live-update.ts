@@ -44,7 +44,7 @@ export function isLiveRefused(to: VmTemplate, vmi: VmiView, from: VmTemplate): b
 
 /**
  * Returns what KubeVirt has given to a VMI, or asked for, that its VM no longer wants, and that it takes back at the
- * next start alone; null if there is nothing. What a person has changed in the VM is not looked at. `to`: the template
+ * next start alone; null if there is nothing. What a user has changed in the VM is not looked at. `to`: the template
  * of both.
  */
 export function keptUntilRestart(vm: VmView, { cpu, memory }: VmiView, to: VmTemplate): string | null {
@@ -125,7 +125,7 @@ function refuseMemory(wanted: string | null, { memory, migratable }: VmiView): s
 
 const NOT_MIGRATABLE = 'the VMI cannot be migrated, and KubeVirt changes sockets and memory by a live migration';
 
-/** Compares with the VM, not with a template: what a person has changed or added stays. */
+/** Compares with the VM, not with a template: what a user has changed or added stays. */
 function missingFrom({ spec }: VmView, vmi: VmiView, expansion: Expansion | undefined): string | null {
   const { cpu, memory, placement } = vmi;
   const stands = refersTo(spec) === refersTo(expansion?.of.spec) ? vmiSpecOf(expansion?.to.spec) : undefined;
@@ -149,7 +149,7 @@ function missingFrom({ spec }: VmView, vmi: VmiView, expansion: Expansion | unde
 
 /**
  * Interfaces and volumes that KubeVirt plugs, and the guest does not have yet. A volume that it has beyond those may be
- * one that a person has plugged into the VMI alone.
+ * one that a user has plugged into the VMI alone.
  */
 function missingDevice({ networks, volumes, domain }: Json, { plugged }: VmiView): string | null {
   const nets = byName(listOf(networks));

@@ -116,7 +116,7 @@ function needOfCurrent(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnT
   return kept === null
     ? NOTHING
     : excluded(
-        `it waits for a restart: its VMI has got ${kept} meanwhile, which KubeVirt takes back at a restart alone`,
+        `it waits for a restart: its VMI has got ${kept} meanwhile, which KubeVirt takes back only at a restart`,
       );
 }
 
@@ -129,7 +129,7 @@ function needOfRunning(
   target: LimitedTarget,
   correction: Disruption | null,
 ): ReturnType<typeof needOf> {
-  if (correction === 'Replace') return excluded('its disks would have to be replaced to set it right');
+  if (correction === 'Replace') return excluded('its disks would have to be replaced to correct it');
 
   const disruption = vmiDisruption(vm, vmi, target, correction);
   // Writing the spec would be enough to set these off.
@@ -163,7 +163,7 @@ function needOfReplacement(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Ret
   return staysAsItIs ? { need: 'act', act: 'replace' } : excluded('it has ended, and the VM in its place would run');
 }
 
-const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
+const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to users';
 
 /**
  * The next VMI may start before drover observes that the previous one has stopped. So the spec is written while a VMI
@@ -171,7 +171,7 @@ const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to peop
  */
 function ahead(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnType<typeof needOf> {
   if (vm.revision === target.revision)
-    return excluded(vmi.revision === target.revision ? 'it runs, and is set right when it stops' : WAITS_FOR_RESTART);
+    return excluded(vmi.revision === target.revision ? 'it runs, and is corrected when it stops' : WAITS_FOR_RESTART);
   // Disks are made, and detached, with the VM that has them.
   const before = [vm.revision, vmi.revision].map((revision) => expanded(revision, target));
   const keepsDisks = before.every((from) => from !== undefined && hasSameClaims(from, target.template));
@@ -208,7 +208,7 @@ function formatDisks({ revision }: VmView, { template, templateOf }: RolloutTarg
 }
 
 /**
- * A VM whose update exceeds the limit waits for a restart by somebody else. Its spec is written all the same, unless
+ * A VM whose update exceeds the limit waits for a restart by another client. Its spec is written all the same, unless
  * KubeVirt would begin to change the VMI for that.
  */
 function atMost(
@@ -238,7 +238,7 @@ function vmiDisruption(
   const update = disruptionFrom(vmi.revision, target);
   const disruption = correction !== null && exceeds(correction, update) ? correction : update;
   if (disruption !== 'Live') return disruption === 'Replace' ? 'Restart' : disruption;
-  // What the template leaves as it was may be a person's by now, and stays; what is set right does not.
+  // What the template leaves as it was may be a user's by now, and stays; what is corrected does not.
   const from = correction !== null ? undefined : expanded(vmi.revision, target);
   // KubeVirt withholds every live update while another change waits for a restart.
   const isRefused = liveRefusal(expanded(target.revision, target)!, vmi, from) !== null;
@@ -262,7 +262,7 @@ function compare(revision: string | null, target: RolloutTarget): Disruption {
   return from === undefined ? 'Restart' : disruptionBetween(from, to, target.strategy, target.plugs);
 }
 
-/** Reports whether the change gives the VM another run strategy: one set by a person stays. */
+/** Reports whether the change gives the VM another run strategy: one set by a user stays. */
 function hasNewPower(vm: VmView, { template, templateOf }: RolloutTarget): boolean {
   const from = vm.revision === null ? undefined : templateOf(vm.revision);
   return from !== undefined && startsOrStops(from, template) && vm.runStrategy === (powerOf(from.spec) ?? 'Halted');

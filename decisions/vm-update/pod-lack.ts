@@ -32,7 +32,7 @@ function lackOf(
   { template: to, templateOf, nodeLabelsOf }: PodTemplates,
 ): string | null {
   const from = templateOf(podRevision);
-  if (from === undefined) return 'the pod is of a template that is not kept any more';
+  if (from === undefined) return 'the pod is of a template that is no longer kept';
   const labels = node === null ? undefined : nodeLabelsOf?.(node);
   const fits = labels === undefined ? null : nodeFits(vmiSpec(to), labels);
   if (fits === false) return "the node does not fit the template's node selector or affinity";

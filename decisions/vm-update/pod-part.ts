@@ -34,7 +34,7 @@ const isReadAtStart = (key: string): boolean => {
   return AT_START.has(key) || DOMAINS_AT_START.some((one) => domain === one || domain.endsWith(`.${one}`));
 };
 
-/** The annotations of the VMI that it reads only as it starts, and a person's order to restart. */
+/** The annotations of the VMI that it reads only as it starts, and a user's order to restart. */
 export const startAnnotations = (template: PoolTemplate): Json =>
   annotationsOf(template, (key) => key === RESTARTED_AT_ANNOTATION || isReadAtStart(key));
 

@@ -237,7 +237,7 @@ const variable = (name: string, label: string, query: string): object => ({
   current: { text: 'All', value: '$__all' },
 });
 
-/** The dashboard for Grafana 10 and newer: what somebody on call looks at, from top to bottom. */
+/** The dashboard for Grafana 10 and newer: what a user on call looks at, from top to bottom. */
 export const dashboard = (): object => ({
   uid: 'drover',
   title: 'drover',

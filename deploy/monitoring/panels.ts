@@ -92,7 +92,7 @@ export const graph = (
   options: { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } },
 });
 
-/** A line for each series that there is now: what somebody should look at. */
+/** A line for each series that there is now: what a user should look at. */
 export const list = (title: string, description: string, expr: string, width = 8): Panel => ({
   type: 'table',
   title,

@@ -11,7 +11,7 @@ export const SimulatorAnnotation = {
   migrationTime: 'sim.drover.dev/migration-time',
   migrationFails: 'sim.drover.dev/migration-fails',
   notMigratable: 'sim.drover.dev/not-migratable',
-  /** `true`: its disk fails, and QEMU pauses it; `false`: it goes on. */
+  /** `true`: its disk fails, and QEMU pauses it; `false`: it continues. */
   ioError: 'sim.drover.dev/io-error',
   /** Name of a backup of it that runs; empty: that has completed. */
   backup: 'sim.drover.dev/backup',

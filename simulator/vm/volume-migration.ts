@@ -17,7 +17,7 @@ const MANUAL_RECOVERY_REQUIRED = 'ManualRecoveryRequired';
 export const WHY_NO_START =
   'VM recovery required: Volume migration failed, leaving some volumes pointing to non-consistent targets; manual intervention is needed to reassign them to their original volumes.';
 
-/** Reports whether KubeVirt doesn't start the VM before somebody has set its volumes right. */
+/** Reports whether KubeVirt doesn't start the VM before a user has corrected its volumes. */
 export const needsRecovery = (vm: VirtualMachine): boolean => isTrue(vm, MANUAL_RECOVERY_REQUIRED);
 
 /** Reports whether a VM without a running VMI is, or in this pass becomes, one that needs recovery. */

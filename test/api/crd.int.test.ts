@@ -164,12 +164,12 @@ describe('the API server', () => {
     [
       'a field that KubeVirt has removed',
       { template: { spec: { running: true, template: {}, liveUpdateFeatures: { cpu: { maxSockets: 8 } } } } },
-      'spec.template.spec.liveUpdateFeatures: Invalid value: KubeVirt has no liveUpdateFeatures any more',
+      'spec.template.spec.liveUpdateFeatures: Invalid value: KubeVirt no longer has liveUpdateFeatures',
     ],
     [
       'that field without a content',
       { template: { spec: { running: true, template: {}, liveUpdateFeatures: {} } } },
-      'KubeVirt has no liveUpdateFeatures any more',
+      'KubeVirt no longer has liveUpdateFeatures',
     ],
     [
       'a selector of others',

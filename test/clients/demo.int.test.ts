@@ -52,7 +52,7 @@ async function expectAllShown(outcome: Promise<Outcome>, state: string): Promise
 test('the demo shows all of it, says where to look, runs until Ctrl-C, and leaves nothing behind', async () => {
   const { child, state } = demo([]);
   const outcome = outcomeOf(child);
-  await follow(child.stdout!)('It goes on until Ctrl-C');
+  await follow(child.stdout!)('It runs until Ctrl-C');
   child.kill('SIGINT');
   await expectAllShown(outcome, state);
 });

@@ -149,7 +149,7 @@ test('a worker does all of its work with the rights of its service account, and 
     restarted: 1,
   });
 
-  // KubeVirt tells what an instance type stands for. The simulator doesn't, and a pool goes on without that.
+  // KubeVirt tells what an instance type stands for. The simulator doesn't, and a pool continues without that.
   const { spec } = structuredClone(runningTemplate);
   const sized = { spec: { ...spec, instancetype: { name: 'small' } } };
   await fleet().createPool(namespace, 'sized', { replicas: 0, template: sized });

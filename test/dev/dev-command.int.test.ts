@@ -41,7 +41,7 @@ async function foreground(
   return { child, stdout, stderr: () => stderr };
 }
 
-// A start takes seconds of CPU, so each of these tests goes on from what the one before has left in the folder.
+// A start takes seconds of CPU, so each of these tests continues from what the one before has left in the folder.
 describe('a stack in a folder', () => {
   let state: string;
   beforeAll(() => {

@@ -64,7 +64,7 @@ export interface Entry {
   what: string;
 }
 
-/** The termination of a ready VM's VMI, by drover or by people, while the VM itself stays. */
+/** The termination of a ready VM's VMI, by drover or by users, while the VM itself stays. */
 export interface RemovalCause {
   name: string;
   /** The revision of the terminating VMI. */

@@ -72,7 +72,7 @@ describe('a fault of a kubeconfig is reported in one sentence with its name', ()
     [
       'a server that is no URL',
       kubeconfig(clusterWith({ server: 'nonsense' })),
-      'kubeconfig FILE: server of cluster c is no URL such as https://10.0.0.1:6443: nonsense',
+      'kubeconfig FILE: server of cluster c is not a URL such as https://10.0.0.1:6443: nonsense',
     ],
     [
       'no such certificate',

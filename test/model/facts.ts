@@ -22,7 +22,7 @@ export const isDeletion = (before: Stored, after: Stored | undefined): boolean =
 export const isRegular = ({ metadata }: Stored): boolean => roleOf(metadata.labels) === null;
 export const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 export const isActive = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
-/** Reports whether people want this VM removed from its pool by name. */
+/** Reports whether users want this VM removed from its pool by name. */
 export const isNamed = (pool: Stored, { metadata }: Stored): boolean =>
   Object.values(JSON.parse(pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] ?? '{}') as object).includes(
     metadata.uid,

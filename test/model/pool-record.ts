@@ -49,7 +49,7 @@ export class PoolRecord implements Onlooker {
   readonly #world: World;
   readonly #readings: Readings;
   readonly #vms = new Map<string, RecordedVm>();
-  /** When people last took a VM from a pool, or changed its number of replicas, by the pool's UID. */
+  /** When users last took a VM from a pool, or changed its number of replicas, by the pool's UID. */
   readonly #meddled = new Map<string, number>();
   /** When the pool's spec last changed in any way, by the pool's UID. */
   readonly #changed = new Map<string, number>();
@@ -174,7 +174,7 @@ export class PoolRecord implements Onlooker {
     return this.#readings.of(uid);
   }
 
-  /** When people last took a VM from the pool, or changed its number of replicas; 0 if never. */
+  /** When users last took a VM from the pool, or changed its number of replicas; 0 if never. */
   meddledAt(uid: string): number {
     return this.#meddled.get(uid) ?? 0;
   }

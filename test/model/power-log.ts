@@ -15,7 +15,7 @@ const REQUEST = /^\/apis\/subresources\.kubevirt\.io\/.*\/virtualmachines\/([^/]
 const OF_POOLS = new Set(['updateVms']);
 
 /**
- * Writes down a run that starts, stops or restarts VMs as text: what people did, what workers asked of KubeVirt, and
+ * Writes down a run that starts, stops or restarts VMs as text: what users did, what workers asked of KubeVirt, and
  * what came of each VM. Times are whole seconds; what was asked in the same one is told together, in the order of
  * names.
  */

@@ -16,7 +16,7 @@ const templateTypeOf = (pool: Stored): string => inWords(field(pool['spec'], 'te
 const isMarked = ({ metadata }: Stored): boolean => metadata.labels?.[MACHINE_TYPE_RESTART_LABEL] !== undefined;
 
 /**
- * Writes down a machine type transition as text: what people did, what workers wrote to pools, VMs and VMIs, and what
+ * Writes down a machine type transition as text: what users did, what workers wrote to pools, VMs and VMIs, and what
  * came of each VM. Times are whole seconds; what was written in the same one is told together, in the order of names.
  */
 export class TransitionLog implements Onlooker {
@@ -86,7 +86,7 @@ export class TransitionLog implements Onlooker {
     const mark = isMarked(after) ? ', and mark it' : '';
     if (typeOf(before) !== typeOf(after)) return `change VM from ${typeOf(before)} to ${typeOf(after)}${mark}`;
     if (isMarked(before) === isMarked(after)) return null;
-    return isMarked(after) ? 'mark VM' : 'clear the mark of VM';
+    return isMarked(after) ? 'mark VM' : 'clear the label of VM';
   }
 
   #tellWrites(): void {

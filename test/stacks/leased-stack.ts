@@ -48,7 +48,7 @@ export class LeasedStack implements Stack {
     return new LeasedStack(connection, answers, await leaseIn(answers));
   }
 
-  /** Brings the API server back to what it held at first. Temporal and the simulator go on. */
+  /** Brings the API server back to what it held at first. Temporal and the simulator continue. */
   restoreApiServer(): Promise<void> {
     return this.#order('restore');
   }

@@ -3,7 +3,7 @@ import { untilPutBack, type WatchRun } from '../../workers/watch/put-back.ts';
 
 const run = (runId: string, transitions: number, isOpen = true): WatchRun => ({ runId, transitions, isOpen });
 
-/** Looks at what Temporal says, in this order, and returns how many looks it took; Infinity if it goes on. */
+/** Looks at what Temporal says, in this order, and returns how many looks it took; Infinity if it continues. */
 async function looks(said: readonly (WatchRun | null | Error)[]): Promise<{ count: number; asked: unknown[] }> {
   const asked: unknown[] = [];
   const stop = new AbortController();

@@ -58,7 +58,7 @@ export class FakeCluster {
       this.#create(vmName(this.pool.metadata.name, number), revisionOf(this.pool.spec.template), now);
   }
 
-  /** Changes fields of the pool's spec, as a person does. */
+  /** Changes fields of the pool's spec, as a user does. */
   change(spec: Partial<PoolSpec>): void {
     const { metadata } = this.pool;
     this.pool = {
@@ -68,7 +68,7 @@ export class FakeCluster {
     };
   }
 
-  /** Sets annotations of the pool, as a person does. */
+  /** Sets annotations of the pool, as a user does. */
   annotate(annotations: Record<string, string>): void {
     const { metadata } = this.pool;
     this.pool = { ...this.pool, metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } };

@@ -85,7 +85,7 @@ export class TimeSkippingServer {
     return { cluster: 'default', namespace: `shop-${++this.#pools}`, name: 'web' };
   }
 
-  /** Calls `end` when the test has passed. It must leave nothing behind that goes on in the next test. */
+  /** Calls `end` when the test has passed. It must leave nothing behind that continues in the next test. */
   onEndOfTest(end: () => Promise<void>): void {
     this.#endOfTest.push(end);
   }

@@ -44,13 +44,13 @@ export class TimedPool {
     cluster.onChange = () => this.notify();
   }
 
-  /** Changes fields of the pool's spec, as a person does. */
+  /** Changes fields of the pool's spec, as a user does. */
   async change(spec: Partial<PoolSpec>): Promise<void> {
     this.cluster.change(spec);
     await this.notify();
   }
 
-  /** Makes a request of the pool, as a person does. */
+  /** Makes a request of the pool, as a user does. */
   async request({ annotations }: { annotations: Record<string, string> }): Promise<void> {
     this.cluster.annotate(annotations);
     await this.notify();

@@ -18,13 +18,13 @@ export class HealingGauges {
     });
     this.#givenUp = new Gauge({
       name: 'drover_healing_given_up',
-      help: `VMs that are sick, and left so after maxAttempts until a person asks. ${everyWorker}`,
+      help: `VMs that are unhealthy, and left so after maxAttempts until a user asks. ${everyWorker}`,
       labelNames: ['namespace', 'pool'],
       registers,
     });
     this.#suspended = new Gauge({
       name: 'drover_healing_suspended',
-      help: `1 for a pool whose sick VMs are left as they are, by the reason of its condition HealingSuspended. ${everyWorker}`,
+      help: `1 for a pool whose unhealthy VMs are left as they are, by the reason of its condition HealingSuspended. ${everyWorker}`,
       labelNames: ['namespace', 'pool', 'reason'],
       registers,
     });

@@ -27,7 +27,7 @@ export function createMetrics() {
     objects: gauge('drover_cached_objects', 'Objects in the watch cache.', ['resource']),
     missingKinds: gauge(
       'drover_missing_kinds',
-      '1 for each kind of object that this worker can not list: what is off without it is in its log.',
+      '1 for each kind of object that this worker cannot list: its log says which functions are off.',
       ['resource'],
     ),
     watchErrors: counter('drover_watch_errors_total', 'Watches that failed and were restarted.', ['resource']),
@@ -38,7 +38,7 @@ export function createMetrics() {
     watchRunning: gauge('drover_watch_running', '1 while this worker watches the cluster for all workers.'),
     lastSignal: gauge(
       'drover_last_signal_timestamp_seconds',
-      'When this worker last told the workflow of a pool or a set of a change; 0 if it never has.',
+      'When this worker last signalled a change to the workflow of a pool or a set; 0 if it never has.',
     ),
     missedEvents: counter(
       'drover_missed_events_total',
@@ -52,12 +52,12 @@ export function createMetrics() {
     ),
     failedPlans: counter(
       'drover_failed_plans_total',
-      'Plans of a pool that could not be made for an error in a decision; its condition Stalled says why.',
+      'Plans of a pool that could not be made because of an error in a decision; its condition Stalled says why.',
       ['namespace', 'pool'],
     ),
     failedSetPlans: counter(
       'drover_failed_replica_set_plans_total',
-      'Plans of a replica set that could not be made for an error in a decision; its condition Stalled says why.',
+      'Plans of a replica set that could not be made because of an error in a decision; its condition Stalled says why.',
       ['namespace', 'kind', 'set'],
     ),
     pools: new PoolGauges(registry),
@@ -68,7 +68,7 @@ export function createMetrics() {
     healing: new HealingGauges(registry),
     healingReplacements: counter(
       'drover_healing_replacements_total',
-      'Sick VMs that this worker has taken down to be recreated: one an attempt.',
+      'Unhealthy VMs that this worker has deleted to be recreated, once for each attempt.',
       ['namespace', 'pool'],
     ),
     machineTypes: new TransitionGauge(registry),

@@ -22,7 +22,7 @@ export class OperationGauges {
     });
     this.#vms = new Gauge({
       name: 'drover_operation_vms',
-      help: 'VMs of operations that go on, by their outcome so far: Done, Failed, InProgress, Open, Excluded.',
+      help: 'VMs of running operations, by their outcome so far: Done, Failed, InProgress, Open, Excluded.',
       labelNames,
       registers,
     });

@@ -35,7 +35,7 @@ export class PoolGauges {
       ready: gauge('ready', 'VMs of a pool whose VMIs are ready.'),
       updated: gauge('updated', 'VMs of a pool that carry its newest revision.'),
       available: gauge('available', 'VMs of a pool that have been ready for minReadySeconds.'),
-      standby: gauge('standby', 'Standby VMs that a pool has, beside its replicas.'),
+      standby: gauge('standby', 'Standby VMs that a pool has, in addition to its replicas.'),
       standby_ready: gauge('standby_ready', 'Standby VMs of a pool that are ready to become replicas.'),
       unavailable: gauge('unavailable', 'VMs that the spec of a pool asks for and that are not available.'),
     };
@@ -47,7 +47,7 @@ export class PoolGauges {
     });
     this.#stalled = new Gauge({
       name: 'drover_pool_stalled',
-      help: `1 for a pool that goes no further without a person, by the reason of its condition Stalled. ${everyWorker}`,
+      help: `1 for a pool that cannot continue without a user, by the reason of its condition Stalled. ${everyWorker}`,
       labelNames: ['namespace', 'pool', 'reason'],
       registers,
     });

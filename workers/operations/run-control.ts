@@ -40,7 +40,7 @@ export const runControl = (cluster: string): RunControl => ({
     if (status === 'COMPLETED') return { is: 'completed', progress: (await handle.result()) as OperationProgress };
     const progress = await progressOf(handle);
     if (status === 'FAILED') return { is: 'ended', progress, reason: 'Refused', why: await refusal(handle) };
-    const why = `its workflow ${workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it goes on`;
+    const why = `its workflow ${workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it continues`;
     return { is: 'ended', progress, reason: 'RunEnded', why };
   },
 
@@ -91,7 +91,7 @@ const refusal = (handle: WorkflowHandle): Promise<string> =>
 /** The first failures aren't told: they may be a worker that died, or a server that was briefly unavailable. */
 const SILENT_TRIES = 2;
 
-/** Activities in words for people who haven't read the code; other activities keep their names. */
+/** Activities in words for users who haven't read the code; other activities keep their names. */
 const WORDS: Record<string, string> = {
   preflightTransition: 'the check before the first change',
   checkMachineTypes: 'a dry run',

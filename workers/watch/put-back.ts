@@ -18,7 +18,7 @@ interface PutBackOptions {
 }
 
 /**
- * Ends when Temporal was put back to an earlier moment, or has lost what it knew. A worker must not go on then: it
+ * Ends when Temporal was put back to an earlier moment, or has lost what it knew. A worker must not continue then: it
  * keeps workflows in its memory, takes the tasks of their shorter histories for done, and completes them silently.
  *
  * The run of the watch tells: it changes all the time, and is kept for days. So one that is not there any more, or was

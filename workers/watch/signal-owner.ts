@@ -32,11 +32,11 @@ const WORDS: Record<VmOwnerKind, Words> = {
   VirtualMachinePool: { summary: 'Pool', details: (place) => `Keeps the VMs of pool ${place} as its spec says.` },
   VirtualMachineReplicaSet: {
     summary: 'Replica set',
-    details: (place) => `Keeps the VMs of replica set ${place} at its number, and never above it.`,
+    details: (place) => `Keeps the VMs of replica set ${place} at its number, and never above that.`,
   },
   VirtualMachineInstanceReplicaSet: {
     summary: 'VMI replica set',
-    details: (place) => `Keeps the VMIs of replica set ${place} at its number, and replaces at once what ends.`,
+    details: (place) => `Keeps the VMIs of replica set ${place} at its number, and replaces each that ends at once.`,
   },
 };
 

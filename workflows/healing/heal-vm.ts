@@ -30,7 +30,7 @@ export interface HealVmInput {
 const { removeSickVm } = proxyActivities<HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
-  // Retried until done: the attempt can't go on without it.
+  // Retried until done: the attempt can't continue without it.
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
   // The pool must not touch the VM before it is certain that the attempt does not.
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
@@ -38,8 +38,8 @@ const { removeSickVm } = proxyActivities<HealActivities>({
 const awaiting = () => waitingActivities<AwaitRemovalActivities>('20s');
 
 /**
- * One attempt to heal a VM: removes the sick VM, and waits out the delay before the pool may recreate it. Tells its
- * pool's workflow how it ends, as its last act: the pool judges the new VM, and begins the next attempt.
+ * One attempt to heal a VM: removes the unhealthy VM, and waits out the delay before the pool may recreate it. Tells
+ * its pool's workflow how it ends, as its last act: the pool judges the new VM, and begins the next attempt.
  */
 export const healVm = (input: HealVmInput): Promise<AttemptEnd> => new Attempt(input).run();
 
@@ -127,7 +127,7 @@ class Attempt {
     const most = rules.maxAttempts === null ? '' : ` of at most ${rules.maxAttempts}`;
     setCurrentDetails(
       [
-        `**${name}** is sick: ${escapeMarkdown(why)}`,
+        `**${name}** is unhealthy: ${escapeMarkdown(why)}`,
         `Replacement ${attempt}${most}: ${escapeMarkdown(doing)}`,
         ...this.#past.toReversed().map((line) => `- ${escapeMarkdown(line)}`),
       ].join('\n\n'),

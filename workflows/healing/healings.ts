@@ -42,7 +42,7 @@ interface HealingsOptions {
   onChange: (minVersions?: ResourceVersions) => void;
 }
 
-/** How long to wait before an attempt that could not be begun, or that somebody ended, is begun again. */
+/** How long to wait before an attempt that could not be begun, or that a user ended, is begun again. */
 const AGAIN_MS = 5_000;
 /** How long an attempt may take to end once it is cancelled. Afterwards its VM is free. */
 const CANCELLED_MS = 60_000;
@@ -62,7 +62,7 @@ export class Healings {
     this.#options = options;
     this.state = options.state === null ? null : takenOver(options.state);
     this.#asks = new Asks(options.asks);
-    onSignal(attemptWaiting, 'Internal: a sick VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
+    onSignal(attemptWaiting, 'Internal: an unhealthy VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
       this.#ask({ ask: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
     );
     onSignal(attemptEnded, 'Internal: an attempt to heal a VM has ended.', ({ outcome, minVersions, ...id }) => {
@@ -176,7 +176,7 @@ export class Healings {
         .then(() => condition(() => !this.#cancelled.has(key), CANCELLED_MS))
         .catch((error: unknown) => log.info('an attempt to cancel has ended', { ...id, error: String(error) }));
       this.#cancelled.delete(key);
-      // The healing of a VM whose delay was cut short goes on without its attempt.
+      // The healing of a VM whose delay was cut short continues without its attempt.
       if (this.state?.cycles.some((cycle) => this.#keyOf(cycle) === key) !== true)
         journal.end({ workflow: this.#workflowIdOf(id) }, { end: 'Canceled' });
     });

@@ -20,7 +20,7 @@ import type { RequestPayload } from '../lib/payloads.ts';
 const DROPPED_AFTER = 100;
 
 /**
- * What a workflow has done, and what people have asked of it: one record for each act, made when it happens, for
+ * What a workflow has done, and what users have asked of it: one record for each act, made when it happens, for
  * `drover history`.
  */
 export class Journal {
@@ -91,7 +91,7 @@ export class Journal {
     return this.#acts.some((act) => act.workflow === workflow && act.end === 'InProgress');
   }
 
-  /** Records what a person has asked for, with `drover` or in the Web UI. */
+  /** Records what a user has asked for, with `drover` or in the Web UI. */
   asked(action: string, { by, why }: RequestPayload, vms: string[] = []): void {
     this.done({ action, vms, requestedBy: by ?? null }, { end: 'Asked', why });
   }

@@ -27,7 +27,7 @@ export function onSignal<Payload>(
         });
     }
   };
-  // What a handler begins goes on although somebody has requested the cancellation of the workflow.
+  // What a handler begins continues although a user has requested the cancellation of the workflow.
   const handler = (raw?: RawValue): void => void CancellationScope.nonCancellable(() => Promise.resolve(handle(raw)));
   setHandler({ ...(signal as Signal<Payload, [RawValue?]>), typeInfo: UNDECODED }, handler, { description });
 }
@@ -39,15 +39,15 @@ export function onSignal<Payload>(
 const UNDECODED = { inputTypes: Array.from({ length: 16 }, () => rawValueTypeInfo) };
 
 /**
- * Decodes a payload; undefined if that is impossible, for example because it is encrypted for somebody else. The signal
- * still counts then, without a payload.
+ * Decodes a payload; undefined if that is impossible, for example because it is encrypted for another client. The
+ * signal still counts then, without a payload.
  */
 function decoded(raw: RawValue | undefined, signal: string): unknown {
   if (raw === undefined) return undefined;
   try {
     return defaultPayloadConverter.fromPayload(raw.payload);
   } catch (error) {
-    log.warn('the payload of a signal can not be decoded, and is dropped', { signal, why: String(error) });
+    log.warn('the payload of a signal cannot be decoded, and is dropped', { signal, why: String(error) });
     return undefined;
   }
 }

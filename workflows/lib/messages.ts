@@ -53,11 +53,11 @@ export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
 export const record = signalOf<ActRecord>('record', actRecord);
 
 /**
- * To a pool's rollout, or a run: begins nothing more until `resume`; VMs in progress are followed to their end. People
+ * To a pool's rollout, or a run: begins nothing more until `resume`; VMs in progress are followed to their end. Users
  * may send it and `resume` from Temporal's Web UI, and scripts may.
  */
 export const pause = bareSignalOf<RequestPayload>('pause', requestPayload);
-/** Ends a pause by `pause`. All else that people ask of a pool is an annotation of it, which Kubernetes has checked. */
+/** Ends a pause by `pause`. All else that users ask of a pool is an annotation of it, which Kubernetes has checked. */
 export const resume = bareSignalOf<RequestPayload>('resume', requestPayload);
 /** To a run: ends it where it is. */
 export const abort = bareSignalOf<RequestPayload>('abort', requestPayload);
@@ -67,7 +67,7 @@ export const batchEnded = signalOf<BatchEnd>('batchEnded', batchEnd);
 /** From a pool to its batch: another revision takes its place, so it stops waiting for its VMs. */
 export const supersede = bareSignalOf<void>('supersede', nothing);
 
-/** From an attempt to its pool: the sick VM is gone, and the delay has begun. */
+/** From an attempt to its pool: the unhealthy VM is gone, and the delay has begun. */
 export const attemptWaiting = signalOf<AttemptWaits>('attemptWaiting', attemptWaits);
 /** From an attempt to its pool, as its last act: the outcome. */
 export const attemptEnded = signalOf<AttemptEnded>('attemptEnded', attemptEnd);
@@ -75,7 +75,7 @@ export const attemptEnded = signalOf<AttemptEnded>('attemptEnded', attemptEnd);
 /** To a pool: one of its batches or attempts was ended from outside. */
 export const childLost = signalOf<ChildEnd>('childLost', childEnd);
 
-/** A failure, described for people. */
+/** A failure, described for users. */
 export interface RecentError {
   /** RFC 3339. */
   time: string;

@@ -28,7 +28,7 @@ export interface BatchEnd {
   minVersions: ResourceVersions;
 }
 
-/** Something that a command has done for a person. */
+/** Something that a command has done for a user. */
 export interface ActRecord {
   /** As the command is called, such as `scale`. */
   action: string;
@@ -43,7 +43,7 @@ export interface ActRecord {
   why?: string;
 }
 
-/** What signals from people may carry. All optional, since Temporal's Web UI may send nothing. */
+/** What signals from users may carry. All optional, since Temporal's Web UI may send nothing. */
 export interface RequestPayload {
   /** Who asks. */
   by?: string;
@@ -76,7 +76,7 @@ const words = (value: unknown): { by?: string; why?: string } => {
 };
 
 /**
- * Accepts whatever people type in Temporal's Web UI, since the signal alone says enough: nothing, `null`, or a bare
+ * Accepts whatever users type in Temporal's Web UI, since the signal alone says enough: nothing, `null`, or a bare
  * word, which is the reason.
  */
 export const requestPayload: Reader<RequestPayload> = words;

@@ -90,7 +90,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
     const { operation, transition } = this.#input;
     const vms = { allWithin: transition.scope.namespaces };
     const marked = { operation, vms, minVersions: this.#state.minVersions };
-    await clearMarks.executeWithOptions({ summary: 'clear the marks that are left on VMs' }, [marked]);
+    await clearMarks.executeWithOptions({ summary: 'clear the labels that are left on VMs' }, [marked]);
     this.showEnd();
     return { ...this.#progress(), acts: this.journal.kept };
   }
@@ -199,7 +199,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
 
   async #unmark(vms: string[]): Promise<void> {
     const request = { operation: this.#input.operation, vms, minVersions: this.#state.minVersions };
-    const { kept, minVersions } = await clearMarks.executeWithOptions(named('clear the mark of', vms), [request]);
+    const { kept, minVersions } = await clearMarks.executeWithOptions(named('clear the label of', vms), [request]);
     for (const one of kept) this.#fail(one, { wasAvailable: false, keepsMark: true });
     this.learn(minVersions);
   }
@@ -224,7 +224,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
       [request],
     );
     state.patched += patched;
-    // A VM that is patched again has its old type back: somebody's change to it no longer counts.
+    // A VM that is patched again has its old type back: a user's change to it no longer counts.
     state.changed = state.changed.filter((vm) => !vms.includes(vm));
     this.#keepPatched(changes, outcomes);
     this.learn(minVersions);

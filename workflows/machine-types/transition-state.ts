@@ -26,7 +26,7 @@ export const KEPT = [
 export interface TransitionState extends RunState, Pick<TransitionProgress, (typeof KEPT)[number] | 'skipped'> {
   /** All failed VMs, which are not tried again. */
   failedVms: FailedVm[];
-  /** The latest VMs that somebody else changed just before drover could. */
+  /** The latest VMs that another client changed just before drover could. */
   changed: string[];
   /** Failed restarts of VMs that were ready before: more than `maxFailures` end the transition. */
   broken: number;
@@ -60,7 +60,7 @@ export const begun = (minVersions: ResourceVersions): TransitionState => ({
   acts: [],
 });
 
-/** Lists VMs that somebody else changed just before drover could, as skipped. */
+/** Lists VMs that another client changed just before drover could, as skipped. */
 export const changedMeanwhile = (vms: readonly string[]): Skipped[] =>
   vms.length === 0
     ? []

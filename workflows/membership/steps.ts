@@ -26,7 +26,7 @@ const KINDS: ReadonlySet<PoolStep['kind']> = new Set([
 export const isOfMembers = (step: PoolStep): step is MembersStep => KINDS.has(step.kind);
 
 /**
- * `onReport`: told what has become of what somebody asks. Returns what a later plan must have seen, or whether
+ * `onReport`: told what has become of what a user asks. Returns what a later plan must have seen, or whether
  * anything was done, if the step tells that.
  */
 export function carryOut(

@@ -1,4 +1,4 @@
-/** More than people and batches tell a pool while no plan can be made for it: older ones are dropped. */
+/** More than users and batches tell a pool while no plan can be made for it: older ones are dropped. */
 const ASKS_KEPT = 250;
 
 /**

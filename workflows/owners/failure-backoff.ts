@@ -93,7 +93,7 @@ export class FailureBackoff {
     return this.#hasProven;
   }
 
-  /** Forgets the failure, unless it is another one by now than the one that has passed. */
+  /** Forgets the failure, unless it was recreated meanwhile than the one that has passed. */
   passed(reason: FailureReason, failure?: Failure): void {
     const failures = this.state.byReason[reason];
     if (failures !== undefined && (failure === undefined || failures.failure === failure))

@@ -201,7 +201,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       const planned = await this.plan(request, false);
       if (!('untold' in planned)) return planned;
       const again = await this.plan(request, true);
-      if ('untold' in again) throw new Error('a worker that was told all asks for more');
+      if ('untold' in again) throw new Error('a worker that has everything asks for more');
       return again;
     } catch (error) {
       if (isCancellation(error)) throw error;
@@ -269,7 +269,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#wanted = wanted;
   }
 
-  /** Has the next run go on with what this one knows: it plans at once, so that no request for a turn is lost. */
+  /** Has the next run continue with what this one knows: it plans at once, so that no request for a turn is lost. */
   async #continueAsNewIfLong(): Promise<void> {
     if (!this.#isToEnd) return;
     this.journal.end({ workflow: workflowInfo().workflowId }, unknown('its history has grown too long'));

@@ -160,7 +160,7 @@ export function runOperation(
       if (isOfOwner()) onDone?.(null);
       if (isNotBegun(error)) {
         ended({ end: 'TimedOut', why: 'no worker began it in time' });
-        log.info('a step is planned again, for no worker has begun it', { reason: operation.reason });
+        log.info('a step is planned again, since no worker has begun it', { reason: operation.reason });
         return;
       }
       const message = messageOf(error);

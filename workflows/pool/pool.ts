@@ -43,7 +43,7 @@ interface PoolInput extends PoolRef {
 }
 
 /**
- * Failures that last longer than a few tries are waited for by a timer: people can't read a workflow task that never
+ * Failures that last longer than a few tries are waited for by a timer: users can't read a workflow task that never
  * ends.
  */
 const { plan } = proxyLocalActivities<PoolActivities>({
@@ -60,7 +60,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   readonly #rollouts: Rollouts;
   readonly #healings: Healings;
   readonly #evacuations: Evacuations;
-  /** Digests of requests of people whose answers are on record. */
+  /** Digests of requests of users whose answers are on record. */
   readonly #answered = new Set<string>();
   /** What has become of the newest request about its members. Lost, it is found again: nothing is moved twice. */
   #members: MembersReport | undefined;
@@ -164,14 +164,14 @@ class PoolRun extends OwnerRun<PlannedPool> {
     this.#starting = phase === 'Starting' ? counts.present - counts.ready : 0;
   }
 
-  /** What somebody asks of its members changes the number, too. */
+  /** What a user asks of its members changes the number, too. */
   protected override isTold({ events = [] }: PlannedPool): boolean {
     return this.inProgress.has('changeMembers') || events.some(({ request }) => request?.what === 'membership');
   }
 
   protected override beginSteps(planned: PlannedPool): void {
     const { key, steps } = planned;
-    // If a person has asked for something meanwhile, that comes first.
+    // If a user has asked for something meanwhile, that comes first.
     const isCurrent = this.#rollouts.taken(planned);
     const leaving = steps.flatMap((step) =>
       step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : [],

@@ -48,9 +48,9 @@ export interface PowerVmsInput {
 interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'failed' | 'open' | 'skipped' | 'full' | 'needs'> {
   /** VMs that are left as they are, or in part, for what was seen when their turn came. */
   left: Skipped[];
-  /** VMs that somebody has deleted, stopped or started while they were in progress, and others that are left. */
+  /** VMs that a user has deleted, stopped or started while they were in progress, and others that are left. */
   gone: string[];
-  /** When a VM was last in progress, or a person asked for something; milliseconds since the epoch. */
+  /** When a VM was last in progress, or a user asked for something; milliseconds since the epoch. */
   lastProgressAt: number;
 }
 

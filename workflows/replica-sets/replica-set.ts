@@ -35,11 +35,13 @@ const WAITS: Record<SetKind, string> = {
 
 type Planned = Extract<PlannedSet, { gone: false }>;
 
-/** Keeps the VMs of one replica set at its number, and never above it, for as long as the set exists. */
+/** Keeps the VMs of one replica set at its number, and never above that, for as long as the set exists. */
 export const replicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<{ acts: Act[] }> =>
   new ReplicaSetRun(ref, carried, 'VirtualMachineReplicaSet').runUntilDeleted();
 
-/** Keeps the VMIs of one replica set at its number, and replaces at once what ends, for as long as the set exists. */
+/**
+ * Keeps the VMIs of one replica set at its number, and replaces each that ends at once, for as long as the set exists.
+ */
 export const vmiReplicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<{ acts: Act[] }> =>
   new ReplicaSetRun(ref, carried, 'VirtualMachineInstanceReplicaSet').runUntilDeleted();
 

@@ -18,7 +18,7 @@ interface Shown {
 const ACTS: Record<UpdateAct, string> = {
   write: 'only write the new spec of',
   live: 'update while they run',
-  migrate: 'migrate, for their pods lack something',
+  migrate: 'migrate, since their pods lack something',
   restart: 'restart',
   replace: 'replace, with their disks',
 };
@@ -26,7 +26,7 @@ const ACTS: Record<UpdateAct, string> = {
 /** Why a VM was not updated, if its outcome says no more. */
 const WHY: Record<Exclude<UpdateOutcome['end'], 'Updated' | 'Failed'>, string> = {
   Deferred: 'something stands in the way',
-  NotBegun: 'its turn did not come',
+  NotBegun: 'not started',
   RestartRequired: 'KubeVirt asks for a restart',
   Gone: 'it left the pool, or was deleted',
   Superseded: 'a newer revision takes the place of this one',

@@ -81,7 +81,7 @@ export class Rollouts {
     onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) =>
       take({ ask: 'pause', ...asked, at: now() }, asked),
     );
-    onSignal(resume, 'Go on after a pause by signal. All else is asked of the pool in Kubernetes.', (asked) =>
+    onSignal(resume, 'Continue after a pause by signal. All else is asked of the pool in Kubernetes.', (asked) =>
       take({ ask: 'resume' }, asked),
     );
     onSignal(batchEnded, 'Internal: a batch of VMs has been updated.', (end) => this.#ended(end));
@@ -108,7 +108,7 @@ export class Rollouts {
   }
 
   /**
-   * Takes over what a plan has found. Returns false if people asked for something meanwhile: its batch may not begin.
+   * Takes over what a plan has found. Returns false if users asked for something meanwhile: its batch may not begin.
    */
   taken({ rollout, isOverruled }: Pick<PoolPlan, 'rollout' | 'isOverruled'>): boolean {
     const asks = this.#asks.unknown(isOverruled === true);
@@ -191,7 +191,7 @@ export class Rollouts {
     this.#told.clear();
   }
 
-  /** Notes what a batch that goes on has said of some of its VMs. */
+  /** Notes what a batch that continues has said of some of its VMs. */
   #hear(batch: Batch, outcomes: readonly UpdateOutcome[]): void {
     const ended = new Set(outcomes.map(({ vm }) => vm));
     batch.vms = batch.vms.filter(({ name }) => !ended.has(name));

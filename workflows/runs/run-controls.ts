@@ -8,12 +8,12 @@ interface RunControlsOptions {
   /** What pausing and aborting mean here, for Temporal's Web UI. */
   pauses: string;
   aborts: string;
-  /** Called after `state` has changed at somebody's request. */
+  /** Called after `state` has changed at a user's request. */
   onAsked: () => void;
 }
 
 /**
- * Runs what people control. A requested cancellation, which the Web UI offers, means an abort: otherwise the run would
+ * Runs what users control. A requested cancellation, which the Web UI offers, means an abort: otherwise the run would
  * end with VMs in flight and marks to clear.
  */
 export const withControls = <T>(run: () => Promise<T>): Promise<T> => CancellationScope.nonCancellable(run);
@@ -38,7 +38,7 @@ export class RunControls {
     );
     onSignal(
       resume,
-      'Go on after a pause.',
+      'Continue after a pause.',
       asked(() => (state.paused = null)),
     );
     const aborted = asked((what) => (state.aborted = what));
@@ -48,7 +48,7 @@ export class RunControls {
   }
 
   /**
-   * Resolves with what the look has found; null if somebody asks for something meanwhile. `wait` must change nothing.
+   * Resolves with what the look has found; null if a user asks for something meanwhile. `wait` must change nothing.
    */
   async look<T>(wait: () => Promise<T>): Promise<T | null> {
     const look = new CancellationScope();

@@ -14,7 +14,7 @@ export interface RunState extends ControlledRun {
   inProgress: ActedOn[];
   /** Digest of what the last observation reported. */
   digest: string | null;
-  /** Since when people may look closely: since it began, or was asked for something; milliseconds since the epoch. */
+  /** Since when users may look closely: since it began, or was asked for something; milliseconds since the epoch. */
   watchedSince: number;
   /** Observations are of caches that are at least this new. */
   minVersions: ResourceVersions;
@@ -23,7 +23,7 @@ export interface RunState extends ControlledRun {
   acts: Act[];
 }
 
-/** News is told after a part of the time for which people have waited, and within these limits, in milliseconds. */
+/** News is told after a part of the time for which users have waited, and within these limits, in milliseconds. */
 const NEWS_PART = 4;
 const SOONEST_MS = 2_000;
 const LATEST_MS = 30_000;
@@ -32,7 +32,7 @@ const LATEST_MS = 30_000;
 type Phase<Working extends string> = Working | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 
 /**
- * A run that a person has started, and may pause, resume and abort. One activity acts on VMs, a few at a time, and
+ * A run that a user has started, and may pause, resume and abort. One activity acts on VMs, a few at a time, and
  * follows them; it returns when there is something to tell, or something else to do. `Working`: its phases while it is
  * neither paused nor over.
  */
@@ -73,7 +73,7 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
 
   protected abstract hasFailures(): boolean;
 
-  /** Whether more has failed than the person allowed. */
+  /** Whether more has failed than the user allowed. */
   protected abstract isTripped(): boolean;
 
   protected abstract continueAsNew(): Promise<never>;

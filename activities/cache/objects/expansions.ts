@@ -5,7 +5,7 @@ import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { expandVmSpec } from '../../../kubernetes/expand-vm-spec.ts';
 
-/** How long an answer counts: people edit instance types, and then VMs made from then on differ. */
+/** How long an answer counts: users edit instance types, and then VMs made from then on differ. */
 const FRESH_MS = 60_000;
 const MOST = 1_000;
 

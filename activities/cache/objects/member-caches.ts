@@ -27,7 +27,7 @@ interface MemberCacheOptions<O extends KubeObject, V> extends Omit<ListWatchOpti
 class MemberCache<O extends KubeObject, V extends { namespace: string; name: string }> extends ListWatch<O, V> {
   readonly #controllerOf: MemberCacheOptions<O, V>['controllerOf'];
   readonly #byController: OwnerIndex<V>;
-  /** Those that may be somebody's members, by their namespace alone. */
+  /** Those that an owner may own, by their namespace alone. */
   readonly #possibleMembers: OwnerIndex<V>;
 
   constructor({ controllerOf, onChange, ...options }: MemberCacheOptions<O, V>) {
@@ -60,7 +60,7 @@ class MemberCache<O extends KubeObject, V extends { namespace: string; name: str
     return this.#byController.of(namespace, NOBODY);
   }
 
-  /** Returns those in its namespace that may be somebody's members, but are not owned by this pool or set. */
+  /** Returns those in its namespace that may be members of some owner, but are not owned by this pool or set. */
   othersBeside(kind: VmOwnerKind, owner: Identity): V[] {
     return this.#possibleMembers.of(owner.namespace, ANYBODY).filter((view) => !this.#isOwned(view, kind, owner));
   }

@@ -14,7 +14,7 @@ import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { CacheChange } from './cache-change.ts';
 import type { CommonOptions } from './owner-caches.ts';
 
-/** What people have asked to be done to VMs, in namespaces and cluster-wide: whole but for managed fields. */
+/** What users have asked to be done to VMs, in namespaces and cluster-wide: whole but for managed fields. */
 export class OperationCache {
   readonly #namespaced: ListWatch<KubeObject, StoredOperation>;
   readonly #clusterWide: ListWatch<KubeObject, StoredOperation>;
@@ -88,7 +88,7 @@ export const namespaceCache = (common: (resource: Resource) => CommonOptions): N
     view: ({ metadata }) => metadata.labels ?? {},
   });
 
-/** When people want which operations, by `namespace/name`. */
+/** When users want which operations, by `namespace/name`. */
 export type ScheduleCache = ListWatch<KubeObject, StoredSchedule>;
 
 /** Creates the cache of all schedules, as whole. */

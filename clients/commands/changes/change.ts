@@ -7,9 +7,7 @@ import { listChangesCommand, undoChangeCommand } from './undo.ts';
 /** `drover change` and its commands. */
 export function changeCommand(): Command {
   const change = new Command('change')
-    .description(
-      'a change of many VMs at once, of any field: what it would do, the change itself, and how it is taken back',
-    )
+    .description('plan, apply or undo a change of any field of many VMs at once')
     .addHelpText(
       'after',
       examples([

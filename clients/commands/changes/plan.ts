@@ -19,10 +19,7 @@ export const withChange = (command: Command): Command =>
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('--patch <file>', 'the change, as a merge patch of a VirtualMachine: a file, or - for standard input')
     .addOption(
-      new Option(
-        '--set <path=value>',
-        'one value, such as spec.template.spec.domain.cpu.model=host-model; may be given again',
-      )
+      new Option('--set <path=value>', 'one value, such as spec.template.spec.domain.cpu.model=host-model; repeatable')
         .argParser((text: string, before: string[]) => [...before, text])
         .default([], 'none'),
     );

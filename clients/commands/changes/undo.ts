@@ -19,7 +19,7 @@ export const undoChangeCommand = (): Command =>
   withMaking(
     new Command('undo')
       .argument('<change>')
-      .description('put back what a change has set, but for values that somebody has changed since')
+      .description('restore the values that a change has replaced, except those that were changed since')
       .option('-A, --all-namespaces', 'in all namespaces')
       .option('--restart', 'restart VMs that need it for that, each as it is changed; without it, they wait')
       .addOption(atOnceOption('changed or, with --restart, not ready', '5%')),
@@ -32,7 +32,7 @@ export const undoChangeCommand = (): Command =>
 
 export const listChangesCommand = (): Command =>
   new Command('list')
-    .description('list changes that VMs tell of: the last five of each')
+    .description('list the changes on record on VMs: the last five of each VM')
     .option('-A, --all-namespaces', 'in all namespaces')
     .action((flags: Flags, command: Command) => inSession(command, (session) => list(session, flags)));
 
@@ -49,7 +49,9 @@ async function undo(session: Session, change: string, flags: UndoFlags): Promise
     notes.some(({ operation }) => operation === change) ? [`${metadata.namespace}/${metadata.name}`] : [],
   );
   if (own.length === 0)
-    throw new Failure(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} tells of ${plain(change)}`);
+    throw new Failure(
+      `no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a record of ${plain(change)}`,
+    );
   const what = `${formatVms(own.length)}, ${Math.min(countOf(flags.atOnce, own.length, 1), own.length)} at a time`;
   const tellDryRun = (): void => {
     for (const vm of own) print(`${vm} would be as before ${plain(change)}`);
@@ -66,7 +68,7 @@ async function list(session: Session, flags: Flags): Promise<void> {
   const changes = new Map<string, ChangeNote & { vms: number }>();
   for (const { notes } of vms)
     for (const one of notes) changes.set(one.id, { ...one, vms: (changes.get(one.id)?.vms ?? 0) + 1 });
-  if (changes.size === 0) return note('no VM tells of a change');
+  if (changes.size === 0) return note('no VM has a record of a change');
   const rows = [...changes.values()]
     .toSorted((one, other) => other.at.localeCompare(one.at))
     .map(({ operation, vms, at, by, reason = '<none>' }) => [operation, vms, ageOf(at), by, reason]);

@@ -10,7 +10,7 @@ export function disksCommand(): Command {
     .addHelpText(
       'after',
       examples(
-        ['Which there are', 'drover get disks'],
+        ['List them', 'drover get disks'],
         ['Delete those whose pool was deleted', 'drover disks prune --orphaned'],
         ['Give them to a pool that was recreated', 'drover disks adopt --pool web'],
       ),

@@ -18,13 +18,13 @@ export const pruneDisksCommand = (): Command =>
     .argument('[names...]', 'of claims, as `drover get disks` shows them')
     .option('--pool <name>', 'those of this pool, even if the pool was deleted')
     .option('--orphaned', 'those whose pool was deleted')
-    .option('--older-than <duration>', 'those kept for so long, such as 90m or 720h', duration)
+    .option('--older-than <duration>', 'those kept for longer than this, such as 90m or 720h', duration)
     .option('--all', 'all of the namespace')
     .addOption(dryRunOption())
     .addHelpText(
       'after',
       examples(
-        ['See what would go', 'drover disks prune --orphaned --dry-run'],
+        ['See what would be deleted', 'drover disks prune --orphaned --dry-run'],
         ['What a pool has kept for more than 30 days', 'drover disks prune --pool web --older-than 720h'],
         ['One disk', 'drover disks prune data-3'],
       ),

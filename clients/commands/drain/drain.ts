@@ -6,7 +6,7 @@ import { inSession } from '../../session/session.ts';
 /** `drover drain` and its commands. */
 export function drainCommand(): Command {
   const drain = new Command('drain')
-    .description('follow how VMs leave nodes that are drained')
+    .description('show how VMs leave nodes that are drained')
     .addHelpText('after', examples(['Which VMIs are left, and what each waits for', 'drover drain status worker-7']));
   return drain.addCommand(drainStatusCommand());
 }
@@ -15,14 +15,14 @@ const drainStatusCommand = (): Command =>
   new Command('status')
     .description('which VMIs are left on a node, and what each waits for to leave it')
     .argument('<node>', 'its name')
-    .option('-w, --watch', 'go on until no VMI is left')
+    .option('-w, --watch', 'keep watching until no VMI is left')
     .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
     .addHelpText(
       'after',
       examples(
         ['What a drain waits for', 'drover drain status worker-7'],
         ['Wait until the node is empty', 'drover drain status worker-7 --watch'],
-        ['What needs a person', `drover drain status worker-7 -o json | jq '.items[] | select(.state == "Stuck")'`],
+        ['What needs a user', `drover drain status worker-7 -o json | jq '.items[] | select(.state == "Stuck")'`],
       ),
     )
     .action((node: string, { watch, output }: { watch?: boolean; output?: DataFormat }, command: Command) =>

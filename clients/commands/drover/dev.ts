@@ -15,11 +15,11 @@ export const devCommand = (): Command =>
     .option('--ephemeral', 'start with nothing and keep nothing')
     .option('--no-simulator', "leave KubeVirt's part to something else")
     .option('--no-worker', 'run no worker')
-    .option('--detach', 'return when it is ready; it goes on in the background until `drover dev stop`')
+    .option('--detach', 'return when it is ready; it keeps running in the background until `drover dev stop`')
     .option('--kubevirt-crds <file>', "install these CRDs for KubeVirt's kinds instead of the stack's own")
     .option(
       '--temporal-port <port>',
-      "Temporal's port (default: that of the last run, or a free one; so for each)",
+      "Temporal's port (default: that of the last run, or a free one, as for every port)",
       portNumber,
     )
     .option('--ui-port <port>', "port of Temporal's Web UI", portNumber)
@@ -40,7 +40,7 @@ Progress is written to stderr; stdout gets the lines that point a shell at the s
       examples(
         ['Start it, and stop it with Ctrl-C', 'drover dev'],
         ['Start it in the background, and point this shell at it', 'eval "$(drover dev --detach)"'],
-        ['One that leaves nothing, beside the first', 'drover dev --ephemeral --state /tmp/second'],
+        ['A second one, which leaves nothing behind', 'drover dev --ephemeral --state /tmp/second'],
         ['Is it there? Stop it', 'drover dev status; drover dev stop'],
       ),
     )
@@ -60,12 +60,12 @@ Progress is written to stderr; stdout gets the lines that point a shell at the s
 
 const stopCommand = (): Command =>
   new Command('stop')
-    .description('stop the stack that runs, and wait until all of it is gone')
+    .description('stop the running stack, and wait until all of it is gone')
     .addHelpText(
       'after',
       examples(
-        ['The one of the default state folder', 'drover dev stop'],
-        ['Another than that of the default state folder', 'drover dev stop --state /tmp/second'],
+        ['The stack with the default state folder', 'drover dev stop'],
+        ['A stack with another state folder', 'drover dev stop --state /tmp/second'],
       ),
     )
     .action(async (_options: object, command: Command) => {
@@ -75,7 +75,7 @@ const stopCommand = (): Command =>
 
 const statusCommand = (): Command =>
   new Command('status')
-    .description('tell whether the stack runs, and where; the exit code is 0 when it is ready, 1 when not')
+    .description('show whether the stack runs, and where; the exit code is 0 when it is ready, 1 when not')
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
       'after',

@@ -21,7 +21,7 @@ export const setupCommand = (): Command =>
           "A namespace alone, by its admin, once the cluster has drover's custom resources",
           'drover setup --cluster shop --only-namespace shop',
         ],
-        ['A second cluster beside the first, on the same Temporal', 'drover setup --cluster east --context east'],
+        ['A second cluster on the same Temporal', 'drover setup --cluster east --context east'],
       ),
     )
     .action(({ dryRun, onlyNamespace }: { dryRun: DryRun; onlyNamespace?: string }, command: Command) =>

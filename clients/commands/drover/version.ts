@@ -12,7 +12,7 @@ export const versionCommand = (): Command =>
     .addHelpText(
       'after',
       examples(
-        ['What runs, and whether it goes together', 'drover version'],
+        ['What runs, and whether the versions match', 'drover version'],
         ["The workers' versions, for a script", 'drover version -o json | jq -r .workers[]'],
       ),
     )

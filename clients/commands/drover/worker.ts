@@ -28,7 +28,7 @@ async function loadWorker(): Promise<{ runWorker: typeof runWorker }> {
 
 export const workerCommand = (): Command =>
   new Command('worker')
-    .description('run a worker in the foreground: it makes what pools ask for; any number may run')
+    .description('run a worker in the foreground, which keeps pools and sets as their specs say; any number may run')
     .addHelpText(
       'after',
       `

@@ -27,13 +27,16 @@ export const healSkipCommand = (): Command =>
     .description('stop replacing VMs, and leave each as it is until `drover heal now`')
     .addHelpText(
       'after',
-      examples(['Leave a VM broken, to look into it', 'drover heal skip pool web web-3 --reason "I look into it"']),
+      examples([
+        'Leave a VM broken, to look into it',
+        'drover heal skip pool web web-3 --reason "I am looking into it"',
+      ]),
     );
 
 const cycle = (action: CycleAction): Command =>
   new Command(action)
     .argument('<kind>', 'pool NAME, or pool/NAME')
-    .argument('[vms...]', 'behind the pool: the names of its VMs')
+    .argument('[vms...]', 'after the pool: the names of its VMs')
     .addOption(reasonOption())
     .addOption(dryRunOption())
     .action((word: string, words: string[], options: RequestOptions, command: Command) =>

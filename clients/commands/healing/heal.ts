@@ -34,7 +34,7 @@ const healPauseCommand = (): Command =>
     const { Healing, pause } = await controls();
     return [Healing, pause];
   })
-    .description('replace no sick VM until `resume`; rollouts and scaling go on')
+    .description('replace no unhealthy VM until `resume`; rollouts and scaling continue')
     .addHelpText('after', examples(['Stop for a while', 'drover heal pause pool web --reason "the storage is slow"']));
 
 const healResumeCommand = (): Command =>
@@ -42,5 +42,5 @@ const healResumeCommand = (): Command =>
     const { Healing, resume } = await controls();
     return [Healing, resume];
   })
-    .description('go on after a pause')
+    .description('continue after a pause')
     .addHelpText('after', examples(['Go on', 'drover heal resume pool web']));

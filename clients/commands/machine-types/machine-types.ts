@@ -17,7 +17,7 @@ export function machineTypesCommand(): Command {
       'after',
       examples(
         ['Which are in use, and which of them are old', 'drover machine-types types'],
-        ['What would become of them', "drover machine-types plan --which-matches-glob '*rhel8.*'"],
+        ['What would happen to them', "drover machine-types plan --which-matches-glob '*rhel8.*'"],
         [
           'Give VMs the default in their place, and restart their VMIs, a few at a time',
           "drover machine-types update --which-matches-glob '*rhel8.*' --restart-now",

@@ -15,7 +15,7 @@ export const planMachineTypesCommand = (): Command =>
     .addHelpText(
       'after',
       examples(
-        ['Whatever is on a type of RHEL 8', "drover machine-types plan --which-matches-glob '*rhel8.*'"],
+        ['Everything with a RHEL 8 type', "drover machine-types plan --which-matches-glob '*rhel8.*'"],
         [
           'Which VMs would be restarted?',
           "drover machine-types plan --which-matches-glob '*rhel8.*' --restart-now -o json | jq -r '.items[] | select(.need | test(\"Restart\")) | .name'",

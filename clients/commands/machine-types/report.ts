@@ -8,10 +8,7 @@ export const transitionReportCommand = (): Command =>
     .description(
       'what a transition has done to each VM, also long after its end: its type before and after, how it stands, and why',
     )
-    .argument(
-      '[name]',
-      'of the operation, as `list` shows it, or its UID; without, the one that goes on, or the newest',
-    )
+    .argument('[name]', 'of the operation, as `list` shows it, or its UID; by default the running one, or the newest')
     .addOption(formatOption(['json', 'csv']))
     .addHelpText(
       'after',

@@ -20,7 +20,7 @@ export const typesCommand = (): Command =>
       examples(
         ['Everywhere', 'drover machine-types types'],
         [
-          'Those that no node has any more',
+          'Types that no node has any more',
           "drover machine-types types -o json | jq -r '.items[] | select(.nodes == 0) | .type'",
         ],
       ),

@@ -12,9 +12,7 @@ type UndoFlags = RestartFlags & FollowFlags;
 
 export const undoTransitionCommand = (): Command =>
   addFollowOptions(addRestartOptions(new Command('undo')))
-    .description(
-      'give VMs the machine types back that a transition has changed, but for those that somebody has changed since',
-    )
+    .description('give VMs back the machine types that a transition has changed, except those that were changed since')
     .argument('<name>', 'of the operation, as `list` shows it, or its UID')
     .addHelpText(
       'after',

@@ -19,10 +19,10 @@ export const updateMachineTypesCommand = (): Command =>
       'after',
       examples(
         [
-          'Whatever is on a type of RHEL 8: the default from now on, and VMIs when their owners restart them',
+          'Everything with a RHEL 8 type: the default from now on, and VMIs when their owners restart them',
           "drover machine-types update --which-matches-glob '*rhel8.*'",
         ],
-        ['What would that be?', "drover machine-types update --which-matches-glob '*rhel8.*' --dry-run"],
+        ['What would that do?', "drover machine-types update --which-matches-glob '*rhel8.*' --dry-run"],
         [
           'Restart the VMIs too, one in twenty at a time, at night',
           "drover machine-types update --which-matches-glob '*rhel8.*' --restart-now --window '0 2 * * * 4h'",

@@ -10,16 +10,16 @@ export const adoptCommand = (): Command =>
   new Command('adopt')
     .description('adopt VMs without an owner into a pool and raise its replicas; they keep running untouched')
     .argument('<kind>', 'pool NAME, or pool/NAME')
-    .argument('[vms...]', 'behind the pool: the names of the VMs')
-    .option('-l, --selector <selector>', 'all VMs of no owner with these labels, as in tier=web,!old')
-    .option('--keep-replicas', 'leave the number of VMs that the pool wants as it is: what is too many then leaves')
+    .argument('[vms...]', 'after the pool: the names of the VMs')
+    .option('-l, --selector <selector>', 'all VMs without an owner that have these labels, as in tier=web,!old')
+    .option('--keep-replicas', 'keep spec.replicas as it is: surplus VMs then leave')
     .addOption(timeoutOption())
     .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .addHelpText(
       'after',
       examples(
-        ['What they would need to be as the template makes them', 'drover adopt pool web -l tier=web --dry-run'],
+        ['What they would need to match the template', 'drover adopt pool web -l tier=web --dry-run'],
         ['Two, by name', 'drover adopt pool/web web-7 old-web'],
       ),
     )

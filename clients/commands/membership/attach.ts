@@ -10,7 +10,7 @@ export const attachCommand = (): Command =>
     .description('return detached VMs to their pool and raise its replicas; they keep running untouched')
     .argument('<vms...>', 'the names of the VMs')
     .option('--pool <name>', 'the pool (default: the one that each was detached from)')
-    .option('--keep-replicas', 'leave the number of VMs that the pool wants as it is: what is too many then leaves')
+    .option('--keep-replicas', 'keep spec.replicas as it is: surplus VMs then leave')
     .addOption(timeoutOption())
     .addOption(reasonOption('history'))
     .addOption(dryRunOption())
@@ -18,7 +18,7 @@ export const attachCommand = (): Command =>
       'after',
       examples(
         ['Back to the pool that it was detached from', 'drover attach web-3'],
-        ['Back, and another VM leaves for it', 'drover attach web-3 --keep-replicas'],
+        ['Back, and another VM leaves in its place', 'drover attach web-3 --keep-replicas'],
       ),
     )
     .action((words: string[], options: AttachOptions, command: Command) =>

@@ -7,7 +7,7 @@ import { timeoutOption } from './options.ts';
 
 export const detachCommand = (): Command =>
   new Command('detach')
-    .description('take VMs out of their pools; they run on untouched, and their numbers are not given again meanwhile')
+    .description('take VMs out of their pools; they keep running untouched, and their numbers are not reused meanwhile')
     .argument('<vms...>', 'the names of the VMs')
     .option('--decrement', 'lower replicas by the number of VMs; by default the pool creates replacements')
     .addOption(timeoutOption())
@@ -16,8 +16,8 @@ export const detachCommand = (): Command =>
     .addHelpText(
       'after',
       examples(
-        ['Look into a VM while another takes its place', 'drover detach web-3'],
-        ['Keep a VM, and have the pool one smaller', 'drover detach web-3 --decrement'],
+        ['Look into a VM while another request replaces it', 'drover detach web-3'],
+        ['Keep a VM, and make the pool one smaller', 'drover detach web-3 --decrement'],
       ),
     )
     .action((words: string[], options: DetachOptions, command: Command) =>

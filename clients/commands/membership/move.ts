@@ -16,16 +16,16 @@ const KubeVirtPoolKind: Kind = {
 
 type Move = (session: Session, pool: PoolAt, options: HandoverOptions) => Promise<void>;
 
-/** `drover takeover`: moves the VMs of a pool of KubeVirt to one of drover's. */
+/** `drover takeover`: moves the VMs of a KubeVirt pool to one of drover's. */
 export const takeoverCommand = (): Command =>
   moveCommand('takeover', KubeVirtPoolKind, async () => (await import('../../membership/takeover.ts')).takeOver)
     .description(
-      "move the VMs of a pool of KubeVirt to a pool of drover's, without a restart; run again, it goes on where it stopped",
+      'move the VMs of a KubeVirt pool to a drover pool, without a restart; run it again to continue where it stopped',
     )
     .addHelpText(
       'after',
       examples(
-        ['What would become of each VM', 'drover takeover vmpool web --dry-run'],
+        ['What would happen to each VM', 'drover takeover vmpool web --dry-run'],
         ['Move them', 'drover takeover vmpool web'],
       ),
     );
@@ -34,12 +34,12 @@ export const takeoverCommand = (): Command =>
 export const releaseCommand = (): Command =>
   moveCommand('release', Pools, async () => (await import('../../membership/release.ts')).release)
     .description(
-      'move the VMs of a pool to a pool of KubeVirt, without a restart; also takes back a takeover that has not ended',
+      'move the VMs of a pool to a KubeVirt pool, without a restart; also reverts a takeover that has not ended',
     )
     .addHelpText(
       'after',
       examples(
-        ['What KubeVirt has no words for', 'drover release pool web --dry-run'],
+        ['What KubeVirt cannot express', 'drover release pool web --dry-run'],
         ['Move them', 'drover release pool web'],
       ),
     );

@@ -11,14 +11,14 @@ export const atOnceOption = (doing: string, most: number | string): Option =>
 /** Adds the flags of all commands that make operations (`MakingFlags`). */
 export const withMaking = (command: Command, { deadline, done }: { deadline: string; done: string }): Command =>
   command
-    .addOption(new Option('--max-failures <n>', 'more than so many failures stop it').argParser(count).default(0))
+    .addOption(new Option('--max-failures <n>', 'stop after more failures than this').argParser(count).default(0))
     .addOption(new Option('--deadline <duration>', deadline).argParser(someTime).default(600_000, '10m'))
     .addOption(
       new Option('--wait [boolean]', `follow it to its end; the exit code says whether all were ${done}`)
         .argParser(yesOrNo)
         .default(true),
     )
-    .option('--no-wait', 'come back as soon as it has begun')
+    .option('--no-wait', 'return as soon as it has begun')
     .option('--reason <words>', 'the reason, shown in status, history and the Web UI')
     .addOption(dryRunOption())
     .addOption(new Option('-o, --output <format>', 'print the operation that would be made').choices(['json', 'yaml']));

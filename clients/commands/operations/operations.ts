@@ -13,7 +13,7 @@ const CONTROLS = {
     done: 'paused',
     description: 'touch no further VM until `resume`; those in progress are followed to their end',
   },
-  resume: { spec: { paused: false }, done: 'resumed', description: 'go on after a pause' },
+  resume: { spec: { paused: false }, done: 'resumed', description: 'continue after a pause' },
   abort: {
     spec: { aborted: true },
     done: 'aborted',
@@ -21,7 +21,7 @@ const CONTROLS = {
   },
 } as const;
 
-const WITHOUT = 'NAME, or cvmop/NAME of one that is cluster-wide; without a name, the one that goes on';
+const WITHOUT = 'NAME, or cvmop/NAME of one that is cluster-wide; without a name, the running one';
 
 interface ShowOptions {
   watch?: boolean;
@@ -57,7 +57,7 @@ export function commandsFor(list: string, show: string, about: About = {}): Comm
   const showCommand = new Command(show)
     .description('how far an operation is, what it waits for, what failed, and what it leaves alone')
     .argument('[name]', `${WITHOUT}, or the newest`)
-    .option('-w, --watch', 'go on until it is over: the exit code is 0 when all was done')
+    .option('-w, --watch', 'keep watching until it is over: the exit code is 0 when all was done')
     .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
     .action((name: string | undefined, options: ShowOptions, command: Command) =>
       inSession(command, (session) => showOne(session, name, options, about)),
@@ -101,19 +101,19 @@ async function showOne(
   return print(linesOf(meant).join('\n'));
 }
 
-/** `drover operations`: what people have asked to be done to VMs once. */
+/** `drover operations`: what users have asked to be done to VMs once. */
 export function operationsCommand(): Command {
   const operations = new Command('operations')
     .description(
-      'what is done to VMs once: list, follow and control restarts, starts, stops, migrations and changes of machine types',
+      'list, follow and control operations on VMs: restarts, starts, stops, migrations and changes of machine types',
     )
     .addHelpText(
       'after',
       examples(
         ['All of the cluster', 'drover operations get -A'],
-        ['Follow the one that goes on', 'drover operations describe --watch'],
+        ['Follow the running one', 'drover operations describe --watch'],
         [
-          'Stop one for a while, and go on',
+          'Pause one, and resume it',
           'drover operations pause restart-x7k2p --reason lunch && drover operations resume restart-x7k2p',
         ],
       ),
@@ -125,7 +125,7 @@ export function operationsCommand(): Command {
 
 const deleteCommand = (): Command =>
   new Command('delete')
-    .description('delete an operation: one that goes on is aborted by that')
+    .description('delete an operation; a running one is aborted by that')
     .argument('<name>')
     .action((name: string, _options: object, command: Command) =>
       inSession(command, async (session) => {
@@ -138,11 +138,11 @@ const deleteCommand = (): Command =>
       }),
     );
 
-/** `drover vm runs`: the same, as people know it. */
+/** `drover vm runs`: the same, as users know it. */
 export function runsCommand(): Command {
   const runs = new Command('runs')
-    .description('what `drover vm start`, `stop` and `restart` have begun: list, follow and control it')
-    .addHelpText('after', examples(['Follow the one that goes on', 'drover vm runs status --watch']));
+    .description('list, follow and control what `drover vm start`, `stop` and `restart` have begun')
+    .addHelpText('after', examples(['Follow the running one', 'drover vm runs status --watch']));
   for (const command of commandsFor('list', 'status'))
     runs.addCommand(command, { isDefault: command.name() === 'list' });
   return runs;

@@ -35,20 +35,19 @@ export const startVmsCommand = (): Command =>
     examples: [
       ['Some VMs of a pool', 'drover vm start --pool web -l tier=spare'],
       ['Three VMs, one after the other', 'drover vm start db-1 db-2 db-3 --at-once 1'],
-      ['What would that be?', 'drover vm start --owner vmrs/runners --dry-run'],
+      ['What would that do?', 'drover vm start --owner vmrs/runners --dry-run'],
     ],
   });
 
 export const stopVmsCommand = (): Command =>
   powerCommand('Stop', {
-    description:
-      'stop VMs of any owner in an orderly way; they stay stopped through updates until somebody starts them',
+    description: 'stop VMs of any owner in an orderly way; they stay stopped through updates until a user starts them',
     limit: atOnceOption('stopping', '100%'),
     deadline: 'how long a VM may take to stop, and how long one that is paused or migrates is waited for',
     examples: [
       ['Some VMs of a pool', 'drover vm stop --pool web -l tier=spare --reason "end of the sale"'],
       ['All VMs of a project, everywhere', 'drover vm stop -A -l project=moon'],
-      ['What would that be?', 'drover vm stop --pool web --dry-run'],
+      ['What would that do?', 'drover vm stop --pool web --dry-run'],
       ['Each working day', 'drover vm stop -l office=yes --schedule "0 20 * * 1-5" --time-zone Europe/Zurich'],
     ],
   });
@@ -69,7 +68,7 @@ export const restartVmsCommand = (): Command =>
         'All that wait for a restart, one in twenty at a time',
         'drover vm restart --pending -A --reason "new machine type"',
       ],
-      ['What would that be?', 'drover vm restart --pending -A --dry-run'],
+      ['What would that do?', 'drover vm restart --pending -A --dry-run'],
       ['Some VMs of a pool', 'drover vm restart --pool web -l tier=spare'],
       ['Some VMs, one after the other', 'drover vm restart db-1 db-2 db-3 --max-unavailable 1'],
       ['Begin, and look at it later', 'drover vm restart --pending --no-wait && drover vm runs'],
@@ -90,7 +89,7 @@ export const migrateVmsCommand = (): Command =>
       'how long a VM may take to be migrated, and how long one that is paused or migrates already is waited for',
     examples: [
       ['All that run in a pod of an earlier KubeVirt', 'drover vm migrate --outdated -A --reason "KubeVirt 1.8"'],
-      ['What would that be?', 'drover vm migrate --outdated -A --dry-run'],
+      ['What would that do?', 'drover vm migrate --outdated -A --dry-run'],
       ['The VMs of a pool, one after the other', 'drover vm migrate --pool web --max-unavailable 1'],
     ],
   }).option('--outdated', 'only VMs that run in a pod of an earlier KubeVirt, as KubeVirt labels their VMIs');

@@ -23,7 +23,7 @@ export const pauseCommand = (): Command =>
 
 export const resumeCommand = (): Command =>
   control('resume', ({ resume }) => resume)
-    .description('go on after a pause, a failure, an abort, or an undo that a failure has brought about')
+    .description('continue after a pause, a failure, an abort or an automatic undo')
     .addHelpText('after', examples(['Go on', 'drover rollout resume pool web']));
 
 export const promoteCommand = (): Command =>
@@ -33,8 +33,8 @@ export const promoteCommand = (): Command =>
     .addHelpText(
       'after',
       examples(
-        ['The canaries are well: go on to the next step', 'drover rollout promote pool web'],
-        ['Go on without any more steps', 'drover rollout promote pool web --full'],
+        ['The canaries run well: continue with the next step', 'drover rollout promote pool web'],
+        ['Continue without further steps', 'drover rollout promote pool web --full'],
       ),
     );
 

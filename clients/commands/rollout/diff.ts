@@ -10,7 +10,9 @@ interface DiffOptions {
 
 export const diffCommand = (): Command =>
   new Command('diff')
-    .description('what differs between two templates of a pool, and what it takes to bring VMIs from one to the other')
+    .description(
+      'show what differs between two templates of a pool, and what it takes to bring VMIs from one to the other',
+    )
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
     .option('--revision <number|hash>', 'from this one (default: the last one that all VMs had)')

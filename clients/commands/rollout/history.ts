@@ -11,7 +11,7 @@ interface HistoryOptions {
 
 export const historyCommand = (): Command =>
   new Command('history')
-    .description('the templates that a pool has had, who asked for them, and how many VMs have them')
+    .description('list the templates that a pool has had, who asked for them, and how many VMs have them')
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
     .option('--revision <number|hash>', 'the template of this revision, as YAML')

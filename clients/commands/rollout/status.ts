@@ -14,14 +14,14 @@ interface StatusOptions {
 
 export const rolloutStatusCommand = (): Command =>
   new Command('status')
-    .description('how far rollouts are, why they wait, and what failed')
+    .description('show how far rollouts are, why they wait, and what failed')
     .argument('[kind]', 'pool, or pool/NAME', 'pools')
     .argument('[names...]')
     .option(
       '-w, --watch',
-      'go on until each is over: the exit code is 0 when all are complete, 1 when one failed or was aborted',
+      'keep watching until each is over: the exit code is 0 when all are complete, 1 when one failed or was aborted',
     )
-    .option('--timeout <duration>', 'how long --watch waits, such as 90s or 5m (default: without end)', duration)
+    .option('--timeout <duration>', 'how long --watch waits, such as 90s or 5m (default: no limit)', duration)
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
       'after',

@@ -85,7 +85,7 @@ export const restartCommand = (): Command =>
     .argument('[names...]')
     .option(
       '--drifted',
-      'only VMs that people have changed: they become as their templates make them, and restart if they must',
+      'only VMs that users have changed: they are corrected to match their templates, and restart if necessary',
     )
     .addOption(reasonOption())
     .addOption(dryRunOption())
@@ -96,10 +96,7 @@ export const restartCommand = (): Command =>
           'Restart them, and wait until all are back',
           'drover rollout restart pool web && drover rollout status pool web --watch',
         ],
-        [
-          'Take back what people have changed in VMs',
-          'drover drift pool web; drover rollout restart pool web --drifted',
-        ],
+        ['Revert what users have changed in VMs', 'drover drift pool web; drover rollout restart pool web --drifted'],
       ),
     )
     .action((word: string, words: string[], options: RestartOptions, command: Command) =>

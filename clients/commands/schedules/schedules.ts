@@ -23,7 +23,7 @@ export const schedulesCommand = (): Command =>
         ],
         ['All of the cluster, with their last and next times', 'drover schedules get -A'],
         ['No operation over the holidays', 'drover schedules suspend office-stop --reason holidays'],
-        ['Now, beside its times', 'drover schedules run office-stop'],
+        ['Now, in addition to its times', 'drover schedules run office-stop'],
       ),
     )
     .addCommand(getCommand(), { isDefault: true })
@@ -47,7 +47,7 @@ const getCommand = (): Command =>
     );
 
 const describeCommand = (): Command =>
-  onOne('describe', 'when it last made an operation, what became of that, and when the next comes')
+  onOne('describe', 'show when it last made an operation, how that ended, and when the next is due')
     .addOption(formatOption(['json', 'yaml']))
     .action((name: string, { output }: { output?: DataFormat }, command: Command) =>
       inSession(command, async (session) => {
@@ -59,20 +59,20 @@ const describeCommand = (): Command =>
     );
 
 const suspendCommand = (): Command =>
-  onOne('suspend', 'make no operation until `resume`; those in progress go on')
+  onOne('suspend', 'make no operation until `resume`; those in progress continue')
     .addOption(reasonOption('the annotations of the schedule'))
     .action((name: string, { reason }: { reason?: string }, command: Command) =>
       setSuspend(command, name, true, reason),
     );
 
 const resumeCommand = (): Command =>
-  onOne('resume', 'go on with the next time: those that have passed meanwhile are not made up for').action(
+  onOne('resume', 'continue with the next time; times that have passed meanwhile are not made up for').action(
     (name: string, _options: object, command: Command) => setSuspend(command, name, false),
   );
 
 const runCommand = (): Command =>
-  onOne('run', 'make its operation now, with your own rights, beside those of its times')
-    .option('--no-wait', 'come back as soon as it has begun')
+  onOne('run', 'make its operation now, with your own rights, in addition to those of its times')
+    .option('--no-wait', 'return as soon as it has begun')
     .action((name: string, { wait }: { wait: boolean }, command: Command) =>
       inSession(command, async (session) => {
         const [, schedule] = await oneOf(session, name);
@@ -88,7 +88,7 @@ const runCommand = (): Command =>
     );
 
 const deleteCommand = (): Command =>
-  onOne('delete', 'delete the schedule and its operations: those in progress are aborted by that').action(
+  onOne('delete', 'delete the schedule and its operations; those in progress are aborted by that').action(
     (name: string, _options: object, command: Command) =>
       inSession(command, async (session) => {
         const [kube, { metadata }] = await oneOf(session, name);

@@ -102,7 +102,7 @@ export class RolloutContext {
     this.waits = new RolloutWaits(input.now);
   }
 
-  /** Reports whether a person, a failure or the pool itself holds back all further batches. */
+  /** Reports whether a user, a failure or the pool itself holds back all further batches. */
   isStopped({ halted, paused }: RolloutStatus): boolean {
     const isDeleted = this.input.pool.metadata.deletionTimestamp !== undefined;
     return isDeleted || this.spec.paused || paused !== undefined || (halted !== undefined && halted.kind !== 'Undoing');

@@ -7,7 +7,7 @@ interface QueueInput {
   /** All VMs that the pool owns. */
   vms: readonly VmView[];
   vmiOf: VmiOf;
-  /** Whether the VM is still to be set right. */
+  /** Whether the VM is still to be corrected. */
   hasDrift: (vm: VmView) => boolean;
 }
 

@@ -22,7 +22,7 @@ export const actOf = ({ by, why }: RequestedAct, at: string): NonNullable<Rollou
 const textOf = (value: unknown, length: number): string =>
   (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, length);
 
-/** A rollout that has just begun: of an earlier one, a person's pause, answers and the batch numbers carry over. */
+/** A rollout that has just begun: of an earlier one, a user's pause, answers and the batch numbers carry over. */
 export const begun = (revision: string, at: string, before?: RolloutStatus): RolloutStatus => ({
   revision,
   startedAt: at,

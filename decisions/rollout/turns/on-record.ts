@@ -24,7 +24,7 @@ export function whyNotOnRecord({ status }: Pick<StoredPool, 'status'>, { revisio
     return kind === 'Undoing' ? null : 'the status of its pool does not say that the rollout is undone';
   return kind === undefined
     ? null
-    : `the status of its pool does not say that the rollout goes on: it has ended (${kind})`;
+    : `the status of its pool does not say that the rollout continues: it has ended (${kind})`;
 }
 
 interface StepInput extends Way {

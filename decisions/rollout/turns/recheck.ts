@@ -43,7 +43,7 @@ export interface RecheckInput {
   now: number;
   /** How many more replicas may get the revision before the next step; null: any. */
   toStep: number | null;
-  /** What it takes to set the VM right; null, or absent, if nothing is to be set right. */
+  /** What it takes to set the VM right; null, or absent, if nothing will be corrected. */
   correction?: Disruption | null;
 }
 
@@ -58,7 +58,7 @@ export function recheckVm(input: RecheckInput): Recheck {
   // A newer batch has acted on the VM since: an attempt that was suspended meanwhile must not bring back the older
   // spec.
   if (vm.revision !== revision && vm.revision !== held.from)
-    return deferred(`its spec is of revision ${vm.revision ?? 'unknown'} by now`);
+    return deferred(`its spec now has revision ${vm.revision ?? 'unknown'}`);
   const vmi = activeVmi(vm, input.vmi);
   const writes = vm.revision !== revision || correction !== null;
   const isOld = isOldVmi(vmi, { ...input, isWritten: !writes, spec: vm });
@@ -94,7 +94,7 @@ function whyNotWritten(
 ): string | null {
   if (isRegular(vm) && vm.revision !== revision && toStep !== null && toStep <= 0) return STEP_IS_FULL;
   if (act !== 'write' || vmi === undefined) return null;
-  if (runs !== true) return 'it runs by now';
+  if (runs !== true) return 'it now runs';
   return correction === 'Live' ? 'it has changed meanwhile' : null;
 }
 
@@ -110,12 +110,12 @@ const restartsForPods = ({ spec }: StoredPool): boolean => {
 export function recheckMigration(input: Omit<RecheckInput, 'toStep'>): Recheck<{ vmi: VmiView }> {
   const { held, revision, vm, pool } = input;
   if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return GONE;
-  if (vm.revision !== revision) return deferred(`its spec is of revision ${vm.revision ?? 'unknown'} by now`);
+  if (vm.revision !== revision) return deferred(`its spec now has revision ${vm.revision ?? 'unknown'}`);
   const { migration } = held;
   const vmi = activeVmi(vm, input.vmi);
   const next = (vmi?.evacuation?.attempt ?? 0) + 1;
   if (migration === undefined || vmi?.uid !== migration.vmi || next > migration.attempt) return NOTHING;
-  if (next < migration.attempt) return deferred('its earlier migrations are not known any more');
+  if (next < migration.attempt) return deferred('its earlier migrations are no longer known');
   const why = whyNot(input, pool, vm);
   return why === null ? { need: 'act', vmi } : deferred(why);
 }
@@ -125,7 +125,7 @@ const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
 
 function whyNot(input: Omit<RecheckInput, 'toStep'>, pool: StoredPool, vm: VmView): string | null {
   if (input.held.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
-    return 'its pool leaves it with what it has read';
+    return 'its pool does not restart VMs for changed content';
   const stop = batchStop(pool, input, input.now);
   return stop?.why ?? whyNotOnRecord(pool, input) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
 }

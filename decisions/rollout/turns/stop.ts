@@ -18,8 +18,8 @@ const pauses = (why: string): BatchStop => ({ why, isSuperseded: false });
 const replaces = (why: string): BatchStop => ({ why, isSuperseded: true });
 
 /**
- * Returns why a batch of the pool takes no further VM, by the pool as it is; null if it goes on. Pauses and halts from
- * before the batch was begun are over. `now`: milliseconds since the epoch.
+ * Returns why a batch of the pool takes no further VM, by the pool as it is; null if it continues. Pauses and halts
+ * from before the batch was begun are over. `now`: milliseconds since the epoch.
  */
 export function batchStop(
   { metadata, spec, status }: StoredPool,

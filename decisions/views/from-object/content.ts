@@ -6,7 +6,7 @@ export interface ContentView {
   name: string;
   uid: string;
   version: bigint;
-  /** When somebody who has written some of its content last wrote to it; milliseconds since the epoch. */
+  /** When a user who has written some of its content last wrote to it; milliseconds since the epoch. */
   writtenAt: number;
   /** The keys of its content. */
   keys: string;

@@ -10,15 +10,15 @@ test('a patch is YAML or JSON, and keeps each null', () => {
 
 test.each([
   ['', 'a change must be an object'],
-  ['spec: [', 'spec.patch.merge is no YAML'],
-  ['spec: {}\nspec: {}', 'spec.patch.merge is no YAML'],
-  ['&all\nspec: { of: *all }', 'spec.patch.merge is no YAML'],
-  ['['.repeat(30_000), 'spec.patch.merge is no YAML'],
+  ['spec: [', 'spec.patch.merge is not valid YAML'],
+  ['spec: {}\nspec: {}', 'spec.patch.merge is not valid YAML'],
+  ['&all\nspec: { of: *all }', 'spec.patch.merge is not valid YAML'],
+  ['['.repeat(30_000), 'spec.patch.merge is not valid YAML'],
   [`spec: ${'{ a: '.repeat(200)}1${' }'.repeat(200)}`, 'nested too deep'],
   ['spec: { running: true }', 'spec.running starts and stops VMs'],
   ['metadata: { finalizers: [] }', "metadata.finalizers can't be changed"],
-  ['metadata: { labels: { drover.dev/pool: web } }', "is drover's own"],
-])('%s is none: %s', (merge, why) => {
+  ['metadata: { labels: { drover.dev/pool: web } }', 'belongs to drover'],
+])('%s is refused: %s', (merge, why) => {
   expect(() => parseWanted({ merge })).toThrow(RangeError);
   expect(() => parseWanted({ merge })).toThrow(`no VM was touched: `);
   expect(() => parseWanted({ merge })).toThrow(why);

@@ -115,12 +115,12 @@ test.each<[string, (vm: Stored) => Stored, string]>([
   [
     'a value',
     ({ metadata, ...vm }) => ({ ...vm, metadata: { ...metadata, labels: { tier: 'none' } } }),
-    'metadata.labels.tier is not kept as it is written: something changes it',
+    'metadata.labels.tier does not stay as it is written: something changes it',
   ],
   [
     'what it tells of the change',
     ({ metadata: { annotations: _none, ...metadata }, ...vm }) => ({ ...vm, metadata }),
-    `metadata.annotations[${CHANGES_ANNOTATION}] is not kept as it is written: something changes it`,
+    `metadata.annotations[${CHANGES_ANNOTATION}] does not stay as it is written: something changes it`,
   ],
 ])('a change is not written if the API server would not keep %s', async (_what, policy, why) => {
   const shop = new Shop();
@@ -139,10 +139,10 @@ test('a VM is changed only in the version that it was read in', async () => {
   expect(shop.notes('a')).toEqual([]);
 });
 
-test('a VM whose former values are too long to be noted is skipped', async () => {
+test('a VM whose former values are too long to be recorded is skipped', async () => {
   const shop = new Shop();
   const left = await shop.changer()(shop.vm('a', { hostname: 'x'.repeat(40_000) }));
-  expect(left).toMatchObject({ is: 'left', why: expect.stringContaining('too long to be noted') as string });
+  expect(left).toMatchObject({ is: 'left', why: expect.stringContaining('too long to be recorded') as string });
   expect(shop.asked).toEqual([]);
 });
 

@@ -163,7 +163,7 @@ test('an outcome that others must know is reported within moments, with what is 
   const told = await result;
   expect(told.outcomes).toContainEqual({ vm: 'a', end: 'failed' });
   expect(told.begun.map(({ vm }) => vm)).toContain('b');
-  // The next call goes on with those, and begins with none of them again.
+  // The next call continues with those, and begins with none of them again.
   const next = new Fleet();
   for (const name of 'bc') next.back.add(name);
   const { outcomes } = await run(next, ['b', 'c'], { begun: told.begun }).result;

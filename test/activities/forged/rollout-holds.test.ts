@@ -31,7 +31,7 @@ type Change<T> = { [Field in keyof T]?: T[Field] | undefined };
 interface Held {
   rollout: Partial<RolloutStatus>;
   spec?: Partial<PoolSpec>;
-  /** What somebody who may change the pool asks for, so that it goes on. */
+  /** What a user who may change the pool asks for, so that it continues. */
   request: { action: string; revision?: string; step?: number; full?: boolean };
   /** What the status says once that is done. */
   goesOn: Change<RolloutStatus>;
@@ -84,7 +84,7 @@ async function given({ rollout, spec = {}, request }: Held, isAsked = false) {
   return { world, pool, vms, answer: { digest: digestOf(text), id: '1', ...BY, action: request.action } };
 }
 
-/** Says that a batch has begun at any time: it waits for 2 s whether the status says that the rollout goes on. */
+/** Says that a batch has begun at any time: it waits for 2 s whether the status says that the rollout continues. */
 const updated = (world: World, pool: Stored & StoredPool, vms: readonly Stored[], startedAt: number) =>
   world.written('updateVms', [
     {

@@ -65,7 +65,7 @@ export const SHOP = 'shop';
 const CLUSTER = 'default';
 export const OLD_TYPE = 'pc-q35-rhel8.6.0';
 export const NEW_TYPE = 'pc-q35-rhel9.4.0';
-/** A namespace of somebody else. */
+/** Another user's namespace. */
 export const BANK = 'bank';
 
 /** A cluster as it was when a worker's caches were filled, and the activities of that worker. */
@@ -326,7 +326,7 @@ export class World {
     return this.#recorded(pool, stored, role);
   }
 
-  /** A VM that somebody is deleting, held until its disks are let go. */
+  /** A VM that a user is deleting, held until its disks are let go. */
   held(vm: Stored): Stored {
     this.server.write(VirtualMachines, vm.metadata, (before) => ({
       ...before,

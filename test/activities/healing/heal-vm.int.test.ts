@@ -154,12 +154,12 @@ test('an unhealthy VM is deleted after its own objects; the pool reports it once
 });
 
 test.each<[string, (context: Scene) => Promise<void>, string]>([
-  ['has recovered', (context) => context.say({ startFailure: null }), 'it is no longer sick'],
-  ['was stopped', (context) => context.change({ spec: { runStrategy: 'Halted' } }), 'it is no longer sick'],
+  ['has recovered', (context) => context.say({ startFailure: null }), 'it is no longer unhealthy'],
+  ['was stopped', (context) => context.change({ spec: { runStrategy: 'Halted' } }), 'it is no longer unhealthy'],
   [
     'waits for a node with room',
     (context) => context.say({ printableStatus: 'ErrorUnschedulable' }),
-    'it is no longer sick',
+    'it is no longer unhealthy',
   ],
   [
     'was detached from its pool',
@@ -184,7 +184,7 @@ test.each<[string, (context: Scene) => Promise<void>, string]>([
   [
     'is of a pool that heals after more failures',
     (context) => context.changePool({ spec: { autohealing: { startupFailureThreshold: 4 } } }),
-    'it is no longer sick',
+    'it is no longer unhealthy',
   ],
 ])('a VM is not deleted that meanwhile %s', async (_what, meanwhile, why) => {
   const context = await Scene.make();
@@ -205,7 +205,7 @@ test('a VM whose VMI comes up during the check of its disks is left as it is', a
     await context.comeUp();
     return 'pass';
   });
-  expect(await context.remove({}, worker)).toEqual({ end: 'Kept', why: 'it is no longer sick' });
+  expect(await context.remove({}, worker)).toEqual({ end: 'Kept', why: 'it is no longer unhealthy' });
   expect(hasAsked).toBe(true);
   await context.expectUntouched();
 });

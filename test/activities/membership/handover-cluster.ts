@@ -34,7 +34,7 @@ interface Call {
 export class Cluster {
   readonly server = new ApiServer(() => Date.parse('2026-01-02T03:04:05Z'));
   calls = 0;
-  /** Without it, nobody confirms that a pool of KubeVirt is paused. */
+  /** Without it, nobody confirms that a KubeVirt pool is paused. */
   hasVirtController = true;
   before: (call: Call) => Promise<void> = async () => {};
   /** Called with a VM that has changed. */

@@ -156,7 +156,7 @@ test("KubeVirt's changes before its pool is paused stay; later, it does nothing 
   });
 });
 
-test('a pool of KubeVirt that a user unpauses in the middle of a takeover is not deleted under the VMs that it makes', async () => {
+test('a KubeVirt pool that a user unpauses in the middle of a takeover is not deleted under the VMs that it makes', async () => {
   await beforeEachCall({
     given: ofKubeVirt,
     command: 'takeOver',

@@ -15,7 +15,7 @@ function revision(cluster: Cluster, name: string, owner?: Owner, data: object = 
 const revisionsIn = (cluster: Cluster): string[] =>
   cluster.server.all(ControllerRevisions).map(({ metadata }) => metadata.name);
 
-test('a takeover deletes the revisions of the pool of KubeVirt, and no others', async () => {
+test('a takeover deletes the revisions of the KubeVirt pool, and no others', async () => {
   const cluster = new Cluster();
   const pool = cluster.kubeVirtPool('web-0', 'web-1');
   const vm = cluster.find(VirtualMachines, 'web-0')!;

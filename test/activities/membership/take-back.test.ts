@@ -54,7 +54,7 @@ test('a pool whose VMs have names that KubeVirt would not give is not released, 
   cluster.pool('web-1', 'old-web', 'web-02');
   await expect(cluster.release()).rejects.toThrow(
     "pool web: KubeVirt's pools name their VMs web-0, web-1, …, and can't have old-web, web-02: " +
-      '`drover detach old-web web-02 --decrement` takes them out, and they run on',
+      '`drover detach old-web web-02 --decrement` takes them out, and they keep running',
   );
   expect(cluster.find(KubeVirtPools)).toBeUndefined();
   expect(cluster.find(VirtualMachinePools)?.metadata.annotations ?? {}).not.toHaveProperty([
@@ -149,7 +149,7 @@ test('an earlier condition of virt-controller on a paused pool does not prove th
   changeTheirs(cluster, { paused: true, autohealing: {} });
   cluster.hasVirtController = false;
   await expect(cluster.takeOver()).rejects.toThrow(
-    'virt-controller has not confirmed within 30 s that pool web of KubeVirt is paused',
+    'virt-controller has not confirmed within 30 s that KubeVirt pool web is paused',
   );
   expect(cluster.membersOf(cluster.find(VirtualMachinePools)!)).toEqual([]);
   expect(theirs(cluster).spec).toMatchObject({ paused: true, autohealing: {} });

@@ -22,7 +22,7 @@ async function pause<T>(ms = 0, value?: T): Promise<T | undefined> {
   return value;
 }
 
-/** Commands that pause don't wait: the clock goes on by as much. Must be imported before any of drover's code. */
+/** Commands that pause don't wait: the clock continues by as much. Must be imported before any of drover's code. */
 vi.mock('node:timers/promises', () => ({ setTimeout: pause, default: { setTimeout: pause } }));
 beforeEach(() => {
   now = RealDate.now();

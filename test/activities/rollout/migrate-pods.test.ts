@@ -42,7 +42,7 @@ test.each<[what: string, spec: Partial<PoolSpec>, change: (world: World, given: 
     'its pool migrates VMs no more',
     { updateStrategy: { proactive: { outdatedPods: 'Report' } } },
     () => {},
-    'it need not be migrated any more',
+    'it no longer needs a migration',
   ],
   [
     'it can not be migrated any more',
@@ -52,10 +52,10 @@ test.each<[what: string, spec: Partial<PoolSpec>, change: (world: World, given: 
         ...before,
         status: { ...(before as { status?: object }).status, conditions: [{ type: 'Ready', status: 'True' }] },
       })),
-    'it need not be migrated any more',
+    'it no longer needs a migration',
   ],
   [
-    'its owner asked that nothing disrupts it',
+    'its owner opted out of disruption',
     {},
     (world, { vm }) =>
       void world.server.write(VirtualMachines, vm.metadata, (before) => ({
@@ -65,7 +65,7 @@ test.each<[what: string, spec: Partial<PoolSpec>, change: (world: World, given: 
           annotations: { ...before.metadata.annotations, [DO_NOT_DISRUPT_ANNOTATION]: 'true' },
         },
       })),
-    'its owner asked that nothing disrupts it',
+    'its owner opted out of disruption',
   ],
   [
     'somebody else migrates it',

@@ -88,6 +88,6 @@ describe('a VM whose instance type KubeVirt has replaced by its content', () => 
   });
 
   test('fails alone if KubeVirt does not report the content of the next one', async () => {
-    await expect(brought({ size: 'small' }, { size: 'large' }, false)).rejects.toThrow('does not tell');
+    await expect(brought({ size: 'small' }, { size: 'large' }, false)).rejects.toThrow('does not report');
   });
 });

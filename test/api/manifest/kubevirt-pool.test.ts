@@ -43,7 +43,7 @@ describe("KubeVirt's own pool", () => {
       },
     });
     expect(notes).toEqual([
-      "pool.kubevirt.io/v1beta1 is read as drover.dev/v1alpha1: a pool of drover's, beside any of KubeVirt's of that name, and its VMs",
+      'pool.kubevirt.io/v1beta1 is read as drover.dev/v1alpha1: a drover pool, in addition to any KubeVirt pool of that name and its VMs',
       'VMs are named from web-1 on; KubeVirt counts from 0',
       'spec.virtualMachineTemplate.metadata: name and namespace are left out: the pool names its VMs',
       "spec.replicas: 1, KubeVirt's default, is written out",
@@ -174,7 +174,7 @@ describe("KubeVirt's own pool", () => {
     ],
     [
       { virtualMachineTemplate: { ...vmTemplate, spec: { ...vmTemplate.spec, liveUpdateFeatures: { cpu: {} } } } },
-      "spec.virtualMachineTemplate.spec.liveUpdateFeatures: KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool",
+      "spec.virtualMachineTemplate.spec.liveUpdateFeatures: KubeVirt no longer has liveUpdateFeatures: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool",
     ],
     [
       {

@@ -33,7 +33,7 @@ const only = (manifests: Manifest[]): Pool => {
   return manifests[0] as Pool;
 };
 const LIVE_UPDATE_FEATURES =
-  "KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
+  "KubeVirt no longer has liveUpdateFeatures: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
   'and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool';
 const to = (to: number | string): object => ({ to, then: { approval: {} } });
 const REPLACE = { proactive: { disruption: 'Replace' } };
@@ -144,7 +144,7 @@ describe('a pool', () => {
     expect(notes).toEqual([
       'status is left out: drover writes it',
       'metadata: uid, resourceVersion, generation, creationTimestamp, managedFields left out: the API server keeps them',
-      'metadata.annotations: drover.dev/requested-by is left out: drover writes who asks, or $DROVER_REQUESTED_BY',
+      'metadata.annotations: drover.dev/requested-by is left out: drover writes it, from the user or from $DROVER_REQUESTED_BY',
     ]);
   });
 
@@ -403,7 +403,7 @@ describe('a fault in a manifest', () => {
     [
       "KubeVirt's word",
       { nameGeneration: { appendIndexToSecretRefs: true } },
-      "spec.nameGeneration.appendIndexToSecretRefs: unknown field; this is KubeVirt's word (pool.kubevirt.io) for appendPostfixToSecretReferences",
+      "spec.nameGeneration.appendIndexToSecretRefs: unknown field; this is KubeVirt's name (pool.kubevirt.io) for appendPostfixToSecretReferences",
     ],
     [
       'standby VMs if nobody starts the VMs of the template',
@@ -512,7 +512,7 @@ describe('many documents', () => {
       { text: `---\n${text}`, source: 'b.yaml' },
     ];
     expect(() => readManifests(files)).toThrow(
-      'b.yaml:2 (document 1): metadata.name: the VirtualMachinePool web is there twice: first at a.yaml:1',
+      'b.yaml:2 (document 1): metadata.name: the VirtualMachinePool web appears twice: first at a.yaml:1',
     );
   });
 

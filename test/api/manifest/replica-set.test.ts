@@ -56,7 +56,7 @@ describe("KubeVirt's group", () => {
       `kubevirt.io/v1alpha1 ${READ_AS}`,
       'status is left out: drover writes it',
       'spec.template.metadata: name and namespace are left out: the set names its VMs',
-      'spec.template.spec: what it holds is the spec of an instance today: ' +
+      'spec.template.spec: it holds the spec of an instance: ' +
         'it is read as spec.template.spec.template.spec, and runStrategy: Always is written out',
     ]);
   });
@@ -75,7 +75,7 @@ describe("KubeVirt's group", () => {
       spec: { ...spec, template: { ...template, metadata: { labels: { mylabel: 'mylabel' } } } },
     });
     expect(notes).toEqual([
-      expect.stringMatching(`^kubevirt.io/${version} is read as drover.dev/v1alpha1: a set of drover's, beside any of`),
+      expect.stringMatching(`^kubevirt.io/${version} is read as drover.dev/v1alpha1: a drover set, in addition to any`),
       'status is left out: drover writes it',
       'spec.template.metadata: name and namespace are left out: the set names its VMIs',
     ]);
@@ -156,6 +156,6 @@ test('a pool and a set may have one name; two sets may not', () => {
   const pool = { ...bareSet(), kind: 'VirtualMachinePool', spec: { replicas: 1, template: bareSet().spec.template } };
   expect(parseManifests(texts(pool, bareSet()), 'set.yaml')).toHaveLength(2);
   expect(() => parseManifests(texts(bareSet(), bareSet()), 'set.yaml')).toThrow(
-    'the VirtualMachineReplicaSet web is there twice: first at set.yaml:1',
+    'the VirtualMachineReplicaSet web appears twice: first at set.yaml:1',
   );
 });

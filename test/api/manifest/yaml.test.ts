@@ -63,7 +63,7 @@ describe('a text that is not YAML', () => {
     [
       'a key twice',
       'a: 1\nb:\n  c: 1\n  c: 2\n',
-      'f.yaml:4:3 (document 1): the key c is there twice in one object: keep one of them',
+      'f.yaml:4:3 (document 1): the key c appears twice in one object: keep one of them',
     ],
     ['a tab', 'a:\n\tb: 1\n', 'f.yaml:2:1 (document 1): a tab indents this line: YAML takes only spaces'],
     [

@@ -40,7 +40,7 @@ test('a file that cannot be read is reported with its name', async () => {
   await expect(readManifestFiles(['/nonexistent.yaml'], false)).rejects.toThrow(
     '/nonexistent.yaml: no such file or folder',
   );
-  await expect(readManifestFiles(['https://example.com/pool.yaml'], false)).rejects.toThrow(/reads no URLs/);
+  await expect(readManifestFiles(['https://example.com/pool.yaml'], false)).rejects.toThrow(/does not read URLs/);
   const root = folder({ 'below/d.yaml': 'd' });
   await expect(readManifestFiles([root], false)).rejects.toThrow(
     /no .yaml, .yml or .json file in this folder; -R looks/,

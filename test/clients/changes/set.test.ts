@@ -33,5 +33,5 @@ test.each(['spec.a', '=b', 'spec..a=b', 'spec.a[=b', '[name=a].b=c'])('%s is ref
 });
 
 test('an item of a list is changed by its fields', () => {
-  expect(() => patchOfSets(['spec.disks[name=root]=none'])).toThrow('an item of a list is no value');
+  expect(() => patchOfSets(['spec.disks[name=root]=none'])).toThrow('a list item is not a value');
 });

@@ -156,7 +156,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     ],
     [['get', 'vms', '--owner', 'vmi/web'], '"vmi" is a VMI, and this command takes pool, vmrs or dvmirs'],
     [['vm', 'restart', 'dvmirs/web'], '"dvmirs" is a VMI replica set, and this command takes vm'],
-    [['get', 'vms', '--owner', 'web'], '--owner: "web" is no KIND/NAME, such as vmrs/runners'],
+    [['get', 'vms', '--owner', 'web'], '--owner: "web" is not KIND/NAME, such as vmrs/runners'],
     [['get', 'vms', '--owner', 'vm/web'], '"vm" is a VM, and this command takes pool, vmrs or dvmirs'],
     [['get', 'vms', '--owner', 'vmrs/web', '--pool', 'web'], 'give --pool or --owner, not both'],
     [

@@ -85,7 +85,7 @@ describe('apply', () => {
       '3s',
     );
     expect(late.code).toBe(1);
-    expect(late.stderr).toMatch(/error: pool db is still \w+ after 3s: .*; drover goes on with it\n$/);
+    expect(late.stderr).toMatch(/error: pool db is still \w+ after 3s: .*; drover continues with it\n$/);
     expect(await applied(namespace, manifest('db'), '--timeout', '3s')).toMatchObject({ code: 2 });
     expect(await applied(namespace, manifest('db'), '--wait', '--dry-run')).toMatchObject({ code: 2 });
   });
@@ -403,7 +403,7 @@ describe('scale', () => {
     });
     expect(await scale('--replicas', '3', '--current-replicas', '2')).toMatchObject({
       code: 1,
-      stderr: 'error: pool web is meant to have 1 VM, not 2: left as it is\n',
+      stderr: 'error: pool web wants 1 VM, not 2: left as it is\n',
     });
     expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(1);
     expect(await scale('--replicas', '3', '--current-replicas', '1')).toMatchObject({
@@ -429,7 +429,7 @@ describe('scale', () => {
     meanwhile = { ...meanwhile, spec: { replicas: 2 } };
     expect(await scale()).toMatchObject({
       code: 1,
-      stderr: 'error: pool web is meant to have 2 VMs, not 1: left as it is\n',
+      stderr: 'error: pool web wants 2 VMs, not 1: left as it is\n',
     });
   });
 });
@@ -586,7 +586,7 @@ describe('delete', () => {
     const outcome = await drover('delete', 'pool', 'web', '-n', namespace, '--timeout', '1s');
     expect(outcome).toMatchObject({
       code: 1,
-      stderr: 'error: still there after 1 s: pool web; drover goes on taking it down\n',
+      stderr: 'error: still there after 1 s: pool web; drover continues to take it down\n',
     });
     expect(await drover('delete', 'pool', 'web', '-n', namespace, '--wait=false')).toMatchObject({ code: 0 });
     expect(await applied(namespace, manifest('web'), '--force-conflicts')).toMatchObject({

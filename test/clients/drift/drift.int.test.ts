@@ -14,7 +14,7 @@ test('`drover drift` names the fields that a user has changed, by VM, and nothin
   const namespace = await fleet().namespace();
   for (const name of ['web', 'db']) await fleet().createPool(namespace, name, { replicas: 2 });
   for (const name of ['web', 'db']) await fleet().settled(namespace, name, namesUpTo(name, 2));
-  const same = 'all VMs that can be compared are as their templates make them\n';
+  const same = 'all VMs that can be compared match their templates\n';
   expect(await drover('drift', 'pool', 'web', '-n', namespace)).toMatchObject({ code: 0, stdout: same, stderr: '' });
 
   const memory = { spec: { template: { spec: { domain: { memory: { guest: '128Mi' } } } } } };
@@ -24,7 +24,7 @@ test('`drover drift` names the fields that a user has changed, by VM, and nothin
   expect(all).toMatchObject({ code: 0, stderr: '' });
   expect(all.stdout).toContain(`pool db\n${same}`);
   expect(all.stdout).toMatch(
-    /pool web\nVM +REVISION +FIELD +WANTED +ACTUAL +BEING SET RIGHT\nweb-2 .*memory\.guest +64Mi +128Mi +False\n/,
+    /pool web\nVM +REVISION +FIELD +WANTED +ACTUAL +BEING CORRECTED\nweb-2 .*memory\.guest +64Mi +128Mi +False\n/,
   );
   const { stdout } = await drover('drift', 'pool/web', '-n', namespace, '-o', 'json');
   expect((JSON.parse(stdout) as PoolDrift).vms.map(({ vm }) => vm)).toEqual(['web-2']);
@@ -61,7 +61,7 @@ test('`drover rollout restart --drifted` corrects what users have changed, and r
   const path = 'spec.template.spec.domain.memory.guest';
   expect(await drover('rollout', 'restart', 'pool', 'web', '--drifted', '-n', namespace)).toMatchObject({
     code: 0,
-    stdout: `virtualmachine.kubevirt.io/web-2 is to be set right: ${path}\n`,
+    stdout: `virtualmachine.kubevirt.io/web-2 will be corrected: ${path}\n`,
     stderr: '',
   });
   await says({ driftedReplicas: 0 });

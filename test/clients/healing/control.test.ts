@@ -36,15 +36,15 @@ test('a pool without autohealing accepts requests only for cycles in progress', 
 
 test('a new VM that is already being watched has no shorter wait', () => {
   const view = viewOf({ healing: { cycles: [cycle({ phase: 'Provisioning', attempt: 2 })] } });
-  expect(() => checkCycle('now', view, 'web-1')).toThrow(/^vm web-1 is recreated already \(replacement 2\)/);
+  expect(() => checkCycle('now', view, 'web-1')).toThrow(/^vm web-1 has already been recreated \(replacement 2\)/);
   expect(() => checkCycle('skip', view, 'web-1')).not.toThrow();
   expect(() => checkCycle('now', view, 'web-2')).not.toThrow();
 });
 
 test('a VMI that has yet to stop is waited for all the same, with a message', () => {
   const view = viewOf({ healing: { cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' })] } });
-  expect(doneOf('now', view, 'web-1')).toBe('does not wait any more, except until it is gone with its VMI');
-  expect([doneOf('now', view, 'web-2'), doneOf('skip', view, 'web-1')]).toEqual(['does not wait any more', 'skipped']);
+  expect(doneOf('now', view, 'web-1')).toBe('no longer waits, and is recreated once it and its VMI are gone');
+  expect([doneOf('now', view, 'web-2'), doneOf('skip', view, 'web-1')]).toEqual(['no longer waits', 'skipped']);
 });
 
 test('the reason about a VM is reported in words', () => {
@@ -64,7 +64,7 @@ test('the reason about a VM is reported in words', () => {
   expect(formatCycle(view, 'web-3', now)).toBe('no cycle of it is in progress');
 });
 
-/** The view of a pool in which `count` sick VMs wait, each with these words of KubeVirt's. */
+/** The view of a pool in which `count` unhealthy VMs wait, each with these words of KubeVirt's. */
 const viewWith = (count: number, words: string, notListed = 0) => {
   const sick = Array.from({ length: count }, (_, index) => ({
     vm: `web-${index + 1}`,
@@ -81,18 +81,18 @@ describe('a VM without a cycle', () => {
   test('is reported with what it waits for, whatever that message contains', () => {
     const why = whyNoCycle(viewWith(2, 'no image; no disk; really'), 'web-2');
     expect(why).toMatch(
-      /^no replacement of vm web-2 has begun: web-2 is sick \(no image; no disk; really\): others are /,
+      /^no replacement of vm web-2 has begun: web-2 is unhealthy \(no image; no disk; really\): others are /,
     );
     expect(whyNoCycle(viewWith(2, 'x'), 'web-99')).toBe('vm web-99 is not replaced: its node is away');
   });
 
   test('is not called healthy if the status omits unhealthy VMs', () => {
     const [few, many] = [viewWith(2, 'x'), viewWith(20, 'x', 5)];
-    expect(formatNoCycle(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
+    expect(formatNoCycle(few, 'web-7')).toMatch(/by the rules of pool web it is not unhealthy/);
     expect(whyNoCycle(many, 'web-23')).toBeNull();
     expect(formatNoCycle(many, 'web-23')).toMatch(
       /waits for one is not known: the status of pool web leaves out 5 of the /,
     );
-    expect(whyNoCycle(many, 'web-20')).toMatch(/has begun: web-20 is sick/);
+    expect(whyNoCycle(many, 'web-20')).toMatch(/has begun: web-20 is unhealthy/);
   });
 });

@@ -78,7 +78,7 @@ test('a user sees a VM that is being replaced, pauses that, ends its delay, and 
   expect(await heal('status')).toMatchObject({
     code: 0,
     stderr: '',
-    stdout: `${namespace}/web\n  NothingToHeal: no VM is sick\n`,
+    stdout: `${namespace}/web\n  NothingToHeal: no VM is unhealthy\n`,
   });
 
   await breakUntilWaiting(namespace, 'web-2');
@@ -103,11 +103,11 @@ test('a user sees a VM that is being replaced, pauses that, ends its delay, and 
     stderr: matching(/^error: the healing of pool web is already paused, by admin \d+s ago: lunch\n$/),
   });
 
-  // Works in spite of the pause, since a person has asked.
+  // Works in spite of the pause, since a user has asked.
   expect(await heal('now', 'pool', 'web', 'web-2', '--reason', 'fixed')).toMatchObject({
     code: 0,
     stderr: '',
-    stdout: matching(/^virtualmachine\.kubevirt\.io\/web-2 does not wait any more\n {2}\S/),
+    stdout: matching(/^virtualmachine\.kubevirt\.io\/web-2 no longer waits\n {2}\S/),
   });
   await until(async () =>
     expect(await viewIn(namespace)).toMatchObject({
@@ -117,7 +117,7 @@ test('a user sees a VM that is being replaced, pauses that, ends its delay, and 
   );
   expect(await heal('resume', 'pool', 'web')).toMatchObject({
     code: 0,
-    stdout: matching(/healing resumed\n {2}NothingToHeal: no VM is sick\n$/),
+    stdout: matching(/healing resumed\n {2}NothingToHeal: no VM is unhealthy\n$/),
   });
   expect(await heal('resume', 'pool', 'web')).toMatchObject({
     code: 1,
@@ -134,7 +134,7 @@ test('a user sees a VM that is being replaced, pauses that, ends its delay, and 
       /^virtualmachine\.kubevirt\.io\/web-3 skipped\n {2}skipped after 1 replacement: skipped by admin \(why not\)\n$/,
     ),
     stderr:
-      'error: no replacement of vm web-1 is in progress, and by the rules of pool web it is not sick: `drover heal status pool web` shows those that are\n',
+      'error: no replacement of vm web-1 is in progress, and by the rules of pool web it is not unhealthy: `drover heal status pool web` shows those that are\n',
   });
 
   const history = async (): Promise<Act[]> =>
@@ -180,7 +180,9 @@ testOneOf({
     await until(async () => expect(await viewIn(namespace)).toMatchObject(isRemoved));
     expect(await healIn(namespace)('now', 'pool', 'web', 'web-2')).toMatchObject({
       code: 0,
-      stdout: matching(/ does not wait any more, except until it is gone with its VMI\n {2}replacement 1, Removing: /),
+      stdout: matching(
+        / no longer waits, and is recreated once it and its VMI are gone\n {2}replacement 1, Removing: /,
+      ),
     });
     await setFinalizers((one) => one !== held);
     const isHealed = { cycles: [], finished: [{ vm: 'web-2', end: 'Healed' }] };
@@ -209,7 +211,7 @@ testOneOf({
     expect(await heal('skip', 'pool', 'web', 'web-2')).toMatchObject({
       code: 1,
       stderr: matching(
-        /^error: vm web-2 is left as it is already \(given up after 1 replacement: .*\): `drover heal now pool web web-2` has it healed again\n$/,
+        /^error: vm web-2 is left as it is already \(given up after 1 replacement: .*\): `drover heal now pool web web-2` heals it again\n$/,
       ),
     });
     expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
@@ -236,7 +238,7 @@ test('an unhealthy VM that has to wait is reported with what it waits for', asyn
     expect(await heal(command, 'pool', 'web', 'web-1')).toMatchObject({
       code: 1,
       stderr: matching(
-        /^error: no replacement of vm web-1 has begun: web-1 is sick \(\d+ starts in a row have failed.*\): healing is paused\n$/,
+        /^error: no replacement of vm web-1 has begun: web-1 is unhealthy \(\d+ starts in a row have failed.*\): healing is paused\n$/,
       ),
     });
   }
@@ -252,7 +254,7 @@ test('an unhealthy VM that has to wait is reported with what it waits for', asyn
     stderr: `error: vm web-2 is not replaced: ${waits}\n`,
   });
   expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(
-    /^ {2}Healing: Waiting: web-1 is sick .*\n {2}HealingSuspended: PausedByUser: by admin$/m,
+    /^ {2}Healing: Waiting: web-1 is unhealthy .*\n {2}HealingSuspended: PausedByUser: by admin$/m,
   );
 });
 
@@ -270,11 +272,14 @@ test('an impossible request is refused in one sentence', async () => {
     [['now', 'pool', 'nope', 'web-1'], 'virtualmachinepools.drover.dev "nope" not found'],
     [['now', 'pool', 'web', 'web-1'], 'pool web has no autohealing: `autohealing: {}` in its spec turns it on'],
     [['pause', 'pool', 'web'], 'pool web has no autohealing: `autohealing: {}` in its spec turns it on'],
-    [['skip', 'pool/sick', 'sick-9'], `there is no vm sick-9 in ${namespace}, and pool sick heals none of that name`],
-    [['skip', 'pool/sick', 'web-1'], 'vm web-1 is not of pool sick'],
+    [
+      ['skip', 'pool/sick', 'sick-9'],
+      `there is no vm sick-9 in ${namespace}, and pool sick is not replacing a VM of that name`,
+    ],
+    [['skip', 'pool/sick', 'web-1'], 'vm web-1 does not belong to pool sick'],
     [
       ['now', 'pool/sick', 'sick-1'],
-      'vm sick-1 is not replaced, sick or not: its owner asked that nothing disrupts it (drover.dev/do-not-disrupt)',
+      'vm sick-1 will not be replaced: its owner opted out of disruption (drover.dev/do-not-disrupt)',
     ],
   ];
   for (const [words, sentence] of sentences)

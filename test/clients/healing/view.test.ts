@@ -15,13 +15,13 @@ const nothing = condition('Healing', 'False', 'NothingToHeal');
 const by = { by: 'ada', at: '2026-01-01T00:05:00Z', why: 'lunch' };
 
 test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, string[]]>([
-  ['nothing is sick', {}, [nothing, notSuspended], {}, ['NothingToHeal: no VM is sick']],
+  ['nothing is sick', {}, [nothing, notSuspended], {}, ['NothingToHeal: no VM is unhealthy']],
   [
     'a VM was given up',
     { finished: [finished({ end: 'GivenUp' })] },
     [nothing],
     {},
-    ['NothingToHeal: no VM is sick; 1 VM given up or skipped: `drover heal now pool web web-1` has it healed again'],
+    ['NothingToHeal: no VM is unhealthy; 1 VM given up or skipped: `drover heal now pool web web-1` heals it again'],
   ],
   [
     'the pool heals none',
@@ -34,23 +34,23 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
   [
     'sick VMs wait',
     { notReplaced: [{ vm: 'web-1', why: 'x', waitsFor: 'as many as may be are healed' }] },
-    [condition('Healing', 'False', 'Waiting', 'web-1 is sick (x): as many as may be are healed')],
+    [condition('Healing', 'False', 'Waiting', 'web-1 is unhealthy (x): as many as may be are healed')],
     {},
-    ['Waiting: VMs are sick and not replaced', 'web-1 is sick (x): as many as may be are healed'],
+    ['Waiting: unhealthy VMs are not replaced', 'web-1 is unhealthy (x): as many as may be are healed'],
   ],
   [
     'a person has paused it',
     { paused: by },
     [nothing, condition('HealingSuspended', 'True', 'PausedByUser', 'by ada: lunch')],
     {},
-    ['NothingToHeal: no VM is sick', 'paused by ada 5m ago: lunch'],
+    ['NothingToHeal: no VM is unhealthy', 'paused by ada 5m ago: lunch'],
   ],
   [
-    'too many are sick',
+    'too many are unhealthy',
     {},
     [nothing, condition('HealingSuspended', 'True', 'TooManyUnhealthy', '5 of 10 are')],
     {},
-    ['NothingToHeal: no VM is sick', 'suspended, TooManyUnhealthy: 5 of 10 are'],
+    ['NothingToHeal: no VM is unhealthy', 'suspended, TooManyUnhealthy: 5 of 10 are'],
   ],
 ])('the view says so if %s', (_what, healing, conditions, spec, lines) => {
   expect(linesOf(healingPool({ healing, conditions, spec })).slice(0, lines.length)).toEqual(lines);
@@ -77,7 +77,7 @@ test('cycles and finished ones are tables', () => {
   );
   expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
     [
-      'ReplacingVms: 3 VMs are being replaced; 1 VM given up or skipped: `drover heal now pool web web-9` has it healed again',
+      'ReplacingVms: 3 VMs are being replaced; 1 VM given up or skipped: `drover heal now pool web web-9` heals it again',
     ],
     [''],
     ['VM', 'ATTEMPT', 'PHASE', 'NEXT TRY', 'SINCE', 'WHY'],
@@ -109,5 +109,9 @@ test('VMs that wait have a line each, and the number of the others is reported',
   const lines = linesOf(
     healingPool({ healing: { notReplaced, notListed: 3 }, conditions: [condition('Healing', 'False', 'Waiting', '')] }),
   );
-  expect(lines.slice(1)).toEqual(['web-1 is sick (x): later', 'web-2 is not replaced: its node is away', 'and 3 more']);
+  expect(lines.slice(1)).toEqual([
+    'web-1 is unhealthy (x): later',
+    'web-2 is not replaced: its node is away',
+    'and 3 more',
+  ]);
 });

@@ -66,7 +66,7 @@ const reportOf = async (id: string): Promise<Report> =>
 const goesOn = (id: string): string => {
   const { namespace, name } = keyOf(id);
   const show = `\`drover operations describe ${name} -n ${namespace} --watch\` shows it`;
-  return `${id} goes on: ${show}, \`drover operations abort ${name} -n ${namespace}\` ends it`;
+  return `${id} is still running: ${show}, \`drover operations abort ${name} -n ${namespace}\` ends it`;
 };
 const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as string;
 
@@ -117,7 +117,7 @@ describe('a whole update', () => {
       stderr: '',
       stdout: matching(/ 3\/3 done: Complete\n[^]*\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/),
     });
-    const over = `error: operation ${id} is over: nothing of it goes on\n`;
+    const over = `error: operation ${id} has already ended\n`;
     expect(await machineTypes('pause', lastPart(id))).toMatchObject({ code: 1, stderr: over });
   });
 
@@ -181,7 +181,7 @@ describe('a whole update', () => {
       'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
       `NS | db-1 | q35 | ${OLD} | change, restart`,
       `NS | db-2 | q35 | ${OLD} | change, restart`,
-      `NS | off | ${NEW} | ${NEW} | excluded: somebody has set its machine type to ${NEW} since`,
+      `NS | off | ${NEW} | ${NEW} | excluded: its machine type was set to ${NEW} since`,
       '',
       '3 VMs: 2 to change and restart, 1 excluded; 1 restarted at a time',
       '',
@@ -231,7 +231,7 @@ describe('a whole update', () => {
     const { items } = JSON.parse(told.stdout) as Report;
     expect(items.filter(({ name }) => name.startsWith('db-'))).toMatchObject([
       { name: 'db-2', from: 'q35', to: OLD, state: 'Done' },
-      { name: 'db-1', state: 'Gone', why: 'it is not there any more' },
+      { name: 'db-1', state: 'Gone', why: 'it no longer exists' },
     ]);
     expect(await machineTypes('report', id, '-n', 'elsewhere')).toMatchObject({
       code: 0,
@@ -371,7 +371,7 @@ test('a pool is changed by its template, and its VMs are listed by their pool', 
         workflow: operationRunIdOf({ cluster: 'default', ...metadata }),
       }),
     );
-    // The resulting rollout names the person who asked, too.
+    // The resulting rollout names the user who asked, too.
     const rolled = told.filter(({ action, vms }) => action === 'restart' && vms.length > 0);
     expect(new Set(rolled.map(({ requestedBy }) => requestedBy))).toEqual(new Set([requestedBy]));
   });
@@ -409,7 +409,7 @@ describe('a running change', () => {
     await transition.until({ phase: 'Waiting' });
     await transition.handle.terminate('by hand');
     await transition.operation.stands('RunEnded');
-    const ended = `its workflow ${transition.operation.runId} was ended in Temporal (terminated): nothing of it goes on`;
+    const ended = `its workflow ${transition.operation.runId} was ended in Temporal (terminated): nothing of it continues`;
     const words = matching(new RegExp(`\n {2}${ended.replace(/[()]/g, '\\$&')}\n`));
     const inNamespace = ['-n', typedVms.namespace];
     expect(await machineTypes('status', name, ...inNamespace)).toMatchObject({ code: 0, stdout: words });
@@ -429,7 +429,7 @@ describe('a running change', () => {
       stdout: `operation ${id} begun: 2 VMs, *rhel8.* to the default, VMIs restarted by their owners\n`,
     });
     await stands(id, 'Waiting');
-    // The name may be left out if exactly one goes on.
+    // The name may be left out if exactly one continues.
     const inNamespace = ['-n', typedVms.namespace];
     expect(await machineTypes('pause', '--reason', 'lunch', ...inNamespace)).toMatchObject({
       code: 0,
@@ -447,7 +447,7 @@ describe('a running change', () => {
     expect(refused).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: `error: ${id} goes on, and would change again what is undone: \`drover operations abort ${lastPart(id)} -n ${typedVms.namespace}\` ends it\n`,
+      stderr: `error: ${id} is still running, and would change again what is undone: \`drover operations abort ${lastPart(id)} -n ${typedVms.namespace}\` ends it\n`,
     });
     const watching = machineTypes('status', lastPart(id), '--watch');
     expect(await machineTypes('abort', lastPart(id), '--reason', 'enough')).toMatchObject({
@@ -461,7 +461,7 @@ describe('a running change', () => {
     expect((await reportOf(id)).items[0]).toMatchObject({
       name: 'db-1',
       state: 'Waiting',
-      why: `its VMI still has ${OLD}, and nobody waits for its restart any more`,
+      why: `its VMI still has ${OLD}, and nothing waits for its restart any more`,
     });
   });
 
@@ -478,7 +478,7 @@ describe('a running change', () => {
     expect((await machineTypes('status', lastPart(id))).stdout).toMatch(
       new RegExp(` 0/1 done, 1 deferred: Waiting\n {2}deferred: ${typedVms.key('db')}: ${why}`),
     );
-    const which = /^error: 2 operations go on, say which: /;
+    const which = /^error: 2 operations are running, name one: /;
     expect(await machineTypes('pause', '-n', typedVms.namespace)).toMatchObject({ code: 1, stderr: matching(which) });
     expect((await reportOf(id)).items).toMatchObject([{ name: 'db', state: 'Deferred' }]);
   });
@@ -527,7 +527,7 @@ describe('a change that is not possible', () => {
     expect(await machineTypes('undo', '00000000')).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'error: no VM carries anything of 00000000: `drover machine-types list -A` lists the operations\n',
+      stderr: 'error: no VM has a record of 00000000: `drover machine-types list -A` lists the operations\n',
     });
   });
 
@@ -609,7 +609,7 @@ test('a change whose operation is deleted is reported, and undone, by its record
   });
   expect(await machineTypes('report', '00000000', ...inNamespace)).toMatchObject({
     code: 1,
-    stderr: 'error: no VM carries anything of 00000000: `drover machine-types list -A` lists the operations\n',
+    stderr: 'error: no VM has a record of 00000000: `drover machine-types list -A` lists the operations\n',
   });
   idIn(await machineTypes('undo', name, ...inNamespace));
   expect(await typedVms.type('off')).toBe(OLD);

@@ -103,8 +103,8 @@ test.each<[string[], string]>([
   [['--which-matches-glob', ''], '--which-matches-glob: "" is not a valid glob: it would match nothing'],
   [['--exclude', ''], '--exclude: "" is not a valid glob: it would match nothing'],
   [['--exclude', 'a\\'], '--exclude: "a\\\\" is not a valid glob: nothing follows its last "\\"'],
-  [['--name', 'Web'], '--name: "Web" is no VM: write NAME or NAMESPACE/NAME'],
-  [['--name', 'a/b/c'], '--name: "a/b/c" is no VM: write NAME or NAMESPACE/NAME'],
+  [['--name', 'Web'], '--name: "Web" is not a VM: write NAME or NAMESPACE/NAME'],
+  [['--name', 'a/b/c'], '--name: "a/b/c" is not a VM: write NAME or NAMESPACE/NAME'],
   [
     ['-l', 'a='.repeat(2)],
     expect.stringMatching(/^--label-selector: "a=a=" is not a valid label selector: /) as string,

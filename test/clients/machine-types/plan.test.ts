@@ -54,7 +54,7 @@ test('a plan has a line for each VM, and a summary', () => {
 });
 
 test('the surprising conditions of a transition are reported in a line for each reason', () => {
-  const exempt = { need: 'Excluded', why: 'its owner asked that nothing disrupts it' } as const;
+  const exempt = { need: 'Excluded', why: 'its owner opted out of disruption' } as const;
   const plan = planned([
     item('db-1', {}),
     item('db-2', { need: 'Deferred', why: 'it is paused' }),
@@ -65,7 +65,7 @@ test('the surprising conditions of a transition are reported in a line for each 
   ]);
   expect(skippedLines(plan)).toEqual([
     'deferred: shop/db-2: it is paused',
-    'excluded: shop/mail-1, shop/mail-2: its owner asked that nothing disrupts it',
+    'excluded: shop/mail-1, shop/mail-2: its owner opted out of disruption',
   ]);
   expect(poolLines(plan)).toEqual([
     'A pool changes its VMs by its own update strategy, within its own budget, and may restart them: shop/web',

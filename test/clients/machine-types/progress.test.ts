@@ -39,7 +39,7 @@ const shortfallsOf = (...fields: Parameters<typeof progress>): string[] => {
 };
 
 const group = { wanted: null, architecture: null, preference: null };
-const exempt = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
+const exempt = { why: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 const later = { why: 'it is paused', isExcluded: false, count: 150, vms: ['shop/vm-7', 'shop/vm-8'] };
 
 describe('the progress of a transition', () => {
@@ -101,7 +101,7 @@ describe('the progress of a transition', () => {
       '  shop/vm-9 failed: it came back [2J with pc-q35-rhel8.2.0',
       '  in progress: shop/vm-3, shop/vm-4',
       '  the others wait: 2 at a time, the window opens at 2026-01-02T02:00:00Z',
-      '  excluded: shop/vm-6: its owner asked that nothing disrupts it',
+      '  excluded: shop/vm-6: its owner opted out of disruption',
       '  deferred: shop/vm-7, shop/vm-8 and 148 more: it is paused',
       '  *rhel8.* to the default, VMIs restarted by their owners; requested by ada@desk',
       '  pc-q35-rhel8.4.0 becomes pc-q35-rhel9.2.0 (4 VMs)',
@@ -143,7 +143,7 @@ describe('the end of a transition', () => {
       [],
     );
     expect(exclusions(progress({ skipped: [exempt, later] }))).toEqual([
-      'excluded: shop/vm-6: its owner asked that nothing disrupts it',
+      'excluded: shop/vm-6: its owner opted out of disruption',
     ]);
   });
 

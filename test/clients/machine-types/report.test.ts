@@ -55,7 +55,7 @@ describe('the report of a transition', () => {
     [
       'nobody waits for it any more',
       { vmiType: OLD },
-      { state: 'Waiting', why: `its VMI still has ${OLD}, and nobody waits for its restart any more` },
+      { state: 'Waiting', why: `its VMI still has ${OLD}, and nothing waits for its restart any more` },
     ],
     [
       'an alias, whose VMI is old',
@@ -68,7 +68,7 @@ describe('the report of a transition', () => {
       { state: 'Done', why: null },
     ],
     [
-      'somebody has changed it since',
+      'it was changed since',
       { machineType: 'pc-q35-rhel9.0.0', vmiType: OLD },
       { state: 'ChangedSince', why: 'its type is pc-q35-rhel9.0.0 now' },
     ],
@@ -135,7 +135,7 @@ describe('the report of a transition', () => {
     expect(rows.map(({ name, state, why }) => [name, state, why])).toEqual([
       ['db', 'Done', null],
       ['failed', 'Failed', 'not ready in time'],
-      ['gone', 'Gone', 'it is not there any more'],
+      ['gone', 'Gone', 'it no longer exists'],
     ]);
   });
 
@@ -159,14 +159,14 @@ describe('the report of a transition', () => {
     expect(report(vms, { progress }).map(({ state }) => state)).toEqual(['Restarting', 'Restarting']);
     expect(report(vms, { progress, isCutOff: true })).toMatchObject([
       { state: 'Done' },
-      { state: 'Waiting', why: `its VMI still has ${OLD}, and nobody waits for its restart any more` },
+      { state: 'Waiting', why: `its VMI still has ${OLD}, and nothing waits for its restart any more` },
     ]);
   });
 
   test('has a VM as excluded that a user has changed since', () => {
     const skipped = [
       {
-        why: 'somebody has set its machine type to pc-q35-rhel8.4.0 since',
+        why: 'its machine type was set to pc-q35-rhel8.4.0 since',
         isExcluded: true,
         count: 2,
         vms: ['shop/db', 'shop/mail'],

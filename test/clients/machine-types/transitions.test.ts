@@ -69,13 +69,13 @@ describe('the selected operation', () => {
   });
 
   test('is never one with another action, or one without any record', async () => {
-    await expect(meant('restart')).rejects.toThrow('no VM carries anything of restart');
+    await expect(meant('restart')).rejects.toThrow('no VM has a record of restart');
     await expect(meant('')).rejects.toThrow('which operation? "" is not the name of one');
   });
 
   test('must be named if several are running, or have one name', async () => {
     const twins = serverWith([going, aChange('going', { namespace: 'bank', uid: 'twin' })]);
-    await expect(meant(undefined, twins)).rejects.toThrow('2 operations go on, say which: shop/going, bank/going');
+    await expect(meant(undefined, twins)).rejects.toThrow('2 operations are running, name one: shop/going, bank/going');
     await expect(meant('going', twins)).rejects.toThrow(
       'there are 2 operations going, say which by -n: shop/going, bank/going',
     );
@@ -84,7 +84,7 @@ describe('the selected operation', () => {
 
 test('a running operation cannot be undone', () => {
   const meant = { uid: 'uid', name: 'shop/going', operation: aChange('going') };
-  expect(() => checkOver(meant)).toThrow('shop/going goes on, and would change again what is undone');
+  expect(() => checkOver(meant)).toThrow('shop/going is still running, and would change again what is undone');
   expect(() => checkOver({ ...meant, operation: over(meant.operation) })).not.toThrow();
   expect(() => checkOver({ ...meant, operation: undefined })).not.toThrow();
 });

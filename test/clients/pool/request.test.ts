@@ -201,9 +201,9 @@ test('a user whose request is replaced or taken back before a worker saw it is t
   for (const [annotations, words] of [
     [
       { [ROLLOUT_REQUEST_ANNOTATION]: '{"id":"bob-1","action":"pause"}', [ROLLOUT_REQUESTED_BY_ANNOTATION]: 'bob' },
-      /^pool web was asked to pause, but a request of bob has taken its place before a worker saw it$/,
+      /^pool web was asked to pause, but a request of bob has replaced it before a worker saw it$/,
     ],
-    [{ [ROLLOUT_REQUEST_ANNOTATION]: null }, /but somebody has taken that back before/],
+    [{ [ROLLOUT_REQUEST_ANNOTATION]: null }, /but it was withdrawn before/],
   ] as const) {
     cluster = new Cluster();
     cluster.answer = null;

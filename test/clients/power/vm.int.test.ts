@@ -163,7 +163,7 @@ describe('named VMs', () => {
     const done = await vm('restart', 'db-1', 'db-2', 'off', '-n', namespace, '--max-unavailable', '100%');
     expect(done).toMatchObject({
       code: 0,
-      stderr: `vm off does not run: nothing to restart\nexcluded: ${namespace}/db-2: its owner asked that nothing disrupts it\n`,
+      stderr: `vm off does not run: nothing to restart\nexcluded: ${namespace}/db-2: its owner opted out of disruption\n`,
     });
     expect(done.stdout).toMatch(/begun: 2 VMs, 2 at a time\n[^]*\n1 of 2 VMs restarted\n$/);
     const unknown = await vm('restart', 'nobody', '-n', namespace);
@@ -230,7 +230,7 @@ test('a restart continues without the command, and is listed, shown, paused, res
   const whole = /\S+\/restart-\w{5}/.exec(stdout)![0];
   const name = whole.slice(namespace.length + 1);
   const hint = (verb: string, flag = ''): string => `\`drover operations ${verb} ${name} -n ${namespace}${flag}\``;
-  const goesOn = `${whole} goes on: ${hint('describe', ' --watch')} shows it, ${hint('abort')} ends it`;
+  const goesOn = `${whole} is still running: ${hint('describe', ' --watch')} shows it, ${hint('abort')} ends it`;
   expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${goesOn}\n` });
 
   // None of these needs Temporal.
@@ -276,7 +276,7 @@ test('a restart continues without the command, and is listed, shown, paused, res
   expect(watched.stderr).toMatch(/^error: 1 VM is not done: the run was aborted by its object\n$/);
   expect(await operations('abort', name)).toMatchObject({
     code: 1,
-    stderr: `error: operation ${whole} is over: nothing of it goes on\n`,
+    stderr: `error: operation ${whole} has already ended\n`,
   });
   expect(await operations('delete', name)).toMatchObject({ code: 0, stdout: `operation ${whole} deleted\n` });
   expect(await operations('describe', name)).toMatchObject({
@@ -409,7 +409,7 @@ test('a change is planned: the difference, the need, the VMs it does not apply t
   });
   const undone = await change('undo', id);
   expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining('1 of 2 VMs patched') as string });
-  expect(undone.stderr).toContain(`${namespace}/db-2: somebody has changed it since: metadata.labels.tier`);
+  expect(undone.stderr).toContain(`${namespace}/db-2: it was changed since: metadata.labels.tier`);
   const { items } = await kube.list<VirtualMachine & KubeObject>(VirtualMachines, { namespace });
   expect(items.map(({ metadata, spec }) => [metadata.labels!['tier'], spec.template.spec.domain?.cpu])).toEqual([
     ['db-1', undefined],

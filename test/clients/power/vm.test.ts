@@ -140,7 +140,7 @@ describe('one run', () => {
 
 describe('the progress of a restart', () => {
   const later = { why: 'it is paused', isExcluded: false, count: 1, vms: ['shop/vm-5'] };
-  const exempt = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
+  const exempt = { why: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 
   test('shows a limit for a stop, and no disruption budget', () =>
     expect(linesOf({ action: 'Stop', full: ['1 at a time'] })).toContain('  the others wait: 1 at a time'));
@@ -152,7 +152,7 @@ describe('the progress of a restart', () => {
       '  in progress: shop/vm-3',
       '  the others wait: 1 at a time',
       '  deferred: shop/vm-5: it is paused',
-      '  excluded: shop/vm-6: its owner asked that nothing disrupts it',
+      '  excluded: shop/vm-6: its owner opted out of disruption',
       '  Restart of 10 VMs, 1 at a time; requested by ada',
     ]);
     const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: 'lunch' };
@@ -176,7 +176,7 @@ describe('the progress of a restart', () => {
     );
     expect(shortfallsOf({ phase: 'Complete', skipped: [exempt] })).toEqual([]);
     expect(exclusions(progress({ skipped: [later, exempt] }))).toEqual([
-      'excluded: shop/vm-6: its owner asked that nothing disrupts it',
+      'excluded: shop/vm-6: its owner opted out of disruption',
     ]);
   });
 
@@ -236,7 +236,7 @@ test.each([
   [['start', 'web-1', '--pool', 'web'], 'give names or --pool, not both'],
   [['stop', '--pool', 'web', '-A'], 'a pool is looked for in one namespace: leave out -A or its name'],
   [['stop', '--pool', 'web', '--owner', 'vmrs/web'], 'give --pool or --owner, not both'],
-  [['stop', '--owner', 'web'], '--owner: "web" is no KIND/NAME, such as vmrs/runners'],
+  [['stop', '--owner', 'web'], '--owner: "web" is not KIND/NAME, such as vmrs/runners'],
   [['stop', '--owner', 'dvmirs/web'], '"dvmirs" is a VMI replica set, and this command takes pool or vmrs'],
 
   [['start', '--pending'], "unknown option '--pending'"],

@@ -110,7 +110,7 @@ test.each(sample(KINDS))(
     await untilShown('2/2 ready, 2 total, 2 available');
     expect(await drover(`scale ${set} runners --replicas 4 --current-replicas 3`)).toMatchObject({
       code: 1,
-      stderr: `error: ${noun} runners is meant to have 2 ${membersNoun}, not 3: left as it is\n`,
+      stderr: `error: ${noun} runners wants 2 ${membersNoun}, not 3: left as it is\n`,
     });
     expect(await drover(`scale ${set} runners --replicas 4`)).toMatchObject(done(`${full}/runners scaled`));
     await untilShown('4/4 ready, 4 total, 4 available');

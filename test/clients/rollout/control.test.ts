@@ -24,7 +24,7 @@ test.each([
     { spec: { paused: true } },
     /^spec\.paused of pool web is true, and holds it: /,
   ],
-  ['abort what is complete', abort, complete, /^nothing of pool web is rolled out now: nothing to abort$/],
+  ['abort what is complete', abort, complete, /^pool web has no rollout in progress: nothing to abort$/],
   [
     'abort twice',
     abort,
@@ -55,7 +55,7 @@ test.each([
     'promote what drover has not seen',
     promote(true),
     { ...inSteps, spec: { ...inSteps.spec, template: templateOf(3) } },
-    /^nothing of pool web is rolled out yet/,
+    /^pool web has no rollout yet/,
   ],
 ] as [string, Control<RolloutView>, UserRequest, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
   expect(check(control, said)).toThrow(words),

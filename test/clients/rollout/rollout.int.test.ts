@@ -81,7 +81,7 @@ describe('status', () => {
     await fleet().patchPool(namespace, 'web', { template: templateWith(2) });
     const followed = await rolloutIn(namespace)('status', '--watch');
     expect(followed).toMatchObject({ code: 0, stderr: '' });
-    expect(followed.stdout).toMatch(/3\/3 updated, 3 ready\n {2}Complete: all VMs are of revision 2 \([0-9a-f]{10}\)/);
+    expect(followed.stdout).toMatch(/3\/3 updated, 3 ready\n {2}Complete: all VMs have revision 2 \([0-9a-f]{10}\)/);
     expect(followed.stdout).not.toContain('\u001B');
     const { stdout } = await rolloutIn(namespace)('status', '-o', 'json');
     expect(JSON.parse(stdout) as RolloutView).toMatchObject({

@@ -12,9 +12,9 @@ test('a rollout in progress shows its old and new revision, by number and hash',
 });
 
 test("a revision is reported once, with its number, also in the condition's message", () => {
-  const complete = `all VMs are of revision ${hashOf(2)}`;
+  const complete = `all VMs have revision ${hashOf(2)}`;
   expect(linesOf({ progressing: ['Complete', 'False', complete] })).toEqual([
-    `Complete: all VMs are of revision 4 (${hashOf(2)})`,
+    `Complete: all VMs have revision 4 (${hashOf(2)})`,
   ]);
   const under = `3 of 10 VMs updated to revision ${hashOf(2)}`;
   expect(linesOf({ progressing: ['RollingOut', 'True', under] })).toEqual([

@@ -69,7 +69,7 @@ test.each<[string, Stored[], RegExp]>([
   [
     'is standby',
     [vm('web-2', labels('Standby'))],
-    /vm web-2 is none of its replicas: `kubectl delete vm web-2` removes it, and spec\.standby\.replicas says how many/,
+    /vm web-2 is not one of its replicas: `kubectl delete vm web-2` removes it, and spec\.standby\.replicas says how many/,
   ],
 ])('a removal is refused as a whole if one VM %s', async (_, vms, why) => {
   const all = removed(['web-1', 'web-2'], vm('web-1'), ...vms);

@@ -105,13 +105,13 @@ describe('the cluster of a command', () => {
   test('is reported as missing if a foreign Temporal is given, and no cluster', async () => {
     rmSync(join(root, '.kube'), { recursive: true });
     await expect(serverFor({ address: FOREIGN })).rejects.toThrow(
-      'no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal',
+      'no cluster to talk to: give --kubeconfig or KUBECONFIG in addition to the address of Temporal',
     );
   });
 
   test.each([
     ['starting', 'not ready yet'],
-    ['stopping', 'just stopping'],
+    ['stopping', 'stopping'],
   ] as const)('is not that of ~/.kube/config while the stack is %s', async (phase, words) => {
     aStack(phase);
     await expect(serverFor()).rejects.toThrow(`the embedded stack at ${state} is ${words}: `);

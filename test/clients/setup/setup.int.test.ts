@@ -168,7 +168,7 @@ test('its custom resources can be deleted only by a user who confirms that', asy
       .poll(() => kube.delete(CustomResourceDefinitions, { name }, { dryRun: true }).then(String, String), {
         timeout: PATIENCE_MS,
       })
-      .toContain('with this definition all objects of its kind would go');
+      .toContain('deleting this definition would delete all objects of its kind');
   }
   const name = 'virtualmachinepools.drover.dev';
   const annotations = { [CONFIRM_DELETION_ANNOTATION]: 'true' };
@@ -221,7 +221,9 @@ test('an older release removes nothing from the custom resources of a newer one'
   await stamped('99.0.0');
   expect(await drover('setup')).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^error: \w+\.drover\.dev is of drover 99.0.0, and this is drover \d.*\n$/) as string,
+    stderr: expect.stringMatching(
+      /^error: \w+\.drover\.dev comes from drover 99.0.0, and this is drover \d.*\n$/,
+    ) as string,
   });
   await stamped(null);
   expect(await drover('setup')).toMatchObject({ code: 0 });

@@ -5,8 +5,8 @@ const nested = (levels: number): unknown => (levels === 0 ? 1 : { a: nested(leve
 
 test.each([
   [[], 'a change must be an object with metadata or spec, as a VirtualMachine has them'],
-  [{}, 'a change must change something: metadata or spec has to hold it'],
-  [{ spec: {} }, 'a change must change something: metadata or spec has to hold it'],
+  [{}, 'a change must not be empty: set a field below metadata or spec'],
+  [{ spec: {} }, 'a change must not be empty: set a field below metadata or spec'],
   [{ status: {} }, "status can't be changed: only spec, and labels and annotations of metadata can"],
   [
     { metadata: { finalizers: [] } },
@@ -19,18 +19,18 @@ test.each([
   ],
   [
     { metadata: { labels: { 'drover.dev/pool': null } } },
-    "metadata.labels[drover.dev/pool] is drover's own: its own commands change it",
+    "metadata.labels[drover.dev/pool] belongs to drover: use drover's commands to change it",
   ],
   [
     { metadata: { annotations: { 'a.drover.dev/x': 'y' } } },
-    "metadata.annotations[a.drover.dev/x] is drover's own: its own commands change it",
+    "metadata.annotations[a.drover.dev/x] belongs to drover: use drover's commands to change it",
   ],
   [
     { spec: { template: { metadata: { labels: { 'drover.dev/revision': 'x' } } } } },
-    "spec.template.metadata.labels[drover.dev/revision] is drover's own: its own commands change it",
+    "spec.template.metadata.labels[drover.dev/revision] belongs to drover: use drover's commands to change it",
   ],
   [{ metadata: { labels: { tier: 1 } } }, 'metadata.labels[tier] must be a text, or null'],
-  [{ metadata: { labels: null } }, 'metadata.labels must be an object of texts'],
+  [{ metadata: { labels: null } }, 'metadata.labels must be an object with text values'],
   [{ metadata: null }, 'metadata must be an object with labels or annotations'],
   [{ spec: null }, 'spec must be an object'],
   [{ spec: { template: null } }, 'spec.template must be an object'],

@@ -64,9 +64,9 @@ describe('what a change needs', () => {
 });
 
 test.each([
-  ['VirtualMachinePool', 'its template says it: change that of VirtualMachinePool web'],
-  ['VirtualMachineReplicaSet', 'its template says it: change that of VirtualMachineReplicaSet web'],
-  ['VirtualMachinePool.pool.kubevirt.io', 'its template says it: change that of VirtualMachinePool web'],
+  ['VirtualMachinePool', 'its template sets it: change the template of VirtualMachinePool web'],
+  ['VirtualMachineReplicaSet', 'its template sets it: change the template of VirtualMachineReplicaSet web'],
+  ['VirtualMachinePool.pool.kubevirt.io', 'its template sets it: change the template of VirtualMachinePool web'],
   ['Backup', null],
 ])('VMs of a %s', (kind, why) => {
   expect(whyTemplated({ kind, name: 'web', uid: 'u' })).toBe(why);

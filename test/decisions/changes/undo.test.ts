@@ -150,7 +150,7 @@ describe('what an operation means for a VM', () => {
   test('an undo keeps what a user has changed since, and says so', () => {
     const label = { path: ['metadata', 'labels', 'tier'], is: 'gold' };
     const both = { ...note('1'), edits: [{ path, was: 'one', is: 'db' }, label] };
-    const why = 'somebody has changed it since: ';
+    const why = 'it was changed since: ';
     expect(wantedOf(aVm('theirs', was('1', 'one', 'db')), { undo: 'patch-1' })).toEqual({
       is: 'left',
       why: `${why}spec.template.spec.hostname`,

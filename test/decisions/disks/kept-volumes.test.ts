@@ -73,7 +73,7 @@ describe('the next VM of the number', () => {
     expect(disksOf(vm)).toEqual([[{ name: 'os', persistentVolumeClaim: { claimName: 'mine' } }], []]);
   });
 
-  test('has no revision if the disk is not as its template makes it', () => {
+  test('has no revision if the disk differs from its template', () => {
     const vm = withKeptVolumes(made, new Map([kept(RESTORED, { template: template(RESTORED, 'http://b') })]));
     expect([disksOf(vm), revisionOf(vm)]).toEqual([
       [[{ name: 'os', dataVolume: { name: RESTORED } }], [RESTORED]],

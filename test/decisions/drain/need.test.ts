@@ -154,7 +154,7 @@ describe('an eviction from a node that is not drained', () => {
     const waits = { need: 'deferred', isStuck: false, until: null };
     expect(calledOff(given)).toEqual({ ...waits, why: expect.stringContaining('virtctl evacuate-cancel') as string });
     expect(calledOff(given)).toMatchObject({
-      why: expect.stringContaining('marked to leave node-1, which is not drained') as string,
+      why: expect.stringContaining('its evacuation from node-1 was requested, but the node is not drained') as string,
     });
   });
 
@@ -171,16 +171,16 @@ describe('an eviction from a node that is not drained', () => {
       why: expect.stringContaining('KubeVirt cannot migrate it; it is not restarted') as string,
     });
     expect(wished({ rules: { method: 'Restart' } })).toMatchObject({
-      why: expect.stringContaining('its pool wants no migration; it is not restarted') as string,
+      why: expect.stringContaining('its pool does not allow migration; it is not restarted') as string,
     });
   });
 
   test("migrates a VM if KubeVirt's update evicts it, and says what evicts a VM that cannot migrate", () => {
     const vmi = { nodeDrained: false, wishedBy: 'KubeVirtUpdate' } as const;
-    expect(need({ vmi })).toMatchObject({ ...migrates, isWish: true, why: 'the update of KubeVirt asks for that' });
+    expect(need({ vmi })).toMatchObject({ ...migrates, isWish: true, why: "KubeVirt's update asks for that" });
     expect(need({ vmi: { ...vmi, migratable: false } })).toMatchObject({
       need: 'deferred',
-      why: expect.stringMatching(/^the update of KubeVirt would have it leave node-1, and KubeVirt cannot/) as string,
+      why: expect.stringMatching(/^KubeVirt's update wants it to leave node-1, but KubeVirt cannot/) as string,
     });
   });
 

@@ -56,8 +56,8 @@ test('VMs that are down hold nothing up: they are restarted, whatever the budget
   }));
   expect(report(members).map(({ name, message }) => `${name} ${message}`)).toEqual([
     'web-1 waits: 2 VMs are unavailable or being moved, and maxUnavailable allows 1',
-    'web-2 is being restarted: it is not ready, so that a restart costs nothing',
-    'web-3 is being restarted: it is not ready, so that a restart costs nothing',
+    'web-2 is being restarted: it is not ready, so a restart costs nothing',
+    'web-3 is being restarted: it is not ready, so a restart costs nothing',
   ]);
 });
 

@@ -124,13 +124,13 @@ describe('VMs on a node that is drained', () => {
   });
 
   test('wait for other work on them', () => {
-    const planned = plan({ busy: new Map([['web-1', 'an update works on it']]) });
+    const planned = plan({ busy: new Map([['web-1', 'an update of it is in progress']]) });
     expect(begun(planned)).toEqual(['web-2', 'web-3']);
     expect(planned.statuses).toContainEqual({
       vm: 'web-1',
       node: 'node-1',
       state: 'Waiting',
-      message: 'waits: an update works on it',
+      message: 'waits: an update of it is in progress',
     });
   });
 

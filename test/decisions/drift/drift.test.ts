@@ -50,7 +50,7 @@ const drift = (vm: NewVirtualMachine, from: NewVirtualMachine): DriftedField[] =
 const ELSEWHERE =
   /^(running|runStrategy|dataVolumeTemplates|unheardOf|beside|tcpSocket|instancetype)$|^drover\.dev|Claim$|^dataVolume$/;
 
-/** The paths of all leaves that a person may change, and that KubeVirt has not dropped. */
+/** The paths of all leaves that a user may change, and that KubeVirt has not dropped. */
 function leaves(value: unknown, path: Path = []): Path[] {
   const inner = isObject(value) || Array.isArray(value) ? Object.entries(value as object) : [];
   if (inner.length === 0) return isZero(value, String(path.at(-1))) ? [] : [path];

@@ -57,7 +57,7 @@ describe('a pool', () => {
     expect(planned.status).toMatchObject({ driftedReplicas: 2 });
     const condition = planned.status?.conditions?.find(({ type }) => type === 'Drifted');
     expect(condition).toMatchObject({ status: 'True', reason: 'Kept' });
-    expect(condition?.message).toMatch(/^web-2, web-3 are not as their templates make them: .*; web-2: spec\.template/);
+    expect(condition?.message).toMatch(/^web-2, web-3 differ from their templates: .*; web-2: spec\.template/);
     expect(plan([member(1)]).status?.conditions?.map(({ type }) => type)).not.toContain('Drifted');
   });
 
@@ -157,7 +157,7 @@ describe('to correct a VM', () => {
     expect(need(member(1, template(1, 0)), {}, 'None')).toMatchObject({ need: 'excluded' });
     expect(need(member(1, template(4)), {}, null)).toEqual({
       need: 'excluded',
-      why: 'it runs, and is set right when it stops',
+      why: 'it runs, and is corrected when it stops',
     });
   });
 });

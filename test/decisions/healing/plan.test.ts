@@ -91,7 +91,7 @@ function plan(given: Given): PoolPlan {
 
 const begun = ({ healing }: PoolPlan): string[] => healing.begin.map(({ sick }) => sick.name);
 const cancelled = ({ healing }: PoolPlan): string[] => healing.cancel.map(({ vm }) => vm);
-/** What has become of cycles: how they have ended, or that the new VM is sick as well. */
+/** What has become of cycles: how they have ended, or that the new VM is unhealthy as well. */
 const outcomes = ({ healing }: PoolPlan): Record<string, string> =>
   Object.fromEntries([
     ...healing.state.finished
@@ -138,7 +138,7 @@ describe('a sick VM', () => {
   });
 
   test.each<[string, Partial<VmView>, Partial<VmiView>]>([
-    ['its owner asked that nothing disrupts it', { optedOut: true }, {}],
+    ['its owner opted out of disruption', { optedOut: true }, {}],
     ['KubeVirt takes a snapshot of it', { operations: SNAPSHOT }, {}],
     ['it moves to another node', {}, { migration: { name: 'm', phase: 'Running', createdAt: 0 } }],
     ['a person has paused its VMI', {}, { pause: BY_USER }],
@@ -218,7 +218,7 @@ describe('healing does not begin', () => {
   const vms = [sick(1), ...numbered(well, 2, 10)];
   test.each<[string, Given, string]>([
     ['while a person has paused healing', { state: { paused: { by: 'kim', at: at(NOW) } } }, 'PausedByUser'],
-    ['when too many are sick', { vms: numbered(sick, 1, 5).concat(numbered(well, 6, 10)) }, 'TooManyUnhealthy'],
+    ['when too many are unhealthy', { vms: numbered(sick, 1, 5).concat(numbered(well, 6, 10)) }, 'TooManyUnhealthy'],
   ])('%s, and the pool says so', (_when, given, reason) => {
     const planned = plan({ vms, ...given });
     expect(begun(planned)).toEqual([]);
@@ -255,7 +255,7 @@ describe('the breaker', () => {
   test('trips above 40 %', () => {
     expect([begun(fleet(4)).length, begun(fleet(5)).length]).toEqual([4, 0]);
     expect(fleet(5).healing).toMatchObject({
-      suspended: expect.stringContaining('5 VMs are sick or being replaced, more than 4') as string,
+      suspended: expect.stringContaining('5 VMs are unhealthy or being replaced, more than 4') as string,
       state: { hold: 'NoNewReplacements' },
     });
   });
@@ -426,7 +426,7 @@ describe('a cycle', () => {
       sick(1, { optedOut: true }),
       {},
       {},
-      'Left: its owner asked that nothing disrupts it',
+      'Left: its owner opted out of disruption',
     ],
     ['leaves a VM that was stopped', sick(1, { runStrategy: 'Halted' }), {}, {}, 'Left: it is not meant to run'],
     [
@@ -455,7 +455,7 @@ describe('a cycle', () => {
       fresh({ ...failing, optedOut: true }),
       provisioning,
       {},
-      'Left: its owner asked that nothing disrupts it',
+      'Left: its owner opted out of disruption',
     ],
     [
       'leaves a new VM that nobody starts',
@@ -570,7 +570,7 @@ describe('the end of an attempt', () => {
 
   test.each<[AttemptEnd, Partial<FinishedCycle>]>([
     [
-      { end: 'Kept', why: 'it is no longer sick' },
+      { end: 'Kept', why: 'it is no longer unhealthy' },
       { end: 'Left', uid: 'uid-of-web-1', attempts: 0 },
     ],
     [
@@ -710,7 +710,7 @@ describe('an attempt begins', () => {
 
   test.each<[string, Partial<Cycle>, VmView | null, Given]>([
     ['healing is paused', ago(60), sick(1), { state: { paused } }],
-    ['too many are sick', ago(60), sick(1), { vms: numbered(sick, 1, 5) }],
+    ['too many are unhealthy', ago(60), sick(1), { vms: numbered(sick, 1, 5) }],
     ['the VM that is deleted is not yet gone', ago(60), sick(1, { deleting: true }), {}],
     [
       'the new VM is watched',
@@ -874,7 +874,7 @@ describe('the memory of healing', () => {
     const next = plan({ vms: [sick(1), ...numbered(well, 2, 9)], state });
     expect(begun(next)).toEqual([]);
     expect(next.healing.notReplaced).toMatchObject([{ waitsFor: 'its healing was skipped by a user' }]);
-    // A new VM of this name, which a person had recreated, is healed.
+    // A new VM of this name, which a user had recreated, is healed.
     expect(
       begun(plan({ vms: [sick(1, { uid: 'another' }), ...numbered(well, 2, 9)], state: next.healing.state })),
     ).toEqual(['web-1']);
@@ -1117,7 +1117,7 @@ test('a VM that a user may take for unhealthy, and is not, is reported with the 
   expect(begun(optedOut)).toEqual([]);
   expect(condition(optedOut, 'Healing')).toMatchObject({
     reason: 'NothingToHeal',
-    message: 'web-1 is not replaced: its owner asked that nothing disrupts it (3 starts in a row have failed)',
+    message: 'web-1 is not replaced: its owner opted out of disruption (3 starts in a row have failed)',
   });
 });
 
@@ -1189,7 +1189,7 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
 test('few of the unhealthy VMs whose owners opted out are reported', () => {
   const { notReplaced, notListed } = plan({ vms: numbered((n) => sick(n, { optedOut: true }), 1, 600) }).healing;
   expect([notReplaced.length, notListed]).toEqual([50, 550]);
-  expect(notReplaced[0]).toEqual({ vm: 'web-1', why: expect.stringContaining('its owner asked') });
+  expect(notReplaced[0]).toEqual({ vm: 'web-1', why: expect.stringContaining('its owner opted out') });
 });
 
 test('no more notes are written at once than VMs may be in progress', () => {

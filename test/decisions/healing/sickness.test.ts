@@ -166,7 +166,7 @@ describe('a lost node', () => {
     expect(health({ ...lost, rules: impatient })).toEqual({
       sick: false,
       at: null,
-      exempt: 'its node does not answer, and unhealthyAfter.unknownNode says never',
+      exempt: 'its node does not answer, and unhealthyAfter.unknownNode is never',
     }));
   test('makes a VM unhealthy if the pool says so, and in time', () => {
     const rules = { ...impatient, unhealthyAfter: { unknownNode: '30m' } };

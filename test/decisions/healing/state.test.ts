@@ -103,7 +103,7 @@ test('an attempt that is older than the skip of its VM must leave the VM', () =>
   const vm = { name: 'web-1', uid: 'uid-of-web-1' };
   const status = { cycles: [], finished: [over(1, 'Skipped'), over(2, 'Left')], notReplaced: [], notListed: 0 };
   expect(skippedSince(status, vm, Date.parse(AT) - 1)).toBe('why');
-  // Somebody has asked for its healing after that.
+  // A user has asked for its healing after that.
   expect(skippedSince(status, vm, Date.parse(AT))).toBeNull();
   expect(skippedSince(status, { ...vm, uid: 'another' }, 0)).toBeNull();
   expect(skippedSince(status, { name: 'web-2', uid: 'uid-of-web-2' }, 0)).toBeNull();

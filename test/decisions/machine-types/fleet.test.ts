@@ -74,7 +74,7 @@ const STARTS = { runStrategy: 'Always' };
 class Story {
   readonly cluster: ModelCluster;
   readonly #context: Scene;
-  /** VMs to which people gave another type, by UID. */
+  /** VMs to which users gave another type, by UID. */
   readonly edited = new Set<string>();
   isPoolEdited = false;
   #luck = 0;
@@ -162,7 +162,7 @@ class Story {
     for (const key of cluster.vms.keys()) cluster.change(key, { operations: [] }, { pause: null });
     for (let turns = 0; !run.isOver; turns++) {
       const enough = 14 * (cluster.vms.size + 2);
-      // The transition can't know that these VMs get the new type, and their owners can't help: a person aborts it.
+      // The transition can't know that these VMs get the new type, and their owners can't help: a user aborts it.
       if (turns === enough && (cluster.aliased === OLD || cluster.stuck.size > 0)) run.aborted = true;
       expect(turns).toBeLessThan(enough + (run.aborted ? 5 : 0));
       cluster.now += 120_000;

@@ -14,7 +14,7 @@ import { aTypedPool, OLD } from './snapshots.ts';
 /** With this preference, KubeVirt fills in an old type again. */
 export const BAD_PREFERENCE = 'VirtualMachinePreference/old';
 
-/** A small cluster with one pool: VMIs come and go, people change what they like, and the pool updates its VMs. */
+/** A small cluster with one pool: VMIs come and go, users change what they like, and the pool updates its VMs. */
 export class ModelCluster {
   readonly vms = new Map<string, VmView>();
   readonly vmis = new Map<string, VmiView>();

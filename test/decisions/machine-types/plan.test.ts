@@ -98,7 +98,7 @@ test('each VM counts in one number, by what it needs', () => {
     done: 1,
   });
   expect(found.skipped).toEqual([
-    { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/exempt'] },
+    { why: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: ['shop/exempt'] },
     { why: 'a snapshot of it (nightly) is taken', isExcluded: false, count: 1, vms: ['shop/snapshot'] },
   ]);
   const patient = plan({ vms, vmiFields, transition: aTransition({ restartNow: false }) });

@@ -211,7 +211,7 @@ describe('a pool that this transition has changed', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs());
     expect(standOf(pool, vmsOf(pool))).toMatchObject({
       state: 'excluded',
-      why: `somebody has set the machine type of its pool shop/web to ${OLD} since`,
+      why: `the machine type of its pool shop/web was set to ${OLD} since`,
     });
   });
   test('ignores an old VM that has the new template, since a user changed it', () => {

@@ -22,7 +22,7 @@ export const OLD = 'pc-q35-rhel8.6.0';
 export const NEW = 'pc-q35-rhel9.6.0';
 export const ID = '0a1b2c3d';
 export const OTHER = '99999999';
-/** The other transition goes on. */
+/** The other transition continues. */
 export const OTHER_RUNS: ReadonlyMap<string, string> = new Map([[OTHER, 'shop/other']]);
 
 export const scopeOf = (scope: Partial<TransitionScope> = {}): TransitionScope => ({

@@ -70,7 +70,7 @@ describe('an untouched VM', () => {
     ['is left alone if it goes', { deleting: true }, {}, { need: 'nothing' }],
     ['is left alone if it leaves its pool', { removing: true }, {}, { need: 'nothing' }],
     ['is left as its owner asked', { optedOut: true }, {}, { need: 'excluded' }],
-    ['waits while it is paused', {}, { pause: BY_USER }, { need: 'deferred', why: 'it is paused by a person' }],
+    ['waits while it is paused', {}, { pause: BY_USER }, { need: 'deferred', why: 'it is paused by a user' }],
     [
       'waits while it migrates',
       {},
@@ -163,7 +163,7 @@ describe('a VM that this transition has changed', () => {
       'is left if somebody has set it back',
       { machineType: OLD },
       VMI_OF_OLD_TYPE,
-      { need: 'excluded', why: `somebody has set its machine type to ${OLD} since` },
+      { need: 'excluded', why: `its machine type was set to ${OLD} since` },
     ],
     [
       'is done with another new type that somebody has set',
@@ -203,7 +203,7 @@ describe('a VM that this transition has changed', () => {
 
   test('is skipped, naming the foreign owner that may have reverted the change', () => {
     const owner = { kind: 'VirtualMachinePool', name: 'theirs', uid: 'of-kubevirt' };
-    const why = `somebody has set its machine type to ${OLD} since: perhaps its owner, VirtualMachinePool theirs, by a template that is not drover's to change`;
+    const why = `its machine type was set to ${OLD} since: perhaps its owner, VirtualMachinePool theirs, whose template drover must not change`;
     expect(needOf({ ...CHANGED, machineType: OLD, owner }, VMI_OF_OLD_TYPE)).toEqual({ need: 'excluded', why });
   });
 
@@ -249,7 +249,7 @@ describe('an undo', () => {
   test('keeps what a user has changed since, and says so', () => {
     expect(needOfUndo({ machineType: 'pc-q35-rhel9.8.0' }, {})).toEqual({
       need: 'excluded',
-      why: 'somebody has set its machine type to pc-q35-rhel9.8.0 since',
+      why: 'its machine type was set to pc-q35-rhel9.8.0 since',
     });
   });
   test('does not concern a VM that the transition did not change', () => {

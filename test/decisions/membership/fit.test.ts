@@ -37,7 +37,7 @@ const theirs = {
   controller: true,
 };
 
-/** The VM as KubeVirt's pool has made it and its webhooks have completed it, and a label of a person's. */
+/** The VM as KubeVirt's pool has made it and its webhooks have completed it, and a label of a user's. */
 function vmOf(name: string, number: string, change: (spec: Domain) => void = () => {}): Stored<VirtualMachine> {
   const domain: Domain = {
     cpu: { cores: 1 },
@@ -158,7 +158,7 @@ test('the history of a VM in its pool is kept while it is away, and comes back w
   const vm = vmOf('web-1', '1');
   vm.metadata.labels = { mine: 'yes', [POOL_LABEL]: 'web', [REVISION_LABEL]: 'r1' };
   const left = asFormer('web', vm.metadata);
-  // What people have asked drover to do with it there is over, too.
+  // What users have asked drover to do with it there is over, too.
   expect(left.annotations).toMatchObject({ [PROTECT_ANNOTATION]: null, [SET_RIGHT_ANNOTATION]: null });
   expect(left.labels).toEqual({ [POOL_LABEL]: null, [REVISION_LABEL]: null });
   const annotations = Object.fromEntries(

@@ -78,7 +78,7 @@ test.each<[string, Partial<VmView>]>([
   ['has no record', { memberOf: null }],
   ['has the label of another pool', { ownLabels: { [POOL_LABEL]: 'db' } }],
   ['has a controller', { owner: { kind: 'VirtualMachineReplicaSet', name: 'x', uid: 'x' } }],
-  ['is a pool of KubeVirt’s', { ownLabels: { [POOL_LABEL]: 'web', [KUBEVIRT_REVISION_LABEL]: 'x' } }],
+  ['is a KubeVirt pool’s', { ownLabels: { [POOL_LABEL]: 'web', [KUBEVIRT_REVISION_LABEL]: 'x' } }],
   ['is being deleted', { deleting: true }],
 ])('a VM that %s is not taken back', (_, fields) => {
   expect(adopted(plan({ uncontrolled: [back('web-1', fields)] }))).toEqual([]);

@@ -29,7 +29,7 @@ function stored(vm: NewVirtualMachine): Vm & { status: object } {
   return copy;
 }
 
-/** What a person may add to what the templates set. */
+/** What a user may add to what the templates set. */
 const additions = {
   labels: { 'people/team': 'blue' },
   toleration: { key: 'people', operator: 'Exists' },

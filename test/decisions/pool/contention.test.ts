@@ -31,7 +31,7 @@ test('one of two installations that overrule each other at any times continues',
         const [ours, theirs] = [one, other].map((random) => after([NOW, NOW + 1, NOW + 2], random).asideUntil);
         fc.pre(Math.abs(ours! - theirs!) > 1_000);
         const first = Math.min(ours!, theirs!);
-        // The first one that goes on writes a status, and the other one sees it.
+        // The first one that continues writes a status, and the other one sees it.
         expect(overruled(after([NOW, NOW + 1, NOW + 2]), first + 1_000, 0).asideUntil).toBeGreaterThan(first + 30_000);
       },
     ),

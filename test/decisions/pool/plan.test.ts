@@ -72,7 +72,7 @@ describe('a spec without replicas', () => {
     expect(stepOf(steps, 'keepReplicas')).toEqual({
       kind: 'keepReplicas',
       replicas: 1,
-      reason: 'the spec leaves replicas out: it stays 1',
+      reason: 'the spec has no replicas: the number stays 1',
     });
     expect(status?.desiredReplicas).toBe(1);
   });

@@ -30,7 +30,7 @@ describe('the need of a change', () => {
       (kind): [string, Partial<VmView>, object] => [
         `leaves what the template of a ${kind} says`,
         { owner: { kind, name: 'web', uid: 'u' } },
-        { need: 'excluded', why: `its template says it: change that of ${kind.split('.')[0]} web` },
+        { need: 'excluded', why: `its template sets it: change the template of ${kind.split('.')[0]} web` },
       ],
     ),
   ])('%s', (_what, vm, need) => {

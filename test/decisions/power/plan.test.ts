@@ -225,7 +225,7 @@ describe('the need of one VM', () => {
       'to be waited for while it is paused',
       {},
       { pause: BY_USER },
-      { need: 'deferred', why: 'it is paused by a person', until: null },
+      { need: 'deferred', why: 'it is paused by a user', until: null },
     ],
     ['to be waited for while a snapshot is taken', { operations: SNAPSHOT }, {}, { need: 'deferred' }],
     ['to be waited for until KubeVirt knows its spec', { generationObserved: false }, {}, { need: 'deferred' }],

@@ -72,7 +72,7 @@ describe('a stop', () => {
       'waits while it is paused',
       {},
       { pause: BY_USER },
-      { need: 'deferred', why: 'it is paused by a person', until: null },
+      { need: 'deferred', why: 'it is paused by a user', until: null },
     ],
     [
       'waits while it migrates',
@@ -179,7 +179,7 @@ const KubeVirt = {
 };
 
 /**
- * VMs of two run strategies, what KubeVirt and people do to them, and a run that is carried out as the workflow does.
+ * VMs of two run strategies, what KubeVirt and users do to them, and a run that is carried out as the workflow does.
  */
 class Model {
   readonly vms = new Map<string, VmView>();
@@ -295,7 +295,7 @@ test('a start or stop of any VMs takes no more at once than allowed, none twice,
         for (const key of keys) model.settle(key);
       }
       expect([...model.acts.values()].filter((times) => times > 1)).toEqual([]);
-      // What the run has not touched, somebody else has brought there.
+      // What the run has not touched, another client has brought there.
       const isDone = (key: string): boolean =>
         isAtRest(model.vms.get(key)!, model.vmis.get(key)) === (action === 'Stop');
       expect(keys.filter((key) => !model.excluded.has(key) && !isDone(key))).toEqual([]);

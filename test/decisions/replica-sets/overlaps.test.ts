@@ -36,7 +36,7 @@ describe('the condition Overlapping', () => {
       type: 'Overlapping',
       status: 'True',
       reason: 'OverlappingSelectors',
-      message: "its selector and those of canary match each other's VMs: any of them adopts VMs that nobody controls",
+      message: "its selector and those of canary match each other's VMs: each of them adopts VMs that nothing controls",
       lastTransitionTime: '1970-01-01T00:00:00.000Z',
     });
     expect(told({ sets: [aSet(), other] }, other)).toMatchObject({ message: expect.stringContaining('web') as string });
@@ -57,7 +57,7 @@ describe('the condition Overlapping', () => {
     const otherVms = [aMember(B, { owner: null, ownLabels: {} })];
     expect(told({ otherVms }, aSet({ replicas: 2 }))).toMatchObject({
       reason: 'NamesTaken',
-      message: `names that it leaves out, for others have them: ${B}`,
+      message: `names that it skips, since other objects have them: ${B}`,
     });
     // The set has no use for the second name.
     expect(told({ otherVms }, aSet({ replicas: 1 }))).toBeUndefined();
@@ -84,8 +84,8 @@ test('reports the same for a set of VMIs, with VMIs, and with VMs of their names
   });
   expect(made(planned.steps)).toEqual([B, C]);
   expect(conditionOf(planned.status, 'Overlapping')?.message).toBe(
-    "its selector and those of other match each other's VMIs: any of them adopts VMIs that nobody controls; " +
-      `its selector matches VMIs that others control: theirs; names that it leaves out, for others have them: ${A}`,
+    "its selector and those of other match each other's VMIs: each of them adopts VMIs that nothing controls; " +
+      `its selector matches VMIs that others control: theirs; names that it skips, since other objects have them: ${A}`,
   );
 });
 

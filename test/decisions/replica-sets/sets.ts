@@ -43,7 +43,7 @@ export const aMember = (name: string, fields: Partial<VmView> = {}): VmView =>
     ...fields,
   });
 
-/** What a plan reads besides the set and its VMs, when nothing goes on. */
+/** What a plan reads besides the set and its VMs, when nothing continues. */
 export const still: Omit<ReplicaSetInput, 'set' | 'vms'> = {
   uncontrolled: [],
   vmiOf: () => undefined,
@@ -88,7 +88,7 @@ export const aFailedStart = (name: string, createdAt = 0): VmiView =>
     whyNotReady: 'no kernel',
   });
 
-/** What a plan reads besides the set and its VMIs, when nothing goes on. */
+/** What a plan reads besides the set and its VMIs, when nothing continues. */
 export const calm: Omit<VmiSetInput, 'set' | 'vmis'> = {
   uncontrolled: [],
   isVmNameTaken: () => false,

@@ -62,7 +62,7 @@ test.each<[string, HealingRequest, Said, string, Partial<HealingState>]>([
     'not wait with VMs',
     { action: 'now', vms: ['web-1', 'web-2'] },
     {},
-    'web-1, web-2 do not wait any more',
+    'web-1, web-2 no longer wait',
     {
       cycles: [
         { ...inCycles.cycles[0]!, skipDelay: true },
@@ -75,7 +75,7 @@ test.each<[string, HealingRequest, Said, string, Partial<HealingState>]>([
     'heal a VM again that was given up',
     { action: 'now', vms: ['web-4'] },
     {},
-    'web-4 does not wait any more',
+    'web-4 no longer waits',
     { finished: [inCycles.finished[1]!] },
   ],
   [

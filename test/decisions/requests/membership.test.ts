@@ -97,7 +97,7 @@ test.each<[string, Said, object]>([
   [
     'is of a pool that comes back from a backup',
     { metadata: { annotations: { [UID_ANNOTATION]: 'of-before' } } },
-    { outcome: 'Refused', message: expect.stringContaining('comes back from a backup') },
+    { outcome: 'Refused', message: expect.stringContaining('is being restored from a backup') },
   ],
   [
     'is of a pool that is being taken over',
@@ -188,7 +188,7 @@ const owned = (kind: string, labels: object = {}) =>
 
 test('a detached standby VM does not lower replicas, and an extra VM is not detached at all', () => {
   const standby = owned('VirtualMachinePool', { [ROLE_LABEL]: 'Standby' });
-  expect(whyNotDetached(standby, { isCounted: true })).toContain('is none of the replicas of pool web');
+  expect(whyNotDetached(standby, { isCounted: true })).toContain('is not a replica of pool web');
   expect(whyNotDetached(standby, { isCounted: false })).toBeNull();
   expect(whyNotDetached(owned('VirtualMachinePool', { [ROLE_LABEL]: 'Surge' }), { isCounted: false })).toContain(
     'is extra',
@@ -200,7 +200,7 @@ test('a VM is adopted only if it has no controller, and was only ever a replica 
   expect(whyNotAdopted(web, vmOf({}))).toBeNull();
   expect(whyNotAdopted(web, owned('StatefulSet'))).toBe('belongs to StatefulSet web');
   const roles = [{ vm: 'x', uid: 'u', role: 'Surge', at: '' }] as const;
-  expect(whyNotAdopted({ ...web, status: { roles: [...roles] } }, vmOf({}))).toContain('was no replica of pool web');
+  expect(whyNotAdopted({ ...web, status: { roles: [...roles] } }, vmOf({}))).toContain('was not a replica of pool web');
   expect(whyNotDetached(vmOf({ labels: { [POOL_LABEL]: 'web' } }), { isCounted: false })).toContain(
     'has no controller',
   );

@@ -88,7 +88,7 @@ test.each<[string, object, Said, Partial<RolloutStatus>, string]>([
     { action: 'promote', revision: NEW, step: 2 },
     { state: { ...reached(1), paused }, spec: steps },
     { step: 2, paused },
-    'passed step 2 of 2, and goes on once it is not paused',
+    'passed step 2 of 2, and continues once it is resumed',
   ],
   [
     'promote fully before any step',
@@ -108,7 +108,7 @@ test.each<[string, object, Said, Partial<RolloutStatus>, string]>([
 });
 
 test.each<[string, object, Said, RegExp]>([
-  ['of another revision', { action: 'abort', revision: OLD }, {}, /^revision \w+ is not rolled out any more: .* \w+$/],
+  ['of another revision', { action: 'abort', revision: OLD }, {}, /^revision \w+ is no longer rolled out: .* \w+$/],
   ['to promote another revision', { action: 'promote', revision: OLD, full: true }, { spec: steps }, /^revision/],
   ['to resume another revision', { action: 'resume', revision: OLD }, { state: ended('Failed') }, /^revision/],
   [
@@ -139,7 +139,7 @@ test.each<[string, object, Said, RegExp]>([
     'to promote what is complete',
     { action: 'promote', revision: NEW, full: true },
     { state: going({ completedAt: at(0) }), spec: steps },
-    /^nothing is rolled out now$/,
+    /^no rollout is in progress$/,
   ],
   ['to promote without steps', { action: 'promote', revision: NEW, full: true }, {}, /^the pool has no spec\.rollout/],
   ['to abort twice', { action: 'abort', revision: NEW }, { state: ended('Aborted') }, /^the rollout is over already/],
@@ -150,7 +150,7 @@ test.each<[string, object, Said, RegExp]>([
     'to resume an aborted rollout that it does not name',
     { action: 'resume' },
     { state: ended('Aborted') },
-    /^the rollout has ended: Aborted, by bob; a request with "revision": "\w+" goes on with it$/,
+    /^the rollout has ended: Aborted, by bob; a request with "revision": "\w+" continues it$/,
   ],
   ['to a pool that is deleted', { action: 'pause' }, { deleted: true }, /^the pool is being deleted$/],
   ['in the manifest of a new pool', { action: 'pause' }, { isKnown: false }, /^the pool is new, /],

@@ -59,12 +59,12 @@ const canary = [fresh(1), old(2), old(3)];
 
 describe('Progressing', () => {
   test.each<[RolloutFields, Condition['status'], string, string]>([
-    [{ vms: [fresh(1), fresh(2)] }, 'False', 'Complete', `all VMs are of revision ${NEW}`],
+    [{ vms: [fresh(1), fresh(2)] }, 'False', 'Complete', `all VMs have revision ${NEW}`],
     [
       { vms: [fresh(1), old(2, { optedOut: true })] },
       'False',
       'Complete',
-      `revision ${NEW} is rolled out; web-2: its owner asked that nothing disrupts it`,
+      `revision ${NEW} is rolled out; web-2: its owner opted out of disruption`,
     ],
     [
       {
@@ -74,7 +74,7 @@ describe('Progressing', () => {
       },
       'False',
       'OutdatedVms',
-      'web-1, web-2: it waits for a restart, which the pool leaves to people',
+      'web-1, web-2: it waits for a restart, which the pool leaves to users',
     ],
     [{ vms: canary }, 'True', 'RollingOut', `1 of 3 VMs updated to revision ${NEW}`],
     [
@@ -117,7 +117,7 @@ describe('Progressing', () => {
       { vms: canary, spec: { rollout: { steps: timed } }, state: rolling({ batches: 1 }) },
       'True',
       'WaitingAtStep',
-      `step 1 of 1 (1) is reached: it goes on at ${at(NOW + 1_800_000)}`,
+      `step 1 of 1 (1) is reached: it continues at ${at(NOW + 1_800_000)}`,
     ],
     [
       { vms: canary, spec: { rollout: { windows } } },
@@ -151,7 +151,7 @@ describe('Progressing', () => {
       },
       'False',
       'OutdatedVms',
-      'web-2: it waits for a restart, which the pool leaves to people',
+      'web-2: it waits for a restart, which the pool leaves to users',
     ],
   ])('%#', (fields, status, reason, message) => {
     expect(conditions(fields)['Progressing']).toEqual({
@@ -247,7 +247,7 @@ test('a surplus that nothing removes is reported', () => {
   const message = (scaleInStrategy: PoolSpec['scaleInStrategy']): string | undefined =>
     conditions({ vms, spec: { replicas: 2, scaleInStrategy: scaleInStrategy! } })['Progressing']?.message;
   expect(message({ unmanaged: {} })).toBe(
-    `3 of 2 VMs exist, of revision ${NEW}; 1 VM stays that is more than the 2 wanted: scale-in is left to people, and the pool has web-1 … web-3`,
+    `3 of 2 VMs exist, of revision ${NEW}; 1 VM stays that is more than the 2 wanted: scale-in is left to users, and the pool has web-1 … web-3`,
   );
   expect(message({ opportunistic: {} })).toBe(
     `3 of 2 VMs exist, of revision ${NEW}; 1 VM stays that is more than the 2 wanted: web-1 … web-3 are not halted`,

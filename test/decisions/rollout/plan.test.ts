@@ -271,7 +271,7 @@ describe('a batch does not begin', () => {
       ['no window opens any more, spec.rollout.windows[0]: "2 hours" is not a duration such as 30s, 10m or 1h30m'],
       null,
     ],
-    ['before its time', { notBefore: NOW + 500 }, 'RollingOut', [`it goes on at ${at(NOW + 500)}`], NOW + 500],
+    ['before its time', { notBefore: NOW + 500 }, 'RollingOut', [`it continues at ${at(NOW + 500)}`], NOW + 500],
   ])('%s', (_when, fields, phase, words, wakeAt) => {
     const planned = plan({ vms: all(4), ...fields });
     expect(planned).toMatchObject({ update: null, phase, wakeAt });
@@ -397,7 +397,7 @@ describe('a step of a rollout', () => {
     expect(waits(approval)).toEqual(['step 1 of 2 (1) is reached: it waits for `drover rollout promote`']);
     const timed = plan({ vms, spec: stepped(aStep(1, HALF_AN_HOUR)), state: begunWith() });
     expect(timed).toMatchObject({ update: null, phase: 'Waiting', wakeAt: NOW + 30 * MINUTE });
-    expect(waits(timed)).toEqual([`step 1 of 1 (1) is reached: it goes on at ${at(NOW + 30 * MINUTE)}`]);
+    expect(waits(timed)).toEqual([`step 1 of 1 (1) is reached: it continues at ${at(NOW + 30 * MINUTE)}`]);
   });
 
   test('waits for approval if its wait cannot be parsed, and says so', () => {
@@ -775,7 +775,7 @@ describe('a pool whose VMs are not rolled', () => {
       ['web-2', 'write'],
       ['web-1', 'write'],
     ]);
-    expect(waits(planned)).toEqual(['web-3: it waits for a restart, which the pool leaves to people']);
+    expect(waits(planned)).toEqual(['web-3: it waits for a restart, which the pool leaves to users']);
     expect(plan({ vms: [fresh(1), fresh(2, HALTED)], vmis: { 'web-1': { revision: OLD } }, spec })).toMatchObject({
       phase: 'Idle',
       current: OLD,
@@ -806,7 +806,7 @@ test('reports what is left alone and what is waited for, in the same words whate
   expect(planned.waits).toEqual([
     { kind: 'Vms', words: 'web-2: it migrates (m)' },
     { kind: 'Vms', words: 'web-4: a snapshot of it (nightly) is taken' },
-    { kind: 'Left', words: 'web-1, web-3: its owner asked that nothing disrupts it' },
+    { kind: 'Left', words: 'web-1, web-3: its owner opted out of disruption' },
   ]);
   expect(planned).toMatchObject({ phase: 'RollingOut', update: null, updated: 1 });
   expect(plan({ vms: vms.toReversed(), vmis })).toEqual(planned);

@@ -71,7 +71,7 @@ describe('a VM that is to be removed by name', () => {
       {
         kind: 'clearNamedRemovals',
         vms: [{ name: 'web-2', uid: 'uid-of-web-2' }],
-        reason: 'take web-2 off the VMs to be removed by name: the pool has them no more',
+        reason: 'take web-2 from the list of VMs to remove: the pool no longer has them',
       },
     ]);
   });
@@ -181,7 +181,7 @@ describe('the text of the annotation', () => {
         type: 'ScaleInBlocked',
         status: 'True',
         reason: 'InvalidRemoveAnnotation',
-        message: `the annotation drover.dev/remove-vms can't be read, and until it is set right or taken off no VM leaves by scale-in: ${why}`,
+        message: `the annotation drover.dev/remove-vms can't be read, and no VM leaves by scale-in until it is corrected or removed: ${why}`,
       }),
     );
   });

@@ -80,7 +80,7 @@ test('an unmanaged pool says that users remove VMs', () => {
   expect(leaving(planned)).toEqual([]);
   expect(condition(planned)).toMatchObject({
     reason: 'Unmanaged',
-    message: '1 VM stays that is more than the 1 wanted: scale-in is left to people, and the pool has web-1, web-2',
+    message: '1 VM stays that is more than the 1 wanted: scale-in is left to users, and the pool has web-1, web-2',
   });
 });
 

@@ -114,7 +114,7 @@ describe('a time that has passed', () => {
   it('is not made up for if it was before the schedule was made, changed or resumed', () => {
     const life = new Life(aSchedule('2026-06-01T20:00:30Z'));
     life.look('2026-06-01T20:00:31Z');
-    // To a time that has just passed, as people move a cron.
+    // To a time that has just passed, as users move a cron.
     life.change('2026-06-01T20:30:00Z', { schedule: '15 20 * * *' });
     life.look('2026-06-01T20:30:01Z');
     life.look('2026-06-01T20:31:00Z');
@@ -159,7 +159,9 @@ describe('an operation that still runs at the next time', () => {
     life.look('2026-06-01T14:30:00.001Z');
     expect(life.schedule.status!.lastMissed).toEqual({
       time: '2026-06-01T14:00:00Z',
-      why: expect.stringMatching(/^stop-\d+ still went on, and did not end within startingDeadlineSeconds/) as string,
+      why: expect.stringMatching(
+        /^stop-\d+ was still in progress, and did not end within startingDeadlineSeconds/,
+      ) as string,
     });
     life.end('2026-06-01T14:40:00Z');
     life.look('2026-06-01T14:40:00Z');

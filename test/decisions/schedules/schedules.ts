@@ -59,7 +59,7 @@ export class Life {
     return { ...rest, metadata: { ...metadata, ...stored } };
   }
 
-  /** A person changes its spec. */
+  /** A user changes its spec. */
   change(now: string, spec: Partial<ScheduleSpec>): void {
     const { metadata } = this.schedule;
     const managedFields = [{ time: now, operation: 'Update' }];

@@ -40,7 +40,7 @@ describe('surplus standby VMs that stay are reported with the reason', () => {
 
   test.each<[string, ScaleInStrategy, VmView[], string]>([
     ['Protected', {}, two.map((vm) => ({ ...vm, protected: true })), 'web-2, web-3 are protected from scale-in'],
-    ['Unmanaged', { unmanaged: {} }, two, 'scale-in is left to people, and the pool has web-2, web-3 as standby'],
+    ['Unmanaged', { unmanaged: {} }, two, 'scale-in is left to users, and the pool has web-2, web-3 as standby'],
     ['NotHalted', { opportunistic: {} }, two, 'web-2, web-3 are not halted'],
     ['WaitingForWindow', { proactive: { windows } }, two, `the next window opens at ${OPENING}`],
   ])('%s', (reason, strategy, vms, why) => {

@@ -198,7 +198,7 @@ describe('a batch that may only touch stopped VMs', () => {
     const to = { cores: 2 };
     const written = { revision: revisionOf(aTemplate(to)) };
     expect(need({ to, limit: null, vm: written })).toEqual(
-      left('it waits for a restart, which the pool leaves to people'),
+      left('it waits for a restart, which the pool leaves to users'),
     );
     expect(need({ to, limit: null, vm: written, vmi: written })).toEqual({ need: 'nothing' });
     // The change was reverted before any VMI started from it.
@@ -235,7 +235,7 @@ describe('a batch that may only touch stopped VMs', () => {
   test('writes to a VM without a VMI, and to a paused VM once it is resumed', () => {
     expect(need({ to: { cores: 2 }, limit: null, vmi: { pause: BY_USER } })).toEqual({
       need: 'deferred',
-      why: 'it is paused by a person',
+      why: 'it is paused by a user',
       until: null,
     });
     expect(need({ to: { cores: 2 }, limit: null, vmi: { deleting: true } })).toEqual(act('write'));
@@ -246,7 +246,7 @@ describe('a batch that may only touch stopped VMs', () => {
 
 describe('a VM is left alone', () => {
   test.each<[string, Omit<Case, 'to'>, UpdateNeed]>([
-    ['for as long as its owner wants', { vm: { optedOut: true } }, left('its owner asked that nothing disrupts it')],
+    ['for as long as its owner wants', { vm: { optedOut: true } }, left('its owner opted out of disruption')],
     [
       'while a snapshot is taken',
       { vm: { operations: SNAPSHOT } },
@@ -255,7 +255,7 @@ describe('a VM is left alone', () => {
     [
       'while it is paused',
       { vmi: { pause: BY_USER } },
-      { need: 'deferred', why: 'it is paused by a person', until: null },
+      { need: 'deferred', why: 'it is paused by a user', until: null },
     ],
     [
       'while it migrates',
@@ -387,17 +387,17 @@ describe('a VM in the middle of an update', () => {
     const back = { from: { sockets: 1 }, to: { sockets: 1 } };
     const vmi = { cpu: { sockets: 2, maxSockets: 4, current: 1 } };
     const waits = left(
-      'it waits for a restart: its VMI has got 2 sockets meanwhile, which KubeVirt takes back at a restart alone',
+      'it waits for a restart: its VMI has got 2 sockets meanwhile, which KubeVirt takes back only at a restart',
     );
     expect(need({ ...back, vm: { spec: ofSockets(1) }, vmi })).toEqual(waits);
     expect(need({ ...back, vmi })).toEqual(waits);
-    // A person has given it more than the template.
+    // A user has given it more than the template.
     expect(need({ ...back, vm: { spec: ofSockets(2) }, vmi })).toEqual({ need: 'nothing' });
   });
 
   test('needs its restart only if its spec was written', () => {
     expect(of(NEW, OLD)).toEqual(act('restart'));
-    expect(of(NEW, OLD, 'Live')).toEqual(left('it waits for a restart, which the pool leaves to people'));
+    expect(of(NEW, OLD, 'Live')).toEqual(left('it waits for a restart, which the pool leaves to users'));
   });
 
   test('needs no restart if the change was reverted before it', () => {

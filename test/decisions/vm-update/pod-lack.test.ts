@@ -95,7 +95,7 @@ describe('a pod of another template', () => {
   test("is reported if that template is no longer known, and not if it is the VM's own", () => {
     const gold = { labels: { tier: 'gold' } };
     expect(planned({}, gold, 'lost').outdatedPods.words).toEqual([
-      `web-1: the pod is of a template that is not kept any more, ${LATER}`,
+      `web-1: the pod is of a template that is no longer kept, ${LATER}`,
     ]);
     expect(planned({}, gold, null).outdatedPods.words).toEqual([]);
   });

@@ -129,7 +129,7 @@ test('a worker that may not see them reports what it lacks, and does all else', 
       status: 'True',
       reason: 'Forbidden',
       message: expect.stringContaining(
-        `may not list and watch secrets and configmaps in namespace ${pool.namespace}, which the component deploy/components/references lets it do`,
+        `may not list and watch secrets and configmaps in namespace ${pool.namespace}, which the component deploy/components/references permits`,
       ) as string,
     }),
   );

@@ -156,7 +156,7 @@ test('a VM waits for a window, and for nothing once its eviction was cancelled',
   await drain.uncordon(node);
   await until(async () => expect(await reason()).toBe('Waiting'));
   expect((await status(node)).stdout).toMatch(
-    /web-1 .* Waiting +waits: it is marked to leave .*, which is not drained/,
+    /web-1 .* Waiting +waits: its evacuation from .* was requested, but the node is not drained/,
   );
   await drain.cancel('web-1');
   await until(async () => expect(await reason()).toBeUndefined());

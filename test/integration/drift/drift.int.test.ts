@@ -33,7 +33,7 @@ const read = async (pool: TestPool): ReturnType<typeof readDrift> => readDrift(f
 const order = async (pool: TestPool): Promise<void> =>
   orderSetRight(fleet().kube, await pool.get(), { by: 'ada', dryRun: 'none' });
 
-/** Has people change the cores of these VMs, and restart them, so that their VMIs run that. */
+/** Has users change the cores of these VMs, and restart them, so that their VMIs run that. */
 async function drift(pool: TestPool, names: string[], cores = 4): Promise<void> {
   for (const name of names) {
     const before = (await pool.vmi(name)).metadata.uid;
@@ -68,7 +68,7 @@ test("a user's change is reported and kept, and corrected once when users ask fo
   expect(await running(pool)).toEqual({ 'web-1': 1, 'web-2': 4, 'web-3': 4, 'web-4': 1 });
   await pool.until({ driftedReplicas: 2 });
 
-  // A person asks, within the budget; VMs that have not drifted are left alone.
+  // A user asks, within the budget; VMs that have not drifted are left alone.
   const before = await pool.vmiUids();
   const watch = await pool.watched();
   await order(pool);
@@ -125,7 +125,7 @@ crashTest('corrections of drift')(
     await order(pool);
     const taken = await pool.waitUntilUpdating();
     await worker.kill();
-    // drover keeps what people add, and what they change after the order.
+    // drover keeps what users add, and what they change after the order.
     for (const name of ['web-1', 'web-2', 'web-3'])
       await pool.patchVm(name, {
         metadata: { labels: { mine: 'yes' } },
@@ -206,7 +206,7 @@ test("VMs do not drift by KubeVirt's own writes, and each edit of theirs shows",
       of('tolerations'),
     ],
   ]);
-  // A VM that does not run is set right at once.
+  // A VM that does not run is corrected at once.
   await pool.patch(CORRECT);
   await pool.until({ driftedReplicas: 0 });
   await pool.untilSaid({ Progressing: 'Complete' });

@@ -12,7 +12,7 @@ import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 const fleet = aFleet();
 withFastStarts(fleet);
 
-/** A back-off that only a person ends. */
+/** A back-off that only a user ends. */
 const SLOW: Autohealing = { ...QUICK, maxUnhealthy: '100%', backoff: { initial: '1h', jitter: 0 } };
 
 /** Returns a pool whose VM of this number has been deleted and is in back-off. */
@@ -89,7 +89,7 @@ soakTest(
     await pool.untilFinished(1, { end: 'Skipped' });
     await until(async () =>
       expect((await pool.pool.condition('Healing'))?.message).toMatch(
-        /^web-1 is sick .*: its healing was skipped by a user$/,
+        /^web-1 is unhealthy .*: its healing was skipped by a user$/,
       ),
     );
     const before = await pool.uid(1);

@@ -7,7 +7,7 @@ import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 const fleet = aFleet();
 withFastStarts(fleet);
 
-/** Breaks the VMs while healing is paused, so that it sees all of them sick before it may begin. */
+/** Breaks the VMs while healing is paused, so that it sees all of them unhealthy before it may begin. */
 async function breakAtOnce(healed: HealedPool, numbers: number[]): Promise<void> {
   const { pool } = healed;
   await pool.heal({ action: 'pause' });
@@ -22,7 +22,7 @@ async function breakAtOnce(healed: HealedPool, numbers: number[]): Promise<void>
 test('a pool with too many unhealthy VMs at once replaces none, and says so; it continues when there are fewer', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 5 });
   const lives = await pool.lives();
-  // Two sick VMs alone would be healed.
+  // Two unhealthy VMs alone would be healed.
   await breakAtOnce(pool, [1, 2, 3]);
   await until(async () =>
     expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ status: 'True', reason: 'TooManyUnhealthy' }),

@@ -9,7 +9,7 @@ import { aFleet, runningTemplate, until } from '../fleet.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
 import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
 
-/** What people, controllers and other transitions do between two steps of a transition. */
+/** What users, controllers and other transitions do between two steps of a transition. */
 const fleet = aFleet({ workers: 0 });
 const throughProxy = aProxiedWorker(fleet);
 
@@ -296,7 +296,7 @@ test('a VM whose label can no longer be removed is reported, and holds up no oth
   const transition = await typedVms.change();
   await transition.until({ counts: { waiting: 2 } });
   await typedVms.power('vm', 'restart');
-  const why = 'its label could not be taken off: a policy of the test';
+  const why = 'its label could not be removed: a policy of the test';
   await transition.until({
     phase: 'Waiting',
     failures: 1,

@@ -10,7 +10,7 @@ const environment = ({ stack }: TestFleet): NodeJS.ProcessEnv => ({
   DROVER_REQUESTED_BY: 'ada',
 });
 
-/** Runs the command, as a person does. */
+/** Runs the command, as a user does. */
 export const run = (fleet: TestFleet, namespace: string, ...args: string[]): Promise<Outcome> =>
   droverHere([...args, '-n', namespace], environment(fleet));
 

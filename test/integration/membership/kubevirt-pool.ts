@@ -20,7 +20,7 @@ type TheirPool = KubeObject & {
   status?: { replicas?: number; conditions?: Condition[] };
 };
 
-/** Whether virt-controller looks after the pools of KubeVirt: the simulator does not. */
+/** Whether virt-controller looks after the KubeVirt pools: the simulator does not. */
 export const hasPoolController = (): boolean => givenCluster() !== undefined;
 
 /** A template with the label that the pool's selector asks for. */

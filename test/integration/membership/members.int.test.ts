@@ -153,7 +153,7 @@ test('VMs of no owner are adopted as they run: the pool makes and deletes none m
   log.expectNoneMadeOrDeleted();
   expect((await pool.vm('web-7')).metadata.labels).toMatchObject({ tier: 'web', adopt: 'me', [POOL_LABEL]: 'web' });
 
-  // The VM that the pool has made leaves, and none that people have put into it.
+  // The VM that the pool has made leaves, and none that users have put into it.
   await pool.patch({ replicas: 3 });
   await until(async () => expect([...(await pool.vms()).keys()].sort()).toEqual(['old-web', 'web-7', 'web-9']));
   await pool.patch({ paused: false });
@@ -205,7 +205,7 @@ test('a user without the right to patch VMs cannot have a worker move them', asy
     return kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
   };
   await expect(ask(ann, '1')).rejects.toThrow(
-    `${ann.username} may not change who is in a pool: that takes the right to patch virtualmachines of kubevirt.io`,
+    `${ann.username} may not change the members of a pool: that takes the right to patch virtualmachines of kubevirt.io`,
   );
   await expect(ask({ ...bob, username: ann.username }, '1')).rejects.toThrow('who makes the request');
   for (const request of [{ action: 'takeover' }, { action: 'release' }] as const)
@@ -247,7 +247,7 @@ soakTest(
         log.expectOneOwnerEach();
         if ((await killed).code === 0) break;
       }
-      // What has ended before its last kill is refused, and else it goes on.
+      // What has ended before its last kill is refused, and else it continues.
       await run(fleet(), namespace, ...args);
       const isTakeover = args[0] === 'takeover';
       const owner = isTakeover ? 'drover.dev' : 'pool.kubevirt.io';

@@ -51,7 +51,7 @@ const release = (namespace: string, ...more: string[]) => run(fleet(), namespace
 const podsOf = async (namespace: string): Promise<number> =>
   (await fleet().kube.list(Pods, { namespace, labelSelector: `${POOL_LABEL}=web` })).items.length;
 
-test('a pool of KubeVirt becomes a pool of drover and goes back: the same VMs and VMIs, each with one owner throughout', async () => {
+test('a KubeVirt pool becomes a pool of drover and goes back: the same VMs and VMIs, each with one owner throughout', async () => {
   // On a cluster with virt-controller, that fills gaps.
   const numbers = hasPoolController() ? [0, 1, 2] : [0, 2, 3];
   const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers });
@@ -255,7 +255,7 @@ test('VMs that KubeVirt has made since, or that it is about to delete, are not t
   const going = await takeover(namespace);
   expect(going).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('`drover release pool web` has KubeVirt end that') as string,
+    stderr: expect.stringContaining('`drover release pool web` lets KubeVirt finish that') as string,
   });
   expect(await release(namespace)).toMatchObject({ code: 0 });
   if (hasPoolController())

@@ -253,7 +253,7 @@ test('VMs are changed once each, though their worker dies and Temporal forgets, 
     changesOf((await specOf(vms, name)).metadata.annotations).length > 0;
   await until(async () => expect(await Promise.all(names.map(isChanged))).toContain(true));
   await worker.kill();
-  // While nobody knows, a person takes a change back by hand: nobody makes it again.
+  // While nobody knows, a user takes a change back by hand: nobody makes it again.
   await lose(fleet(), operation, async () => {
     const [first] = (await Promise.all(names.map(async (name) => ((await isChanged(name)) ? [name] : [])))).flat();
     const spec = { template: { spec: { domain: { cpu: { model: 'host-passthrough' } } } } };
@@ -276,7 +276,7 @@ test('VMs are changed once each, though their worker dies and Temporal forgets, 
   await undo.stands('Complete');
   expect((await undo.read())!.status).toMatchObject({
     vms: { chosen: 6, done: 5, excluded: 1 },
-    waits: [{ why: expect.stringContaining('somebody has changed it since') as string, excluded: true, vms: 1 }],
+    waits: [{ why: expect.stringContaining('it was changed since') as string, excluded: true, vms: 1 }],
   });
   expect(await models()).toBe(`host-passthrough${' none'.repeat(5)}`);
   for (const name of names) expect((await specOf(vms, name)).metadata.labels ?? {}).not.toHaveProperty('tier');
@@ -299,7 +299,9 @@ test('VMs are changed once each, though their worker dies and Temporal forgets, 
   const shape = (spec: Partial<OperationSpec>): Promise<unknown> => make(vms, spec, { name: 'shape' });
   await expect(shape({ action: 'Patch' })).rejects.toThrow(/must have patch with the action Patch/);
   await expect(shape({ action: 'Restart', patch: { merge } })).rejects.toThrow(/must have patch with the action Patch/);
-  await expect(shape({ action: 'Patch', patch: { merge, undo: 'op' } })).rejects.toThrow(/must hold merge or undo/);
+  await expect(shape({ action: 'Patch', patch: { merge, undo: 'op' } })).rejects.toThrow(
+    /must hold exactly one of merge and undo/,
+  );
 });
 
 test('VMs are restarted for their change, each as it is changed, though their worker dies', async () => {
@@ -521,7 +523,7 @@ test('a user cannot have drover do what that user may not do', async () => {
   expect(await asks(ada.kube, { requestedBy: bob.username })).toContain(`spec.requestedBy must be ${ada.username}`);
   expect(await asks(ada.kube, { requestedBy: ada.username })).toBe('made');
 
-  // Whoever may change operations may stop one, and not let it go on.
+  // Whoever may change operations may stop one, and not let it continue.
   const change = (kube: KubeClient, spec: Partial<OperationSpec>): Promise<unknown> =>
     kube.patch(VirtualMachineOperations, { namespace, name: 'theirs' }, 'merge', { spec });
   await TestOperation.make(ada.kube, namespace, { paused: true }, { name: 'theirs' });

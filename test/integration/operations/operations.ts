@@ -19,7 +19,7 @@ export async function aSecondLater(): Promise<void> {
   await until(() => Promise.resolve(expect(Math.floor(Date.now() / 1_000)).toBeGreaterThan(second)));
 }
 
-/** An operation in a cluster, as a person sees it with kubectl. */
+/** An operation in a cluster, as a user sees it with kubectl. */
 export class TestOperation {
   readonly key: OperationKey;
   readonly #kube: KubeClient;

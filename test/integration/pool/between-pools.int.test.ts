@@ -40,7 +40,7 @@ test('a claim that was there before is neither used nor deleted: only its VM is 
   const { metadata } = await fleet().kube.create(PersistentVolumeClaims, claim);
   await fleet().createPool(namespace, 'web', { replicas: 3, template: withDisk() });
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toEqual(['web-2', 'web-3']));
-  const why = 'web-1 is not created: PersistentVolumeClaim disk-1 is there already, and was not kept for this VM';
+  const why = 'web-1 is not created: PersistentVolumeClaim disk-1 already exists, and was not kept for this VM';
   const failure = () => fleet().condition(namespace, 'web', 'ReplicaFailure');
   await until(async () => expect((await failure())?.message).toContain(why));
   await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: 2 }));

@@ -328,7 +328,7 @@ test('a user who removes drover as docs/deploy.md says keeps all VMs and disks, 
     expect(definitions).toHaveLength(6);
     for (const name of definitions)
       await expect(kube.delete(CustomResourceDefinitions, { name })).rejects.toThrow(
-        'all objects of its kind would go',
+        'would delete all objects of its kind',
       );
   };
   await deleteDefinitions();

@@ -41,7 +41,7 @@ describe('VMs that are removed by name', () => {
       ),
     );
     expect(await scale(namespace, '--remove', 'web-2', '--current-replicas', '5')).toMatchObject(
-      error('pool web is meant to have 6 VMs, not 5: left as it is'),
+      error('pool web wants 6 VMs, not 5: left as it is'),
     );
     expect(await scale(namespace, '--remove', 'web-2,web-5', '--dry-run')).toMatchObject({
       stdout: `${POOL} scaled to 4, without web-2, web-5 (server dry run)\n`,

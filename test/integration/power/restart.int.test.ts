@@ -139,12 +139,12 @@ soakTest(
     expect((await restart.progress()).skipped).toEqual(
       expect.arrayContaining([
         {
-          why: 'it is paused by a person',
+          why: 'it is paused by a user',
           isExcluded: false,
           count: 2,
           vms: expect.arrayContaining([vms.key('paused'), vms.key('stays')]) as string[],
         },
-        { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: [vms.key('exempt')] },
+        { why: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: [vms.key('exempt')] },
       ]),
     );
     await vms.vmiPower('paused', 'unpause');
@@ -152,7 +152,7 @@ soakTest(
     expect(result).toMatchObject({ phase: 'Complete', chosen: 5, failed: [], open: 1 });
     expect(result.done).toEqual([vms.key('well'), vms.key('paused')]);
     expect(result.skipped.find(({ isExcluded }) => !isExcluded)).toMatchObject({
-      why: 'it is paused by a person',
+      why: 'it is paused by a user',
       vms: [vms.key('stays')],
     });
     expect(await vms.restarts()).toEqual({ well: 1, paused: 1, stays: 0, exempt: 0, off: 0, stops: 0 });

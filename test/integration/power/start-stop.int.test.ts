@@ -77,7 +77,7 @@ test("a user's changes meanwhile stay, and a pause, a failure and an abort leave
   await run.until({ phase: 'Paused', inProgress: [] });
   const { done } = await run.progress();
   expect(done).not.toContain(first);
-  // A person stops one that the run has started: it is not started again.
+  // A user stops one that the run has started: it is not started again.
   await vms.virtctl(nameOf(done[0]!), 'stop');
   await until(async () => expect(Object.keys(await vms.vmis())).not.toContain(nameOf(done[0]!)));
   await run.handle.signal(resume);

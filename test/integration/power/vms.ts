@@ -106,7 +106,7 @@ export class TestVms {
     return Object.fromEntries(items.map(({ metadata }) => [metadata.name, metadata.uid]));
   }
 
-  /** As a person does it with `virtctl`. */
+  /** As a user does it with `virtctl`. */
   async virtctl(name: string, verb: 'start' | 'stop'): Promise<void> {
     const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachines/${name}/${verb}`;
     await this.#fleet.kube.request({ method: 'PUT', path, body: {} });

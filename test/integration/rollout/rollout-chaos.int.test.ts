@@ -17,7 +17,7 @@ const fleet = aFleet({ workers: 0 });
 const VMS = soak(30, 15);
 const MAX_DOWN = soak(6, 3);
 const MEDDLING_MS = soak(45_000, 12_000);
-/** drover learns of disruptions by people, and of newly created VMs, with a delay. */
+/** drover learns of disruptions by users, and of newly created VMs, with a delay. */
 const HINDSIGHT_MS = 3_000;
 
 const templateOf = (cores: number): PoolSpec['template'] => ({
@@ -67,7 +67,7 @@ test(
     );
     await watch.startRecording();
 
-    /** What people did, to which VM, and when. */
+    /** What users did, to which VM, and when. */
     const acts: { vm: string; at: number }[] = [];
     const halted = new Set<string>();
     const optedOut = new Set<string>();
@@ -175,7 +175,7 @@ test(
       });
     }
 
-    // A VMI that people didn't terminate was terminated by drover.
+    // A VMI that users didn't terminate was terminated by drover.
     const isTheirs = (name: string, at: number) =>
       acts.some((act) => act.vm === name && act.at > at - HINDSIGHT_MS && act.at <= at);
     const byDrover = watch.log.departures().filter(({ name, at }) => !isTheirs(name, at));

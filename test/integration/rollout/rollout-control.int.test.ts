@@ -12,7 +12,7 @@ const first = revisionOf(templateOf());
 const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
   TestPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, ...spec });
 
-/** A stop slow enough for a person to act while the first batch is in progress. */
+/** A stop slow enough for a user to act while the first batch is in progress. */
 const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
 
 describe('a pause', () => {

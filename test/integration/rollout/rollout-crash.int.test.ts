@@ -105,7 +105,7 @@ testOneOf(
       for (const restarts of soak([9, 30], [3, 8])) {
         await inProgress(watch, restarts);
         fleet().stack.kill('temporal', 'SIGKILL');
-        // Without Temporal, the worker goes on with what it has begun.
+        // Without Temporal, the worker continues with what it has begun.
         expect(restartsIn(watch)).toBeLessThan(VMS);
         await fleet().stack.restart('temporal');
       }

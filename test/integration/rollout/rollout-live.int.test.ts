@@ -166,7 +166,7 @@ describe('a VMI without room for a change', () => {
     const next = await pool.change(tooMuch);
     await until(async () =>
       expect((await pool.condition('Progressing'))!.message).toContain(
-        'web-1, web-2: it waits for a restart, which the pool leaves to people',
+        'web-1, web-2: it waits for a restart, which the pool leaves to users',
       ),
     );
     expect(await pool.vmiUids()).toEqual(before);
@@ -282,7 +282,7 @@ describe('disruption', () => {
       const next = await pool.change(templateOf({ ...small, cores: 2 }));
       await until(async () =>
         expect((await pool.condition('Progressing'))!.message).toContain(
-          'web-1, web-2: it waits for a restart, which the pool leaves to people',
+          'web-1, web-2: it waits for a restart, which the pool leaves to users',
         ),
       );
       expect(await pool.vmiUids()).toEqual(before);
@@ -409,7 +409,7 @@ describe('disruption', () => {
       await pool.change(templateOf(disks('2Gi')));
       await pool.untilSaid({ Progressing: 'Failed' });
       expect((await pool.status()).rollout?.failures).toMatchObject([
-        { vm: 'web-1', why: expect.stringMatching(/^it can not be deleted: .*this VM is protected/) },
+        { vm: 'web-1', why: expect.stringMatching(/^it cannot be deleted: .*this VM is protected/) },
       ]);
       await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
       expect(await allUids(pool)).toEqual(before);

@@ -203,7 +203,7 @@ describe('strategies', () => {
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-1': [next, undefined] }));
     await pool.untilSaid({ Progressing: 'OutdatedVms' });
     expect((await pool.condition('Progressing'))!.message).toContain(
-      'web-2 … web-4: it waits for a restart, which the pool leaves to people',
+      'web-2 … web-4: it waits for a restart, which the pool leaves to users',
     );
     expect(await pool.vmiUids()).toEqual(before);
 
@@ -372,7 +372,7 @@ describe("a user's choice", () => {
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: next });
     await pool.untilSaid({ Progressing: 'Complete' });
-    expect((await pool.condition('Progressing'))!.message).toContain('web-2: its owner asked that nothing disrupts it');
+    expect((await pool.condition('Progressing'))!.message).toContain('web-2: its owner opted out of disruption');
     expect(await pool.vmiUids()).toMatchObject({ 'web-2': uid });
     expect(await pool.revisions()).toMatchObject({ 'web-2': [first, first] });
     await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
@@ -521,7 +521,7 @@ describe('a rollout in progress', () => {
     expect((await pool.status()).rollout!.failures).toEqual([]);
   });
 
-  soakTest('a VM that a user takes out of the pool is left alone, and another takes its place', async () => {
+  soakTest('a VM that a user takes out of the pool is left alone, and another request replaces it', async () => {
     const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow), rollout: { steps: [approvalAt(1)] } });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });

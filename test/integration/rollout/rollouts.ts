@@ -121,7 +121,7 @@ export class TestPool {
     return (await this.fleet.pool(this.namespace, NAME))!;
   }
 
-  /** Asks something of the pool's rollout, as people do, and returns the answer. */
+  /** Asks something of the pool's rollout, as users do, and returns the answer. */
   async request(
     action: RolloutRequest['action'],
     asking: Omit<NonNullable<Parameters<typeof rolloutRequest>[2]>, 'by'> = {},
@@ -133,7 +133,7 @@ export class TestPool {
     );
   }
 
-  /** Asks something of the pool's healing, as people do, and returns the answer. */
+  /** Asks something of the pool's healing, as users do, and returns the answer. */
   async heal(request: HealingRequest, asking: Omit<Asking, 'by'> = {}): Promise<HandledRequest> {
     const by = await userOf(this.fleet.kube);
     return this.#answer(healingRequest(request, { by, ...asking }), ({ healing }) => healing?.handledRequests);

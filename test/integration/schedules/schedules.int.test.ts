@@ -172,7 +172,7 @@ test('a user cannot have a schedule do what that user may not do', async () => {
   );
   expect(await make(ada.kube, 'ours', { requestedBy: ada.username })).toBe('done');
 
-  // Somebody else may suspend it, and keep less of it, but neither resume nor change it.
+  // Another client may suspend it, and keep less of it, but neither resume nor change it.
   expect(await change(eve.kube, { suspend: true, failedOperationsHistoryLimit: 0 })).toBe('done');
   const changes: object[] = [
     { suspend: false },

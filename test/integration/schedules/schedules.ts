@@ -18,7 +18,7 @@ export function cronBefore(minutes: number): string {
 
 type Made = Partial<ScheduleSpec> & Pick<ScheduleSpec, 'operationTemplate'>;
 
-/** A schedule in a cluster, as a person sees it with kubectl. */
+/** A schedule in a cluster, as a user sees it with kubectl. */
 export class TestSchedule {
   readonly key: OperationKey;
   readonly #fleet: TestFleet;

@@ -112,7 +112,7 @@ crashTest('promotions')(
     expect(after).toMatchObject(before);
     expect(Object.keys(after)).toHaveLength(9);
     const own = (await fleet().vms(namespace)).find(({ metadata }) => metadata.annotations?.['note'] === 'mine')!;
-    // The person's choice of a run strategy stays as well.
+    // The user's choice of a run strategy stays as well.
     expect(own).toMatchObject({ spec: { runStrategy: 'RerunOnFailure' } });
     expect(roleOf(own.metadata.labels)).toBeNull();
   },

@@ -21,7 +21,7 @@ import { Check } from './check.ts';
 
 type RolloutPlan = Extract<Planned, { gone: false }>['rollout'];
 
-/** Milliseconds for which people's acts may be unknown to whoever planned a batch. */
+/** Milliseconds for which users' acts may be unknown to whoever planned a batch. */
 const KNOWN_AFTER_MS = 5_000;
 
 interface BegunVm {

@@ -65,7 +65,7 @@ export class BudgetGuarantees extends PoolCheck {
     for (const other of this.record.replicasOf(uid))
       if (isActive(other) && runs(other) && this.record.downMs(other) > 2 * KNOWN_AFTER_MS)
         names.add(other.metadata.name);
-    // People may just have taken an extra VM that stood in for others.
+    // Users may just have taken an extra VM that stood in for others.
     const isExcused = (pool.spec.maxSurge ?? 0) !== 0 && this.record.meddledAt(uid) > this.now - STALE_MS;
     if (names.size > most && !isExcused)
       this.broken(

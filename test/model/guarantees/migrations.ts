@@ -58,7 +58,7 @@ export class MigrationGuarantees extends Check {
       this.broken('G22', `${name} is made for ${metadata.name}, by ${run}: ${going.length} at once`);
   }
 
-  /** Its pod was made from another template than it has by now, and its pool has that set right. */
+  /** Its pod was made from another template than it has by now, and its pool has that corrected. */
   #lacks({ metadata, status }: Stored<VirtualMachineInstance>, vm: Stored): boolean {
     const [, pod] = metadata.annotations?.[POD_REVISION_ANNOTATION]?.split('@') ?? [];
     const pool = vm.metadata.ownerReferences?.find(({ controller }) => controller === true);

@@ -5,7 +5,7 @@ import { Check } from './check.ts';
 const MINUTE_MS = 60_000;
 /**
  * How often an owner may be refused in a minute: for each reason seven tries, of three VMs at most, and some more if
- * people change its spec, after which all is tried again. Without a delay there would be six hundred and more.
+ * users change its spec, after which all is tried again. Without a delay there would be six hundred and more.
  */
 const MOST = 80;
 /** A workflow of a pool or a set, or of what they begin: the first four parts are those of the owner. */

@@ -25,7 +25,7 @@ import { isSetKind } from './sets.ts';
 /** A scale-in planned some time ago knew of VMs that have been down for this many milliseconds. */
 const LONG_DOWN_MS = 45_000;
 
-/** Checks which VMs workers remove: by scale-in (G1, G2, G23), as sick (G5), and none that is no pool's (G4). */
+/** Checks which VMs workers remove: by scale-in (G1, G2, G23), as unhealthy (G5), and none that is no pool's (G4). */
 export class RemovedVmGuarantees extends PoolCheck {
   readonly #budget: BudgetGuarantees;
 

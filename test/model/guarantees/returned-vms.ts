@@ -7,7 +7,7 @@ import { PoolCheck } from './check.ts';
 
 /**
  * Checks that a worker gives a VM of no owner back only to the pool that its label names, only if it is not one that
- * people have taken out of that pool, and only in a place that is free (G31).
+ * users have taken out of that pool, and only in a place that is free (G31).
  */
 export class ReturnedVmGuarantees extends PoolCheck {
   onWrite({ resource, before, after }: Write): void {

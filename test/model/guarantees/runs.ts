@@ -23,7 +23,7 @@ import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { Check } from './check.ts';
 
-/** Of a run that starts, stops or restarts VMs, which people start. */
+/** Of a run that starts, stops or restarts VMs, which users start. */
 const OF_POWER = 'changePower';
 /** Takes drover's labels off a VM that has left its pool. */
 const OF_LABELS = 'unlabelVms';
@@ -31,11 +31,11 @@ const OF_LABELS = 'unlabelVms';
 const OF_SETS = 'adoptVms';
 /** By which a pool gets VMs back from a backup: `ReturnedVmGuarantees` checks which. */
 const OF_RESTORES = 'adoptReturnedVms';
-/** By which a pool gets VMs that people have asked it to adopt, and loses those that they have it detach. */
+/** By which a pool gets VMs that users have asked it to adopt, and loses those that they have it detach. */
 const OF_REQUESTS = 'changeMembers';
 /** Activities that may change VMs that no pool has. */
 const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS, OF_RESTORES];
-/** Activities of machine type transitions, which people start, and which may change VMs of any owner. */
+/** Activities of machine type transitions, which users start, and which may change VMs of any owner. */
 const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'followTransition', 'clearMarks'];
 
 /** A VM that has left a pool that is deleted without its VMs, with a mark by which the next pool would delete it. */
@@ -45,7 +45,7 @@ const isUnmarked = (activity: string | null, vm: Stored): boolean =>
 const isOutOfScope = (activity: string | null, vm: Stored): boolean =>
   !OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined && !isUnmarked(activity, vm);
 
-/** What people may change of a VM. */
+/** What users may change of a VM. */
 const textOf = ({ metadata: { labels }, spec }: Stored & { spec?: unknown }): string => canonical([labels, spec]);
 
 /** A ready VMI that a run has deleted, until its VM is back. */
@@ -56,7 +56,7 @@ interface Down {
 }
 
 /**
- * Checks each write of a worker against the guarantees about runs that people start: restarts, and machine type
+ * Checks each write of a worker against the guarantees about runs that users start: restarts, and machine type
  * transitions.
  */
 export class RunGuarantees extends Check {
@@ -84,7 +84,7 @@ export class RunGuarantees extends Check {
   }
 
   /**
-   * Checks that a VM without a pool is changed only by a run that people started, or loses the labels or the mark of
+   * Checks that a VM without a pool is changed only by a run that users started, or loses the labels or the mark of
    * the pool that it has left, and never by a transition that excludes it.
    */
   #checkScope(vm: Stored): void {
@@ -100,7 +100,7 @@ export class RunGuarantees extends Check {
     }
   }
 
-  /** Whether people have asked a pool to adopt just this VM, to detach it from there, or for all VMs of its owner. */
+  /** Whether users have asked a pool to adopt just this VM, to detach it from there, or for all VMs of its owner. */
   #isAskedFor(vm: Stored): boolean {
     const owner = controllerOf(vm);
     return this.world.server.all(VirtualMachinePools).some((pool) => {
@@ -114,7 +114,7 @@ export class RunGuarantees extends Check {
     });
   }
 
-  /** Checks that a run starts, stops or restarts a VM once, whatever people do to the VM meanwhile. */
+  /** Checks that a run starts, stops or restarts a VM once, whatever users do to the VM meanwhile. */
   #checkOnce({ metadata: { name, uid } }: Stored): void {
     if (activityNow() !== OF_POWER) return;
     const act = `${runNow()} ${uid}`;
@@ -208,7 +208,7 @@ export class TransitionGuarantees extends Check {
     if (resource === VirtualMachineInstances) this.#checkRestart(before, after, call);
   }
 
-  /** What somebody else has changed may be changed again. */
+  /** What another client has changed may be changed again. */
   #noteOthers(before: Stored, after: Stored): void {
     const hasRecord = after.metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION] !== undefined;
     if (typeOf(before) === typeOf(after) && hasRecord) return;

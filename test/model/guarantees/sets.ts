@@ -25,11 +25,11 @@ export class SetGuarantees extends Check {
   readonly #readings: Readings;
   /** The set that each member was made for, by UID. */
   readonly #madeFor = new Map<string, string>();
-  /** Members whose labels or owners people have changed: they may be more than a set wants. */
+  /** Members whose labels or owners users have changed: they may be more than a set wants. */
   readonly #touched = new Set<string>();
   /** How many members each set wanted, the newest last. */
   readonly #wanted = new Map<string, { at: number; replicas: number }[]>();
-  /** When people last changed members of each set, by the set's UID. */
+  /** When users last changed members of each set, by the set's UID. */
   readonly #meddled = new Map<string, number>();
 
   constructor(world: World, off: readonly string[]) {

@@ -22,7 +22,7 @@ import { PoolCheck } from './check.ts';
 const ACT_MS = 15_000;
 const RESTART = /\/virtualmachines\/([^/]+)\/restart$/;
 
-/** Checks each act of a batch on a VM: what people want of the VM and of the rollout comes first. */
+/** Checks each act of a batch on a VM: what users want of the VM and of the rollout comes first. */
 export class UpdateGuarantees extends PoolCheck {
   /** Revisions whose template stops VMs. */
   readonly #halting = new Set<string>();
@@ -30,7 +30,7 @@ export class UpdateGuarantees extends PoolCheck {
   readonly #pausedSince = new Map<string, number>();
   /** When VMs were last stopped, by UID. */
   readonly #stoppedAt = new Map<string, number>();
-  /** Names of VMs that a batch has deleted after people had stopped them, each after the id of its workflow. */
+  /** Names of VMs that a batch has deleted after users had stopped them, each after the id of its workflow. */
   readonly #stayStopped = new Set<string>();
 
   onCall(call: Call): void {
@@ -118,7 +118,7 @@ export class UpdateGuarantees extends PoolCheck {
     );
   }
 
-  /** Checks that what a person has changed in a VM stays, unless people have asked for another thing. */
+  /** Checks that what a user has changed in a VM stays, unless users have asked for another thing. */
   #checkEdits(before: Stored, after: Stored): void {
     const [was, is] = [before, after].map(coresOf);
     const isOrdered = before.metadata.annotations?.[SET_RIGHT_ANNOTATION] !== undefined;
@@ -144,7 +144,7 @@ export class UpdateGuarantees extends PoolCheck {
       this.broken('G10', `${name} ${what}, and the rollout has been paused for ${this.now - since} ms`);
   }
 
-  /** Checks that nobody starts a VM that people have stopped, unless people ask for it. */
+  /** Checks that nobody starts a VM that users have stopped, unless users ask for it. */
   #checkStop(before: Stored, after: Stored): void {
     if (runStrategyOf(before) !== 'Halted' || runStrategyOf(after) === 'Halted') return;
     const isMade = this.#halting.has(before.metadata.labels?.[REVISION_LABEL] ?? '');

@@ -5,7 +5,7 @@ import { isBackedUp } from '../../../simulator/vmi/backup.ts';
 import { NAMESPACE } from '../world/names.ts';
 import type { World } from '../world/world.ts';
 
-/** What holds VMs for a while, and ends, or is forgotten: the VM goes on naming a snapshot that is gone. */
+/** What holds VMs for a while, and ends, or is forgotten: the VM continues naming a snapshot that is gone. */
 export type Hold = 'snapshot' | 'end snapshot' | 'lose snapshot' | 'back up' | 'end backup';
 
 export function hold(world: World, name: string, what: Hold): void {

@@ -21,7 +21,7 @@ export async function settle(world: World, names: readonly string[]): Promise<vo
   await endStops(world);
   world.kubevirt.takeBackEvictions();
   for (const disk of world.server.all(DataVolumes)) await world.people.corruptDisk(disk.metadata.name, false);
-  // Those that have lost what they name go on naming it.
+  // Those that have lost what they name continue naming it.
   for (const { metadata } of world.server.all(VirtualMachines))
     if (whyHeld(world, metadata.name) !== null)
       for (const what of ['end snapshot', 'end backup'] as const) hold(world, metadata.name, what);
@@ -92,7 +92,7 @@ async function endStops(world: World): Promise<void> {
     world.break(`G12: stops do not end: ${stops.map(({ id }) => id).join(', ')}`);
 }
 
-/** Has a person change a VM, and ask that this is set right. */
+/** Has a user change a VM, and ask that this is corrected. */
 async function untilSetRight(world: World, name: string): Promise<void> {
   const [vm] = world.vmsOf(world.pool(name)!.metadata.uid);
   if (vm === undefined) return;

@@ -97,7 +97,7 @@ export async function until({ world }: Stage, state: 'ready' | 'not ready', coun
   return found();
 }
 
-/** Loses all workers, lets people act meanwhile, and starts another one 15 s later. */
+/** Loses all workers, lets users act meanwhile, and starts another one 15 s later. */
 export async function losesWorker({ world, log }: Stage, meanwhile = async (): Promise<void> => {}): Promise<void> {
   log.person('the worker is lost');
   world.kill(world.workers[0]!);
@@ -109,7 +109,7 @@ export async function losesWorker({ world, log }: Stage, meanwhile = async (): P
 }
 
 /**
- * Loses all workers as the first VM is asked to start, or to stop, before they hear of the answer; lets people act on
+ * Loses all workers as the first VM is asked to start, or to stop, before they hear of the answer; lets users act on
  * that VM once it has done so, and starts another worker then.
  */
 export async function losesAnswer(

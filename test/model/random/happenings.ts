@@ -26,7 +26,7 @@ export type Happening =
   /** The namespace is lost, and put back from a backup that was taken this long before (ms). */
   | { what: 'restore'; pool: number; vmsFirst: boolean; agoMs: number; pauseMs: number }
   | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
-  /** A person gives the VM other cores than its template has. */
+  /** A user gives the VM other cores than its template has. */
   | { what: 'edit'; vm: number }
   /** Its spec is put back as it was at its first start, and its labels stay. */
   | { what: 'restore in place'; vm: number }

@@ -84,14 +84,14 @@ test('a kept disk that another pod uses is not discarded, and its number is repo
       statusOf(world)?.conditions?.find(({ type }) => type === 'ReplicaFailure')?.message;
     expect(await world.until(() => failure() !== undefined, 60_000)).toBe(true);
     expect(failure()).toMatch(
-      /^web-\d is not created: its kept disk data-\d can't be deleted, for it belongs to VirtualMachine rescue/,
+      /^web-\d is not created: its kept disk data-\d can't be deleted: it belongs to VirtualMachine rescue/,
     );
     let plans = 0;
     world.onlookers.push({ onPlan: () => void plans++ });
     await world.wait(300_000);
     expect(plans).toBeLessThan(60);
     expect(failure()).toMatch(
-      /^web-\d is not created: its kept disk data-\d can't be deleted, for it belongs to VirtualMachine rescue/,
+      /^web-\d is not created: its kept disk data-\d can't be deleted: it belongs to VirtualMachine rescue/,
     );
   }));
 

@@ -163,9 +163,7 @@ test('a VM whose drain was called off by day does not leave its node at night, a
     expect(await world.until(() => draining(world)?.reason === 'WaitingForWindow', MINUTE_MS)).toBe(true);
     world.kubevirt.drain(node, false);
     expect(await world.until(() => draining(world)?.reason === 'Waiting', MINUTE_MS)).toBe(true);
-    expect(draining(world)!.message).toMatch(
-      /web-1: waits: it is marked to leave .* `virtctl evacuate-cancel vmi NAME`/,
-    );
+    expect(draining(world)!.message).toMatch(/web-1: waits: its evacuation from .* `virtctl evacuate-cancel vmi NAME`/);
     await world.people.changePool('web', { drain: { windows: [] } });
     await world.wait(10 * MINUTE_MS);
     expect(uidsOf(world)).toEqual(before);

@@ -16,7 +16,7 @@ const longHistory = 60;
 
 type End = 'cancelled' | 'terminated';
 
-/** Ends a workflow as people do in Temporal's Web UI. */
+/** Ends a workflow as users do in Temporal's Web UI. */
 const endWorkflow = (world: World, id: string, how: End): void => {
   world.say(`-- ${id} is ${how}`);
   if (how === 'cancelled') expect(world.temporal.cancel(id)).toBe(true);

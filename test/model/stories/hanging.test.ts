@@ -19,7 +19,7 @@ const KINDS: [VmOwnerKind, object][] = [
 ];
 
 /**
- * Creates an owner of VMs, most of which somebody else holds back with a finalizer. Returns the names of the others.
+ * Creates an owner of VMs, most of which another client holds back with a finalizer. Returns the names of the others.
  */
 async function withHeldVms(world: World, kind: VmOwnerKind, spec: object): Promise<string[]> {
   await world.people.createOwner(kind, 'web', spec);

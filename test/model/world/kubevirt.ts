@@ -31,7 +31,7 @@ import { jsonPatch, type ApiServer, type JsonPatch } from './api-server.ts';
 import { NAMESPACE } from './names.ts';
 import { Process, processNow, runAs } from './virtual-time.ts';
 
-/** Who has pods evicted: a drain, the descheduler, or somebody who calls the API. */
+/** Who has pods evicted: a drain, the descheduler, or a user who calls the API. */
 export type Evictor = 'drain' | 'descheduler' | 'somebody';
 
 const DRAIN = { key: 'kubevirt.io/drain', effect: 'NoSchedule' };
@@ -39,7 +39,7 @@ const DRAIN = { key: 'kubevirt.io/drain', effect: 'NoSchedule' };
 /** KubeVirt's and Kubernetes' part of the world: the simulator's controllers, admission, and what befalls VMIs. */
 export class KubeVirt {
   readonly process = new Process('kubevirt');
-  /** What an admission policy of people's makes of the label by which a VMI says its revision; null: nothing. */
+  /** What an admission policy of users' makes of the label by which a VMI says its revision; null: nothing. */
   relabelTo: string | null = null;
   readonly #server: ApiServer;
   readonly #say: (words: string) => void;
@@ -165,7 +165,7 @@ export class KubeVirt {
     }));
   }
 
-  /** Has the pod of the VM's VMI evicted, by a drain of its node, or by somebody who does not drain it. */
+  /** Has the pod of the VM's VMI evicted, by a drain of its node, or by a user who does not drain it. */
   evict(name: string, fails: boolean, by: Evictor = 'drain'): void {
     const node = this.#vmi(name)?.status?.nodeName;
     if (node === undefined) return;
@@ -183,7 +183,7 @@ export class KubeVirt {
     this.#server.write(Nodes, { name: node }, (it) => ({ ...it, spec: isOn ? { taints: [DRAIN] } : {} }));
   }
 
-  /** Has all evictions taken back that wait for nothing any more, as people do who drain no node. */
+  /** Has all evictions taken back that wait for nothing any more, as users do who drain no node. */
   takeBackEvictions(): void {
     for (const { metadata, status } of this.#server.all<VirtualMachineInstance>(VirtualMachineInstances)) {
       if (status?.evacuationNodeName === undefined || this.isDrained(status.nodeName)) continue;

@@ -35,7 +35,7 @@ import { NAMESPACE, refOf } from './names.ts';
 import type { Temporal } from './temporal/temporal.ts';
 import { Process } from './virtual-time.ts';
 
-/** What people see of the world, and act on. */
+/** What users see of the world, and act on. */
 interface Surroundings {
   server: ApiServer;
   temporal: Temporal;
@@ -46,7 +46,7 @@ interface Surroundings {
 
 type OfRollout = Parameters<typeof rolloutRequest> extends [unknown, ...infer Rest extends unknown[]] ? Rest : never;
 
-/** What people do, by kubectl, virtctl and drover. Most of it may be refused, and people leave it at that. */
+/** What users do, by kubectl, virtctl and drover. Most of it may be refused, and users leave it at that. */
 export class People {
   readonly process = new Process('people');
   readonly client: ModelClient;
@@ -277,7 +277,7 @@ export class People {
       .catch(ignored);
   }
 
-  /** As somebody who may do no more than change VMs. */
+  /** As a user who may do no more than change VMs. */
   async label(name: string, role: MemberRole | null): Promise<void> {
     this.#world.say(`-- a stranger labels ${name} as ${role ?? 'nothing'}`);
     const metadata = { labels: { [ROLE_LABEL]: role } };
@@ -345,7 +345,7 @@ export class People {
     });
   }
 
-  /** Tries what a person does by a command, which may be refused, as some requests are here. */
+  /** Tries what a user does by a command, which may be refused, as some requests are here. */
   async #tried(words: string, command: () => Promise<unknown>): Promise<void> {
     try {
       await command();

@@ -6,7 +6,7 @@ import { scatter } from '../../../decisions/lib/scatter.ts';
 import { migrationName } from '../../../decisions/views/evacuation.ts';
 import { frozen } from './frozen.ts';
 
-/** A namespace whose people put into their objects whatever they like. No pool or set is in it. */
+/** A namespace whose users put into their objects whatever they like. No pool or set is in it. */
 export const STRANGERS = 'strangers';
 
 type Pools = () => readonly Stored[];

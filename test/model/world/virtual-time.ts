@@ -2,7 +2,7 @@ import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { Clock } from './clock.ts';
 
 /**
- * Something that runs by itself and can stop: a worker, KubeVirt's controllers, a person. What it has begun continues
+ * Something that runs by itself and can stop: a worker, KubeVirt's controllers, a user. What it has begun continues
  * only while it runs.
  */
 export class Process {

@@ -54,7 +54,7 @@ const UNPROVEN_MS = 300_000;
 
 /**
  * A whole installation in one process and in virtual time. Everything of drover's is the real code, and so are the
- * simulator's controllers. The API server, Temporal, the connections between them and the people are models.
+ * simulator's controllers. The API server, Temporal, the connections between them and the users are models.
  */
 export class World {
   readonly time: VirtualTime;
@@ -166,7 +166,7 @@ export class World {
     this.broken.push(words);
   }
 
-  /** Lets the people wait. */
+  /** Lets the users wait. */
   wait(ms: number): Promise<void> {
     return new Promise((resolve) => void this.time.later(ms, this.people.process, resolve));
   }

@@ -21,7 +21,7 @@ const BACKOFF = { initial: '10s', factor: 2, max: '12h', jitter: 0 };
 
 /** A pool with autohealing, one of whose VMs fails. */
 interface SickPool extends TimedPool {
-  /** When drover deleted sick VMs, by the workflows' clock. */
+  /** When drover deleted unhealthy VMs, by the workflows' clock. */
   removals: number[];
   /** Makes the running VM fail, and with `forEver` also each of its replacements. */
   breakDown: (name: string, forEver: boolean) => Promise<void>;

@@ -94,7 +94,7 @@ const reading = (value: unknown) => () => messages.batchEnded.read(value, 'batch
 
 test.each([
   healEnd.outcome,
-  { end: 'Kept', why: 'it is no longer sick' },
+  { end: 'Kept', why: 'it is no longer unhealthy' },
   { end: 'Refused', why: 'denied' },
   { end: 'Cancelled', isRemoved: true },
 ])('parses the end of an attempt: %j', (outcome) => {

@@ -136,11 +136,11 @@ describe('the recheck of a VM', () => {
   test('lets it only be written to if its VMI ran in the plan; a VM that runs only by now might be stopped or changed', () => {
     const written = { need: 'act', writes: true, restarts: null, disrupts: false };
     expect(take({ held: held(old(1), 'write', { runs: true }) })).toEqual(written);
-    expect(take({ held: held(old(1), 'write') })).toEqual(later('it runs by now'));
+    expect(take({ held: held(old(1), 'write') })).toEqual(later('it now runs'));
     // Its owner has stopped it meanwhile, and the VMI is ending by itself.
     expect(take({ held: held(old(1), 'write'), vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
     expect(take({ held: held(old(1), 'write'), spec: { updateStrategy: { opportunistic: {} } } })).toEqual(
-      later('it runs by now'),
+      later('it now runs'),
     );
   });
 
@@ -177,9 +177,9 @@ describe('the VM has changed since the plan', () => {
   });
 
   test.each<[string, Partial<VmView>, Partial<VmiView>, string]>([
-    ['its owner asked meanwhile', { optedOut: true }, {}, 'its owner asked that nothing disrupts it'],
+    ['its owner asked meanwhile', { optedOut: true }, {}, 'its owner opted out of disruption'],
     ['a snapshot was begun meanwhile', { operations: SNAPSHOT }, {}, 'a snapshot of it (nightly) is taken'],
-    ['it was paused meanwhile', {}, { pause: BY_USER }, 'it is paused by a person'],
+    ['it was paused meanwhile', {}, { pause: BY_USER }, 'it is paused by a user'],
     ['it has begun to migrate', {}, { migration: { name: 'm', phase: 'Running', createdAt: 0 } }, 'it migrates (m)'],
   ])('%s', (_what, fields, vmi, why) => {
     expect(take({ vm: old(1, fields), vmi })).toEqual(later(why));
@@ -188,9 +188,9 @@ describe('the VM has changed since the plan', () => {
 
 test('leaves a VM of a newer revision to the batch of that revision', () => {
   const newer = old(1, { revision: 'newer' });
-  expect(take({ vm: newer })).toEqual(later('its spec is of revision newer by now'));
-  expect(take({ vm: newer, vmi: null })).toEqual(later('its spec is of revision newer by now'));
-  expect(take({ vm: old(1, { revision: null }) })).toEqual(later('its spec is of revision unknown by now'));
+  expect(take({ vm: newer })).toEqual(later('its spec now has revision newer'));
+  expect(take({ vm: newer, vmi: null })).toEqual(later('its spec now has revision newer'));
+  expect(take({ vm: old(1, { revision: null }) })).toEqual(later('its spec now has revision unknown'));
   expect(take({ held: held(newer, 'restart', { from: 'newer' }), vm: newer })).toMatchObject({
     need: 'act',
     writes: true,
@@ -219,7 +219,7 @@ describe('the rollout has changed since the plan', () => {
     [
       'aborted, and not resumed by what its status says',
       { rolled: { halted: { kind: 'Aborted', by: 'anna', at: before } } },
-      'the status of its pool does not say that the rollout goes on: it has ended (Aborted)',
+      'the status of its pool does not say that the rollout continues: it has ended (Aborted)',
     ],
     ['failed', { rolled: { halted: { kind: 'Failed', by: 'drover', at: after } } }, 'the rollout has ended: Failed'],
     ['undone', { rolled: { halted: { kind: 'Undoing', by: 'drover', at: after } } }, 'the rollout has ended: Undoing'],
@@ -304,7 +304,7 @@ describe('a VMI that is to restart for what it has read', () => {
   });
 
   test('is left alone if its pool no longer asks for that', () => {
-    expect(taken('the old one', {})).toEqual(later('its pool leaves it with what it has read'));
+    expect(taken('the old one', {})).toEqual(later('its pool does not restart VMs for changed content'));
   });
 });
 
@@ -345,9 +345,9 @@ describe('a VMI that is to get a new pod by a migration', () => {
     [
       'whose migrations were forgotten',
       { vmi: { evacuation: null } },
-      later('its earlier migrations are not known any more'),
+      later('its earlier migrations are no longer known'),
     ],
-    ['whose VM has another spec by now', { vm: old(1) }, later(`its spec is of revision ${OLD} by now`)],
+    ['whose VM has another spec by now', { vm: old(1) }, later(`its spec now has revision ${OLD}`)],
     ['whose pool is paused', { spec: { ...spec, paused: true } }, later('spec.paused is true')],
     ['that migrates', { vmi: { migration: { name: 'm', phase: 'Running', createdAt: 0 } } }, later('it migrates (m)')],
   ])('is left alone: %s', (_title, fields, expected) => expect(moved(fields)).toEqual(expected));
@@ -362,6 +362,6 @@ test('a VMI of the revision restarts for its pod only if the pool restarts VMs f
   const under = (outdatedPods: OutdatedPods) =>
     take({ ...forPod, spec: { updateStrategy: { proactive: { outdatedPods } } } });
   expect([under('Restart'), under('MigrateOrRestart')]).toMatchObject([{ need: 'act' }, { need: 'act' }]);
-  const why = 'its pool leaves it with what it has read';
+  const why = 'its pool does not restart VMs for changed content';
   expect([under('Report'), under('Migrate')]).toEqual([later(why), later(why)]);
 });

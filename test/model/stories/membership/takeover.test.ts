@@ -33,7 +33,7 @@ interface Log {
   lost: string[];
 }
 
-/** Given a pool of KubeVirt with three VMs, and drover's that is to take it over. Says what happens to VMs since. */
+/** Given a KubeVirt pool with three VMs, and drover's that is to take it over. Says what happens to VMs since. */
 async function given(world: World): Promise<Log> {
   world.define(KubeVirtPools);
   const { template } = aSpec({});

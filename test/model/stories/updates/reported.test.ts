@@ -146,7 +146,7 @@ test('VMs whose owners opted out keep no step from being passed, and a paused on
       await world.people.pauseVmi('web-1', true);
       await change(world, { version: 2 });
       await world.wait(2 * MINUTE_MS);
-      expect(message(world)).toContain('web-1: it is paused by a person');
+      expect(message(world)).toContain('web-1: it is paused by a user');
       await world.people.pauseVmi('web-1', false);
       expect(await untilReason(world, 'Complete', 'OutdatedVms')).toBe(true);
     },

@@ -30,7 +30,7 @@ const madeIn = (world: World): string[] =>
 
 const nameAt = (time: number): string => `stop-${time / MINUTE_MS}`;
 
-/** All operations that go on have done all, as their workflows would tell. */
+/** All operations that continue have done all, as their workflows would tell. */
 function endAll(world: World): void {
   const at = new Date(world.time.now).toISOString();
   for (const { metadata, status } of world.server.all(VirtualMachineOperations)) {

@@ -145,7 +145,7 @@ export class ActivityTask {
   }
 }
 
-/** One attempt of an activity on one worker, which may go on after Temporal has given up on it. */
+/** One attempt of an activity on one worker, which may continue after Temporal has given up on it. */
 export class Attempt {
   readonly worker: ModelWorker;
   readonly #run: Run;
@@ -154,7 +154,7 @@ export class Attempt {
   readonly #done: OnEnd;
   #lastBeat = timeNow().now;
   #isOver = false;
-  /** Why the activity should end, as the next heartbeat is told; null if it may go on. */
+  /** Why the activity should end, as the next heartbeat is told; null if it may continue. */
   #toBeCancelled: string | null = null;
 
   constructor(
@@ -268,7 +268,7 @@ export class Attempt {
     });
   }
 
-  /** Reports the attempt as failed; its code may go on. */
+  /** Reports the attempt as failed; its code may continue. */
   #lose(what: string): void {
     if (this.#isOver) return;
     this.#isOver = true;

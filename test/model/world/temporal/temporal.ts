@@ -155,7 +155,7 @@ export class Temporal {
     this.enter(run, () => {
       const body = this.#workflows[type];
       if (body === undefined) throw new StuckWorkflow(`no workflow type ${type}`);
-      // A workflow may go on with its arguments as its own state.
+      // A workflow may continue with its arguments as its own state.
       body(...(structuredClone(run.args) as never[])).then(
         (result) => this.#close(run, 'COMPLETED', () => run.result.resolve(frozen(result))),
         (error: unknown) => this.#failed(run, error),
@@ -234,6 +234,6 @@ export class Temporal {
   /** Attempts by task token. */
   readonly attempts = new Map<string, Attempt>();
 
-  /** The client for activities and people. */
+  /** The client for activities and users. */
   readonly client = clientOf(this);
 }

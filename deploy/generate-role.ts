@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseAllDocuments, stringify } from 'yaml';
+import { CLAIM_VERB } from '../api/claims/policy.ts';
 import * as resources from '../api/resources.ts';
-import { isInNamespace, type Resource } from '../api/resources.ts';
+import { isInNamespace, VirtualMachinePools, type Resource } from '../api/resources.ts';
 
 const HEADER = '# Generated from deploy/rbac by deploy/generate-role.ts: what is in one namespace of these rights.';
 
@@ -25,6 +26,13 @@ function isResource(one: unknown): one is Resource {
 const ITS_NAMESPACE: Rule = { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] };
 const claim = (...verbs: string[]): Rule => ({ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs });
 
+/** The right that the policy claims.drover.dev asks for. */
+const MAY_CLAIM: Rule = {
+  apiGroups: [VirtualMachinePools.group],
+  resources: [VirtualMachinePools.plural],
+  verbs: [CLAIM_VERB],
+};
+
 function rulesIn(file: string, name: string): Rule[] {
   const documents = parseAllDocuments(readFileSync(new URL(`rbac/${file}`, import.meta.url), 'utf8'));
   const objects = documents.map((one) => one.toJS() as { kind: string; metadata: { name: string }; rules: Rule[] });
@@ -37,12 +45,12 @@ const withinNamespace = (rules: Rule[]): Rule[] =>
     return kept.length === 0 ? [] : [{ ...rule, resources: kept }];
   });
 
-const roleOf = (name: string, rules: Rule[], ownClaim: Rule): object[] => [
+const roleOf = (name: string, rules: Rule[], ...ownClaim: Rule[]): object[] => [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'Role',
     metadata: { name },
-    rules: [...withinNamespace(rules), ITS_NAMESPACE, ownClaim],
+    rules: [...withinNamespace(rules), ITS_NAMESPACE, ...ownClaim],
   },
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -57,7 +65,7 @@ const roleOf = (name: string, rules: Rule[], ownClaim: Rule): object[] => [
 export const roleFile = (): string =>
   [
     ...roleOf('drover-worker', rulesIn('worker.yaml', 'drover-worker'), claim('get')),
-    ...roleOf('drover-setup', rulesIn('setup.yaml', 'drover-setup'), claim('get', 'create', 'patch')),
+    ...roleOf('drover-setup', rulesIn('setup.yaml', 'drover-setup'), claim('get', 'create', 'patch'), MAY_CLAIM),
   ]
     .map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }))
     .join('---\n')

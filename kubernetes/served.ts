@@ -1,4 +1,4 @@
-import { CLAIM_NAME, type Claim } from '../api/claim.ts';
+import { CLAIM_LABEL, CLAIM_NAME, type Claim } from '../api/claims/claim.ts';
 import { Leases, Namespaces } from '../api/resources.ts';
 import type { KubeClient } from './client.ts';
 import { ignoreNotFound } from './errors.ts';
@@ -23,5 +23,6 @@ export async function servedUidOf(
 /** Returns the name of the workers that the namespace is left to; undefined if it is left to none. */
 export async function claimHolderOf(client: Pick<KubeClient, 'get'>, namespace: string): Promise<string | undefined> {
   const claim = await ignoreNotFound(client.get<Claim>(Leases, { namespace, name: CLAIM_NAME }));
-  return claim?.spec?.holderIdentity;
+  // Without the label, the workers of the cluster do not see it.
+  return claim?.metadata.labels?.[CLAIM_LABEL] === undefined ? undefined : claim.spec?.holderIdentity;
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { namespacesIn } from '../api/claims/claim.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
 
 /** Accepts a whole number, given as text. */
@@ -11,13 +12,16 @@ const whole = (least: number, most: number) =>
     )
     .transform(Number);
 
+const isNamespace = (name: string): boolean => /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name);
+
 const Environment = z.object({
   DROVER_CLUSTER: z
     .string()
     .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be lower-case letters, digits, "-" and "."'),
   DROVER_NAMESPACE: z
     .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be the name of one namespace')
+    .transform(namespacesIn)
+    .refine((names) => names.every(isNamespace), 'must be the names of namespaces, with commas between them')
     .optional(),
   // What deletes a part of a pool's VMs is told the names of all others: at most 1 MB for this many.
   DROVER_BURST: whole(1, 1_000),
@@ -41,8 +45,8 @@ const DEFAULTS = Object.fromEntries(
 export interface WorkerConfig {
   /** Drover's name for the Kubernetes cluster: part of every workflow ID and of the task queue. */
   cluster: string;
-  /** The only namespace that it serves; undefined for all of the cluster. */
-  namespace: string | undefined;
+  /** The only namespaces that it serves, at least one; undefined for all of the cluster. */
+  namespaces: readonly string[] | undefined;
   /** VMs of one pool in progress at once. */
   burst: number;
   /** Concurrent calls to the API server, for one activity. */
@@ -85,7 +89,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
   const { data } = parsed;
   return {
     cluster: data.DROVER_CLUSTER,
-    namespace: data.DROVER_NAMESPACE,
+    namespaces: data.DROVER_NAMESPACE,
     burst: data.DROVER_BURST,
     concurrency: data.DROVER_CONCURRENCY,
     connections: data.DROVER_CONNECTIONS,

@@ -12,7 +12,7 @@ export interface Variable {
 export const VARIABLES = {
   DROVER_CLUSTER: { what: "drover's name for the cluster, like --cluster", value: 'default' },
   DROVER_NAMESPACE: {
-    what: 'the only namespace that it serves, with Roles instead of a ClusterRole',
+    what: 'the only namespaces that it serves, such as shop,bank, with Roles instead of a ClusterRole',
     without: 'all namespaces',
   },
   DROVER_BURST: { what: 'VMs of one pool in progress at once', value: '250' },

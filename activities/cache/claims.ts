@@ -1,4 +1,4 @@
-import { CLAIM_LABEL } from '../../api/claim.ts';
+import { CLAIM_LABEL } from '../../api/claims/claim.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { Leases, type Resource } from '../../api/resources.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';

@@ -1,4 +1,4 @@
-import { CLAIM_NAME } from '../../api/claim.ts';
+import { CLAIM_NAME } from '../../api/claims/claim.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { Identity } from '../../api/ownership.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
@@ -32,11 +32,13 @@ interface ClusterCacheOptions extends FollowedOptions {
  */
 export class ClusterCache extends FollowedObjects {
   readonly #client: KubeClient;
+  readonly #namespace: string | undefined;
   readonly #contact: Contact;
 
   constructor(options: ClusterCacheOptions) {
     super(options);
     this.#client = options.client;
+    this.#namespace = options.namespace;
     this.#contact = new Contact({
       ask: () => this.#ask(options),
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
@@ -57,8 +59,9 @@ export class ClusterCache extends FollowedObjects {
     await Promise.all([this.#contact, ...lists, this.contents].map((cache) => cache.stop()));
   }
 
-  /** Whether this namespace is left to workers of its own: nothing in it is this worker's to do. */
+  /** Whether this namespace is left to other workers: nothing in it is this worker's to do. */
   isLeft(namespace: string): boolean {
+    if (this.#namespace !== undefined) return namespace !== this.#namespace;
     return this.claims.get(`${namespace}/${CLAIM_NAME}`) !== undefined;
   }
 

@@ -12,6 +12,7 @@ import { namedTargetsOf } from '../cli/targets.ts';
 import { someTime } from '../cli/values.ts';
 import type { Revision } from '../rollout/revisions.ts';
 import { inSession, type Session } from '../session/session.ts';
+import { workersIn } from '../session/workers-in.ts';
 
 interface HistoryOptions {
   vm?: string;
@@ -67,7 +68,8 @@ async function history(session: Session, words: string[], { vm, output, since }:
     import('../session/unknown-cluster.ts'),
   ]);
   const name = names[0]!;
-  const ref = { cluster: session.cluster, namespace: await session.namespace(), name };
+  const namespace = await session.namespace();
+  const ref = { cluster: await workersIn(session, namespace), namespace, name };
   const reading = {
     revisionsOf: (pool: string) => revisionsOf(session, pool),
     since: since === undefined ? null : Date.now() - since,
@@ -77,7 +79,7 @@ async function history(session: Session, words: string[], { vm, output, since }:
   ).catch((error: unknown) => withoutTemporal(session, owner ?? kind, ref, { error, since: reading.since }));
   const all = await withQueued(await session.kube(), ref.namespace, told);
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
-  if (actions.length === 0) await remarkOnCluster(session);
+  if (actions.length === 0) await remarkOnCluster(session, ref.cluster);
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions, owner?.members.noun ?? 'VM').join('\n'));
   // Throws if there is no such object either, because the name was mistyped.

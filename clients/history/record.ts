@@ -4,6 +4,7 @@ import { note } from '../cli/output.ts';
 import { requestedBy } from '../session/requester.ts';
 import { ensureSameCluster } from '../session/same-cluster.ts';
 import type { Session } from '../session/session.ts';
+import { workersIn } from '../session/workers-in.ts';
 
 const WITHIN_MS = 5_000;
 
@@ -36,8 +37,9 @@ export async function recordAct(
   ]);
   try {
     const { client } = await session.temporal();
-    await ensureSameCluster(session);
-    const handle = client.workflow.getHandle(kind.workflowId({ cluster: session.cluster, ...key }));
+    const cluster = await workersIn(session, key.namespace);
+    await ensureSameCluster(session, cluster);
+    const handle = client.workflow.getHandle(kind.workflowId({ cluster, ...key }));
     const because = why === undefined ? {} : { why };
     const said = { ...act, ...because, vms: [...vms], by: await requestedBy(() => session.kube()) };
     await client.withDeadline(Date.now() + WITHIN_MS, () => handle.signal(record, said));

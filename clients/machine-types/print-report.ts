@@ -12,6 +12,7 @@ import { note, plain, print, table } from '../cli/output.ts';
 import { actsOfWorkflow } from '../history/read.ts';
 import { outlineOf, progressOf, stateOf } from '../operations/view.ts';
 import type { Session } from '../session/session.ts';
+import { workersIn } from '../session/workers-in.ts';
 import { readFleet, snapshotOf } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
 import { transitionMeant } from './transitions.ts';
@@ -68,7 +69,9 @@ export async function printReport(session: Session, word: string | undefined, ou
  */
 async function changedVms(session: Session, operation: StoredOperation | undefined): Promise<string[]> {
   if (operation === undefined || !(await session.knowsTemporal())) return [];
-  const id = operationRunIdOf({ cluster: session.cluster, ...operation.metadata });
+  const { namespace } = operation.metadata;
+  const cluster = namespace === undefined ? session.cluster : await workersIn(session, namespace);
+  const id = operationRunIdOf({ cluster, ...operation.metadata });
   const acts = await actsOfWorkflow(session, id).catch(() => []);
   return acts
     .filter(({ action, end }) => action === 'machine type' && end === 'Done')

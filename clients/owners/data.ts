@@ -37,6 +37,8 @@ interface OwnerData {
 }
 
 export interface OwnerState {
+  /** Id of its workflow in Temporal. */
+  workflow: string;
   kind: OwnerKind;
   owner: Stored<Owner>;
   members: Stored<Member>[];
@@ -44,7 +46,7 @@ export interface OwnerState {
   rollout: RolloutView | undefined;
 }
 
-export function ownerData(session: Session, { kind, owner, members, progress, rollout }: OwnerState): OwnerData {
+export function ownerData({ workflow, kind, owner, members, progress, rollout }: OwnerState): OwnerData {
   const { namespace = '', name, deletionTimestamp } = owner.metadata;
   const replicas = isPool(kind, owner) ? members.filter(({ metadata }) => roleOf(metadata.labels) === null) : members;
   return {
@@ -59,7 +61,7 @@ export function ownerData(session: Session, { kind, owner, members, progress, ro
     states: Object.fromEntries(countStates(members)),
     conditions: owner.status?.conditions ?? [],
     ...(rollout === undefined ? {} : { rollout }),
-    workflow: workflowIdOf(session, kind, owner),
+    workflow,
     ...(progress.known
       ? {
           inProgress: {
@@ -96,13 +98,14 @@ export async function readData(
   const membersOf = membersByOwner(items, kind);
   return Promise.all(
     owners.map(async (owner) => {
-      const [progress, rollout] = await Promise.all([
+      const [workflow, progress, rollout] = await Promise.all([
+        workflowIdOf(session, kind, owner),
         progressOf(session, kind, owner),
         isPool(kind, owner)
           ? knownRevisions(kube, owner).then((revisions) => rolloutView(owner, revisions))
           : undefined,
       ]);
-      return ownerData(session, { kind, owner, members: membersOf(identityOf(owner)), progress, rollout });
+      return ownerData({ workflow, kind, owner, members: membersOf(identityOf(owner)), progress, rollout });
     }),
   );
 }

@@ -32,7 +32,8 @@ async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Pr
   const kube = await session.kube();
   const { namespace = '', uid } = owner.metadata;
   const { resource } = kind.members;
-  const [members, events, progress, rollout] = await Promise.all([
+  const [workflow, members, events, progress, rollout] = await Promise.all([
+    workflowIdOf(session, kind, owner),
     ofKnownKind(resource, kube.list<Member>(resource, { namespace })).then(({ items }) =>
       membersByOwner(items, kind)(identityOf(owner)),
     ),
@@ -40,9 +41,9 @@ async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Pr
     progressOf(session, kind, owner),
     isPool(kind, owner) ? knownRevisions(kube, owner).then((revisions) => rolloutView(owner, revisions)) : undefined,
   ]);
-  const url = progress.known ? await workflowUrl(session, workflowIdOf(session, kind, owner)) : undefined;
+  const url = progress.known ? await workflowUrl(session, workflow) : undefined;
   const newest = events.sort((a, b) => Date.parse(timeOf(a)) - Date.parse(timeOf(b))).slice(-EVENTS);
-  return { kind, owner, members, progress, rollout, url, events: newest };
+  return { workflow, kind, owner, members, progress, rollout, url, events: newest };
 }
 
 /** Describes all that is known about a pool or replica set, as lines for a user. */
@@ -54,7 +55,7 @@ export async function describeOwner(session: Session, kind: OwnerKind, owner: St
     ...specLines(owner),
     ...conditionLines(owner),
     ...memberLines(known.members),
-    ...workflowLines(workflowIdOf(session, kind, owner), known),
+    ...workflowLines(known.workflow, known),
     ...eventLines(known.events),
   ];
 }
@@ -63,7 +64,7 @@ export async function describeOwner(session: Session, kind: OwnerKind, owner: St
 export async function describedData(session: Session, kind: OwnerKind, owner: Stored<Owner>) {
   const known = await read(session, kind, owner);
   return {
-    ...ownerData(session, known),
+    ...ownerData(known),
     workflowUrl: known.url ?? null,
     notReady: known.members
       .filter((vm) => !isReady(vm))

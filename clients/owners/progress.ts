@@ -1,6 +1,5 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import type { Stored } from '../../api/objects.ts';
-import { claimHolderOf } from '../../kubernetes/served.ts';
 import type { ReplicaSetProgress } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
@@ -8,6 +7,7 @@ import type { Owner } from '../cli/objects.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';
+import { workersIn } from '../session/workers-in.ts';
 
 /** What workflows of pools and of replica sets tell of their progress. */
 export type OwnerProgress = ReplicaSetProgress;
@@ -21,52 +21,37 @@ export type Progress =
 const DEADLINE_MS = 3_000;
 
 /** Returns the id of the workflow that manages the object. */
-export function workflowIdOf({ cluster }: Session, kind: OwnerKind, { metadata }: Stored<Owner>): string {
+export async function workflowIdOf(session: Session, kind: OwnerKind, { metadata }: Stored<Owner>): Promise<string> {
   const { namespace = '', name } = metadata;
-  return kind.workflowId({ cluster, namespace, name });
+  return kind.workflowId({ cluster: await workersIn(session, namespace), namespace, name });
 }
 
 /** Asks the object's workflow what is in progress. Never throws: an object can be looked at without Temporal. */
 export async function readProgress(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<Progress> {
   try {
     const { client, connection } = await session.temporal();
-    const handle = client.workflow.getHandle(workflowIdOf(session, kind, owner));
+    const handle = client.workflow.getHandle(await workflowIdOf(session, kind, owner));
     const asking = async (): Promise<Progress> => {
       // A workflow that has ended still answers queries.
       const described = await handle.describe();
       const why = whyNotManaged(described);
       if (why === null) return { known: true, progress: await handle.query<OwnerProgress>('progress') };
-      return why.isOpen ? { known: false, why: why.words } : unmanaged(session, kind, owner, why.words);
+      return why.isOpen ? { known: false, why: why.words } : unmanaged(kind, owner, why.words);
     };
     return await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, asking));
   } catch (error) {
-    if (isWorkflowNotFound(error)) return unmanaged(session, kind, owner);
-    return { known: false, why: await whyUnanswered(session, error) };
+    if (isWorkflowNotFound(error)) return unmanaged(kind, owner);
+    return { known: false, why: await whyUnanswered(session, owner, error) };
   }
 }
 
 const noWorkflow: Progress = { known: false, why: 'no workflow manages it yet', hasNoWorkflow: true };
 
 /** `how`: how the last workflow ended. */
-async function unmanaged(session: Session, kind: OwnerKind, owner: Stored<Owner>, how?: string): Promise<Progress> {
-  const holder = await holderOf(session, owner);
-  if (holder !== undefined && holder !== session.cluster)
-    return { known: false, why: `its namespace is left to the drover workers of ${holder}: give --cluster ${holder}` };
+function unmanaged(kind: OwnerKind, owner: Stored<Owner>, how?: string): Progress {
   if (!isTakenUp(kind, owner)) return noWorkflow;
   const last = how === undefined ? '' : ` (the last one ${how})`;
   return { known: false, why: `no workflow manages it now${last}; a worker starts one within seconds` };
-}
-
-/** Whoever may not read it sees what Temporal says. */
-async function holderOf(
-  session: Session,
-  { metadata: { namespace = '' } }: Stored<Owner>,
-): Promise<string | undefined> {
-  try {
-    return await claimHolderOf(await session.kube(), namespace);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Temporal tries a workflow task again for ever; more than twice is no worker that died. */
@@ -89,9 +74,9 @@ export const isCurrent = (answer: Progress, kind: OwnerKind, owner: Stored<Owner
 const isTakenUp = ({ finalizer }: OwnerKind, { metadata, status }: Stored<Owner>): boolean =>
   status !== undefined || metadata.finalizers?.includes(finalizer) === true;
 
-async function whyUnanswered(session: Session, error: unknown): Promise<string> {
+async function whyUnanswered(session: Session, { metadata }: Stored<Owner>, error: unknown): Promise<string> {
   if (grpcCodeOf(error) !== GrpcCode.DEADLINE_EXCEEDED) return sentenceOf(error);
-  return (await missingWorkers(session)) ?? 'its workflow does not answer';
+  return (await missingWorkers(session, metadata.namespace)) ?? 'its workflow does not answer';
 }
 
 /** Returns the URL of a workflow in Temporal's Web UI; undefined if the address of the UI is unknown. */

@@ -11,10 +11,10 @@ interface Poller {
   version: string | null;
 }
 
-/** Returns the workers that poll the cluster's task queue. Throws if Temporal does not answer within 2 seconds. */
-export async function pollersOf(session: Session): Promise<Poller[]> {
+/** Returns those of these workers that poll their task queue. Throws if Temporal does not answer within 2 seconds. */
+export async function pollersOf(session: Session, workers: string): Promise<Poller[]> {
   const { connection, namespace } = await session.temporal();
-  const name = taskQueueOf(session.cluster);
+  const name = taskQueueOf(workers);
   const asking = connection.withDeadline(Date.now() + DEADLINE_MS, () =>
     connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name } }),
   );

@@ -3,15 +3,14 @@ import { Failure } from '../cli/failure.ts';
 import type { Session } from './session.ts';
 
 /**
- * Throws `Failure` if drover's workers of this name act on another cluster than the command.
+ * Throws `Failure` if drover's workers of this name act on another cluster than the command, or on another namespace.
  * Trusts users who may not read the namespace kube-system, or who reach only Temporal.
  */
-export async function ensureSameCluster(session: Session): Promise<void> {
+export async function ensureSameCluster(session: Session, cluster: string): Promise<void> {
   const [{ client }, { ClusterNameTaken, watchedCluster }] = await Promise.all([
     session.temporal(),
     import('../../workers/watch/cluster-watch.ts'),
   ]);
-  const { cluster } = session;
   const watched = await watchedCluster(client, cluster);
   const namespace = watched?.namespace;
   const uid = watched === undefined ? undefined : await uidOf(session, namespace);

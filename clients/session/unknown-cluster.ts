@@ -6,14 +6,13 @@ import type { Session } from './session.ts';
  * Notes it if Temporal knows no cluster of the command's name: that would look like a cluster in which nothing has
  * happened.
  */
-export async function remarkOnCluster(session: Session): Promise<void> {
-  const unknown = await unknownCluster(session);
+export async function remarkOnCluster(session: Session, cluster: string): Promise<void> {
+  const unknown = await unknownCluster(session, cluster);
   if (unknown !== undefined) note(unknown);
 }
 
 /** Returns a sentence if Temporal knows no cluster of the command's name. */
-async function unknownCluster(session: Session): Promise<string | undefined> {
-  const { cluster } = session;
+async function unknownCluster(session: Session, cluster: string): Promise<string | undefined> {
   const { client, address } = await session.temporal();
   const { watchedCluster } = await import('../../workers/watch/cluster-watch.ts');
   if ((await watchedCluster(client, cluster)) !== undefined) return undefined;

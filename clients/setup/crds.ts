@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { claimsBinding, claimsPolicy } from '../../api/claims/policy.ts';
 import { droverCrds } from '../../api/crd/crds.ts';
 import { isEstablished, resourceOf, type CustomResourceDefinition } from '../../api/crd/definition.ts';
 import { definitionsBinding, definitionsPolicy } from '../../api/crd/keep-definitions.ts';
@@ -73,6 +74,11 @@ const POLICIES = [
     policy: requestsPolicy(),
     binding: requestsBinding(),
     without: 'requests on pools may name any user as their author',
+  },
+  {
+    policy: claimsPolicy(),
+    binding: claimsBinding(),
+    without: 'whoever may write Leases says which workers serve a namespace',
   },
 ].flatMap(({ policy, binding, without }) => [
   { resource: ValidatingAdmissionPolicies, object: policy, without },

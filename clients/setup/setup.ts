@@ -1,3 +1,4 @@
+import { workersOf } from '../../api/claims/claim.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { servedUidOf } from '../../kubernetes/served.ts';
 import { ClusterNameTaken, ensureWatch } from '../../workers/watch/cluster-watch.ts';
@@ -5,17 +6,17 @@ import { watchIdOf } from '../../workflows/lib/messages.ts';
 import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Temporal } from '../session/temporal.ts';
-import { claimNamespace } from './claim.ts';
+import { claimNamespace, refuseOthers } from './claim.ts';
 import { applyCrds, applyPolicies, checkCrds } from './crds.ts';
 import { missingSearchAttributes, registerSearchAttributes } from './search-attributes.ts';
 
 interface SetupOptions {
   kube: KubeClient;
   temporal: Temporal;
-  /** drover's name for the cluster, or for the namespace. */
+  /** drover's name for the cluster. */
   cluster: string;
-  /** The only namespace that workers of this name serve: whoever has rights in it alone can set it up. */
-  namespace?: string | undefined;
+  /** Namespaces that have workers of their own: whoever has rights in these alone can set them up. */
+  namespaces?: readonly string[] | undefined;
   /** Report what would be done, without doing it. */
   dryRun?: boolean;
   /** Called with one line for each thing that was done or found. */
@@ -27,29 +28,41 @@ interface SetupOptions {
  * workflow that watches the cluster. Safe to repeat. Throws `Failure` with one sentence.
  */
 export async function setup(options: SetupOptions): Promise<void> {
-  const { kube, temporal, namespace, dryRun = false, say } = options;
+  const { kube, temporal, cluster, namespaces, dryRun = false, say } = options;
   // Checks what may be refused before anything is written.
   const missing = await missingSearchAttributes(temporal);
-  if (namespace === undefined) {
+  if (namespaces === undefined) {
     await applyCrds(kube, dryRun, say);
     await applyPolicies(kube, dryRun, say);
-  } else await checkCrds(kube, namespace, say);
+  } else {
+    await checkCrds(kube, namespaces[0]!, say);
+    for (const namespace of namespaces) await refuseOthers(kube, namespace, workersOf(cluster, namespace));
+  }
   if (!dryRun) await registerSearchAttributes(temporal, missing);
   for (const attribute of searchAttributes) {
     say(`search attribute ${attribute.name} ${missing.includes(attribute) ? 'registered' : 'unchanged'}`);
   }
-  await setUpWatch({ ...options, dryRun });
-  if (namespace !== undefined) await claimNamespace({ kube, namespace, cluster: options.cluster, dryRun, say });
+  if (namespaces === undefined) return setUpWatch({ ...options, dryRun });
+  for (const namespace of namespaces) {
+    const one = { kube, temporal, cluster: workersOf(cluster, namespace), namespace, dryRun, say };
+    await setUpWatch(one);
+    await claimNamespace(one);
+  }
+}
+
+interface WatchOptions extends Omit<SetupOptions, 'namespaces'> {
+  /** The only namespace that is watched. */
+  namespace?: string;
 }
 
 /**
- * Starts the workflow that watches the cluster, or leaves the running one as it is. Throws `Failure` if that one
- * watches anything else.
+ * Starts the workflow that watches the cluster, or a namespace, or leaves the running one as it is. Throws `Failure` if
+ * that one watches anything else.
  */
-async function setUpWatch({ kube, temporal, cluster, namespace, dryRun, say }: SetupOptions): Promise<void> {
+async function setUpWatch({ kube, temporal, cluster, namespace, dryRun = false, say }: WatchOptions): Promise<void> {
   try {
     const uid = await servedUidOf(kube, namespace);
-    const wasRunning = await ensureWatch(temporal.client, { cluster, namespace, uid }, dryRun);
+    const wasRunning = await ensureWatch(temporal.client, { cluster, namespace, uid }, { isDry: dryRun });
     say(`workflow ${watchIdOf(cluster)} ${wasRunning ? 'is running' : 'started'}`);
   } catch (error) {
     if (error instanceof ClusterNameTaken) throw new Failure(error.message, { cause: error });

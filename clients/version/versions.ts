@@ -6,6 +6,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { sentenceOf } from '../cli/failure.ts';
 import { pollersOf } from '../session/pollers.ts';
 import type { Session } from '../session/session.ts';
+import { workersIn } from '../session/workers-in.ts';
 
 /** What could not be learned, and why. */
 export interface Unknown {
@@ -37,7 +38,7 @@ export async function readVersions(session: Session): Promise<Required<Versions>
   const [definitions, workers, temporal, kubevirt, kubernetes] = await Promise.all([
     ofCluster(definitionsIn),
     known(async () => {
-      const pollers = await pollersOf(session);
+      const pollers = await pollersOf(session, await workersIn(session));
       return [...new Set(pollers.map(({ version }) => version ?? 'unknown'))].toSorted();
     }),
     known(async () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { CLAIM_NAME } from '../../api/claim.ts';
-import { Leases, VirtualMachineInstances } from '../../api/resources.ts';
+import { CLAIM_NAME, claimOf, workersOf } from '../../api/claims/claim.ts';
+import { Leases, Namespaces, VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
 import { setup } from '../../clients/setup/setup.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
@@ -8,13 +8,14 @@ import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { poolIdOf } from '../../workflows/lib/messages.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../integration/fleet.ts';
-import { TestOperation, aSecondLater } from '../integration/operations/operations.ts';
+import { TestOperation, aSecondLater, userWith } from '../integration/operations/operations.ts';
+import { cronBefore, TestSchedule } from '../integration/schedules/schedules.ts';
 import { rightFor, rightsOf, readManifests } from './rights.ts';
-import { createNamespacedAccounts, kubeconfigOf } from './service-accounts.ts';
+import { createNamespacedAccounts, createRoles, kubeconfigOf } from './service-accounts.ts';
 
 const fleet = aFleet({ workers: 0 });
 
-test('a worker serves one namespace with Roles alone: it scales, updates, heals and restarts there, and needs nothing beyond it', async () => {
+test('a worker serves one namespace with Roles alone: it scales, updates, heals and restarts there, also by a schedule, and needs nothing beyond it', async () => {
   const namespace = await fleet().namespace();
   const other = await fleet().namespace();
   await createNamespacedAccounts(fleet().kube, namespace);
@@ -24,7 +25,7 @@ test('a worker serves one namespace with Roles alone: it scales, updates, heals 
   const kube = new KubeClient(loadKubeConfig({ kubeconfig: await kubeconfigOf(fleet(), 'drover-setup', namespace) }));
   onTestFinished(() => kube.close());
   const say = (line: string): void => void said.push(line);
-  await setup({ kube, temporal: fleet().temporal, cluster: namespace, namespace, say });
+  await setup({ kube, temporal: fleet().temporal, cluster: 'default', namespaces: [namespace], say });
   expect(said).toContain('customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev is served');
 
   const used = new Set<string>();
@@ -34,7 +35,7 @@ test('a worker serves one namespace with Roles alone: it scales, updates, heals 
     if (!new RegExp(`/namespaces/${namespace}(?:[/?]|$)`).test(path)) beyond.add(`${method} ${path}`);
     return 'pass';
   });
-  await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig, DROVER_NAMESPACE: namespace, DROVER_CLUSTER: namespace });
+  await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig, DROVER_NAMESPACE: namespace });
 
   await fleet().createPool(other, 'theirs', { replicas: 1 });
   await fleet().createPool(namespace, 'web', { replicas: 1, template: runningTemplate, maxUnavailable: 1 });
@@ -60,6 +61,23 @@ test('a worker serves one namespace with Roles alone: it scales, updates, heals 
   const operation = await TestOperation.make(fleet().kube, namespace, { vms: { selector: {} } });
   await operation.stands('Complete');
   expect((await vmis()).filter((uid) => updated.includes(uid))).toEqual([]);
+
+  await aSecondLater();
+  const restarted = await vmis();
+  const operationTemplate = { spec: { action: 'Restart', vms: { selector: {} } } } as const;
+  const history = { successfulOperationsHistoryLimit: 0, schedule: cronBefore(2) };
+  const workers = workersOf('default', namespace);
+  const schedule = await TestSchedule.make(fleet(), namespace, { ...history, operationTemplate }, workers);
+  await schedule.hasBeenThere(5);
+  await schedule.until({
+    lastSuccessfulTime: expect.any(String) as string,
+    conditions: [
+      { type: 'Ready', reason: 'Scheduled' },
+      { type: 'Succeeded', status: 'True', reason: 'Complete' },
+    ],
+  });
+  expect((await vmis()).filter((uid) => restarted.includes(uid))).toEqual([]);
+  await until(async () => expect(await schedule.operations()).toEqual([]));
 
   const sick = structuredClone(runningTemplate);
   const { annotations } = (sick.spec.template as { metadata: { annotations: Record<string, string> } }).metadata;
@@ -91,16 +109,16 @@ test('a namespace with its own workers belongs to them alone until it is given b
   await fleet().createPool(namespace, 'web', { replicas: 1 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 1));
 
-  const own = { kube, temporal, namespace, say: () => {} };
-  await setup({ ...own, cluster: namespace });
+  const own = { kube, temporal, namespaces: [namespace], say: () => {} };
+  await setup({ ...own, cluster: 'default' });
   await expect(setup({ ...own, cluster: 'another' })).rejects.toThrow(
-    `namespace ${namespace} is left to the drover workers of ${namespace}`,
+    `namespace ${namespace} is left to the drover workers ${workersOf('default', namespace)}`,
   );
   const { workflow } = temporal.client;
   const left = poolIdOf({ cluster: 'default', namespace, name: 'web' });
   await until(async () => expect((await workflow.getHandle(left).describe()).status.name).toBe('COMPLETED'));
   const before = written.length;
-  const worker = await fleet().startWorker({ DROVER_NAMESPACE: namespace, DROVER_CLUSTER: namespace });
+  const worker = await fleet().startWorker({ DROVER_NAMESPACE: namespace });
   await fleet().patchPool(namespace, 'web', { replicas: 2 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 2));
   expect(written.slice(before)).toEqual([]);
@@ -110,4 +128,70 @@ test('a namespace with its own workers belongs to them alone until it is given b
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
   expect(written.slice(before)).not.toEqual([]);
+});
+
+test('a worker serves several namespaces: one that others hold, that is not there yet, or is made again, holds up no other', async () => {
+  const { kube, temporal } = fleet();
+  const [first, held] = [await fleet().namespace(), await fleet().namespace()];
+  const later = `${first}-later`;
+  await createNamespacedAccounts(kube, first);
+  await createRoles(kube, held, first);
+  const claim = (namespace: string): Promise<void> =>
+    setup({ kube, temporal, cluster: 'default', namespaces: [namespace], say: () => {} });
+  await claim(first);
+  await kube.create(Leases, claimOf(held, 'others'));
+  await fleet().createPool(held, 'web', { replicas: 1 });
+  await fleet().startWorker({
+    KUBECONFIG: await kubeconfigOf(fleet(), 'drover-worker', first),
+    DROVER_NAMESPACE: [held, later, first].join(','),
+  });
+  const settles = async (namespace: string, replicas: number): Promise<void> => {
+    await fleet().patchPool(namespace, 'web', { replicas });
+    await fleet().settled(namespace, 'web', namesUpTo('web', replicas));
+  };
+  await fleet().createPool(first, 'web', { replicas: 1 });
+  await settles(first, 2);
+  expect((await fleet().pool(held, 'web'))!.metadata).not.toHaveProperty('finalizers');
+
+  await kube.delete(Leases, { namespace: held, name: CLAIM_NAME });
+  await claim(held);
+  await settles(held, 1);
+
+  const begins = async (): Promise<void> => {
+    await until(async () => void (await kube.create(Namespaces, { metadata: { name: later } })));
+    await createRoles(kube, later, first);
+    // A worker that saw the one before says that it is another one now.
+    await until(() => claim(later));
+    await fleet().createPool(later, 'web', { replicas: 1 });
+    await settles(later, 1);
+  };
+  await begins();
+  await kube.delete(VirtualMachinePools, { namespace: later, name: 'web' });
+  await until(async () => expect(await fleet().pool(later, 'web')).toBeUndefined());
+  await kube.delete(Namespaces, { name: later });
+  await begins();
+});
+
+test('only who may claim pools leaves a namespace to workers of its own, or takes it back', async () => {
+  const { kube } = fleet();
+  const namespace = await fleet().namespace();
+  const leases = { apiGroups: [Leases.group], resources: ['leases'], verbs: ['create', 'get', 'patch', 'delete'] };
+  const mayClaim = { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'], verbs: ['claim'] };
+  const editor = await userWith(fleet(), namespace, 'editor', [leases]);
+  const admin = await userWith(fleet(), namespace, 'admin', [leases, mayClaim]);
+  const at = { namespace, name: CLAIM_NAME };
+  const refusal = `${editor.username} may not say which workers of drover serve namespace ${namespace}`;
+  await expect(editor.kube.create(Leases, claimOf(namespace, 'mine'))).rejects.toThrow(refusal);
+  // Other Leases are nobody's business.
+  await editor.kube.create(Leases, { metadata: at });
+  const label = { metadata: { labels: claimOf(namespace, 'mine').metadata.labels } };
+  await expect(editor.kube.patch(Leases, at, 'merge', label)).rejects.toThrow(refusal);
+  await admin.kube.patch(Leases, at, 'merge', { ...label, spec: { holderIdentity: 'theirs' } });
+  const takeOver = { spec: { holderIdentity: 'mine' } };
+  await expect(editor.kube.patch(Leases, at, 'merge', takeOver)).rejects.toThrow(refusal);
+  await expect(editor.kube.patch(Leases, at, 'merge', { metadata: { labels: null } })).rejects.toThrow(refusal);
+  await expect(editor.kube.delete(Leases, at)).rejects.toThrow(refusal);
+  // With its namespace it goes, whoever deletes that.
+  await kube.delete(Namespaces, { name: namespace });
+  await until(async () => void (await editor.kube.delete(Leases, at)));
 });

@@ -31,12 +31,16 @@ const KINDS: Record<string, Resource> = {
 /** Creates the service accounts of workers that serve this namespace alone, with their Roles, from the manifests. */
 export async function createNamespacedAccounts(kube: KubeClient, namespace: string): Promise<void> {
   const accounts = ['rbac/worker.yaml', 'rbac/setup.yaml'].flatMap(readManifests);
-  for (const object of [
-    ...accounts.filter(({ kind }) => kind === 'ServiceAccount'),
-    ...readManifests('components/namespaced/role.yaml'),
-  ]) {
+  for (const account of accounts.filter(({ kind }) => kind === 'ServiceAccount'))
+    await kube.create(ServiceAccounts, { ...account, metadata: { ...account.metadata, namespace } });
+  await createRoles(kube, namespace, namespace);
+}
+
+/** Gives drover's service accounts of one namespace their Roles in a namespace, from the manifests. */
+export async function createRoles(kube: KubeClient, namespace: string, accountsIn: string): Promise<void> {
+  for (const object of readManifests('components/namespaced/role.yaml')) {
     const { subjects } = object as { subjects?: { namespace?: string }[] };
-    for (const subject of subjects ?? []) subject.namespace = namespace;
+    for (const subject of subjects ?? []) subject.namespace = accountsIn;
     object.metadata.namespace = namespace;
     await kube.create(KINDS[object.kind!]!, object);
   }

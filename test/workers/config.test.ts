@@ -7,6 +7,12 @@ test('a missing or empty variable has its default', () => {
   expect(readConfig({ DROVER_BURST: '', DROVER_HEALTH_PORT: '', LOG_LEVEL: '' })).toMatchObject(defaults);
 });
 
+test('several namespaces are a list, each once', () => {
+  expect(readConfig({}).namespaces).toBeUndefined();
+  expect(readConfig({ DROVER_NAMESPACE: 'shop' }).namespaces).toEqual(['shop']);
+  expect(readConfig({ DROVER_NAMESPACE: 'shop, bank,shop' }).namespaces).toEqual(['shop', 'bank']);
+});
+
 test('a variable that is set is used', () => {
   const env = {
     DROVER_CLUSTER: 'east',
@@ -22,6 +28,12 @@ describe('a variable that cannot be used is named, with what would be right', ()
     ['DROVER_BURST', 'abc', 'DROVER_BURST=abc: must be a whole number from 1 to 1000'],
     ['DROVER_BURST', '1001', 'DROVER_BURST=1001: must be a whole number from 1 to 1000'],
     ['DROVER_HEALTH_PORT', '70000', 'DROVER_HEALTH_PORT=70000: must be a whole number from 0 to 65535'],
+    [
+      'DROVER_NAMESPACE',
+      'shop;bank',
+      'DROVER_NAMESPACE=shop;bank: must be the names of namespaces, with commas between them',
+    ],
+    ['DROVER_NAMESPACE', 'shop,', 'must be the names of namespaces'],
     ['DROVER_CLUSTER', 'East', 'DROVER_CLUSTER=East: must be lower-case letters, digits, "-" and "."'],
   ])('%s=%s', (name, value, sentence) => {
     expect(() => readConfig({ [name]: value })).toThrow(sentence);

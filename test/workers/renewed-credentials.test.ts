@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { expect, onTestFinished, test } from 'vitest';
-import { followRenewals, type Adoption } from '../../workers/renewed-credentials.ts';
+import { followRenewals, type Adoption } from '../../workers/connection/renewed-credentials.ts';
 
 /** Looks at what is found, in this order, and returns what was adopted. */
 async function adopted(

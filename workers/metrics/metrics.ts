@@ -30,6 +30,11 @@ export function createMetrics() {
       '1 for each kind of object that this worker cannot list: its log says which functions are off.',
       ['resource'],
     ),
+    servedNamespaces: gauge(
+      'drover_namespace_served',
+      '1 for each namespace of DROVER_NAMESPACE that this worker serves; 0 while it waits for it, and its log says for what.',
+      ['namespace'],
+    ),
     watchErrors: counter('drover_watch_errors_total', 'Watches that failed and were restarted.', ['resource']),
     serverLost: gauge(
       'drover_api_server_unreachable',

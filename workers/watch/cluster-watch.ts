@@ -6,7 +6,7 @@ import type { WatchRun } from './put-back.ts';
 
 /** What the workers of one name serve: a cluster, or one of its namespaces. */
 interface ServedIdentity {
-  /** drover's name for it. */
+  /** The name of these workers. */
   cluster: string;
   /** The only namespace that they serve; undefined if they serve all. */
   namespace: string | undefined;
@@ -62,11 +62,21 @@ export async function watchRun(client: Client, cluster: string, runId: string | 
   }
 }
 
+/** Ends the watch of a namespace that is gone, so that the one that has its name now can have another. */
+export async function endWatchOf(client: Client, { cluster, uid }: Omit<ServedIdentity, 'namespace'>): Promise<void> {
+  if ((await watchedCluster(client, cluster))?.uid !== uid) return;
+  await client.workflow.getHandle(watchIdOf(cluster)).terminate('its namespace was deleted and made again');
+}
+
 /**
- * Makes sure that the watch workflow runs and watches this cluster; with `isDry`, starts nothing. Resolves to true if
- * the workflow was already running. Throws `ClusterNameTaken` if it watches anything else.
+ * Makes sure that the watch workflow runs and watches this cluster, or this namespace; with `isDry`, starts nothing.
+ * Resolves to true if the workflow was already running. Throws `ClusterNameTaken` if it watches anything else.
  */
-export async function ensureWatch(client: Client, identity: ServedIdentity, isDry = false): Promise<boolean> {
+export async function ensureWatch(
+  client: Client,
+  identity: ServedIdentity,
+  { isDry = false }: { isDry?: boolean } = {},
+): Promise<boolean> {
   const { cluster, namespace, uid } = identity;
   const isOurs = (watched: Watched | null | undefined): boolean => {
     if (watched !== undefined && watched?.uid !== uid) throw new ClusterNameTaken(identity, watched);

@@ -1,79 +1,120 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Logger } from '@temporalio/worker';
-import { CLAIM_NAME } from '../../api/claim.ts';
+import { CLAIM_NAME } from '../../api/claims/claim.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
 import { claimHolderOf, servedUidOf } from '../../kubernetes/served.ts';
 import { RepeatedProblem } from '../health/repeated-problem.ts';
-import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
+import { ClusterNameTaken, endWatchOf, ensureWatch } from './cluster-watch.ts';
 
 /** How soon the worker restarts a watch that someone has terminated. */
 const LOOK_AGAIN_MS = 15_000;
+/** How soon it ends its work in a namespace that is no longer left to it: others may begin at once. */
+const LOOK_AT_CLAIM_MS = 5_000;
 const TRY_AGAIN_MS = 1_000;
 
 export interface KeepWatchOptions {
   client: Client;
   kube: Pick<KubeClient, 'get'>;
-  /** Drover's name for the cluster. */
+  /** The name of these workers: drover's for the cluster, or `workersOf` a namespace. */
   cluster: string;
-  /** The only namespace that is served. */
+  /** The only namespace that they serve. */
   namespace?: string | undefined;
   logger: Pick<Logger, 'info' | 'warn'>;
   /** Aborted when the process is asked to stop. */
   stop: AbortSignal;
 }
 
+interface Known {
+  /** What these workers serve, if they serve it already: it must not have become another. */
+  serving?: string;
+  /** UID of the namespace that they served before: the one of its name that is there now has taken its place. */
+  replaced?: string | undefined;
+}
+
 /**
- * Resolves once the watch workflow runs and watches this cluster rather than another of the same name, or once the
- * process is asked to stop. Returns the cluster's UID, which is looked up if it isn't `known`. Throws
- * `ClusterNameTaken`; waits for servers that don't answer, and for `drover setup`.
+ * Resolves once the watch workflow runs and watches this cluster, or this namespace, rather than another of the same
+ * name, or once the process is asked to stop; returns its UID. Waits for servers that don't answer, and for
+ * `drover setup`; a namespace is waited for until it is there, and left to these workers.
+ *
+ * Throws `ClusterNameTaken` for a cluster, and what `isRefusal` tells if what they serve already is no longer theirs.
  */
-export async function waitUntilWatched(options: KeepWatchOptions, known?: string): Promise<string | undefined> {
-  const { client, kube, cluster, namespace, logger, stop } = options;
-  let uid = known;
+export async function waitUntilWatched(options: KeepWatchOptions, known: Known = {}): Promise<string | undefined> {
+  const { cluster, namespace, logger, stop } = options;
+  const what = namespace === undefined ? 'the watch workflow could not be described' : 'a namespace is not served';
   const problem = new RepeatedProblem((error) =>
-    logger.warn('the watch workflow could not be described; retrying', { cluster, error }),
+    logger.warn(`${what}; retrying`, { cluster, ...(namespace === undefined ? {} : { namespace }), error }),
   );
   while (!stop.aborted) {
     try {
-      uid ??= await servedUidOf(kube, namespace, stop);
-      if (namespace !== undefined) await ensureClaimed(kube, namespace, cluster);
-      const wasRunning = await ensureWatch(client, { cluster, namespace, uid });
-      if (!wasRunning) logger.info('the watch of the cluster was started', { cluster });
-      return uid;
+      return await watched(options, known);
     } catch (error) {
-      if (error instanceof ClusterNameTaken || (error instanceof Unclaimed && known !== undefined)) throw error;
+      if (isRefusal(error) && (known.serving !== undefined || namespace === undefined)) throw error;
       problem.lasts(inWords(error));
       await pause(TRY_AGAIN_MS, stop);
     }
   }
+  return undefined;
+}
+
+async function watched(
+  { client, kube, cluster, namespace, logger, stop }: KeepWatchOptions,
+  { serving, replaced }: Known,
+): Promise<string> {
+  // A cluster stays the same for as long as its API server is there.
+  const isKnown = serving !== undefined && namespace === undefined;
+  const uid = isKnown ? serving : await uidOf(kube, namespace, stop);
+  if (serving !== undefined && uid !== serving)
+    throw new NotOurs(`namespace ${namespace} was deleted, and another one of its name was made`);
+  // Before it is claimed: `drover setup` would take what is watched for another cluster's.
+  if (replaced !== undefined && replaced !== uid) await endWatchOf(client, { cluster, uid: replaced });
+  if (namespace !== undefined) await ensureClaimed(kube, namespace, cluster);
+  const wasRunning = await ensureWatch(client, { cluster, namespace, uid });
+  if (!wasRunning) logger.info('the watch was started', { cluster });
   return uid;
 }
 
-/** A worker of one namespace acts only while the namespace is left to it: the workers of the cluster act otherwise. */
-class Unclaimed extends Error {
-  override readonly name = 'Unclaimed';
+/** Whether it is not for these workers to serve, rather than that a server does not answer. */
+export const isRefusal = (error: unknown): error is Error =>
+  error instanceof NotOurs || error instanceof ClusterNameTaken;
+
+/** Thrown if a namespace is not, or no longer, these workers' to serve. */
+class NotOurs extends Error {
+  override readonly name = 'NotOurs';
 }
 
-/** Throws `Unclaimed` unless the namespace is left to the workers of this name. */
+/** A Role in a namespace goes with it: what is gone can't be told from what may not be read. */
+async function uidOf(kube: Pick<KubeClient, 'get'>, namespace: string | undefined, stop: AbortSignal): Promise<string> {
+  try {
+    return await servedUidOf(kube, namespace, stop);
+  } catch (error) {
+    if (namespace === undefined || !(error instanceof KubeError) || ![403, 404].includes(error.status)) throw error;
+    throw new NotOurs(`there is no namespace ${namespace}, or no Role for this worker in it: ${error.message}`);
+  }
+}
+
+/** Throws `NotOurs` unless the namespace is left to the workers of this name: those of the cluster act otherwise. */
 async function ensureClaimed(kube: Pick<KubeClient, 'get'>, namespace: string, cluster: string): Promise<void> {
   const holder = await claimHolderOf(kube, namespace);
   if (holder === cluster) return;
-  const whose = holder === undefined ? 'not claimed' : `claimed for ${holder}`;
-  throw new Unclaimed(
-    `namespace ${namespace} is ${whose} (Lease ${CLAIM_NAME}), and these are the workers of ${cluster}: \`drover setup --only-namespace ${namespace} --cluster ${cluster}\` claims it`,
+  const these = `these are the workers ${cluster}`;
+  throw new NotOurs(
+    holder === undefined
+      ? `namespace ${namespace} is left to no workers of its own, and ${these}: \`drover setup --only-namespace ${namespace}\` leaves it to them`
+      : `namespace ${namespace} is left to the workers ${holder} by its Lease ${CLAIM_NAME}, and ${these}`,
   );
 }
 
 /**
- * Restarts the watch if someone has terminated it, until the process is asked to stop. Throws `ClusterNameTaken`, and
- * `Unclaimed` if the namespace is no longer left to this worker.
+ * Restarts the watch if someone has terminated it, until the process is asked to stop. Throws what `isRefusal`
+ * tells once another cluster has the name, or the namespace is gone or no longer left to this worker.
  */
-export async function keepWatch(options: KeepWatchOptions, uid: string | undefined): Promise<void> {
+export async function keepWatch(options: KeepWatchOptions, serving: string): Promise<void> {
   for (;;) {
-    await pause(LOOK_AGAIN_MS, options.stop);
+    await pause(options.namespace === undefined ? LOOK_AGAIN_MS : LOOK_AT_CLAIM_MS, options.stop);
     if (options.stop.aborted) return;
-    await waitUntilWatched(options, uid);
+    await waitUntilWatched(options, { serving });
   }
 }
 

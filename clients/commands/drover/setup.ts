@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { namespacesIn } from '../../../api/claims/claim.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
 import { print } from '../../cli/output.ts';
 import type { DryRun } from '../../cli/values.ts';
@@ -8,9 +9,12 @@ export const setupCommand = (): Command =>
   new Command('setup')
     .description('make the cluster and Temporal ready: custom resources, search attributes, the watch workflow')
     .addOption(
-      new Option('--only-namespace <name>', 'for workers that serve this namespace alone, with rights in it alone').env(
-        'DROVER_NAMESPACE',
-      ),
+      new Option(
+        '--only-namespace <names>',
+        'for workers that serve these namespaces alone, such as shop,bank, with rights in them alone',
+      )
+        .env('DROVER_NAMESPACE')
+        .argParser(namespacesIn),
     )
     .addOption(dryRunOption())
     .addHelpText(
@@ -19,12 +23,12 @@ export const setupCommand = (): Command =>
         ['Once for each cluster; again after an upgrade of drover', 'drover setup'],
         [
           "A namespace alone, by its admin, once the cluster has drover's custom resources",
-          'drover setup --cluster shop --only-namespace shop',
+          'drover setup --only-namespace shop',
         ],
         ['A second cluster on the same Temporal', 'drover setup --cluster east --context east'],
       ),
     )
-    .action(({ dryRun, onlyNamespace }: { dryRun: DryRun; onlyNamespace?: string }, command: Command) =>
+    .action(({ dryRun, onlyNamespace }: { dryRun: DryRun; onlyNamespace?: string[] }, command: Command) =>
       inSession(command, async (session) => {
         const [kube, temporal, { setup }] = await Promise.all([
           session.kube(),
@@ -35,7 +39,7 @@ export const setupCommand = (): Command =>
           kube,
           temporal,
           cluster: session.cluster,
-          namespace: onlyNamespace,
+          namespaces: onlyNamespace,
           dryRun: dryRun !== 'none',
           say: (line) => print(line + dryRunRemark(dryRun)),
         });

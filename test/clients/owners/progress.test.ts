@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { claimOf } from '../../../api/claims/claim.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
-import { isCurrent, readProgress, type Progress } from '../../../clients/owners/progress.ts';
+import { isCurrent, readProgress, workflowIdOf, type Progress } from '../../../clients/owners/progress.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith } from '../rollout/pools.ts';
@@ -64,13 +65,17 @@ test('a pool with a status and without a workflow is reported', async () => {
   });
 });
 
-test('a pool of a namespace with its own workers is reported with whom to ask', async () => {
-  const kube = { get: () => Promise.resolve({ metadata: {}, spec: { holderIdentity: 'shop' } }) };
-  const session = Object.assign(Object.create(withoutWorkflow), { kube: () => Promise.resolve(kube) }) as Session;
-  expect(await readProgress(session, Pools, poolWith({}))).toEqual({
-    known: false,
-    why: 'its namespace is left to the drover workers of shop: give --cluster shop',
-  });
+/** A session on a cluster whose API server has this object, whatever is asked for. */
+const sessionWith = (found: object): Session =>
+  ({ cluster: 'default', kube: () => Promise.resolve({ get: () => Promise.resolve(found) }) }) as unknown as Session;
+
+test('a pool whose namespace has workers of its own is asked for by their name', async () => {
+  const claim = claimOf('default', 'default.shop');
+  expect(await workflowIdOf(sessionWith(claim), Pools, poolWith({}))).toBe('pool/default.shop/default/web');
+  // The workers of the cluster see no claim without its label.
+  const unlabelled = { ...claim, metadata: { ...claim.metadata, labels: {} } };
+  expect(await workflowIdOf(sessionWith(unlabelled), Pools, poolWith({}))).toBe('pool/default/default/web');
+  expect(await workflowIdOf(withoutWorkflow, Pools, poolWith({}))).toBe('pool/default/default/web');
 });
 
 test('an answer from before the pool was taken up does not count for the current pool', () => {

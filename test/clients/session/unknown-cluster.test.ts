@@ -20,7 +20,7 @@ async function remarkOn(cluster: string, watched: string[]): Promise<string> {
   });
   const write = vi.spyOn(process.stderr, 'write').mockClear().mockReturnValue(true);
   onTestFinished(() => write.mockRestore());
-  await remarkOnCluster({ cluster, temporal } as unknown as Session);
+  await remarkOnCluster({ temporal } as unknown as Session, cluster);
   return write.mock.calls.map(([text]) => text).join('');
 }
 

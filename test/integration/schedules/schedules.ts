@@ -23,15 +23,16 @@ export class TestSchedule {
   readonly key: OperationKey;
   readonly #fleet: TestFleet;
 
-  private constructor(fleet: TestFleet, { namespace, name, uid }: Stored['metadata']) {
+  private constructor(fleet: TestFleet, cluster: string, { namespace, name, uid }: Stored['metadata']) {
     this.#fleet = fleet;
-    this.key = { cluster: 'default', namespace, name, uid };
+    this.key = { cluster, namespace, name, uid };
   }
 
-  static async make(fleet: TestFleet, namespace: string, spec: Made, as: KubeClient = fleet.kube) {
+  /** `cluster`: the name of the workers that serve the namespace. */
+  static async make(fleet: TestFleet, namespace: string, spec: Made, cluster = 'default') {
     const schedule = { metadata: { namespace, name: 'night' }, spec: { schedule: '0 0 1 1 *', ...spec } };
-    const { metadata } = await as.create(VirtualMachineOperationSchedules, schedule, { strict: true });
-    return new TestSchedule(fleet, metadata);
+    const { metadata } = await fleet.kube.create(VirtualMachineOperationSchedules, schedule, { strict: true });
+    return new TestSchedule(fleet, cluster, metadata);
   }
 
   async read(): Promise<StoredSchedule> {

@@ -1,5 +1,5 @@
-import { GROUP } from './names.ts';
-import type { KubeObject } from './objects.ts';
+import { GROUP } from '../names.ts';
+import type { KubeObject } from '../objects.ts';
 
 /**
  * A Lease of this name, with this label, leaves its namespace to the workers that it names (`holderIdentity`): those of
@@ -7,6 +7,12 @@ import type { KubeObject } from './objects.ts';
  */
 export const CLAIM_NAME = 'drover';
 export const CLAIM_LABEL = `${GROUP}/claim`;
+
+/** The name of the workers that serve one namespace of a cluster alone: in workflow ids, task queues and claims. */
+export const workersOf = (cluster: string, namespace: string): string => `${cluster}.${namespace}`;
+
+/** Returns the namespaces of a list such as `shop,bank`, each once. */
+export const namespacesIn = (list: string): string[] => [...new Set(list.split(',').map((name) => name.trim()))];
 
 /** A Lease, as far as drover reads it. */
 export interface Claim extends KubeObject {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, type Logger, type Worker } from '@temporalio/worker';
-import { RepeatedProblem, whyUnreached } from './health/repeated-problem.ts';
+import { RepeatedProblem, whyUnreached } from '../health/repeated-problem.ts';
 import { followRenewals, type Adoption } from './renewed-credentials.ts';
 
 const CONNECT_AGAIN_MS = 500;

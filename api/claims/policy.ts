@@ -1,0 +1,55 @@
+import { GROUP } from '../names.ts';
+import type { KubeObject } from '../objects.ts';
+import { Leases, VirtualMachinePools } from '../resources.ts';
+import { CLAIM_LABEL } from './claim.ts';
+
+const CLAIMS_POLICY = `claims.${GROUP}`;
+
+/**
+ * The verb, on pools, of those who may say which workers serve a namespace: no request uses it, so that it comes with
+ * no other right.
+ */
+export const CLAIM_VERB = 'claim';
+
+const { group, plural } = VirtualMachinePools;
+
+/**
+ * The policy by which the API server lets only those leave a namespace to workers of its own, or take it back, who have
+ * a right to just that: users with the role `edit` may write Leases. When a namespace is deleted, its claim goes with
+ * it.
+ */
+export const claimsPolicy = (): KubeObject => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name: CLAIMS_POLICY },
+  spec: {
+    failurePolicy: 'Fail',
+    matchConstraints: {
+      // No other Lease waits for the policy: the heartbeats of nodes are Leases.
+      objectSelector: { matchExpressions: [{ key: CLAIM_LABEL, operator: 'Exists' }] },
+      resourceRules: [
+        {
+          apiGroups: [Leases.group],
+          apiVersions: ['*'],
+          operations: ['CREATE', 'UPDATE', 'DELETE'],
+          resources: [Leases.plural],
+        },
+      ],
+    },
+    validations: [
+      {
+        expression: `(request.operation == 'DELETE' && has(namespaceObject.metadata.deletionTimestamp)) || authorizer.group('${group}').resource('${plural}').namespace(request.namespace).check('${CLAIM_VERB}').allowed()`,
+        messageExpression: `request.userInfo.username + ' may not say which workers of drover serve namespace ' + request.namespace + ': that takes the right to ${CLAIM_VERB} ${plural} of ${group} there'`,
+        reason: 'Forbidden',
+      },
+    ],
+  },
+});
+
+/** What puts the policy into force. */
+export const claimsBinding = (): KubeObject => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  metadata: { name: CLAIMS_POLICY },
+  spec: { policyName: CLAIMS_POLICY, validationActions: ['Deny'] },
+});

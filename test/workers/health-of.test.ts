@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import type { ClusterCache } from '../../activities/cache/cluster-cache.ts';
+import { healthOf } from '../../workers/health/health-of.ts';
+import { createMetrics } from '../../workers/metrics/metrics.ts';
+
+/** A cache of so many VMs, which has failed to follow for so long. */
+const cacheOf = (size: number, behindMs = 0): ClusterCache => {
+  const none = { values: () => [] };
+  return {
+    caches: { virtualmachines: { size, behindMs } },
+    missing: [],
+    ...Object.fromEntries(['pools', 'replicaSets', 'vmiSets', 'operations', 'schedules'].map((kind) => [kind, none])),
+  } as unknown as ClusterCache;
+};
+
+const serving = { namespace: 'shop', cache: cacheOf(3), isServing: true };
+const starting = { namespace: 'bank', cache: cacheOf(0), isServing: false };
+const waiting = { namespace: 'club', cache: undefined, isServing: false };
+
+test.each([
+  ['all that it serves', [serving], true],
+  ['all but what waits to be left to it', [serving, waiting], true],
+  ['one of two that are left to it', [serving, starting], false],
+  ['nothing, since nothing is left to it', [waiting], false],
+])('a worker that takes work for %s', (_what, all, isReady) =>
+  expect(healthOf(all, createMetrics()).isReady()).toBe(isReady),
+);
+
+test('the metrics tell of all namespaces together, and which are served', async () => {
+  const metrics = createMetrics();
+  const other = { namespace: 'bank', cache: cacheOf(4, 2_000), isServing: true };
+  const health = healthOf([serving, other, waiting], metrics);
+  await health.metrics();
+  const lines = (await health.metrics()).split('\n');
+  expect(lines).toContain('drover_cached_objects{resource="virtualmachines"} 7');
+  expect(lines).toContain('drover_cache_behind_seconds{resource="virtualmachines"} 2');
+  expect(lines).toContain('drover_namespace_served{namespace="shop"} 1');
+  expect(lines).toContain('drover_namespace_served{namespace="club"} 0');
+});

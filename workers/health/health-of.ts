@@ -1,0 +1,46 @@
+import type { ClusterCache } from '../../activities/cache/cluster-cache.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Health } from './health.ts';
+
+interface Serves {
+  namespace: string | undefined;
+  /** Undefined while it waits to be left to this worker, or for a server. */
+  cache: ClusterCache | undefined;
+  isServing: boolean;
+}
+
+/**
+ * Tells how a worker fares by all that it serves. It is ready if it takes work for all, but for namespaces that wait to
+ * be left to it.
+ */
+export const healthOf = (all: readonly Serves[], metrics: Metrics): Health => ({
+  isReady: () => all.some(({ isServing }) => isServing) && all.every(({ cache, isServing }) => isServing || !cache),
+  metrics: () => {
+    const caches = all.flatMap(({ cache }) => cache ?? []);
+    for (const { namespace, isServing } of all)
+      if (namespace !== undefined) metrics.servedNamespaces.set({ namespace }, isServing ? 1 : 0);
+    lookAtCaches(caches, metrics);
+    const values = <T>(of: (cache: ClusterCache) => Iterable<T>): T[] => caches.flatMap((cache) => [...of(cache)]);
+    const pools = values((cache) => cache.pools.values());
+    for (const gauges of [metrics.pools, metrics.drains, metrics.healing]) gauges.look(pools);
+    metrics.sets.look(values((cache) => [...cache.replicaSets.values(), ...cache.vmiSets.values()]));
+    metrics.operations.look(
+      values((cache) => cache.operations.values()),
+      values((cache) => cache.schedules.values()),
+    );
+    return metrics.registry.metrics();
+  },
+});
+
+function lookAtCaches(caches: readonly ClusterCache[], metrics: Metrics): void {
+  for (const gauge of [metrics.objects, metrics.cacheBehind, metrics.missingKinds]) gauge.reset();
+  const behind: Record<string, number> = {};
+  for (const cache of caches) {
+    for (const [resource, { size, behindMs }] of Object.entries(cache.caches)) {
+      metrics.objects.inc({ resource }, size);
+      behind[resource] = Math.max(behind[resource] ?? 0, behindMs / 1000);
+    }
+    for (const { resource } of cache.missing) metrics.missingKinds.set({ resource: resource.plural }, 1);
+  }
+  for (const [resource, seconds] of Object.entries(behind)) metrics.cacheBehind.set({ resource }, seconds);
+}

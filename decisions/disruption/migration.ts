@@ -13,7 +13,7 @@ const WHY_FAILED_MS = 5_000;
  */
 const BEGIN_MS = 15 * 60_000;
 
-type Pending = Pick<VmiView, 'evacuation' | 'migration' | 'otherPodOn'>;
+type Pending = Pick<VmiView, 'evacuation' | 'migration'>;
 
 /** When KubeVirt should have begun drover's migration of the VMI, in milliseconds since the epoch; null if it has. */
 export const shouldBeginBy = ({ evacuation, migration }: Pending): number | null =>
@@ -21,10 +21,12 @@ export const shouldBeginBy = ({ evacuation, migration }: Pending): number | null
     ? migration.createdAt + BEGIN_MS
     : null;
 
-/** Says that KubeVirt has not begun the migration, and why, if that is known. */
-export const whyNotBegun = ({ migration, otherPodOn }: Pending): string =>
-  `KubeVirt has not begun its migration ${migration?.name ?? ''} within ${BEGIN_MS / 60_000} min` +
-  (otherPodOn === null ? '' : `: a pod of an earlier one is left on ${otherPodOn} (status.activePods)`);
+/**
+ * Says that KubeVirt has not begun the migration. Why, nothing tells: KubeVirt begins none of a VMI while two of its
+ * pods run, but `status.activePods` names those of earlier migrations, too, which have ended.
+ */
+export const whyNotBegun = ({ migration }: Pick<VmiView, 'migration'>): string =>
+  `KubeVirt has not begun its migration ${migration?.name ?? ''} within ${BEGIN_MS / 60_000} min`;
 
 /** Returns how far this migration of a VMI has come that has not moved it. `attempt`: which one it is, from 1. */
 export function progressOfAttempt(

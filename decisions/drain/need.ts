@@ -77,17 +77,13 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
 
 const isNotBegun = (vmi: VmiView, now: number): boolean => (shouldBeginBy(vmi) ?? Infinity) <= now;
 
-/** KubeVirt never migrates it while a pod of an earlier migration is left; else KubeVirt may just be busy, or down. */
+/** KubeVirt may just be busy, or down: without a migration that it has begun, no deadline passes. */
 const isRestartedInstead = ({ vm, rules }: EvacuationInput, vmi: VmiView, isPast: boolean): boolean =>
-  (vmi.otherPodOn !== null || isPast) &&
-  rules.method !== 'Migrate' &&
-  departureOf(vmi) === 'Drain' &&
-  !isPausedByPerson(vm, vmi);
+  isPast && rules.method !== 'Migrate' && departureOf(vmi) === 'Drain' && !isPausedByPerson(vm, vmi);
 
 const cancel = (vmi: VmiView): EvacuationNeed => {
   const why = whyNotBegun(vmi);
-  const refused = waits(why, { isStuck: vmi.otherPodOn !== null });
-  return { need: 'act', act: 'cancel', why, needsBudget: false, isBegun: true, isWish: false, refused };
+  return { need: 'act', act: 'cancel', why, needsBudget: false, isBegun: true, isWish: false, refused: waits(why) };
 };
 
 const waits = (why: string, { isStuck = false, until = null as number | null } = {}): DeferredEvacuation => ({
@@ -146,14 +142,9 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
   const tried = triesInARow(vmi, now);
   // What is done changes when the deadline passes.
   const soonest = isPast ? Infinity : deadlineOf(input);
-  const refused = refusal === undefined ? null : afterRefusal(refusal, soonest, isPast || vmi.otherPodOn !== null);
+  const refused = refusal === undefined ? null : afterRefusal(refusal, soonest, isPast);
   if (refused !== null && refusal!.notBefore > now) return refused;
   const again = tried === null ? 0 : (tried.endedAt ?? 0) + delayAfter(tried.ended);
-  // Once a migration was taken back for it: after a migration, there are two pods for a moment.
-  if (act === 'migrate' && refusal !== undefined && vmi.otherPodOn !== null)
-    return waits(`KubeVirt migrates it once the pod of an earlier migration is gone from ${vmi.otherPodOn}`, {
-      isStuck: true,
-    });
   if (act === 'migrate' && again > now)
     return waits(`its migration has failed${reason(tried)}, and is tried again at ${iso(again)}`, {
       until: Math.min(again, soonest),

@@ -46,11 +46,6 @@ export interface VmiView {
   pod: string | null;
   /** The revision that this pod was made from, if the VMI has got another while it ran; else null. */
   podRevision: string | null;
-  /**
-   * The node of another pod of it, that of a migration in flight or of one that has ended; null if it has one pod.
-   * KubeVirt begins no migration of a VMI that has two.
-   */
-  otherPodOn: string | null;
   /** Why it is paused; null if it is not. */
   pause: Pause | null;
   /** What its status tells of operations on it; without those that the cluster no longer knows. */

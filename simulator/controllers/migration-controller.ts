@@ -1,6 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
+import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance, Vmi } from '../objects/types.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
@@ -111,7 +112,7 @@ export class MigrationController {
         const told = heldByBackup(migration, vmi!, now);
         if (told !== migration) await this.#put(told);
         if (isBackedUp(vmi!)) return undefined;
-        if (Object.keys(vmi!.status?.['activePods'] ?? {}).length > 1) return AGAIN_MS;
+        if (isOn(vmi!.metadata, SimulatorAnnotation.podLeft)) return AGAIN_MS;
         if (this.#places.take(migration.metadata.uid, vmi!.status?.nodeName, this.#cluster.kubevirt))
           return this.#note(migration, 'Scheduling', now);
         this.#pending.add(namespacedName(vmi!));

@@ -11,6 +11,8 @@ export const SimulatorAnnotation = {
   migrationTime: 'sim.drover.dev/migration-time',
   migrationFails: 'sim.drover.dev/migration-fails',
   notMigratable: 'sim.drover.dev/not-migratable',
+  /** A pod of an earlier migration runs on: KubeVirt begins no other. */
+  podLeft: 'sim.drover.dev/pod-left',
   /** `true`: its disk fails, and QEMU pauses it; `false`: it continues. */
   ioError: 'sim.drover.dev/io-error',
   /** Name of a backup of it that runs; empty: that has completed. */

@@ -98,7 +98,6 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     startGeneration: isOfVm ? startGenerationOf(status?.virtualMachineRevisionName, owner.uid) : null,
     pod: podOf(status),
     podRevision: podRevisionOf(metadata.annotations?.[POD_REVISION_ANNOTATION], podOf(status)),
-    otherPodOn: otherPodOn(status),
     pause: pauseOf(conditions),
     operations: vmiOperations(status),
     // Known from migrations, not the VMI: `ClusterCache.withSurroundings` fills it in.
@@ -215,11 +214,6 @@ function podOf(status: VirtualMachineInstance['status']): string | null {
   const { nodeName, activePods = {} } = status ?? {};
   const [uid, ...others] = Object.keys(activePods).filter((one) => activePods[one] === nodeName);
   return uid !== undefined && others.length === 0 ? uid : (nodeName ?? null);
-}
-
-function otherPodOn({ nodeName, activePods = {} }: NonNullable<VirtualMachineInstance['status']> = {}): string | null {
-  const nodes = Object.values(activePods);
-  return nodes.length < 2 ? null : (internOrNull(nodes.find((node) => node !== nodeName)) ?? nodeName ?? '');
 }
 
 function podRevisionOf(text: string | undefined, pod: string | null): string | null {

@@ -66,7 +66,6 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   plugged: { interfaces: [], volumes: [] },
   plugging: null,
   pod: null,
-  otherPodOn: null,
   podRevision: null,
   podTerminating: false,
   evictionStrategy: null,

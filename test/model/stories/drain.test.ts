@@ -63,12 +63,9 @@ test('the deadline of a VM does not pass while KubeVirt has other migrations to 
     expect(uidsOf(world)).toEqual(before);
   }));
 
-test.each([
-  ['restarts', {}],
-  ['is told to be stuck', { method: 'Migrate' }],
-] as const)('a VM whose migration KubeVirt does not begin holds up no other, and %s', (_what, rules) =>
+test('a VM whose migration KubeVirt does not begin holds up no other, and is never restarted for that', () =>
   play(async (world) => {
-    await begun(world, { replicas: 2, maxUnavailable: 1, drain: { deadlineSeconds: 600, ...rules } });
+    await begun(world, { replicas: 2, maxUnavailable: 1, drain: { deadlineSeconds: 600 } });
     const before = uidsOf(world);
     const node = (name: string) => (world.vmi(name) as VirtualMachineInstance).status!.nodeName!;
     const [first, second] = [node('web-1'), node('web-2')];
@@ -79,16 +76,10 @@ test.each([
     await world.wait(10 * MINUTE_MS);
     expect(node('web-2')).toBe(second);
     expect(await world.until(() => node('web-2') !== second, 10 * MINUTE_MS)).toBe(true);
-    await world.wait(5 * MINUTE_MS);
-    if ('method' in rules) {
-      expect([draining(world)!.reason, node('web-1')]).toEqual(['Stuck', first]);
-      expect(draining(world)!.message).toMatch(
-        /web-1: waits: KubeVirt migrates it once the pod of an earlier migration is gone from sim-node-9/,
-      );
-    } else expect([uidsOf(world)['web-1'] === before['web-1'], draining(world)]).toEqual([false, undefined]);
-    expect(uidsOf(world)['web-2']).toBe(before['web-2']);
-  }),
-);
+    await world.wait(60 * MINUTE_MS);
+    expect([node('web-1'), uidsOf(world)]).toEqual([first, before]);
+    expect(draining(world)!.message).toMatch(/web-1: waits for KubeVirt to begin migration 1/);
+  }));
 
 test('VMs take turns while KubeVirt begins no migration at all, and none is restarted for that', () =>
   play(async (world) => {

@@ -215,13 +215,15 @@ export class KubeVirt {
     );
   }
 
-  /** Has KubeVirt say that a pod of an earlier migration of the VMI is left. */
+  /** Has a pod of an earlier migration of the VMI run on. KubeVirt names it as it does those that have ended. */
   leavePod(name: string, node: string): void {
     this.#say(`-- a pod of ${name} is left on ${node}`);
     runAs(this.process, () =>
       this.#server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => {
         const status = vmi['status'] as NonNullable<VirtualMachineInstance['status']>;
-        return { ...vmi, status: { ...status, activePods: { own: status.nodeName!, left: node } } };
+        const annotations = { ...vmi.metadata.annotations, 'sim.drover.dev/pod-left': 'true' };
+        const activePods = { own: status.nodeName!, left: node };
+        return { ...vmi, metadata: { ...vmi.metadata, annotations }, status: { ...status, activePods } };
       }),
     );
   }

@@ -63,7 +63,6 @@ test('the view of a VMI that has just been made has nothing but its identity', (
     plugged: { interfaces: [], volumes: [] },
     plugging: null,
     pod: null,
-    otherPodOn: null,
     podRevision: null,
     podTerminating: false,
     evictionStrategy: null,

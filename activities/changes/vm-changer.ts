@@ -6,7 +6,7 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { formatPath, type Edit } from '../../decisions/changes/edits.ts';
 import { changeNeed } from '../../decisions/changes/need.ts';
 import { withChange, type ChangeNote } from '../../decisions/changes/note.ts';
-import { unkept } from '../../decisions/changes/undo.ts';
+import { asStarted, unkept } from '../../decisions/changes/undo.ts';
 import { wantedOf, type Wanted } from '../../decisions/changes/wanted.ts';
 import { heldBack } from '../../decisions/disruption/need.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
@@ -20,6 +20,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
+import { startedFrom } from './started-from.ts';
 
 /** What an operation with `action: Patch` does to VMs, by its object. */
 export interface Change {
@@ -73,7 +74,9 @@ export class VmChanger {
     if (found.is !== 'change') return found;
     const { after, edits, kept } = found;
     const live = liveVmi(vmi);
-    const need = this.#needOf(stored, after, { vm, live });
+    const started = await startedFrom(this.#client, vm, live);
+    const before = started === undefined ? stored : asStarted(after, edits, started);
+    const need = this.#needOf(before, after, { vm, live });
     const restarts = need === 'Restart' && this.#change.restarts ? live : undefined;
     const held = restarts === undefined ? null : heldBack(vm, restarts);
     if (held !== null) return held.need === 'excluded' ? { is: 'left', why: held.why } : new NoPlace(held.why);

@@ -45,6 +45,18 @@ function valueAt(holder: unknown, path: readonly Step[]): Found {
   return { is: 'there', value };
 }
 
+/**
+ * Returns the VM with what these edits are about as in `started`, the spec that its VMI was started from: what it would
+ * be if the VMI had all of it already.
+ */
+export const asStarted = <Vm>(vm: Vm, edits: readonly Edit[], started: unknown): Vm =>
+  edits.reduce<unknown>((holder, { path }) => {
+    const found = valueAt({ spec: started }, path);
+    if (path[0] !== 'spec' || found.is === 'nowhere') return holder;
+    const value = found.value ?? undefined;
+    return value === undefined ? unset(holder, path, path.length) : withEdits(holder, [{ path, is: value }]);
+  }, vm) as Vm;
+
 /** Returns the path of the first value that `stored` does not have as these edits have set it; null if it has all. */
 export function unkept(stored: unknown, edits: readonly Edit[]): Step[] | null {
   const lost = edits.find(({ path, is }) => {

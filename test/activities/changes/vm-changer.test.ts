@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { VmChanger, type Change, type Changed } from '../../../activities/changes/vm-changer.ts';
 import { CHANGES_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
+import { ControllerRevisions, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import { changesOf } from '../../../decisions/changes/note.ts';
 import type { Json } from '../../../decisions/lib/json.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
@@ -50,7 +50,9 @@ class Shop {
       const after = this.policy(mergePatch(before, body) as Stored);
       return Promise.resolve(dryRun ? after : this.server.write(VirtualMachines, at, () => after));
     };
-    return { patch } as unknown as KubeClient;
+    const get = (kind: Resource, at: { namespace: string; name: string }) =>
+      Promise.resolve().then(() => this.server.get(kind, at));
+    return { get, patch } as unknown as KubeClient;
   }
 
   changer(change: Partial<Change> = {}): (vm: Stored<VirtualMachine>) => Promise<unknown> {
@@ -63,9 +65,18 @@ class Shop {
     return (stored) => {
       const vm = vmView(stored);
       return new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') }).run(() =>
-        changer.change({ stored, vm, vmi: aVmi(vm) }),
+        changer.change({ stored, vm, vmi: aVmi(vm, { startGeneration: 1 }) }),
       );
     };
+  }
+
+  /** KubeVirt keeps what the VMI of this VM was started from, and says that the VM waits for a restart. */
+  waitsForRestart(name: string, { metadata: { uid }, spec }: Stored<VirtualMachine>): Stored<VirtualMachine> {
+    const metadata = { namespace: 'shop', name: `revision-start-vm-${uid}-1` };
+    this.server.create(ControllerRevisions, { metadata, revision: 1, data: { spec } });
+    const conditions = [{ type: 'RestartRequired', status: 'True' }];
+    const at = { namespace: 'shop', name };
+    return this.server.write(VirtualMachines, at, (vm) => ({ ...vm, status: { conditions } }), 'status');
   }
 
   read(name: string): Stored<VirtualMachine> {
@@ -109,6 +120,19 @@ test('an undo restores what the change has replaced, and can itself be undone', 
   expect(await undo('undo-2', 'undo-1')).toMatchObject({ is: 'changed' });
   expect(shop.read('a').spec!.template!.spec).toMatchObject({ hostname: 'db' });
   expect(shop.notes('a').map(({ operation }) => operation)).toEqual(['undo-2', 'undo-1', 'patch-1']);
+});
+
+test('what the VMI of a VM runs still needs no restart, though the VM waits for one, and all else does', async () => {
+  const shop = new Shop();
+  const before = shop.vm('a', { hostname: 'old' });
+  await shop.changer()(before);
+  const waiting = shop.waitsForRestart('a', before);
+  const undo = { wanted: { undo: 'patch-1' }, restarts: true };
+  const done = (await shop.changer(undo)(waiting)) as Extract<Changed, { is: 'changed' }>;
+  expect(done.vm.changes[0]).toMatchObject({ need: 'Nothing' });
+  expect(done.vm.changes[0]).not.toHaveProperty('vmi');
+  const other = { wanted: { patch: { spec: { template: { spec: { subdomain: 'b' } } } } }, restarts: true };
+  expect(await shop.changer(other)(shop.read('a'))).toMatchObject({ vm: { changes: [{ need: 'Restart' }, {}, {}] } });
 });
 
 test.each<[string, (vm: Stored) => Stored, string]>([

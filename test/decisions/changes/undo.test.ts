@@ -4,7 +4,7 @@ import { CHANGES_ANNOTATION } from '../../../api/names.ts';
 import { notedChanges } from '../../../decisions/annotations/noted-change.ts';
 import { editsOf, withEdits, type Edit } from '../../../decisions/changes/edits.ts';
 import { changesOf, withChange, type ChangeNote } from '../../../decisions/changes/note.ts';
-import { undone, unkept } from '../../../decisions/changes/undo.ts';
+import { asStarted, undone, unkept } from '../../../decisions/changes/undo.ts';
 import { wantedOf } from '../../../decisions/changes/wanted.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import type { Json } from '../../../decisions/lib/json.ts';
@@ -34,6 +34,19 @@ describe('a change that is undone', () => {
         const { edits, after } = edited(live, patch);
         const back = undone(after, JSON.parse(JSON.stringify(edits)) as Edit[]);
         expect(undone(back.after, JSON.parse(JSON.stringify(back.edits)) as Edit[])).toMatchObject({ after, kept: [] });
+      }),
+    );
+  });
+
+  test('is back at what a VMI was started from before the change, and no sooner', () => {
+    fc.assert(
+      fc.property(anyJson(false), anyJson(true), (spec, patch) => {
+        const live = { spec };
+        const { edits, after } = edited(live, { spec: patch });
+        const back = undone(after, edits);
+        expect(canonical(asStarted(back.after, back.edits, spec))).toBe(canonical(back.after));
+        const differs = canonical(asStarted(after, edits, spec)) !== canonical(after);
+        expect(differs).toBe(edits.length > 0);
       }),
     );
   });

@@ -129,7 +129,13 @@ function whyNoPatch({ spec }: StoredOperation): string | null {
 
 function powerInput(cache: ClusterCache, operation: StoredOperation, scope: OperationScope): Choice<PowerRunInput> {
   const { spec, status } = operation;
-  const chosen = chooseVms({ operation, scope, vms: cache.vms.values(), vmiOf: (vm) => cache.vmiOf(vm) });
+  const chosen = chooseVms({
+    operation,
+    scope,
+    vms: cache.vms.values(),
+    vmiOf: (vm) => cache.vmiOf(vm),
+    plugs: cache.kubevirtPlugs(),
+  });
   const count = Object.values(chosen).reduce((sum, byName) => sum + Object.keys(byName).length, 0);
   const { undo } = spec.patch ?? {};
   const untold = `no VM was touched: none of them has a record of an operation ${undo}`;

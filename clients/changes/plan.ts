@@ -1,6 +1,6 @@
 import { controllerOf } from '../../api/objects.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
-import { KubeVirts, VirtualMachines } from '../../api/resources.ts';
+import { VirtualMachines } from '../../api/resources.ts';
 import type { ChangeNeed } from '../../decisions/annotations/noted-change.ts';
 import { withEdits } from '../../decisions/changes/edits.ts';
 import { changeNeed } from '../../decisions/changes/need.ts';
@@ -8,14 +8,12 @@ import { whyTemplated } from '../../decisions/changes/owner.ts';
 import { planChange, type ChangeGroup, type ChangePlan } from '../../decisions/changes/plan.ts';
 import type { Json } from '../../decisions/lib/json.ts';
 import { mergePatch } from '../../decisions/merge/vm.ts';
-import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
-import { PLUGS_ALL } from '../../decisions/vm-update/disruption.ts';
-import { plugsOf, strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
+import { kubevirtRules } from '../power/kubevirt-rules.ts';
 
 /** Most groups of VMs that KubeVirt is asked about. */
 const MOST_ASKED = 100;
@@ -40,7 +38,7 @@ export interface AskedPlan extends Omit<ChangePlan, 'groups'> {
 
 /** Says what a change would do to these VMs, and asks KubeVirt about one VM of each group by a dry run. */
 export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], patch: Json): Promise<AskedPlan> {
-  const rules = await rulesOf(kube);
+  const rules = await kubevirtRules(kube);
   const byName = new Map(vms.map((one) => [nameOf(one.vm), one]));
   const planned = [...byName].map(([name, { vm }]) => ({ name, vm, whyLeft: whyLeft(vm) }));
   const needOf = (before: Vm, after: Vm): ChangeNeed => {
@@ -77,18 +75,6 @@ function whyLeft(vm: Vm): string | null {
 
 const isWaiting = ({ status }: Vm): boolean =>
   status?.conditions?.some((one) => one.type === 'RestartRequired' && one.status === 'True') === true;
-
-/** What KubeVirt does to VMs that run; its defaults if whoever asks may not read that. */
-async function rulesOf(kube: KubeClient) {
-  try {
-    const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
-    const view = kubevirt && kubevirtView(kubevirt);
-    return { strategy: strategyOf(view), plugs: plugsOf(view) };
-  } catch (error) {
-    if (error instanceof KubeError) return { strategy: strategyOf(undefined), plugs: PLUGS_ALL };
-    throw error;
-  }
-}
 
 async function ask(kube: KubeClient, vm: Vm, { edits }: ChangeGroup): Promise<Verdict> {
   const { namespace = '', name, uid } = vm.metadata;

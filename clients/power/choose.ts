@@ -18,6 +18,7 @@ import { ofKnownKind } from '../cli/known-kind.ts';
 import { ownerOf, vmNamesOf, type NamedOwner, type OwnerOptions } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
 import type { Session } from '../session/session.ts';
+import { kubevirtRules } from './kubevirt-rules.ts';
 import { pendingAmong } from './pending.ts';
 import { readNamed, readVms, type VmScope } from './running.ts';
 
@@ -121,7 +122,8 @@ async function chooseAmong(
   const isOwn = of === undefined ? () => true : await isOwnOf(kube, scope, of);
   const all = await readVms(kube, scope);
   const own = all.filter(({ vm, vmi }) => isOwn(vm) && (!outdated || (vmi !== undefined && isOutdated(vmi))));
-  const why = new Map(pendingAmong(pending ? own : []).map(({ vmi, why }) => [vmi, why]));
+  const waiting = pending ? pendingAmong(own, (await kubevirtRules(kube)).plugs) : [];
+  const why = new Map(waiting.map(({ vmi, why }) => [vmi, why]));
   const wanted = pending ? own.filter(({ vmi }) => why.has(vmi?.metadata.uid ?? '')) : own;
   const { apart = [], replicas = [] } = Object.groupBy(wanted, ({ vm }) => (isApart(vm) ? 'apart' : 'replicas'));
   return {

@@ -6,7 +6,8 @@ import { predatesChange, recordOf } from '../../decisions/annotations/transition
 import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
-import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import { printData, type DataFormat } from '../cli/data.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
@@ -29,20 +30,27 @@ export interface PendingVm {
   vmi: string;
 }
 
-/**
- * Returns the running VMs that wait for a restart: KubeVirt says so, or a drover pool or transition gave them another
- * spec than their VMIs run with.
- */
-export const pendingAmong = (vms: VmWithVmi[]): PendingVm[] =>
-  vms.flatMap(({ vm, vmi }) => (vmi === undefined ? [] : (pending(vm, vmi) ?? [])));
+type Plugs = Pick<KubeVirtPlugs, 'migrates'>;
 
-function pending(vm: Stored<VirtualMachine>, vmi: Stored<VirtualMachineInstance>): PendingVm | null {
+/**
+ * Returns the running VMs that wait for a restart: KubeVirt says so, a drover pool or transition gave them another spec
+ * than their VMIs run with, or KubeVirt plugs something into them with the next migration, and makes none by itself.
+ */
+export const pendingAmong = (vms: VmWithVmi[], plugs: Plugs): PendingVm[] =>
+  vms.flatMap(({ vm, vmi }) => (vmi === undefined ? [] : (pending(vm, vmi, plugs) ?? [])));
+
+function pending(
+  vm: Stored<VirtualMachine>,
+  vmi: Stored<VirtualMachineInstance>,
+  { migrates }: Plugs,
+): PendingVm | null {
   const { namespace = '', name, annotations } = vm.metadata;
   const condition = vm.status?.conditions?.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
   const reasons = [
     ...(condition === undefined ? [] : [condition.message || 'KubeVirt does not say']),
     ...olderRevision(vm, vmi),
     ...olderMachineType(vm, vmi),
+    ...(migrates ? [] : plugging(vmi)),
   ];
   if (reasons.length === 0) return null;
   const owner = controllerOf(vm);
@@ -78,6 +86,11 @@ function olderMachineType(
   return predatesChange(type, record)
     ? [`its VMI has machine type ${type}, which operation ${record.by ?? record.id} takes away`]
     : [];
+}
+
+function plugging(vmi: Stored<VirtualMachineInstance>): string[] {
+  const { plugging: words } = vmiView(vmi);
+  return words === null ? [] : [`KubeVirt plugs it in with a migration, and makes none by itself (${words})`];
 }
 
 export type PendingFormat = DataFormat | 'name' | 'wide';

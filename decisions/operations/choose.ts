@@ -9,6 +9,7 @@ import { isAboutVmi, targetOfVmi } from '../power/target.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
 import { isRestartRequired } from './restart-required.ts';
 import type { LabelsOfNamespace, OperationScope } from './scope.ts';
 
@@ -21,6 +22,7 @@ export interface ChoiceInput {
   /** All VMs that there are. */
   vms: Iterable<VmView>;
   vmiOf: (vm: VmView) => VmiView | undefined;
+  plugs: Pick<KubeVirtPlugs, 'migrates'>;
 }
 
 /**
@@ -32,10 +34,16 @@ export interface ChoiceInput {
  * What the operation was noted on stays its own: a run that begins anew, since Temporal has lost the last one,
  * continues with that, and touches no VM again, not even if its next VMI is of that second.
  */
-export function chooseVms({ operation, scope, vms, vmiOf }: ChoiceInput): Record<string, Record<string, string>> {
+export function chooseVms({
+  operation,
+  scope,
+  vms,
+  vmiOf,
+  plugs,
+}: ChoiceInput): Record<string, Record<string, string>> {
   const { vms: selection } = operation.spec;
   const createdAt = Date.parse(operation.metadata.creationTimestamp);
-  const matches = selectionMatcher(selection, scope);
+  const matches = selectionMatcher(selection, scope, plugs);
   const chosen: Record<string, Record<string, string>> = {};
   for (const vm of vms) {
     if (!scope.includes(vm.namespace)) continue;
@@ -124,7 +132,7 @@ function lastingMatcher(
     (owner === undefined || (vm.owner?.kind === owner.kind && owners.has(vm.owner.uid)));
 }
 
-function selectionMatcher(selection: VmSelection, scope: OperationScope): Matcher {
+function selectionMatcher(selection: VmSelection, scope: OperationScope, plugs: ChoiceInput['plugs']): Matcher {
   const { runState, machineType, restartRequired, launcherOutdated } = selection;
   const matches = lastingMatcher(selection, scope);
   const isOfType = machineType === undefined ? null : globMatcher(machineType);
@@ -132,6 +140,6 @@ function selectionMatcher(selection: VmSelection, scope: OperationScope): Matche
     matches(vm) &&
     (runState === undefined || isRunning(vm, vmi) === (runState === 'Running')) &&
     (isOfType === null || (vm.machineType !== null && isOfType(vm.machineType))) &&
-    (restartRequired !== true || (vmi !== undefined && isRestartRequired(vm, vmi))) &&
+    (restartRequired !== true || (vmi !== undefined && isRestartRequired(vm, vmi, plugs))) &&
     (launcherOutdated !== true || vmi?.launcherOutdated === true);
 }

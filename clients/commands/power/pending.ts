@@ -25,11 +25,14 @@ export const pendingCommand = (): Command =>
     .action((options: PendingOptions, command: Command) => inSession(command, (session) => pending(session, options)));
 
 async function pending(session: Session, { allNamespaces = false, selector, output }: PendingOptions): Promise<void> {
-  const [{ scopeOf }, { pendingAmong, printPending }, { readVms }] = await Promise.all([
+  const [{ scopeOf }, { kubevirtRules }, { pendingAmong, printPending }, { readVms }] = await Promise.all([
     import('../../power/choose.ts'),
+    import('../../power/kubevirt-rules.ts'),
     import('../../power/pending.ts'),
     import('../../power/running.ts'),
   ]);
   const scope = await scopeOf(session, { allNamespaces, selector });
-  await printPending(pendingAmong(await readVms(await session.kube(), scope)), scope, output);
+  const kube = await session.kube();
+  const [vms, { plugs }] = await Promise.all([readVms(kube, scope), kubevirtRules(kube)]);
+  await printPending(pendingAmong(vms, plugs), scope, output);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import { KubeVirts, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import type { Member } from '../../../clients/owners/members.ts';
 import { choose, formatApart, type Choice } from '../../../clients/power/choose.ts';
 import type { Session } from '../../../clients/session/session.ts';
@@ -65,7 +65,8 @@ const VMIS = Object.entries(SHAPES).flatMap(([name, { phase, outdated }]): Store
 
 const selectors: (string | undefined)[] = [];
 const kube = {
-  list: (resource: Resource, { labelSelector }: { labelSelector?: string }) => {
+  list: (resource: Resource, { labelSelector }: { labelSelector?: string } = {}) => {
+    if (resource === KubeVirts) return Promise.resolve({ items: [] });
     if (resource === VirtualMachines) selectors.push(labelSelector);
     return Promise.resolve({ items: resource === VirtualMachines ? [...VMS] : VMIS });
   },

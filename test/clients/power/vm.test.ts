@@ -63,10 +63,12 @@ const endOf = (fields: Partial<PowerProgress>): string => powerOutline(progress(
 const one = (
   vm: Partial<Stored<VirtualMachine>>,
   vmi: Stored<VirtualMachineInstance> | null = vmiOf(),
+  plugs = { migrates: true },
 ): ReturnType<typeof pendingAmong> =>
-  pendingAmong([
-    { vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, vmi: vmi ?? undefined } satisfies VmWithVmi,
-  ]);
+  pendingAmong(
+    [{ vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, vmi: vmi ?? undefined } satisfies VmWithVmi],
+    plugs,
+  );
 
 describe('the VMs that wait for a restart', () => {
   test('include those that KubeVirt reports, with or without a time and a message', () => {
@@ -85,6 +87,14 @@ describe('the VMs that wait for a restart', () => {
     ]);
     expect(one(required({ lastTransitionTime: null, message: '' }))).toMatchObject([
       { since: null, why: 'KubeVirt does not say' },
+    ]);
+  });
+
+  test('include those that wait for a migration, if KubeVirt makes none by itself', () => {
+    const plugging = { ...vmiOf(), status: { conditions: [{ type: 'HotVCPUChange', status: 'True' as const }] } };
+    expect(one({}, plugging)).toEqual([]);
+    expect(one({}, plugging, { migrates: false })).toMatchObject([
+      { why: 'KubeVirt plugs it in with a migration, and makes none by itself (HotVCPUChange)' },
     ]);
   });
 

@@ -20,7 +20,17 @@ const shopWith = (...owners: string[]): OperationScope => ({
   owners: new Set(owners),
 });
 
-function choose(spec: Partial<OperationSpec>, shapes: Record<string, Shape>, ...owners: string[]): string[] {
+/** As in `ChoiceInput`; `owner`: UID of the owner of the name that is asked for. */
+interface Around {
+  owner?: string;
+  plugs?: { migrates: boolean };
+}
+
+function choose(
+  spec: Partial<OperationSpec>,
+  shapes: Record<string, Shape>,
+  { owner, plugs = { migrates: true } }: Around = {},
+): string[] {
   const vms = Object.entries(shapes).map(([name, { vm }]) =>
     aVm(name, { owner: null, namespace: 'shop', createdAt: BEFORE, ...vm }),
   );
@@ -30,9 +40,10 @@ function choose(spec: Partial<OperationSpec>, shapes: Record<string, Shape>, ...
   };
   const { shop: chosen = {}, ...elsewhere } = chooseVms({
     operation: anOperation(spec),
-    scope: shopWith(...owners),
+    scope: shopWith(...(owner === undefined ? [] : [owner])),
     vms,
     vmiOf,
+    plugs,
   });
   expect(elsewhere).toEqual({});
   for (const [name, uid] of Object.entries(chosen)) {
@@ -90,7 +101,7 @@ test('nothing younger is ever chosen, whatever is asked for', () => {
 
 const OF_WEB = { kind: 'VirtualMachinePool', name: 'web', uid: 'uid-of-web' };
 
-test.each<[string, OperationSpec['vms'], string[]]>([
+test.each<[string, OperationSpec['vms'], string[], { migrates: boolean }?]>([
   ['names', { names: ['labelled', 'standby', 'none'] }, ['labelled', 'standby']],
   ['labels', { selector: { matchLabels: { app: 'web' } } }, ['labelled']],
   ['an owner', { owner: { kind: 'VirtualMachinePool', name: 'web' } }, ['owned']],
@@ -101,8 +112,14 @@ test.each<[string, OperationSpec['vms'], string[]]>([
   ],
   ['a glob of machine types', { machineType: 'pc-q35-rhel8.*' }, ['typed']],
   ['what waits for a restart', { restartRequired: true }, ['older-revision', 'waits']],
+  [
+    'what waits for a restart if KubeVirt migrates nothing by itself',
+    { restartRequired: true },
+    ['older-revision', 'waits', 'plugged'],
+    { migrates: false },
+  ],
   ['an outdated launcher', { launcherOutdated: true }, ['outdated']],
-])('VMs are selected by %s', (_what, vms, names) => {
+])('VMs are selected by %s', (_what, vms, names, plugs = { migrates: true }) => {
   const shapes: Record<string, Shape> = {
     plain: {},
     labelled: { vm: { ownLabels: { app: 'web' } } },
@@ -111,9 +128,10 @@ test.each<[string, OperationSpec['vms'], string[]]>([
     standby: { vm: { owner: OF_WEB, role: 'Standby', revision: 'a' }, vmi: { revision: 'a' } },
     typed: { vm: { machineType: 'pc-q35-rhel8.6.0' } },
     waits: { vm: { restartRequired: { since: null, why: 'of a change' } } },
+    plugged: { vmi: { plugging: 'HotVCPUChange' } },
     outdated: { vmi: { launcherOutdated: true } },
   };
-  expect(choose({ vms }, shapes, 'uid-of-web')).toEqual(names);
+  expect(choose({ vms }, shapes, { owner: 'uid-of-web', plugs })).toEqual(names);
 });
 
 test('VMs of a missing owner are none, even if a VM has no owner', () => {
@@ -149,7 +167,7 @@ test.each<[OperationSpec['action'], Shape, string]>([
   (action, shape, uid) => {
     const vm = aVm('db', { owner: null, namespace: 'shop', createdAt: BEFORE, uid: 'uid-of-db', ...shape.vm });
     const vmi = shape.vmi === null ? undefined : aVmi(vm, { createdAt: BEFORE, ...shape.vmi });
-    const input = { vms: [vm], vmiOf: () => vmi, scope: shopWith() };
+    const input = { vms: [vm], vmiOf: () => vmi, scope: shopWith(), plugs: { migrates: true } };
     expect(chooseVms({ operation: anOperation({ action }), ...input })).toEqual({ shop: { db: uid } });
     const leaving = [{ ...vm, deleting: true }];
     expect(chooseVms({ operation: anOperation({ action }), ...input, vms: leaving })).toEqual({});

@@ -66,7 +66,7 @@ const vms: VmView[] = Object.keys(LABELS).flatMap((namespace) =>
 const chosen = (spec: Partial<OperationSpec>, owners: string[] = []): string[] => {
   const operation = aClusterOperation({ action: 'Stop', ...spec });
   const scope = { includes: namespacesOf(operation, labelsOf), owners: new Set(owners) };
-  const byNamespace = chooseVms({ operation, scope, vms, vmiOf: (vm) => aVmi(vm) });
+  const byNamespace = chooseVms({ operation, scope, vms, vmiOf: (vm) => aVmi(vm), plugs: { migrates: true } });
   const uids = Object.values(byNamespace).flatMap((byName) => Object.values(byName));
   const isMeant = meantVms(operation, scope);
   expect(vms.filter((vm) => isMeant(vm, aVmi(vm))).map(({ uid }) => uid)).toEqual(uids);
@@ -87,7 +87,9 @@ test('a VM outside its namespaces is never touched, whatever is noted on it', ()
     fc.property(fc.uniqueArray(fc.constantFrom(...Object.keys(LABELS)), { minLength: 1 }), (namespaces) => {
       const operation = aClusterOperation({ action: 'Stop', namespaces });
       const scope = { includes: namespacesOf(operation, labelsOf), owners: new Set<string>() };
-      const found = Object.keys(chooseVms({ operation, scope, vms: all, vmiOf: (vm) => aVmi(vm) }));
+      const found = Object.keys(
+        chooseVms({ operation, scope, vms: all, vmiOf: (vm) => aVmi(vm), plugs: { migrates: true } }),
+      );
       expect(found.sort()).toEqual([...namespaces].sort());
     }),
   );

@@ -71,6 +71,15 @@ test('VMIs can be made unready if nothing looks after pods', () => {
   expect(toVmi(never, { ...given, hasStandIn: true })).toBeUndefined();
 });
 
+test('a stand-in plays live migrations, as slowly as it is told, if there are nodes for them', () => {
+  const slow = { 'sim.drover.dev/migration-time': '2s' };
+  expect(toVm(slow)).toBe('its VMIs migrate slowly, or not');
+  expect(toVm(slow, { ...given, hasStandIn: true })).toBeUndefined();
+  expect(toVm(slow, { ...given, hasStandIn: true, lacks: ['live migration'] })).toBe(
+    'it needs live migration, which the cluster has not',
+  );
+});
+
 const withDisk = (cluster: GivenCluster) =>
   objection(
     cluster,

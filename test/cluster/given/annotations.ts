@@ -1,6 +1,7 @@
 import { parseDuration } from '../../../simulator/objects/annotations.ts';
 import { entriesIn } from '../entries.ts';
 import type { GivenCluster } from './given.ts';
+import { lackOf } from './needs.ts';
 
 const PREFIX = 'sim.drover.dev/';
 /** The cluster determines how long a VMI takes; shorter times than this only speed tests up. In milliseconds. */
@@ -46,6 +47,12 @@ function reasonFor(given: GivenCluster, name: string, value: unknown): string | 
       return value === 'Failed' || value === 'PodGone' || value === null ? undefined : 'its VMIs shut themselves down';
     case 'never-ready':
       return given.hasStandIn ? undefined : 'its VMIs run and are not ready';
+    // The stand-in plays these, as far as it plays live migrations at all.
+    case 'not-migratable':
+    case 'migration-time':
+    case 'migration-fails':
+      if (given.lacks.includes('live migration')) return lackOf('live migration');
+      return given.hasStandIn ? undefined : 'its VMIs migrate slowly, or not';
     default:
       return `it asks the simulator for ${PREFIX}${name}`;
   }

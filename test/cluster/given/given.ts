@@ -6,8 +6,12 @@ export type Need =
   | 'a worker that writes in all namespaces'
   /** The labels of its nodes list the machine types that they emulate. */
   | 'machine types on nodes'
-  /** VMIs can migrate, which KubeVirt uses to change them while they run. */
+  /** VMIs can migrate between nodes. */
   | 'live migration'
+  /** KubeVirt migrates VMIs by itself, to change sockets and memory of those that run. */
+  | 'live updates'
+  /** Nothing moves VMIs off pods of an earlier KubeVirt by itself. */
+  | 'VMIs that stay in outdated pods'
   /** virt-handler pauses VMIs. */
   | 'VMIs that can be paused'
   /** DataVolumes get populated. */
@@ -25,7 +29,7 @@ export interface GivenCluster {
   run: string;
   /** The namespace of the worker's service account. */
   home: string;
-  /** Pods have no kubelet, so what a test writes into their status stays. */
+  /** Pods have no kubelet, so what a test writes into them stays. */
   hasStandIn: boolean;
   lacks: Need[];
   /** Path of a file that gets a line for each skipped test. */

@@ -23,11 +23,16 @@ const Deployments: Resource = {
   kind: 'Deployment',
   namespaced: true,
 };
+/** KubeVirt's label of nodes that may run VMIs. */
+const SCHEDULABLE = 'kubevirt.io/schedulable';
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 type StorageClass = KubeObject & { allowVolumeExpansion?: boolean };
 type Deployment = KubeObject & { spec: { replicas?: number } };
-type KubeVirt = KubeObject & { status?: { observedKubeVirtVersion?: string } };
+type KubeVirt = KubeObject & {
+  spec?: { workloadUpdateStrategy?: { workloadUpdateMethods?: string[] } };
+  status?: { observedKubeVirtVersion?: string };
+};
 
 /** What the tests may rely on. */
 export interface Facts {
@@ -47,15 +52,20 @@ export async function preflight(kube: KubeClient): Promise<Facts> {
   const installed = await ensureDefinitions(kube);
   return {
     kubevirt: kubevirt.status?.observedKubeVirtVersion ?? 'of unknown version',
-    lacks: await lacksOf(kube),
+    lacks: await lacksOf(kube, kubevirt),
     installed,
   };
 }
 
-async function lacksOf(kube: KubeClient): Promise<Need[]> {
+async function lacksOf(kube: KubeClient, { spec }: KubeVirt): Promise<Need[]> {
   const lacks: Need[] = [];
   const nodes = (await kube.list<Node>(Nodes)).items;
   if (nodes.every((node) => nodeView(node).machineTypes.length === 0)) lacks.push('machine types on nodes');
+  const migrates = nodes.filter(({ metadata }) => metadata.labels?.[SCHEDULABLE] === 'true').length > 1;
+  const updates = spec?.workloadUpdateStrategy?.workloadUpdateMethods?.includes('LiveMigrate') === true;
+  if (!migrates) lacks.push('live migration');
+  if (!migrates || !updates) lacks.push('live updates');
+  if (updates) lacks.push('VMIs that stay in outdated pods');
   if ((await listed(kube, DataVolumes)) === undefined) lacks.push('DataVolumes');
   const classes = (await kube.list<StorageClass>(StorageClasses)).items;
   const expands = classes.some(

@@ -3,19 +3,28 @@ import { expect, onTestFinished } from 'vitest';
 import { EVENT_REPORTER } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { Events, VirtualMachineInstances, VirtualMachineOperations, VirtualMachines } from '../../../api/resources.ts';
+import {
+  Events,
+  Pods,
+  VirtualMachineInstances,
+  VirtualMachineOperations,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { pick } from '../../../decisions/lib/json.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { operationRunIdOf, powerProgress, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { givenCluster } from '../../cluster/given/given.ts';
+import { skip } from '../../cluster/given/skip.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
 type Event = KubeObject & { note: string; reportingController: string; regarding: { kind: string; name: string } };
 type Vm = Stored<VirtualMachine & KubeObject>;
 type Vmi = Stored<VirtualMachineInstance & KubeObject>;
+type Pod = Stored<KubeObject & { spec: { containers: { name: string }[] } }>;
 
 type RunOptions = Partial<Omit<PowerVmsInput, 'operation'>>;
 
@@ -115,6 +124,34 @@ export class TestVms {
   async vmiPower(name: string, verb: 'pause' | 'unpause'): Promise<void> {
     const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${name}/${verb}`;
     await this.#fleet.kube.request({ method: 'PUT', path, body: {} });
+  }
+
+  /**
+   * Has these VMs run in pods of an earlier KubeVirt, as after an upgrade of it: KubeVirt sees that by the image, and
+   * labels their VMIs.
+   */
+  async outdate(names: string[]): Promise<void> {
+    const { namespace } = this;
+    const { kube } = this.#fleet;
+    const labels = { 'kubevirt.io/outdatedLauncherImage': '' };
+    const given = givenCluster();
+    if (given?.hasStandIn === false) skip('it puts VMs into pods of an earlier KubeVirt');
+    const pods = given === undefined ? [] : (await kube.list<Pod>(Pods, { namespace })).items;
+    for (const name of names) {
+      const pod = pods.find(({ metadata }) => metadata.annotations?.['kubevirt.io/domain'] === name);
+      if (pod === undefined) {
+        await kube.patch(VirtualMachineInstances, { namespace, name }, 'merge', { metadata: { labels } });
+        continue;
+      }
+      const index = pod.spec.containers.findIndex((container) => container.name === 'compute');
+      const path = `/spec/containers/${index}/image`;
+      await kube.patch(Pods, pod.metadata, 'json', [{ op: 'replace', path, value: 'launcher:earlier' }]);
+    }
+    await until(async () => {
+      const { items } = await kube.list<Vmi>(VirtualMachineInstances, { namespace });
+      const outdated = items.filter(({ metadata }) => metadata.labels?.['kubevirt.io/outdatedLauncherImage'] === '');
+      expect(outdated.map(({ metadata }) => metadata.name)).toEqual(names.toSorted());
+    });
   }
 
   key(name: string): string {

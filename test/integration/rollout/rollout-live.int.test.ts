@@ -53,7 +53,7 @@ async function expectRestarted(pool: TestPool, before: Record<string, string>): 
 
 describe('a live update', () => {
   test('of sockets and memory changes the running VMIs, and is reported once they have it', async () => {
-    needs('live migration');
+    needs('live updates');
     const pool = await aPool();
     const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ sockets: 2, memory: '2Gi', labels: { size: 'big' } }));
@@ -75,7 +75,7 @@ describe('a live update', () => {
   });
 
   test('does not label a VMI with the revision before the live update is done', async () => {
-    needs('live migration');
+    needs('live updates');
     const pool = await aPool();
     const next = await pool.change(templateOf({ ...small, sockets: 3 }));
     const seen: string[] = [];
@@ -149,7 +149,7 @@ describe('a VMI without room for a change', () => {
       expect((await pool.vmi('web-1')).status).toMatchObject({ currentCPUTopology: { sockets: 5 } });
     },
     'takes a restart too if only KubeVirt knows that': async () => {
-      needs('live migration');
+      needs('live updates');
       const pool = await aPool();
       const before = await pool.vmiUids();
       await pool.untilComplete(await pool.change(unaligned));
@@ -160,7 +160,7 @@ describe('a VMI without room for a change', () => {
   });
 
   soakTest('waits if the pool allows no restart, and is reported; a restart by a user ends the wait', async () => {
-    needs('live migration');
+    needs('live updates');
     const pool = await aPool(atMost('Live'));
     const before = await pool.vmiUids();
     const next = await pool.change(tooMuch);
@@ -182,7 +182,7 @@ describe('a VMI without room for a change', () => {
   const unaligned = templateOf({ ...small, memory: '1025Mi' });
 
   soakTest('waits if the pool allows no restart and only KubeVirt knows that it needs one', async () => {
-    needs('live migration');
+    needs('live updates');
     const pool = await aPool(atMost('Live'));
     const before = await pool.vmiUids();
     await pool.change(unaligned);
@@ -221,7 +221,7 @@ describe('the strategy', () => {
   });
 
   soakTest('in the pool may change in the middle of a rollout', async () => {
-    needs('live migration');
+    needs('live updates');
     const pool = await aPool({ ...atMost('Live'), vmRolloutStrategy: 'Stage' });
     const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ ...small, sockets: 2 }));
@@ -291,7 +291,7 @@ describe('disruption', () => {
       expect(await pool.vmiUids()).toMatchObject({ 'web-2': before['web-2'] });
     },
     'None does not even write what KubeVirt would do to a running VMI, but writes it to a halted VM': async () => {
-      needs('live migration');
+      needs('live updates');
       const pool = await aPool(atMost('None'));
       await pool.power('web-2', 'stop');
       await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));

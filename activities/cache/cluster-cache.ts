@@ -8,7 +8,6 @@ import { vmView, type VirtualMachine } from '../../decisions/views/from-object/v
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
 import { confirm, wasRestored } from './confirm.ts';
 import { FollowedObjects, type FollowedOptions } from './followed-objects.ts';
@@ -31,16 +30,15 @@ interface ClusterCacheOptions extends FollowedOptions {
  * come.
  */
 export class ClusterCache extends FollowedObjects {
-  readonly #client: KubeClient;
-  readonly #namespace: string | undefined;
+  readonly #options: ClusterCacheOptions;
   readonly #contact: Contact;
+  #restores = 0;
 
   constructor(options: ClusterCacheOptions) {
     super(options);
-    this.#client = options.client;
-    this.#namespace = options.namespace;
+    this.#options = options;
     this.#contact = new Contact({
-      ask: () => this.#ask(options),
+      ask: () => this.noticeRestore(),
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
       onChange: options.onContact,
     });
@@ -61,7 +59,8 @@ export class ClusterCache extends FollowedObjects {
 
   /** Whether this namespace is left to other workers: nothing in it is this worker's to do. */
   isLeft(namespace: string): boolean {
-    if (this.#namespace !== undefined) return namespace !== this.#namespace;
+    const { namespace: own } = this.#options;
+    if (own !== undefined) return namespace !== own;
     return this.claims.get(`${namespace}/${CLAIM_NAME}`) !== undefined;
   }
 
@@ -78,7 +77,7 @@ export class ClusterCache extends FollowedObjects {
    * has now. Throws if it does not answer.
    */
   confirm(keys: readonly string[]): Promise<void> {
-    return confirm(this.#client, this, keys, CONTACT_DEADLINE_MS);
+    return confirm(this.#options.client, this, keys, CONTACT_DEADLINE_MS);
   }
 
   /** Returns the VMIs that this set of VMIs owns, with what is known from their nodes. */
@@ -150,12 +149,21 @@ export class ClusterCache extends FollowedObjects {
     return this.versionsOf(...VERSIONED);
   }
 
-  async #ask({ client, namespace, onRestored }: ClusterCacheOptions): Promise<void> {
+  /** How often the API server was seen to be restored from a backup: what was read before that is no more. */
+  get restores(): number {
+    return this.#restores;
+  }
+
+  /** Asks whether the API server was restored from a backup: watches don't tell. Throws if it does not answer. */
+  async noticeRestore(): Promise<void> {
+    const { client, namespace, onRestored } = this.#options;
     const versions = VERSIONED.flatMap((kind) => (this[kind].synced ? [this[kind].version] : []));
     const seen = versions.reduce((one, other) => (one > other ? one : other), 0n);
-    if (!(await wasRestored(client, namespace, { seen, deadlineMs: CONTACT_DEADLINE_MS }))) return;
+    const restores = this.#restores;
+    const isRestored = await wasRestored(client, namespace, { seen, deadlineMs: CONTACT_DEADLINE_MS });
+    if (!isRestored || restores !== this.#restores) return;
+    this.#restores++;
     onRestored?.();
-    for (const [, cache] of this.lists) cache.restart();
-    this.contents.restart();
+    this.beginAnew();
   }
 }

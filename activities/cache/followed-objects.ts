@@ -115,7 +115,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   readonly #isFollowed: (resource: Resource) => boolean;
   readonly #listeners = new Set<(change: CacheChange) => void>();
   /** At which versions these last changed as plans see them: heartbeats of nodes change nothing. */
-  readonly #changedAt = { nodes: 0n, migrations: 0n };
+  #changedAt = { nodes: 0n, migrations: 0n };
   readonly #onListenerFailed: (error: Error) => void;
 
   constructor(options: FollowedOptions) {
@@ -238,6 +238,13 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   subscribe(listener: (change: CacheChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** The API server was restored: nothing counts as known until all has been listed again. */
+  protected beginAnew(): void {
+    this.#changedAt = { nodes: 0n, migrations: 0n };
+    for (const [, cache] of this.lists) cache.restart();
+    this.contents.restart();
   }
 
   #ownerChanged(change: OwnerChange): void {

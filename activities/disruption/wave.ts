@@ -4,7 +4,7 @@ import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import type { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
-import { serverLost } from '../lib/shutdown.ts';
+import { serverLost, serverRestored } from '../lib/shutdown.ts';
 import type { Begun, DisruptionMethod, Turn, WaveStop } from './method.ts';
 
 /** Changes close together count as one: for so long, in milliseconds, and longer if a look takes long. */
@@ -73,6 +73,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   readonly #beganAt = Date.now();
   /** How many of those in hand only wait. */
   #aside = 0;
+  readonly #restores: number;
   #window: number;
   #failuresInARow = 0;
   readonly #tries = new Map<string, number>();
@@ -89,6 +90,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   constructor(method: DisruptionMethod<Held, O, B>, options: WaveOptions<Held, B>) {
     this.#method = method;
     this.#in = options;
+    this.#restores = options.cache.restores;
     this.#window = options.concurrency;
     this.#idleSince = options.idleSince;
     for (const one of options.begun) this.#onTheirWay.set(one.held.name, one);
@@ -100,6 +102,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     for (;;) {
       cancellationSignal().throwIfAborted();
       if (this.#in.cache.lost.aborted) throw serverLost();
+      if (this.#in.cache.restores !== this.#restores) throw serverRestored();
       if (this.#hasFailed) throw this.#error;
       const began = performance.now();
       const now = Date.now();

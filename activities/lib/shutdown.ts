@@ -25,6 +25,14 @@ export const serverLost = (): ApplicationFailure =>
     nextRetryDelay: 500,
   });
 
+/** The failure that ends an activity that goes by what the API server no longer has: the next attempt looks anew. */
+export const serverRestored = (): ApplicationFailure =>
+  ApplicationFailure.create({
+    type: 'ApiServerRestored',
+    message: 'the API server was restored from a backup',
+    nextRetryDelay: 500,
+  });
+
 /** Rejects with `serverLost` once the API server is lost. */
 export async function rejectOnServerLost(lost: AbortSignal): Promise<never> {
   if (!lost.aborted) await once(lost, 'abort');

@@ -9,6 +9,7 @@ import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { Authority } from '../operations/authority.ts';
+import { refuseRestored } from '../operations/refuse-restored.ts';
 import type { RunControl } from '../operations/run-control.ts';
 import { carryOut } from '../power/carry-out.ts';
 import { checkTypes, preflight, type Checked, type Preflight } from './check.ts';
@@ -77,10 +78,13 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
       withGracefulCancel((asked) =>
         withHeartbeat(async () => {
           const context = await contextAt(request);
+          const reached = cache.versionsOf('pools', 'vms', 'vmis');
+          const operationVersion = refuseRestored(request, context.authority, reached);
           const method = new TransitionMethod({ ...options, contexts, context, request });
           const { changes, plan } = await carryOut(method, {
             ...options,
             asked,
+            operationVersion,
             isRelevant: ({ change }) => method.takesIn(change),
             subscribe: (onChange) => method.subscribe(onChange),
             idleMs: Infinity,

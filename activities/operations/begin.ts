@@ -62,7 +62,8 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
   if ((await runs.state(ref)).is !== 'missing') return { is: 'run', input: null };
   const end = endBeforeStart(operation);
   if (end !== null) return finish(operation, end);
-  const noted = await noteUid(client, operation, signal);
+  // Caches from before a restore would have it choose what is no more.
+  const [noted] = await Promise.all([noteUid(client, operation, signal), cache.noticeRestore()]);
   if (operation.spec.paused === true) {
     await write(noted, null);
     return { is: 'paused' };

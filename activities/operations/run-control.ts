@@ -3,7 +3,7 @@ import type { OperationProgress } from '../../decisions/operations/told.ts';
 
 /** What Temporal knows of the run of an operation. */
 export type RunState =
-  /** There is none, or there is none any more. */
+  /** There is none, or none any more, or the API server was restored since: what it has done is not done any more. */
   | { is: 'missing' }
   /** `progress`: null if no worker answers just now. */
   | {

@@ -12,6 +12,8 @@ interface CarryOutOptions extends Pick<
 > {
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
+  /** Of the operation as it was read. */
+  operationVersion: RunChanges['operationVersion'];
   isRelevant: (changed: Changed) => boolean;
   /** Calls back when something else has changed. */
   subscribe?: (onChange: () => void) => () => void;
@@ -28,7 +30,7 @@ interface CarriedOut<Plan> {
 /** Acts on VMs for a run, and follows them, until there is something to tell. */
 export async function carryOut<Plan extends RunPlan>(
   method: RunMethod<Plan>,
-  { stopping, isRelevant, subscribe, ...options }: CarryOutOptions,
+  { stopping, operationVersion, isRelevant, subscribe, ...options }: CarryOutOptions,
 ): Promise<CarriedOut<Plan>> {
   const { cache } = options;
   const earlier = method.begun;
@@ -46,6 +48,7 @@ export async function carryOut<Plan extends RunPlan>(
       isOver,
       digest,
       minVersions: maxVersions(method.minVersions, cache.versionsOf('pools', 'vms', 'vmis')),
+      operationVersion,
     };
     return { changes, plan, idleSince };
   } finally {

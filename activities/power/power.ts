@@ -6,6 +6,7 @@ import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { Authority } from '../operations/authority.ts';
+import { refuseRestored } from '../operations/refuse-restored.ts';
 import type { RunControl } from '../operations/run-control.ts';
 import { carryOut } from './carry-out.ts';
 import { changeOf } from './change-of.ts';
@@ -38,7 +39,7 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
           const { action, operation, requestedBy, reason, lastProgressAt, reportMs, ...has } = request;
           const isFresh = has.takes && has.inProgress.length === 0 && has.ended.length === 0;
           const authority = await Authority.prove({ client, cache, runs }, { operation, action, isFresh });
-          await cache.catchUp(request.minVersions);
+          const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));
           const chosen = await chosenUids.ofThisRun();
           const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
           const change = changeOf(authority.operation);
@@ -48,6 +49,7 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
             ...options,
             cache,
             asked,
+            operationVersion,
             isRelevant: ({ namespace }) => namespaces.has(namespace),
             subscribe: (onChange) => authority.subscribe(onChange),
             idleMs: method.deadlineMs,

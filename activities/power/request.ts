@@ -1,5 +1,5 @@
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
+import type { SeenByRun } from '../../decisions/operations/restored.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import type { PowerPlan } from '../../decisions/power/plan.ts';
@@ -11,7 +11,7 @@ export interface ActedOn {
 }
 
 /** What every call of an activity that acts for a run says. */
-export interface RunRequest {
+export interface RunRequest extends SeenByRun {
   /** VMs in progress, as an earlier call has returned them. */
   inProgress: ActedOn[];
   /** Whether further VMs may be taken. */
@@ -20,18 +20,16 @@ export interface RunRequest {
   reportMs: number;
   /** Digest of what the workflow says of the VMs; null if it says nothing yet. */
   digest: string | null;
-  minVersions: ResourceVersions;
 }
 
 /** What every such call returns. */
-export interface RunChanges {
+export interface RunChanges extends SeenByRun {
   /** Outcomes of VMs that were in progress. */
   settled: PowerOutcome[];
   inProgress: ActedOn[];
   /** Whether nothing is left to do or to wait for. */
   isOver: boolean;
   digest: string;
-  minVersions: ResourceVersions;
 }
 
 export interface ChangePowerRequest extends RunRequest {

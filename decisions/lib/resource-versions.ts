@@ -33,5 +33,9 @@ export function later(one: string | undefined, other: string | undefined): strin
   return !isVersion(other) || BigInt(one) >= BigInt(other) ? one : other;
 }
 
+/** Reports whether one resource version of a kind is earlier than another; not if one of them is not known. */
+export const isEarlier = (one: string | undefined, other: string | undefined): boolean =>
+  isVersion(one) && isVersion(other) && BigInt(one) < BigInt(other);
+
 export const maxVersions = (one: ResourceVersions, other: ResourceVersions): ResourceVersions =>
   Object.fromEntries(VERSIONED.map((kind) => [kind, later(one[kind], other[kind])]));

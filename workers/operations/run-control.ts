@@ -6,7 +6,9 @@ import {
   type WorkflowExecutionDescription,
   type WorkflowHandle,
 } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import type { RunControl } from '../../activities/operations/run-control.ts';
+import { RESTORED } from '../../decisions/operations/restored.ts';
 import type { OperationProgress } from '../../decisions/operations/told.ts';
 import {
   abort,
@@ -38,8 +40,10 @@ export const runControl = (cluster: string): RunControl => ({
     if (status === 'RUNNING')
       return { is: 'running', progress: await progressOf(handle), troubles: troublesOf(described) };
     if (status === 'COMPLETED') return { is: 'completed', progress: (await handle.result()) as OperationProgress };
+    const failure = status === 'FAILED' ? await failureOf(handle) : null;
+    if (failure instanceof ApplicationFailure && failure.type === RESTORED) return { is: 'missing' };
     const progress = await progressOf(handle);
-    if (status === 'FAILED') return { is: 'ended', progress, reason: 'Refused', why: await refusal(handle) };
+    if (failure !== null) return { is: 'ended', progress, reason: 'Refused', why: failure.message };
     const why = `its workflow ${workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it continues`;
     return { is: 'ended', progress, reason: 'RunEnded', why };
   },
@@ -82,10 +86,15 @@ async function describe(handle: WorkflowHandle): Promise<WorkflowExecutionDescri
 const progressOf = (handle: WorkflowHandle): Promise<OperationProgress | null> =>
   handle.query(operationProgress).catch(() => null);
 
-const refusal = (handle: WorkflowHandle): Promise<string> =>
+/** What a workflow has failed with in the end, as its activity has thrown it. */
+const failureOf = (handle: WorkflowHandle): Promise<Error | null> =>
   handle.result().then(
-    () => '',
-    ({ message, cause }: Error) => (cause instanceof Error ? cause.message : message),
+    () => null,
+    (error: Error) => {
+      let inner = error;
+      while (inner.cause instanceof Error) inner = inner.cause;
+      return inner;
+    },
   );
 
 /** The first failures aren't told: they may be a worker that died, or a server that was briefly unavailable. */

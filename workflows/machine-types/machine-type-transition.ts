@@ -162,7 +162,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
     return acting().followTransition.executeWithOptions(awaitWords(counts), [
       {
         ...this.#request(),
-        ...pick(state, ['maxRestarts', 'digest', 'turn']),
+        ...pick(state, ['operationVersion', 'maxRestarts', 'digest', 'turn']),
         inProgress: [...inProgress],
         failed: [...failedVms],
         mayFail: this.#input.transition.maxFailures - broken,

@@ -73,13 +73,16 @@ const unknownOperation = (key: OperationKey): ApplicationFailure =>
     'Refused',
   );
 
-/** Starts the run, unless there is or was one: it outlives this workflow, which finds it again by its id. */
+/**
+ * Starts the run, unless there is or was one: it outlives this workflow, which finds it again by its id. Only after one
+ * that has failed, since the API server was restored, there is another.
+ */
 async function startRun(key: OperationKey, input: RunInput): Promise<void> {
   const { action, requestedBy, reason } = input;
   const how = {
     workflowId: operationRunIdOf(key),
     parentClosePolicy: ParentClosePolicy.ABANDON,
-    workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
     memo: { action, requestedBy, reason, begunAt: new Date().toISOString() },
     typedSearchAttributes: new TypedSearchAttributes([
       { key: DroverCluster, value: key.cluster },

@@ -145,7 +145,7 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     return acting().changePower.executeWithOptions({ summary: summary(words) }, [
       {
         ...pick(input, ['operation', 'action', 'deadlineMs', 'requestedBy', 'reason']),
-        ...pick(state, ['minVersions', 'lastProgressAt']),
+        ...pick(state, ['minVersions', 'operationVersion', 'lastProgressAt']),
         inProgress: [...inProgress],
         ended: [...done, ...gone, ...failed.map(({ vm }) => vm)],
         takes: this.mayTouch(),

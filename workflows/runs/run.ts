@@ -1,7 +1,15 @@
-import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  condition,
+  setCurrentDetails,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { ActedOn, RunChanges } from '../../activities/power/request.ts';
 import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { RESTORED } from '../../decisions/operations/restored.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { withNamespaces } from '../../decisions/runs/namespaces.ts';
 import type { ControlledRun } from '../../decisions/runs/user-request.ts';
@@ -18,6 +26,8 @@ export interface RunState extends ControlledRun {
   watchedSince: number;
   /** Observations are of caches that are at least this new. */
   minVersions: ResourceVersions;
+  /** Of the operation, as an observation last saw it. */
+  operationVersion?: string | undefined;
   /** Namespaces in which the run has touched something; null if they are too many to list. */
   namespaces: string[] | null;
   acts: Act[];
@@ -109,7 +119,8 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
         this.#state.acts = this.journal.kept;
         await this.continueAsNew();
       }
-      const found = await this.controls.look(() => this.observe());
+      const found = await this.#found();
+      if (found === 'restored') return;
       if (found === null) continue;
       this.keep(found);
       this.#take(found);
@@ -154,13 +165,28 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
     this.show(this.#state.aborted === null ? end : 'Aborted');
   }
 
+  /**
+   * If the API server was restored, what was done since is not done any more: the run fails, and its operation begins
+   * anew. A pause holds that back, and what is ending just ends (`restored`).
+   */
+  async #found(): Promise<Found | 'restored' | null> {
+    try {
+      return await this.controls.look(() => this.observe());
+    } catch (error) {
+      if (!isRestored(error)) throw error;
+      await condition(() => this.mayTouch() || this.isEnding());
+      if (this.isEnding()) return 'restored';
+      throw error;
+    }
+  }
+
   #untilResumed(): Promise<void> {
     const state = this.#state;
     return condition(() => state.paused === null || state.aborted !== null || workflowInfo().continueAsNewSuggested);
   }
 
   /** Takes in which VMs were acted on, and what became of them. */
-  #take({ settled, inProgress, minVersions }: RunChanges): void {
+  #take({ settled, inProgress, minVersions, operationVersion }: RunChanges): void {
     const known = new Set(this.#state.inProgress.map(({ vm }) => vm));
     const begun = [...settled, ...inProgress].filter(({ vm, since }) => since !== undefined && !known.has(vm));
     const vms = begun.map(({ vm }) => vm);
@@ -170,8 +196,12 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
       this.journal.begin({ ...this.recorded(), vms, time });
     }
     this.#state.inProgress = inProgress;
+    this.#state.operationVersion = operationVersion;
     this.journal.endEach({ action: this.recorded().action }, settled);
     for (const outcome of settled) this.keepOutcome(outcome);
     this.learn(minVersions);
   }
 }
+
+const isRestored = (error: unknown): boolean =>
+  error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === RESTORED;

@@ -79,6 +79,8 @@ interface Run {
   /** Has the wave look again. */
   look: () => void;
   env: MockActivityEnvironment;
+  /** As if the API server had been restored from a backup. */
+  restore: () => void;
 }
 
 interface Options extends Pick<WaveOptions<Held, Begun>, 'idleMs' | 'idleSince' | 'reportMs'> {
@@ -86,11 +88,13 @@ interface Options extends Pick<WaveOptions<Held, Begun>, 'idleMs' | 'idleSince' 
 }
 
 function run(fleet: Fleet, names: readonly string[], options: Partial<Options> = {}): Run {
-  const cache = {
+  const caches = {
     subscribe: () => () => {},
     lost: new AbortController().signal,
     confirm: async () => {},
-  } as unknown as ClusterCache;
+    restores: 0,
+  };
+  const cache = caches as unknown as ClusterCache;
   const changes = new Changes(cache, new AbortController().signal, () => true);
   const env = new MockActivityEnvironment();
   const { begun = [], ...more } = options;
@@ -111,7 +115,7 @@ function run(fleet: Fleet, names: readonly string[], options: Partial<Options> =
   const result = env.run(() => withGracefulCancel((asked) => disrupt(fleet, { ...how, asked }))) as Promise<
     WaveResult<Outcome, Begun>
   >;
-  return { result, look: () => changes.poke(), env };
+  return { result, look: () => changes.poke(), env, restore: () => void caches.restores++ };
 }
 
 async function until(isSo: () => boolean, look: () => void): Promise<void> {
@@ -140,6 +144,17 @@ test('the next VM goes down as soon as one is back, and never more than there is
     'd done',
   ]);
   expect(fleet.mostDown).toBe(2);
+});
+
+test('what was on its way when the API server is restored is looked at anew, by another attempt', async () => {
+  const fleet = new Fleet();
+  const { result, look, restore } = run(fleet, ['a', 'b']);
+  await until(() => fleet.taken.length === 1, look);
+  restore();
+  fleet.back.add('a');
+  look();
+  await expect(result).rejects.toMatchObject({ type: 'ApiServerRestored' });
+  expect(fleet.taken).toEqual(['a']);
 });
 
 test('a VM that is already down waits for nothing', async () => {

@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
@@ -11,6 +11,7 @@ import { pause, poolIdOf } from '../../../workflows/lib/messages.ts';
 import { soak } from '../../soak.ts';
 import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
+import { backUpEtcd } from './etcd-backup.ts';
 
 const fleet = aFleet({ ownStack: true, simulator: false, workers: 0 });
 const VMS = soak(300, 40);
@@ -55,26 +56,16 @@ test('every VM is created exactly once when the API server is killed in the midd
 test('an etcd that is restored under a running worker makes and deletes nothing, and the next change is seen in seconds', async () => {
   const { stack, kube } = fleet();
   const namespace = await fleet().namespace();
-  const [data, backup] = [join(stack.state, 'data', 'etcd'), join(stack.state, 'backup')];
-  /** Stops etcd, and the API server with it, for as long as `act` takes. */
-  const without = async (act: () => void): Promise<void> => {
-    for (const server of ['kube-apiserver', 'etcd'] as const) await stack.halt(server);
-    act();
-    for (const server of ['etcd', 'kube-apiserver'] as const) await stack.restart(server);
-  };
   await fleet().createPool(namespace, 'web', { replicas: 4 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 4));
-  await without(() => cpSync(data, backup, { recursive: true }));
+  const putBack = backUpEtcd(stack);
   const uids = await uidsOf(namespace);
   // What is lost: the workflow, and the worker's caches, have seen all of it.
   await fleet().patchPool(namespace, 'web', { replicas: 2 });
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(2));
   await fleet().patchPool(namespace, 'web', { replicas: 12 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 12));
-  await without(() => {
-    rmSync(data, { recursive: true });
-    cpSync(backup, data, { recursive: true });
-  });
+  await putBack();
 
   const { metadata, items } = await kube.list(VirtualMachines, { namespace });
   expect(Object.fromEntries(items.map((vm) => [vm.metadata.name, vm.metadata.uid]))).toEqual(uids);

@@ -38,6 +38,8 @@ export interface Turn<Held> {
   open: number;
   /** Why those that wait are not begun with. */
   whyNot: string;
+  /** Whether they wait for a known time, such as that of a window: they are not given back for waiting long. */
+  isTimed?: boolean;
   /** When others must learn of it, though no VM has an outcome; milliseconds since the epoch. */
   dueAt: number;
   /** When a look would find something else, in milliseconds since the epoch. */

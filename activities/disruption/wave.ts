@@ -156,7 +156,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     if (now < this.#notBefore) return [this.#notBefore];
     const free = Math.max(this.#window - (this.#inHand.size - this.#aside), 0);
     for (const held of turn.next.slice(0, free)) this.#begin(held, true);
-    this.#idleSince = this.#busy().size > 0 ? null : (this.#idleSince ?? now);
+    this.#idleSince = this.#busy().size > 0 || turn.isTimed === true ? null : (this.#idleSince ?? now);
     return [...turn.times, ...this.#idle(turn, now)];
   }
 

@@ -52,7 +52,7 @@ export async function patchPoolTemplates(
     const state =
       pool &&
       poolTransitionState(rules, { pool, vms: () => cache.vms.ownedBy('VirtualMachinePool', pool.metadata) }, snapshot);
-    if (pool === undefined || state?.state !== 'change' || authority.whyHeld() !== null) continue;
+    if (pool === undefined || state?.state !== 'change' || authority.whyNotNow() !== null) continue;
     const from = templateTypeOf(pool);
     const record: TransitionRecord = {
       id: rules.ref.id,

@@ -151,7 +151,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   }
 
   protected whyNotAnyMore(vm: VmView, live: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {
-    const held = this.#context.authority.whyHeld();
+    const held = this.#context.authority.whyNotNow();
     if (held !== null) return held;
     const isMeant = transitionNeed(this.#context.rules, vm, live).need === 'restart';
     return isMeant ? this.whyNoRoom(vm, live.vmiOf(vm)) : 'its machine type has changed since';

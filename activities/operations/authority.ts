@@ -1,5 +1,7 @@
 import { ApplicationFailure, cancellationSignal, Context } from '@temporalio/activity';
 import type { OperationAction } from '../../api/operations/operation.ts';
+import type { MaintenanceWindow } from '../../api/pool/pool.ts';
+import { whyClosed, windowAt } from '../../decisions/lib/maintenance-windows.ts';
 import { whyHeld, whyRefused } from '../../decisions/operations/authority.ts';
 import { operationName, operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import { DELETED } from '../../decisions/operations/steer.ts';
@@ -64,6 +66,18 @@ export class Authority {
   /** Why nothing may be begun now, by what this worker knows; null if it may be. */
   whyHeld(): string | null {
     return whyHeld(this.#current(), this.#claimed.action);
+  }
+
+  /** Outside of which no VM may be begun with; none if that may be at any time. */
+  get windows(): readonly MaintenanceWindow[] {
+    return this.operation?.spec.windows ?? [];
+  }
+
+  /** Why nothing may be begun that disrupts a VM, by what this worker knows; null if it may be. */
+  whyNotNow(): string | null {
+    const held = this.whyHeld();
+    const window = windowAt(this.windows, Date.now());
+    return held !== null || window.open ? held : whyClosed(window);
   }
 
   /** Calls back when users have changed or deleted the operation. */

@@ -61,6 +61,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       atOnce: this.#limits.atOnce,
       restarts: this.#in.change?.restarts === true,
       takes: takes && held === null,
+      windows: authority.windows,
       now,
     });
     return held === null ? plan : { ...plan, full: [...plan.full, held] };
@@ -87,6 +88,6 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   protected whyNotAnyMore(vm: VmView, { vmiOf }: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {
     const { authority } = this.#in;
     const vmi = vmiOf(vm);
-    return authority.whyHeld() ?? this.#whyExcluded(vm, vmi) ?? this.whyNoRoom(vm, vmi);
+    return authority.whyNotNow() ?? this.#whyExcluded(vm, vmi) ?? this.whyNoRoom(vm, vmi);
   }
 }

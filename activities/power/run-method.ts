@@ -36,8 +36,8 @@ export interface RunPlan {
   skipped: Skipped[];
   /** What those that wait are waiting for. */
   full: string[];
-  /** When a look would find something else, in milliseconds since the epoch. */
-  times?: readonly number[];
+  /** When the window opens that VMs wait for, in milliseconds since the epoch; null if they wait for none. */
+  opensAt: number | null;
 }
 
 export interface RunLook {
@@ -139,7 +139,8 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
       open: plan.open + leftOver.length,
       whyNot: full.join(', '),
       dueAt: Math.min(this.dueAt(plan, now), newsAt),
-      times: [...(plan.times ?? []), ...this.power.times],
+      isTimed: plan.opensAt !== null,
+      times: [...(plan.opensAt === null ? [] : [plan.opensAt]), ...this.power.times],
     };
   }
 

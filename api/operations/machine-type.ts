@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { count } from '../pool/status.ts';
 import { rules, textMatching } from '../pool/text.ts';
-import { Windows } from '../pool/windows.ts';
 import { MAX_RESULTS_TOLD } from './limits.ts';
 
 const TYPE_SHAPE = 'must be a machine type such as pc-q35-rhel9.2.0';
@@ -44,9 +43,6 @@ export const MachineTypeChange = z
       .boolean()
       .describe('Whether to continue if VMs would get a type that no schedulable node has, or that is itself old.')
       .exactOptional(),
-    windows: Windows.describe(
-      'VMIs are restarted, and templates are changed, only inside one of these windows.',
-    ).exactOptional(),
   })
   .meta(rules(['has(self.from) != has(self.undoes)', ONE_SHAPE], ['!has(self.undoes) || !has(self.to)', UNDO_SHAPE]));
 export type MachineTypeChange = z.infer<typeof MachineTypeChange>;

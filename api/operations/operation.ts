@@ -3,6 +3,7 @@ import { API_VERSION } from '../names.ts';
 import { LabelSelector } from '../pool/selection.ts';
 import { count, WritesAndConditions as Common } from '../pool/status.ts';
 import { Duration, IntOrPercent, rules, WholeNumber } from '../pool/text.ts';
+import { Windows } from '../pool/windows.ts';
 import { MAX_FAILURES_TOLD, MAX_NAMES, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
 import { MachineTypeChange, MachineTypeStatus } from './machine-type.ts';
 import { VmPatch } from './patch.ts';
@@ -13,7 +14,16 @@ export const OperationAction = z.enum(['Restart', 'Start', 'Stop', 'Migrate', 'P
 export type OperationAction = z.infer<typeof OperationAction>;
 
 /** What stays as it is once the operation was made: anything else would be another operation. */
-const FIXED = ['patch', 'machineType', 'atOnce', 'maxFailures', 'deadline', 'reason', 'requestedBy'] as const;
+const FIXED = [
+  'patch',
+  'machineType',
+  'atOnce',
+  'maxFailures',
+  'windows',
+  'deadline',
+  'reason',
+  'requestedBy',
+] as const;
 const fixedRule = (fixed: readonly string[]): string =>
   [
     'self.action == oldSelf.action && self.vms == oldSelf.vms',
@@ -45,6 +55,9 @@ const FIELDS = {
       'MachineType 5% of those that it restarts itself.',
   ).exactOptional(),
   maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
+  windows: Windows.describe(
+    'VMs are begun with only inside one of these windows; those in progress are followed to their end. Of MachineType: VMIs are restarted, and templates are changed.',
+  ).exactOptional(),
   deadline: Duration.refine((text) => /[1-9]/.test(text), DEADLINE_SHAPE)
     .describe(
       'How long a VM may take to be ready, to stop, to be migrated or changed, and how long VMs are waited for at the end that can not be touched. ' +

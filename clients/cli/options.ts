@@ -25,6 +25,13 @@ export const reasonOption = (shownIn = 'status, history and the Web UI'): Option
     throw new InvalidArgumentError(`Give 1 to ${LONGEST_REASON} characters.`);
   });
 
+/** `--window`: outside of which VMs are not begun with. `verb`: what is done to them. */
+export const windowOption = (verb: string): Option =>
+  new Option(
+    '--window <window>',
+    `${verb} only then: cron, duration and perhaps a time zone, such as "0 2 * * * 4h Europe/Zurich" (repeatable)`,
+  ).argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
+
 /** Flags of commands that read manifests. */
 export interface ManifestOptions {
   filename?: string[];

@@ -1,12 +1,12 @@
 import { Option, type Command } from 'commander';
 import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
-import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import type { DataFormat } from '../cli/data.ts';
 import { UsageError } from '../cli/failure.ts';
-import { dryRunOption, reasonOption } from '../cli/options.ts';
+import { dryRunOption, reasonOption, windowOption } from '../cli/options.ts';
 import { usable } from '../cli/usable.ts';
 import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../cli/values.ts';
+import { windowsOf } from '../operations/windows.ts';
 import { usernameIn } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 import { UNKNOWN } from './spec.ts';
@@ -89,11 +89,7 @@ export const addRestartOptions = (command: Command): Command =>
         someTime,
       ),
     )
-    .option(
-      '--window <window>',
-      'restart only then: cron, duration and perhaps a time zone, such as "0 2 * * * 4h Europe/Zurich" (repeatable)',
-      several,
-    )
+    .addOption(windowOption('restart'))
     .option('--force', 'continue though the new type matches the glob too, or no node has it')
     .addOption(reasonOption());
 
@@ -173,7 +169,7 @@ async function restartsOf(session: Session, flags: RestartFlags): Promise<Omit<T
   const [given] = Object.entries(ofRestarts).find(([, value]) => value !== undefined) ?? [];
   if (given !== undefined && !restartNow)
     throw new UsageError(`${given} is about restarts by drover: give --restart-now too`);
-  const windows = window === undefined ? [] : await windowsOf(window);
+  const windows = await windowsOf(window ?? []);
   const pace = {
     maxRestarts: maxRestarts ?? MAX_RESTARTS,
     maxFailures: maxFailures ?? MAX_FAILURES,
@@ -181,29 +177,6 @@ async function restartsOf(session: Session, flags: RestartFlags): Promise<Omit<T
   };
   const requestedBy = (await usernameIn(() => session.kube())) ?? UNKNOWN;
   return { restartNow, ...pace, windows, force, templates: true, requestedBy, reason };
-}
-
-async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {
-  const [{ cronFault, timeZoneFault }, { durationMs }] = await Promise.all([
-    import('../../api/lib/cron.ts'),
-    import('../../api/lib/duration.ts'),
-  ]);
-  return texts.map((text) => usable('--window', text, windowOf));
-
-  function windowOf(text: string): MaintenanceWindow {
-    const words = text.trim().split(/ +/);
-    const [cron, duration, timeZone] = [words.slice(0, 5).join(' '), words[5], words[6]];
-    if (duration === undefined || words.length > 7) {
-      throw new RangeError(
-        `${JSON.stringify(text)} is not a valid window: write the five fields of a cron, a duration and perhaps a time zone, as in "0 2 * * * 4h UTC"`,
-      );
-    }
-    const fault =
-      cronFault(cron) ??
-      (durationMs(duration) === 0 ? 'it must be greater than 0' : timeZone && timeZoneFault(timeZone));
-    if (fault) throw new RangeError(`${JSON.stringify(text)} is not a valid window: ${fault}`);
-    return { cron, duration, ...(timeZone === undefined ? {} : { timeZone }) };
-  }
 }
 
 /**

@@ -12,6 +12,7 @@ import type { NamedOwner } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
 import type { FollowOptions } from './follow.ts';
+import { windowsOf } from './windows.ts';
 
 /** How long operations that commands make are kept after their end: a week. */
 export const KEPT_SECONDS = 7 * 86_400;
@@ -19,6 +20,8 @@ export const KEPT_SECONDS = 7 * 86_400;
 /** What a command asks for. */
 export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'reason' | 'patch'> {
   atOnce: number | string;
+  /** As `--window` gives them. */
+  window?: readonly string[] | undefined;
   deadlineMs: number;
   /** Names of VMs; empty if VMs are chosen otherwise. */
   names: readonly string[];
@@ -34,6 +37,7 @@ export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'r
 /** Flags of all commands that make operations. */
 export interface MakingFlags {
   maxFailures: number;
+  window?: string[];
   deadline: number;
   wait: boolean;
   reason?: string;
@@ -71,16 +75,18 @@ export async function makeAndFollow(
 
 /**
  * Returns the operation for VMs of one namespace, or of all if that is undefined. Throws `UsageError` for a selector
- * that objects can't hold.
+ * that objects can't hold, or for a window.
  */
 export async function operationFor(namespace: string | undefined, asked: Asked): Promise<AnyOperation> {
-  const { action, maxFailures, reason, atOnce, deadlineMs, requestedBy, patch } = asked;
+  const { action, maxFailures, reason, atOnce, window = [], deadlineMs, requestedBy, patch } = asked;
+  const windows = await windowsOf(window);
   return operationOf(namespace, {
     action,
     vms: await selectionOf(asked),
     ...(patch === undefined ? {} : { patch }),
     atOnce,
     maxFailures: maxFailures ?? 0,
+    ...(windows.length === 0 ? {} : { windows }),
     deadline: durationText(deadlineMs),
     ...(reason === undefined || reason === '' ? {} : { reason }),
     ...(requestedBy === undefined ? {} : { requestedBy }),

@@ -48,8 +48,8 @@ export interface TransitionPlan {
   full: string[];
   /** How many VMs, pools and marks something is still to be done to, or waited for, beside the VMs in flight. */
   open: number;
-  /** When time alone changes something; milliseconds since the epoch. */
-  times: number[];
+  /** When the window opens that is waited for, in milliseconds since the epoch; null if none is. */
+  opensAt: number | null;
 }
 
 /**
@@ -77,9 +77,9 @@ export function planTransition(needs: TransitionNeeds, turn: TransitionTurn): Tr
     unmark: first(tally.unmark, MAX_TO_CHANGE),
     counts,
     skipped: inShort(tally.skipped(MAX_NAMES)),
-    full: isHeldUp ? [whyClosed(window), ...full] : full,
+    full: isHeldUp ? [whyClosed(window, rules.transition.windows, 'spec.windows'), ...full] : full,
     open: isEnding ? 0 : toPatch + toRestart + waiting + inPools + deferred + pools.length + tally.unmark.size,
-    times: isHeldUp ? [window.next].filter((time) => time !== null) : [],
+    opensAt: isHeldUp ? window.next : null,
   };
 }
 

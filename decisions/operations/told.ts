@@ -40,7 +40,7 @@ function toldOfPower(progress: PowerProgress): Told {
   const lengths = { done: done.length, failed: failed.length, inProgress: inProgress.length };
   return {
     vms: { chosen, ...lengths, open, excluded: excludedOf(progress) },
-    doing,
+    doing: inProgress.length === 0 && open > 0 && progress.full.length > 0 ? 'Waiting' : doing,
     numbers: parts.join(', '),
     end: endOf(progress, { ...lengths, open, said: powerOutline(progress).end }),
   };

@@ -31,7 +31,7 @@ export function transitionOf(
     maxRestarts: spec.atOnce ?? DEFAULT_AT_ONCE.MachineType,
     maxFailures,
     deadlineMs: durationMs(deadline),
-    windows: machineType.windows ?? [],
+    windows: spec.windows ?? [],
     force,
     requestedBy: spec.requestedBy ?? 'unknown',
     reason: spec.reason ?? null,

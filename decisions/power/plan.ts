@@ -1,7 +1,9 @@
+import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import { namespacedName, RunBudget, type Chosen, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { graceOf } from '../disruption/grace.ts';
 import { excluded } from '../disruption/need.ts';
 import { liveVmi } from '../health/availability.ts';
+import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
@@ -35,6 +37,8 @@ export interface PowerPlanInput {
   restarts?: boolean;
   /** Whether more VMs may be taken. */
   takes: boolean;
+  /** They are taken only inside one of these. */
+  windows?: readonly MaintenanceWindow[];
   /** Milliseconds since the epoch. */
   now: number;
 }
@@ -49,6 +53,8 @@ export interface PowerPlan {
   skipped: Skipped[];
   /** Which limits are reached, so that VMs wait; a few words each. */
   full: string[];
+  /** When the window opens that VMs wait for, in milliseconds since the epoch; null if they wait for none. */
+  opensAt: number | null;
 }
 
 /** A VM that may be acted on now. */
@@ -56,14 +62,19 @@ export type TakenVm = Omit<VmInProgress, 'since'>;
 
 /** Picks the next VMs: never more than the limits allow. */
 export function planPower(input: PowerPlanInput): PowerPlan {
-  const { action, chosen, snapshot, inProgress, takes, atOnce, restarts = false, now } = input;
+  const { action, chosen, snapshot, inProgress, takes, atOnce, restarts = false, windows = [], now } = input;
   const { free, open, skipped } = openVms(input);
-  if (!takes) return { take: [], full: [], open, skipped };
+  if (!takes || open === 0) return { take: [], full: [], open, skipped, opensAt: null };
+  const window = windowAt(windows, now);
+  if (!window.open) {
+    const full = [whyClosed(window, windows, 'spec.windows')];
+    return { take: [], full, open, skipped, opensAt: window.next };
+  }
   // A user who asks for a start or a stop asks for no availability.
   const keepsAvailable = isAboutVmi(action) || restarts;
   const counted = chosen.keys();
   const room = new RunBudget({ keepsAvailable, counted, snapshot, inProgress, most: atOnce, now });
-  return { ...takeVms(input, inOrder(free, room, chosen), room), open, skipped };
+  return { ...takeVms(input, inOrder(free, room, chosen), room), open, skipped, opensAt: null };
 }
 
 /**

@@ -20,7 +20,7 @@ export async function changeOperation(
   session: Session,
   { vms, selector }: { vms: readonly string[]; selector?: string | undefined },
   change: Pick<VmPatch, 'merge' | 'undo'>,
-  { maxFailures, deadline: deadlineMs, atOnce, reason, restart, allNamespaces = false }: ChangingFlags,
+  { maxFailures, window, deadline: deadlineMs, atOnce, reason, restart, allNamespaces = false }: ChangingFlags,
 ): Promise<AnyOperation> {
   const [{ operationFor }, { usernameIn }] = await Promise.all([
     import('../../operations/make.ts'),
@@ -31,6 +31,7 @@ export async function changeOperation(
     action: 'Patch',
     patch: { ...change, ...(restart === undefined ? {} : { restart }) },
     maxFailures,
+    window,
     deadlineMs,
     atOnce,
     requestedBy: await usernameIn(() => session.kube()),

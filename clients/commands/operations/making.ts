@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { dryRunOption } from '../../cli/options.ts';
+import { dryRunOption, windowOption } from '../../cli/options.ts';
 import { atLeastOne, count, someTime, yesOrNo } from '../../cli/values.ts';
 
 /** `--at-once`: `doing` says what so many VMs are at once. */
@@ -9,9 +9,10 @@ export const atOnceOption = (doing: string, most: number | string): Option =>
     .default(most);
 
 /** Adds the flags of all commands that make operations (`MakingFlags`). */
-export const withMaking = (command: Command, { deadline, done }: { deadline: string; done: string }): Command =>
+export const withMaking = (command: Command, { deadline, verb, done }: { deadline: string; verb: string; done: string }): Command =>
   command
     .addOption(new Option('--max-failures <n>', 'stop after more failures than this').argParser(count).default(0))
+    .addOption(windowOption(verb))
     .addOption(new Option('--deadline <duration>', deadline).argParser(someTime).default(600_000, '10m'))
     .addOption(
       new Option('--wait [boolean]', `follow it to its end; the exit code says whether all were ${done}`)

@@ -115,7 +115,7 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
     .option('--schedule <cron>', `${verb} them again and again: minute, hour, day of month, month, day of week`)
     .option('--time-zone <zone>', 'of --schedule, such as Europe/Zurich; UTC by default')
     .option('--name <name>', 'of the schedule; by default, one is made up');
-  return withMaking(command, { deadline, done: done.toLowerCase() })
+  return withMaking(command, { deadline, verb, done: done.toLowerCase() })
     .addHelpText('after', examples(...shown))
     .action((names: string[], options: PowerOptions, command: Command) =>
       inSession(command, (session) => begin(session, action, names, options)),
@@ -159,6 +159,7 @@ async function operationOf(
   const {
     allNamespaces = false,
     maxFailures,
+    window,
     deadline: deadlineMs,
     reason,
     pending = false,
@@ -174,6 +175,7 @@ async function operationOf(
   const asked = {
     action,
     maxFailures,
+    window,
     atOnce,
     deadlineMs,
     pending,

@@ -32,6 +32,7 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   readonly queued: (name: string) => boolean;
   mostDown = 0;
   looks = 0;
+  isTimed = false;
   why: WaveStop | null = null;
   /** What `take` does instead, for the next calls. */
   readonly instead: (() => Promise<Outcome | NoPlace | null>)[] = [];
@@ -50,7 +51,8 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
     let room = full === null ? this.most - busy.size : 0;
     const next = waiting.filter(({ name }) => this.down.has(name) || room-- > 0);
     const whyNot = full ?? 'the disruption budget is used up';
-    return { next, waiting, open: waiting.length, whyNot, dueAt: this.dueAt, times: this.refusals.times };
+    const { dueAt, isTimed, refusals } = this;
+    return { next, waiting, open: waiting.length, whyNot, isTimed, dueAt, times: refusals.times };
   }
   begin = ({ name: vm }: Held, since: number): Begun => ({ vm, since });
   isNews = ({ end }: Outcome): boolean => end !== 'done';
@@ -286,6 +288,18 @@ test('a report that others need is made at its time, though no VM has an outcome
   const { result } = run(fleet, ['a', 'b']);
   expect(await result).toMatchObject({ outcomes: [], begun: [{ vm: 'a' }], isOver: false });
   expect(fleet.taken).toEqual(['a']);
+});
+
+test('what waits for a known time is not given back before it has come', async () => {
+  const fleet = new Fleet();
+  fleet.most = 0;
+  fleet.isTimed = true;
+  const { result, look } = run(fleet, ['a'], { idleMs: 1, idleSince: Date.now() - 60_000 });
+  await until(() => fleet.looks > 3, look);
+  fleet.isTimed = false;
+  look();
+  const { isOver, idleSince } = await result;
+  expect([isOver, Date.now() - idleSince! < 30_000]).toEqual([true, true]);
 });
 
 test('VMs that are given back without an outcome stay to be done, and the wave says when it was last busy', async () => {

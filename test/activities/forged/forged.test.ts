@@ -51,6 +51,8 @@ async function given(): Promise<Given> {
   const patch = keyOf(world.operation(['db-0'], { action: 'Patch', patch: PATCH }));
   const members = [...own.map(({ metadata }) => metadata.name), 'api-1', 'web-4', 'web-5', 'web-7', 'kv-1'];
   const patchOfMembers = keyOf(world.operation(members, { action: 'Patch', patch: PATCH }, 'patch-of-members'));
+  const windows = [{ cron: '0 2 29 2 *', duration: '1m' }];
+  const closed = keyOf(world.operation(['held', 'web-4'], { windows }, 'closed'));
   const schedule = keyOf(world.schedule({ suspend: true }));
   await world.start();
   const vmi = world.server.get(VirtualMachineInstances, own[0]!.metadata).metadata.uid;
@@ -65,6 +67,7 @@ async function given(): Promise<Given> {
     clusterOperation,
     patch,
     patchOfMembers,
+    closed,
     schedule,
   };
   return { world, web, forgery };

@@ -37,6 +37,8 @@ export interface Forgery {
   types: ReturnType<typeof keyOf>;
   /** A cluster-wide one that restarts all VMs of a namespace without any. */
   clusterOperation: ReturnType<typeof keyOf>;
+  /** An operation that restarts VMs that are there, in a window that opens on February 29. */
+  closed: ReturnType<typeof keyOf>;
   patch: ReturnType<typeof keyOf>;
   /** One that changes all VMs that are of pools. */
   patchOfMembers: ReturnType<typeof keyOf>;
@@ -317,7 +319,7 @@ export const TABLE: Record<ActivityName, Row> = {
   },
   changePower: {
     // Each call is of a run that was started with all VMs that there are.
-    forged: ({ operation, clusterOperation, patch, patchOfMembers }) =>
+    forged: ({ operation, clusterOperation, patch, patchOfMembers, closed }) =>
       Object.entries<object>({
         'without an operation': { operation: undefined },
         'for one that is not there': { operation: { ...operation, name: 'none' } },
@@ -329,6 +331,7 @@ export const TABLE: Record<ActivityName, Row> = {
         'for another action': { operation, action: 'Stop' },
         'for another action, in the middle of a run': { operation, action: 'Stop', ended: ['shop/none'] },
         'for VMs that the operation does not name': { operation },
+        'outside of the windows of the operation': { operation: closed },
         'for a change that is the restart of another': { operation, action: 'Patch', patch: PATCH },
         'for a restart by an operation that changes': { operation: patch, action: 'Restart' },
         'for a change of VMs that the operation does not name': { operation: patch, action: 'Patch' },

@@ -22,18 +22,31 @@ test('the end of an operation that has begun is reported once, with its numbers'
   expect(linesOf(anOperation({}, {}, status))).not.toContain(`  ${end.message}`);
 });
 
+const asked = {
+  action: 'Stop',
+  maxFailures: 0,
+  atOnce: 1,
+  deadlineMs: 60_000,
+  names: ['db-1'],
+  owner: undefined,
+  pending: false,
+  outdated: false,
+  requestedBy: 'ada',
+} as const;
+
 test('an empty reason counts as none', async () => {
-  const asked = {
-    action: 'Stop',
-    maxFailures: 0,
-    atOnce: 1,
-    deadlineMs: 60_000,
-    names: ['db-1'],
-    owner: undefined,
-    pending: false,
-    outdated: false,
-    requestedBy: 'ada',
-  } as const;
   expect((await operationFor('shop', { ...asked, reason: '' })).spec).not.toHaveProperty('reason');
   expect((await operationFor('shop', { ...asked, reason: 'lunch' })).spec).toHaveProperty('reason', 'lunch');
+});
+
+test('windows are read as flags give them, and one that never opens is refused', async () => {
+  const window = ['0 2 * * * 4h', '0 2 * * SUN  90m  Europe/Zurich'];
+  expect((await operationFor('shop', { ...asked, window })).spec.windows).toEqual([
+    { cron: '0 2 * * *', duration: '4h' },
+    { cron: '0 2 * * SUN', duration: '90m', timeZone: 'Europe/Zurich' },
+  ]);
+  expect((await operationFor('shop', asked)).spec).not.toHaveProperty('windows');
+  await expect(operationFor('shop', { ...asked, window: ['0 2 30 2 * 4h'] })).rejects.toThrow(
+    '--window: "0 2 30 2 * 4h" is not a valid window: ',
+  );
 });

@@ -158,7 +158,7 @@ describe('restarts', () => {
       pools: [],
       take: [],
       full: ['the next window opens at 2026-01-02T05:00:00.000Z'],
-      times: [opens],
+      opensAt: opens,
     });
     expect(plan(context, { now: opens })).toMatchObject({
       pools: ['shop/web'],
@@ -166,7 +166,7 @@ describe('restarts', () => {
       full: [],
     });
     expect(plan({ ...context, vms: many(1) }).full).toEqual(['the next window opens at 2026-01-02T05:00:00.000Z']);
-    expect(plan({ vms: many(1), transition })).toMatchObject({ full: [], times: [] });
+    expect(plan({ vms: many(1), transition })).toMatchObject({ full: [], opensAt: null });
   });
 });
 

@@ -54,6 +54,16 @@ test('a run that goes on is reported in numbers, and is in progress for kstatus'
   ]);
 });
 
+test('a run that only waits says so: for a window, or until VMs are ready that others have taken down', () => {
+  const full = ['the next window opens at 2026-01-02T02:00:00.000Z'];
+  const status = statusOf(anOperation(), { progress: aProgress({ full }) });
+  expect(told(status)).toContain('Progressing=True Waiting');
+  expect(status.waits).toEqual([{ why: full[0] }]);
+  expect(told(statusOf(anOperation(), { progress: aProgress({ full, inProgress: ['shop/a'] }) }))).toContain(
+    'Progressing=True Restarting',
+  );
+});
+
 test.each([
   ['spec.paused', anOperation({ paused: true }), { by: BY_SPEC, at: NOW, why: null }, 'PausedBySpec'],
   ['a person, by a signal', anOperation(), request, 'PausedByUser'],

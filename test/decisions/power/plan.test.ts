@@ -134,6 +134,24 @@ describe('a plan of a run', () => {
     expect(plan({ vms: named(3, {}), pool: settledPool({ maxUnavailable: 1 }) }, input).take).toEqual([]);
   });
 
+  test('takes nothing outside of the windows, and tells when the next one opens, unless nothing is left', () => {
+    const windows = [{ cron: '0 5 * * *', duration: '1h' }];
+    const opensAt = Date.parse('1970-01-01T05:00:00Z');
+    const full = ['the next window opens at 1970-01-01T05:00:00.000Z'];
+    expect(plan({ vms: named(3) }, { windows })).toEqual({ take: [], open: 3, skipped: [], full, opensAt });
+    expect(plan({ vms: named(3) }, { windows, now: opensAt })).toMatchObject({
+      take: [expect.anything()],
+      opensAt: null,
+    });
+    expect(plan({ vms: [] }, { windows })).toMatchObject({ full: [], opensAt: null });
+    // Nobody waits for what never comes.
+    const never = [{ cron: '0 5 30 2 *', duration: '1h' }];
+    expect(plan({ vms: named(1) }, { windows: never })).toMatchObject({
+      full: [expect.stringContaining('spec.windows[0]: ')],
+      opensAt: null,
+    });
+  });
+
   test('takes nothing if nothing may be taken', () => {
     expect(plan({ vms: named(3) }, { takes: false })).toMatchObject({ take: [], open: 3, full: [] });
   });

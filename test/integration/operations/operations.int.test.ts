@@ -134,6 +134,39 @@ test('an object controls its run: paused, aborted and deleted, whatever signals 
   expect(await handle.result()).toMatchObject({ phase: 'Aborted', aborted: { why: 'the operation was deleted' } });
 });
 
+test('no VM is begun with outside of the windows, whichever the action; inside of one, all is as without', async () => {
+  const vms = await aVmsOld({ ...each(namesUpTo('vm', 2), {}), off: { runStrategy: 'Halted' } });
+  const before = await vms.vmis();
+  const windows = [{ cron: '0 2 29 2 *', duration: '1m', timeZone: 'Europe/Zurich' }];
+  const merge = 'metadata: { labels: { tier: gold } }';
+  // Longer waits than the deadline give up what can't be touched, but for a window.
+  const closed = { windows, deadline: '1s' };
+  const waiting: TestOperation[] = [];
+  for (const spec of [
+    {},
+    { action: 'Start' },
+    { action: 'Stop' },
+    { action: 'Migrate' },
+    { action: 'Patch', patch: { merge } },
+  ] as const)
+    waiting.push(await make(vms, { ...closed, ...spec }, { name: `w-${waiting.length}` }));
+  const why = expect.stringMatching(/^the next window opens at \d{4}-02-29T01:00:00.000Z$/) as string;
+  for (const operation of waiting) await operation.until({ waits: expect.arrayContaining([{ why }]) as unknown });
+  for (const operation of waiting) await operation.stands('Waiting');
+  await expect(waiting[0]!.set({ windows: [] })).rejects.toThrow(/may change only paused, aborted/);
+  const open = await make(vms, {
+    vms: { names: ['vm-1'] },
+    windows: [{ cron: '* * * * *', duration: '1h' }],
+  });
+  await open.stands('Complete');
+  const { 'vm-1': restarted, ...others } = await vms.vmis();
+  expect(restarted).not.toBe(before['vm-1']);
+  expect({ ...others, 'vm-1': before['vm-1'] }).toEqual(before);
+  expect((await vms.vm('vm-2')).metadata.labels ?? {}).not.toHaveProperty('tier');
+  for (const operation of waiting) expect((await operation.read())!.status).not.toHaveProperty('completionTime');
+  for (const operation of waiting) await operation.delete();
+});
+
 test('an operation is deleted its time after its end, and an operation that a backup brings back is not carried out again', async () => {
   const vms = await aVmsOld(each(namesUpTo('vm', 2), {}));
   const operation = await make(vms, { action: 'Stop', atOnce: '100%', vms: { names: namesUpTo('vm', 2) } });

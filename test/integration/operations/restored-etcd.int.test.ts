@@ -11,8 +11,10 @@ import { aSecondLater, TestOperation } from './operations.ts';
 /** With two, one begins with what the other has noticed. */
 const fleet = aFleet({ ownStack: true, workers: 2 });
 
-const NAMES = namesUpTo('vm', 4);
-const SLOW = { 'sim.drover.dev/boot-time': '1500ms' };
+/** More than are restarted before etcd is put back. */
+const NAMES = namesUpTo('vm', 6);
+const FEW = namesUpTo('vm', 2);
+const bootsIn = (time: string) => ({ 'sim.drover.dev/boot-time': time });
 const MERGE = JSON.stringify({ spec: { template: { spec: { domain: { cpu: { model: 'host-model' } } } } } });
 
 /** VMs, their operation, and which VMIs they had before it. */
@@ -57,15 +59,15 @@ const listed = async ({ vms: { namespace } }: Operated) => {
 };
 
 test('etcd is put back under operations: what is not done any more is done once, and neither what has ended runs again, nor what is gone', async () => {
-  const slow = (names = NAMES) => TestVms.of(fleet(), each(names, { vmi: SLOW }));
-  const few = namesUpTo('vm', 2);
+  const slow = () => TestVms.of(fleet(), each(NAMES, { vmi: bootsIn('2500ms') }));
+  const few = () => TestVms.of(fleet(), each(FEW, { vmi: bootsIn('1s') }));
   const [ofRestart, ofPatch, ofTypes, ofEnded, ofNearlyEnded, ofGone] = await Promise.all([
     slow(),
     slow(),
-    TypedVms.of(fleet(), each(NAMES, { simulation: SLOW })),
-    slow(few),
-    slow(few),
-    slow(few),
+    TypedVms.of(fleet(), each(NAMES, { simulation: bootsIn('2500ms') })),
+    few(),
+    few(),
+    few(),
   ]);
   await aSecondLater();
   const ended = await operated(ofEnded, { atOnce: '100%' });
@@ -82,6 +84,7 @@ test('etcd is put back under operations: what is not done any more is done once,
   const gone = await operated(ofGone);
   await Promise.all([...goingOn.map((one) => restarted(one, 3)), restarted(gone, 1)]);
   await nearlyEnded.operation.stands('Complete');
+  for (const { operation } of goingOn) expect((await operation.read())?.status).not.toHaveProperty('completionTime');
   await putBack();
   const restored = await Promise.all(goingOn.map(listed));
   const [ofOver, ...ofOthers] = await Promise.all([ended, nearlyEnded, gone].map(listed));
@@ -89,7 +92,7 @@ test('etcd is put back under operations: what is not done any more is done once,
   for (const { operation } of [...goingOn, nearlyEnded, ended]) await operation.stands('Complete');
   for (const [index, { vms, before, operation }] of goingOn.entries()) {
     const { version, vmis } = restored[index]!;
-    await operation.until({ vms: { chosen: 4, done: 4, failed: 0, open: 0 } });
+    await operation.until({ vms: { chosen: 6, done: 6, failed: 0, open: 0 } });
     const now = await vms.vmis();
     for (const name of NAMES) {
       expect(now[name]).not.toBe(before[name]);

@@ -64,6 +64,11 @@ export class ClusterCache extends FollowedObjects {
     return this.claims.get(`${namespace}/${CLAIM_NAME}`) !== undefined;
   }
 
+  /** The namespaces that are left to workers of their own. */
+  get left(): string[] {
+    return [...new Set(this.claims.values())].filter((namespace) => this.isLeft(namespace)).toSorted();
+  }
+
   /**
    * Aborted when the API server is lost: the caches may then be long out of date. Replaced by a new signal once it is
    * back.

@@ -38,7 +38,7 @@ interface ClearMarksOptions {
 
 function allWithin(cache: ClusterCache, namespaces: string[] | null): VmView[] {
   const isWithin = withinNamespaces(namespaces);
-  return [...cache.vms.values()].filter(({ namespace }) => isWithin(namespace));
+  return [...cache.vms.values()].filter(({ namespace }) => isWithin(namespace) && !cache.isLeft(namespace));
 }
 
 /**

@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/names.ts';
 import { scopeRules } from '../../decisions/machine-types/scope.ts';
+import type { Within } from '../../decisions/machine-types/transition.ts';
 import { chooseVms, missingOf } from '../../decisions/operations/choose.ts';
 import { deleteAt, isRestored } from '../../decisions/operations/lifetime.ts';
 import { limitsOf } from '../../decisions/operations/limits.ts';
@@ -149,8 +150,8 @@ function powerInput(cache: ClusterCache, operation: StoredOperation, scope: Oper
 }
 
 /** Which VMs it is about is judged anew at each look. */
-function transitionInput(operation: StoredOperation, namespaces: string[] | null): RunInput {
-  const transition = transitionOf(operation, namespaces);
+function transitionInput(operation: StoredOperation, within: Within): RunInput {
+  const transition = transitionOf(operation, within);
   scopeRules(transition.scope);
   return { ...commonInput(operation), action: 'MachineType', transition, minVersions: versionsAt(operation) };
 }

@@ -1,4 +1,5 @@
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
+import type { Within } from '../../decisions/machine-types/transition.ts';
 import { namespacesOf, type OperationScope } from '../../decisions/operations/scope.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -17,14 +18,12 @@ export function scopeOf(cache: ScopeCaches, operation: StoredOperation): Operati
   return { includes, owners };
 }
 
-/** Returns the namespaces that the operation includes now, by what this worker knows; null if these are all. */
-export function includedIn(
-  { namespaces }: Pick<ClusterCache, 'namespaces'>,
-  operation: StoredOperation,
-): string[] | null {
+/** Returns the namespaces that the operation includes now, by what this worker knows: data, as `scopeOf` says it. */
+export function includedIn(cache: ScopeCaches & Pick<ClusterCache, 'left'>, operation: StoredOperation): Within {
   const { metadata, spec } = operation;
-  if (metadata.namespace !== undefined) return [metadata.namespace];
-  if (spec.namespaceSelector === undefined) return spec.namespaces ?? null;
-  const includes = namespacesOf(operation, (namespace) => namespaces.get(namespace));
-  return [...new Set([...(spec.namespaces ?? []), ...namespaces.keys()])].filter(includes);
+  const { includes } = scopeOf(cache, operation);
+  if (metadata.namespace !== undefined) return { namespaces: [metadata.namespace].filter(includes) };
+  if (spec.namespaces === undefined && spec.namespaceSelector === undefined)
+    return { namespaces: null, ...(cache.left.length === 0 ? {} : { left: cache.left }) };
+  return { namespaces: [...new Set([...(spec.namespaces ?? []), ...cache.namespaces.keys()])].filter(includes) };
 }

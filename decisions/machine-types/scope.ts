@@ -21,7 +21,8 @@ export interface ScopeRules {
 }
 
 /** Throws a `RangeError` for a malformed glob. */
-export function scopeRules({ glob, namespaces, labelSelector, names, exclude, only }: TransitionScope): ScopeRules {
+export function scopeRules(scope: TransitionScope): ScopeRules {
+  const { glob, namespaces, left = [], labelSelector, names, exclude, only } = scope;
   const matches = globMatcher(glob);
   const known = new Map<string, boolean>();
   const isOld = (type: string | null): boolean => {
@@ -30,7 +31,9 @@ export function scopeRules({ glob, namespaces, labelSelector, names, exclude, on
     known.set(type, answer);
     return answer;
   };
-  const isWithin = withinNamespaces(namespaces);
+  const mayBeIn = withinNamespaces(namespaces);
+  const leftOnes = new Set(left);
+  const isWithin = (namespace: string): boolean => mayBeIn(namespace) && !leftOnes.has(namespace);
   const named = new Set(names);
   const excludes = excluderOf(exclude);
   const chooses = ({ namespace, name, ownLabels }: Chooseable): boolean => {

@@ -176,7 +176,7 @@ export class Tally {
   #clear(vm: VmView, { need }: TransitionNeed, isThere: boolean): void {
     const { ref, scope, othersRunning } = this.#rules;
     const { transitionMark: mark } = vm;
-    if (mark === null || !isActive(vm)) return;
+    if (mark === null || !isActive(vm) || !scope.isWithin(vm.namespace)) return;
     const isLeftBehind = mark !== ref.id && scope.chooses(vm) && othersRunning.get(mark) === undefined;
     if (mark === ref.id ? !KEEPS_MARK.has(need) : isLeftBehind && !REPLACES_MARK.has(need))
       put(this.unmark, namespacedName(vm), isThere);

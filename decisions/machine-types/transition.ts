@@ -9,15 +9,20 @@ export interface TransitionScope {
   glob: string;
   /** Null: all namespaces. */
   namespaces: string[] | null;
+  /** Without these, which are left to workers of their own. */
+  left?: string[];
   labelSelector: LabelSelector | null;
   /** `name` or `namespace/name`; empty: any name. */
   names: string[];
   /** Globs of `name` or `namespace/name`. */
   exclude: string[];
   only: 'running' | 'stopped' | null;
-  /** UID of the operation to undo: what that has changed is in scope, whatever its type. */
+  /** Name or UID of the operation to undo: what that has changed is in scope, whatever its type. */
   undoes: string | null;
 }
+
+/** In which namespaces the VMs of a transition may be. */
+export type Within = Pick<TransitionScope, 'namespaces' | 'left'>;
 
 /** What a user asked for, by an operation with the action MachineType. */
 export interface Transition {

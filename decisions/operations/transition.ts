@@ -1,24 +1,24 @@
 import { durationMs } from '../../api/lib/duration.ts';
 import { DEFAULT_AT_ONCE, DEFAULT_DEADLINE } from '../../api/operations/limits.ts';
-import type { Transition } from '../machine-types/transition.ts';
+import type { Transition, Within } from '../machine-types/transition.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 
 const RUN_STATES = { Running: 'running', Stopped: 'stopped' } as const;
 
 /**
- * Returns the change of machine types that an operation asks for, whose action is that. `namespaces`: those that it
- * includes now; null for all. It only tells by default, so that those that it selects by labels need not be known.
+ * Returns the change of machine types that an operation asks for, whose action is that. `within`: the namespaces
+ * that it includes now. It only tells by default, so that those that it selects by labels need not be known.
  */
 export function transitionOf(
   { metadata, spec }: Pick<StoredOperation, 'metadata' | 'spec'>,
-  namespaces: string[] | null = metadata.namespace === undefined ? listedIn(spec) : [metadata.namespace],
+  within: Within = { namespaces: metadata.namespace === undefined ? listedIn(spec) : [metadata.namespace] },
 ): Transition {
   const { vms, machineType = {}, maxFailures = 0, deadline = DEFAULT_DEADLINE } = spec;
   const { from = '*', to = null, undoes = null, restart = false, templates = false, force = false } = machineType;
   return {
     scope: {
       glob: from,
-      namespaces,
+      ...within,
       labelSelector: vms.selector ?? null,
       names: vms.names ?? [],
       exclude: vms.exclude ?? [],

@@ -17,7 +17,7 @@ test('an observation stays small, however many VMs there are and however long th
     vmiOf: aVmi,
     lost: new AbortController().signal,
     isLeft: () => false,
-    catchUp: () => Promise.resolve(),
+    catchUp: () => Promise.resolve({}),
     subscribe: () => () => {},
     versionsOf: () => ({ vms: '1' }),
   } as unknown as ClusterCache;

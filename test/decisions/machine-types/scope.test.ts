@@ -10,6 +10,8 @@ test.each<[string, Partial<TransitionScope>, boolean]>([
   ['its namespace', { namespaces: ['bank', 'shop'] }, true],
   ['another namespace', { namespaces: ['bank'] }, false],
   ['no namespace at all', { namespaces: [] }, false],
+  ['all namespaces, of which it is left to others', { left: ['shop'] }, false],
+  ['all namespaces, of which another is left to others', { left: ['bank'] }, true],
   ['its name', { names: ['db', 'web-1'] }, true],
   ['its name with its namespace', { names: ['shop/web-1'] }, true],
   ['a VM of its name elsewhere', { names: ['bank/web-1'] }, false],

@@ -25,7 +25,9 @@ export const MachineTypeChange = z
       .string()
       .min(1)
       .max(253)
-      .describe('UID of an operation: the VMs and templates that it has changed get their types back.')
+      .describe(
+        'Name of an operation: the VMs and templates that it has changed get their types back. Its UID, if several had that name.',
+      )
       .exactOptional(),
     restart: z
       .boolean()

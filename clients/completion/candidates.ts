@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { KEPT_DISK } from '../../api/names.ts';
 import {
+  ClusterVirtualMachineOperations,
   Nodes,
   VirtualMachineOperations,
   VirtualMachineOperationSchedules,
@@ -28,6 +29,11 @@ const NAMED: Record<string, Resource> = {
   drain: Nodes,
 };
 
+/** What the names are of that an argument with this name takes, whatever its command. */
+const ARGUMENTS: Record<string, readonly Resource[]> = {
+  operation: [VirtualMachineOperations, ClusterVirtualMachineOperations],
+};
+
 /**
  * Returns the arguments that may come next: kinds, and names of objects in the cluster. Returns none if the cluster
  * does not answer in time.
@@ -38,7 +44,8 @@ export async function candidates({ command, operands, last, globals }: CommandLi
   const namesOf = (resource: Resource): Promise<string[]> => listNames(globals, resource);
   if (first.name() !== 'kind') {
     const resource = NAMED[topmost(command).name()];
-    return resource === undefined ? [] : namesOf(resource);
+    const resources = ARGUMENTS[first.name()] ?? (resource === undefined ? [] : [resource]);
+    return (await Promise.all(resources.map(namesOf))).flat();
   }
   const kinds = KINDS.filter(({ words }) => first.description.split(/\W+/).includes(words[0]!));
   const [kind = last.includes('/') ? last.split('/', 1)[0]! : undefined, pool] = operands;

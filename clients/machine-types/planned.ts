@@ -1,10 +1,11 @@
-import { recordOf } from '../../decisions/annotations/transition-record.ts';
+import { isRecordOf, recordOf } from '../../decisions/annotations/transition-record.ts';
 import { globMatcher } from '../../decisions/lib/glob.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, table } from '../cli/output.ts';
+import { noRecordOf } from '../operations/one.ts';
 import type { Session } from '../session/session.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
 import { noNamespace, readInventory, type VmInventory } from './read.ts';
@@ -54,13 +55,9 @@ function nothingMatched(fleet: VmInventory, { glob, namespaces, undoes }: Transi
   const where = within(namespaces);
   if (undoes !== null) {
     const isKnown =
-      fleet.vms.some(({ transition }) => transition?.id === undoes) ||
-      fleet.pools.some(({ metadata }) => recordOf(metadata.annotations)?.id === undoes);
-    return new Failure(
-      isKnown
-        ? `no VM${where} has anything left that ${undoes} has changed`
-        : `no VM${where} has a record of ${undoes}: \`drover machine-types list -A\` lists the operations`,
-    );
+      fleet.vms.some(({ transition }) => isRecordOf(transition, undoes)) ||
+      fleet.pools.some(({ metadata }) => isRecordOf(recordOf(metadata.annotations), undoes));
+    return isKnown ? new Failure(`no VM${where} has anything left that ${undoes} has changed`) : noRecordOf(where, undoes);
   }
   const types = typesOf(fleet);
   if (types.length === 0) return new Failure(`no VM${where} has a machine type`);

@@ -6,7 +6,7 @@ import type { StoredOperation } from '../../decisions/views/stored-operation.ts'
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import { listOperations, operationMeant } from '../operations/one.ts';
+import { listOperations, operationMeant, noRecordOf } from '../operations/one.ts';
 import { isOver, nameOf } from '../operations/view.ts';
 import { readFleet } from './read.ts';
 
@@ -16,6 +16,8 @@ const ACTION = 'MachineType';
 interface MeantTransition {
   uid: string;
   name: string;
+  /** What an undo calls it: its name, unless others had it, too. */
+  undoneAs: string;
   /** Undefined if it is deleted: VMs and pools still tell what it has changed. */
   operation: StoredOperation | undefined;
 }
@@ -37,12 +39,15 @@ export async function transitionMeant(
     word === undefined || others.length > 0
       ? await operationMeant(kube, namespace, word, { orNewest: true, action: ACTION })
       : found;
-  if (operation !== undefined) return { uid: operation.metadata.uid, name: nameOf(operation), operation };
+  if (operation !== undefined) {
+    const { name, uid } = operation.metadata;
+    return { uid, name: nameOf(operation), undoneAs: others.length > 0 || word === uid ? uid : name, operation };
+  }
   const records = (await recordsOf(kube, namespace)).filter(({ id, by }) => id === word || by === word);
   const [uid, ...more] = [...new Set(records.map(({ id }) => id))];
   if (more.length > 0) throw new Failure(`several operations had that name, say which: ${[uid, ...more].join(', ')}`);
-  if (uid !== undefined) return { uid, name: word!, operation: undefined };
-  throw new Failure(`no VM has a record of ${word}: \`drover machine-types list -A\` lists the operations`);
+  if (uid !== undefined) return { uid, name: word!, undoneAs: word!, operation: undefined };
+  throw noRecordOf(namespace === undefined ? '' : ` in namespace ${namespace}`, word!);
 }
 
 const isNamed = (operation: StoredOperation, word: string): boolean =>

@@ -8,6 +8,7 @@ import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import type { Kind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import { plain } from '../cli/output.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
 import { isOver, nameOf } from './view.ts';
 
@@ -47,6 +48,10 @@ const ifAllowed = <T>(read: Promise<T>): Promise<T | undefined> =>
     if (error instanceof KubeError && error.status === 403) return undefined;
     throw error;
   });
+
+/** What there is to undo is recorded on VMs. `where`: in which namespace they are, with a space before it. */
+export const noRecordOf = (where: string, operation: string): Failure =>
+  new Failure(`no VM${where} has a record of ${plain(operation)}: \`drover operations get -A\` lists the operations`);
 
 /** Throws `UsageError` for what can't be the name of an operation. */
 export function checkName(name: string | undefined): void {

@@ -17,6 +17,10 @@ export function recordOf(annotations: Readonly<Record<string, string>> | undefin
   return isWhole ? ({ ...named, from, to, ...ofVmi, at } as TransitionRecord) : null;
 }
 
+/** Reports whether the record is of the operation with this name, or this UID. */
+export const isRecordOf = (record: TransitionRecord | null, operation: string): record is TransitionRecord =>
+  record !== null && (record.by === operation || record.id === operation);
+
 /** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
 export const predatesChange = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
   vmiType !== null && vmiType !== to && current === vmiType;

@@ -1,4 +1,4 @@
-import type { TransitionRecord } from '../annotations/transition-record.ts';
+import { isRecordOf, type TransitionRecord } from '../annotations/transition-record.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isAlias } from './machine-type.ts';
@@ -65,7 +65,7 @@ export function wantedType(
   { machineType, transition: record }: Typed,
 ): string | null | undefined {
   if (undoes === null) return scope.isOld(machineType) ? to : undefined;
-  const isUndone = record?.id === undoes && record.from !== record.to && record.to === (machineType ?? '');
+  const isUndone = isRecordOf(record, undoes) && record.from !== record.to && record.to === (machineType ?? '');
   return isUndone ? record.from || null : undefined;
 }
 
@@ -81,7 +81,7 @@ export const isChangedSince = (
   }: TransitionRules,
   { machineType, transition: record }: Typed,
 ): boolean =>
-  undoes !== null && record?.id === undoes && record.from !== record.to && record.to !== (machineType ?? '');
+  undoes !== null && isRecordOf(record, undoes) && record.from !== record.to && record.to !== (machineType ?? '');
 
 /**
  * True if a user has reverted the change that this transition made: set an old type again or, after an undo, any

@@ -2,7 +2,6 @@ import { Command } from 'commander';
 import { countOf } from '../../../api/lib/int-or-percent.ts';
 import { changesOf, type ChangeNote } from '../../../decisions/changes/note.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
-import { Failure } from '../../cli/failure.ts';
 import { dryRunRemark, examples } from '../../cli/options.ts';
 import { ageOf, note, plain, print, table } from '../../cli/output.ts';
 import { inSession, type Session } from '../../session/session.ts';
@@ -18,7 +17,7 @@ type UndoFlags = ChangingFlags;
 export const undoChangeCommand = (): Command =>
   withMaking(
     new Command('undo')
-      .argument('<change>')
+      .argument('<operation>', 'its name, as `drover change list` shows it')
       .description('restore the values that a change has replaced, except those that were changed since')
       .option('-A, --all-namespaces', 'in all namespaces')
       .option('--restart', 'restart VMs that need it for that, each as it is changed; without it, they wait')
@@ -48,10 +47,10 @@ async function undo(session: Session, change: string, flags: UndoFlags): Promise
   const own = vms.flatMap(({ vm: { metadata }, notes }) =>
     notes.some(({ operation }) => operation === change) ? [`${metadata.namespace}/${metadata.name}`] : [],
   );
-  if (own.length === 0)
-    throw new Failure(
-      `no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a record of ${plain(change)}`,
-    );
+  if (own.length === 0) {
+    const { noRecordOf } = await import('../../operations/one.ts');
+    throw noRecordOf(namespace === undefined ? '' : ` in namespace ${namespace}`, change);
+  }
   const what = `${formatVms(own.length)}, ${Math.min(countOf(flags.atOnce, own.length, 1), own.length)} at a time`;
   const tellDryRun = (): void => {
     for (const vm of own) print(`${vm} would be as before ${plain(change)}`);

@@ -13,7 +13,7 @@ type UndoFlags = RestartFlags & FollowFlags;
 export const undoTransitionCommand = (): Command =>
   addFollowOptions(addRestartOptions(new Command('undo')))
     .description('give VMs back the machine types that a transition has changed, except those that were changed since')
-    .argument('<name>', 'of the operation, as `list` shows it, or its UID')
+    .argument('<operation>', 'its name, as `list` shows it; its UID, if several had that name')
     .addHelpText(
       'after',
       examples(
@@ -36,5 +36,5 @@ async function undo(session: Session, name: string, flags: UndoFlags): Promise<v
   ]);
   const meant = await transitionMeant(await session.kube(), session.globals.namespace, name);
   checkOver(meant);
-  await beginTransition(session, await undoOf(session, meant.uid, flags), flags);
+  await beginTransition(session, await undoOf(session, meant.undoneAs, flags), flags);
 }

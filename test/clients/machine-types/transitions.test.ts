@@ -60,16 +60,20 @@ describe('the selected operation', () => {
 
   test('is found by its name, with its namespace or without, or by its UID', async () => {
     for (const word of ['done', 'shop/done', 'uid-of-done'])
-      expect(await meant(word)).toMatchObject({ uid: 'uid-of-done', operation: done });
+      expect(await meant(word)).toMatchObject({
+        uid: 'uid-of-done',
+        operation: done,
+        undoneAs: word === 'uid-of-done' ? word : 'done',
+      });
   });
 
   test('is found by its records on VMs if it is deleted', async () => {
     for (const word of ['gone', 'uid-of-gone'])
-      expect(await meant(word)).toEqual({ uid: 'uid-of-gone', name: word, operation: undefined });
+      expect(await meant(word)).toEqual({ uid: 'uid-of-gone', name: word, undoneAs: word, operation: undefined });
   });
 
   test('is never one with another action, or one without any record', async () => {
-    await expect(meant('restart')).rejects.toThrow('no VM has a record of restart');
+    await expect(meant('restart')).rejects.toThrow('no VM has a record of restart: `drover operations get -A` lists the operations');
     await expect(meant('')).rejects.toThrow('which operation? "" is not the name of one');
   });
 

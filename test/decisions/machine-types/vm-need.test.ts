@@ -240,6 +240,13 @@ describe('an undo', () => {
     expect(needOfUndo({}, VMI_OF_OLD_TYPE)).toEqual({ need: 'patch', to: OLD, marks: false });
     expect(needOfUndo(STOPPED, null)).toEqual({ need: 'patch', to: OLD, marks: false });
   });
+  test('is of an operation that it names, or gives the UID of', () => {
+    const byName = aTransition({ scope: { undoes: 'forward' } });
+    const named = { machineType: NEW, transition: recordOfOurs({ id: OTHER, by: 'forward' }) };
+    expect(needOf(named, VMI_OF_OLD_TYPE, byName, { results })).toMatchObject({ need: 'patch', to: OLD });
+    expect(needOf(theirs, VMI_OF_OLD_TYPE, byName, { results })).toEqual({ need: 'nothing' });
+    expect(needOf({ ...named, machineType: 'q35' }, {}, byName, { results })).toMatchObject({ need: 'excluded' });
+  });
   test('checks first whether that type can still be set', () => {
     expect(needOf(theirs, {}, undo, { results: [] })).toMatchObject({
       need: 'check',

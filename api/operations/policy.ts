@@ -13,6 +13,8 @@ const OPERATIONS_POLICY = `operations.${GROUP}`;
  * all of a policy ten million: k8s.io/apiserver's `apis/cel/config.go` and `cel/library/cost.go`.
  */
 const MOST_NAMES_ASKED = 20;
+/** The same if two rights are asked for. */
+const MOST_NAMES_ASKED_TWICE = 12;
 const NAMES_AN_EXPRESSION = 2;
 
 /** What each action does to a VM; but for `patch`, also the subresource of KubeVirt by which `virtctl` does it. */
@@ -47,18 +49,44 @@ const TOLD = [
 const isOfSchedule = (object: string): string =>
   `${object}.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind == '${SCHEDULE.kind}')`;
 
-/** Whether the requester may do it to the next names from this one on; true beyond their end. */
-const mayEach = (first: number): string =>
+interface Right {
+  /** What is asked for, and the verb. */
+  asked: string;
+  verb: string;
+}
+
+/** Whether the requester has the right to the next names from this one on; true beyond their end. */
+const hasEach = ({ asked, verb }: Right, first: number): string =>
   Array.from({ length: NAMES_AN_EXPRESSION }, (_, index) => first + index)
     .map(
       (place) =>
-        `(size(variables.spec.vms.names) <= ${place} || ${ASKED}.name(variables.spec.vms.names[${place}]).check(${VERB}).allowed())`,
+        `(size(variables.spec.vms.names) <= ${place} || ${asked}.name(variables.spec.vms.names[${place}]).check(${verb}).allowed())`,
     )
     .join(' && ');
+
+/** That the right is there: to each VM that is named if they are few, else to all. `unless`: if it is not asked for. */
+const takes = (
+  right: Right,
+  { unless, most, refusal: refused }: { unless: string; most: number; refusal: (which: string) => object },
+): object[] => [
+  {
+    expression: `${unless} || variables.named || ${right.asked}.check(${right.verb}).allowed()`,
+    ...refused("' all VMs of ' + variables.scope"),
+  },
+  ...Array.from({ length: most / NAMES_AN_EXPRESSION }, (_, index) => ({
+    expression: `${unless} || !variables.named || (${hasEach(right, index * NAMES_AN_EXPRESSION)})`,
+    ...refused("' each of these VMs in ' + variables.scope"),
+  })),
+];
 
 /** `which`: which VMs, in CEL. */
 const refusal = (which: string) => ({
   messageExpression: `request.userInfo.username + ' may not ' + variables.does + ${which} + ': that takes the right to ' + (variables.does == 'patch' ? 'patch virtualmachines of kubevirt.io' : 'update virtualmachines/' + variables.does + ' of subresources.kubevirt.io')`,
+  reason: 'Forbidden',
+});
+
+const refusalToRestart = (which: string) => ({
+  messageExpression: `request.userInfo.username + ' may not restart' + ${which} + ': to restart VMs, too, takes the right to update virtualmachines/restart of subresources.kubevirt.io'`,
   reason: 'Forbidden',
 });
 
@@ -104,25 +132,22 @@ export const operationsPolicy = (): KubeObject => ({
         name: 'scope',
         expression: "variables.within == '' ? 'all namespaces' : 'namespace ' + variables.within",
       },
+      { name: 'alsoRestarts', expression: ALSO_RESTARTS },
       {
         name: 'named',
-        expression: `has(variables.spec.vms.names) && size(variables.spec.vms.names) <= ${MOST_NAMES_ASKED}`,
+        expression: `has(variables.spec.vms.names) && size(variables.spec.vms.names) <= (variables.alsoRestarts ? ${MOST_NAMES_ASKED_TWICE} : ${MOST_NAMES_ASKED})`,
       },
     ],
     validations: [
-      {
-        expression: `!variables.begins || variables.named || ${ASKED}.check(${VERB}).allowed()`,
-        ...refusal("' all VMs of ' + variables.scope"),
-      },
-      ...Array.from({ length: MOST_NAMES_ASKED / NAMES_AN_EXPRESSION }, (_, index) => ({
-        expression: `!variables.begins || !variables.named || (${mayEach(index * NAMES_AN_EXPRESSION)})`,
-        ...refusal("' each of these VMs in ' + variables.scope"),
-      })),
-      {
-        expression: `!variables.begins || !${ALSO_RESTARTS} || ${subresource("'restart'")}.check('update').allowed()`,
-        messageExpression: `request.userInfo.username + ' may not restart all VMs of ' + variables.scope + ': to restart VMs, too, takes the right to update virtualmachines/restart of subresources.kubevirt.io'`,
-        reason: 'Forbidden',
-      },
+      ...takes({ asked: ASKED, verb: VERB }, { unless: '!variables.begins', most: MOST_NAMES_ASKED, refusal }),
+      ...takes(
+        { asked: subresource("'restart'"), verb: "'update'" },
+        {
+          unless: '!variables.begins || !variables.alsoRestarts',
+          most: MOST_NAMES_ASKED_TWICE,
+          refusal: refusalToRestart,
+        },
+      ),
       {
         expression: `!variables.begins || !${asksFor('machineType', 'templates')} || ${POOLS}.check('patch').allowed()`,
         messageExpression: `request.userInfo.username + ' may not patch the pools of ' + variables.scope + ': to change their templates takes the right to patch virtualmachinepools of ${GROUP}'`,

@@ -594,7 +594,13 @@ test('a user cannot have drover do what that user may not do', async () => {
     ),
   );
   expect(await answers(ada.kube)).toEqual({ ...everything, startSome: false });
-  expect(await answers(bob.kube)).toEqual({ ...none, restartSome: true, patchSome: true, undoSome: true });
+  expect(await answers(bob.kube)).toEqual({
+    ...none,
+    restartSome: true,
+    patchSome: true,
+    undoSome: true,
+    patchAndRestart: true,
+  });
   expect(await answers(carl.kube)).toEqual({
     ...none,
     restartTwenty: true,
@@ -671,7 +677,7 @@ test('a user cannot have drover change a machine type, restart VMs or change tem
     userWith(fleet(), namespace, name, [OPERATIONS, ...(rights as (typeof PATCH_VMS)[])]);
   const [ada, bob, carl, dora, eve] = await Promise.all([
     user('patcher', PATCH_VMS),
-    user('named', { ...PATCH_VMS, resourceNames: ['db-1', 'db-2'] }, power('restart', ['db-1'])),
+    user('named', patchVms(namesUpTo('db', 20)), power('restart', ['db-1', ...namesUpTo('db', 20).slice(2)])),
     user('restarter', PATCH_VMS, power('restart')),
     user('owner', PATCH_VMS, PATCH_POOLS, power('restart')),
     user('stranger', power('restart'), PATCH_POOLS),
@@ -693,10 +699,13 @@ test('a user cannot have drover change a machine type, restart VMs or change tem
     await may(kube, { names: ['db-1', 'db-2'] }, { restart: true }),
     await may(kube, { selector: {} }, { restart: true }),
     await may(kube, { names: ['db-1'] }, { templates: true }),
+    // Two rights to each of 12 names are the most that are asked for.
+    await may(kube, { names: namesUpTo('db', 14).slice(2) }, { restart: true }),
+    await may(kube, { names: namesUpTo('db', 15).slice(2) }, { restart: true }),
   ];
-  expect(await answers(ada)).toEqual([true, true, false, false, false, false]);
-  expect(await answers(bob)).toEqual([false, true, false, false, false, false]);
-  expect(await answers(carl)).toEqual([true, true, true, true, true, false]);
-  expect(await answers(dora)).toEqual([true, true, true, true, true, true]);
-  expect(await answers(eve)).toEqual([false, false, false, false, false, false]);
+  expect(await answers(ada)).toEqual([true, true, false, false, false, false, false, false]);
+  expect(await answers(bob)).toEqual([false, true, true, false, false, false, true, false]);
+  expect(await answers(carl)).toEqual([true, true, true, true, true, false, true, true]);
+  expect(await answers(dora)).toEqual([true, true, true, true, true, true, true, true]);
+  expect(await answers(eve)).toEqual([false, false, false, false, false, false, false, false]);
 });

@@ -62,6 +62,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       restarts: this.#in.change?.restarts === true,
       takes: takes && held === null,
       windows: authority.windows,
+      order: authority.operation?.spec.order,
       now,
     });
     return held === null ? plan : { ...plan, full: [...plan.full, held] };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { API_VERSION } from '../names.ts';
-import { LabelSelector } from '../pool/selection.ts';
+import { LabelSelector, SelectionPolicy } from '../pool/selection.ts';
 import { count, WritesAndConditions as Common } from '../pool/status.ts';
 import { Duration, IntOrPercent, rules, WholeNumber } from '../pool/text.ts';
 import { Windows } from '../pool/windows.ts';
@@ -20,6 +20,7 @@ const FIXED = [
   'atOnce',
   'maxFailures',
   'windows',
+  'order',
   'deadline',
   'reason',
   'requestedBy',
@@ -57,6 +58,9 @@ const FIELDS = {
   maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
   windows: Windows.describe(
     'VMs are begun with only inside one of these windows; those in progress are followed to their end. Of MachineType: VMIs are restarted, and templates are changed.',
+  ).exactOptional(),
+  order: SelectionPolicy.describe(
+    'Which VMs are begun with before others, after those that are down already. By default, they are scattered, so that no application goes down as a whole.',
   ).exactOptional(),
   deadline: Duration.refine((text) => /[1-9]/.test(text), DEADLINE_SHAPE)
     .describe(

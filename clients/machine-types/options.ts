@@ -138,8 +138,8 @@ export async function transitionOf(session: Session, flags: ScopeFlags & Restart
 }
 
 /**
- * Returns a transition that gives VMs back the machine types that the operation with this name or UID has changed, in the given
- * namespace if there is one.
+ * Returns a transition that gives VMs back the machine types that the operation with this name or UID has changed, in
+ * the given namespace if there is one.
  */
 export const undoOf = async (session: Session, id: string, flags: RestartFlags): Promise<Transition> => ({
   scope: {

@@ -57,7 +57,9 @@ function nothingMatched(fleet: VmInventory, { glob, namespaces, undoes }: Transi
     const isKnown =
       fleet.vms.some(({ transition }) => isRecordOf(transition, undoes)) ||
       fleet.pools.some(({ metadata }) => isRecordOf(recordOf(metadata.annotations), undoes));
-    return isKnown ? new Failure(`no VM${where} has anything left that ${undoes} has changed`) : noRecordOf(where, undoes);
+    return isKnown
+      ? new Failure(`no VM${where} has anything left that ${undoes} has changed`)
+      : noRecordOf(where, undoes);
   }
   const types = typesOf(fleet);
   if (types.length === 0) return new Failure(`no VM${where} has a machine type`);

@@ -15,7 +15,7 @@ export function specOf(
   templates: boolean,
   known: readonly { namespace: string; name: string }[] = [],
 ): OperationSpec {
-  const { scope, to, restartNow, windows, force, maxRestarts, maxFailures, deadlineMs, requestedBy, reason } =
+  const { scope, to, restartNow, windows, order, force, maxRestarts, maxFailures, deadlineMs, requestedBy, reason } =
     transition;
   const { glob, labelSelector, only, undoes } = scope;
   const { names, exclude, namespaces } = namedIn(scope, known);
@@ -38,6 +38,7 @@ export function specOf(
     atOnce: maxRestarts,
     maxFailures,
     ...(windows.length === 0 ? {} : { windows }),
+    ...(order === undefined ? {} : { order }),
     deadline: durationText(deadlineMs),
     ...(requestedBy === UNKNOWN ? {} : { requestedBy }),
     ...(reason === null ? {} : { reason }),

@@ -1,7 +1,9 @@
 import { namespacedName } from '../disruption-budget/restart-budget.ts';
 import { isActive } from '../health/availability.ts';
+import { compareRanks } from '../lib/ranks.ts';
 import type { PowerNeed } from '../power/need.ts';
 import type { Skipped } from '../runs/skipped.ts';
+import { policyRank } from '../scaling/selection-order.ts';
 import { isStandby, type VmView } from '../views/vm.ts';
 import { groupKey, type TransitionRules } from './criteria.ts';
 import type { FailedVm } from './limit.ts';
@@ -58,9 +60,11 @@ export class Tally {
   readonly unmark = new Set<string>();
   /** UIDs of the VMIs that may be restarted now if there is room, by their VMs. */
   readonly restarts = new Map<string, string>();
+  /** Ranks of their VMs in the order that is asked for; empty if none is. */
+  readonly #ranks = new Map<string, readonly number[]>();
   /** Those of them that are down already. */
   readonly #downAlready = new Set<string>();
-  /** The same in the order of the UIDs; perhaps with some that are no more, and without new ones. */
+  /** Those in their order, or else that of the UIDs; perhaps with some that are no more, and without new ones. */
   #inOrder = new Map<string, string>();
   #hasNew = false;
   /** Why pools could not update these VMs. */
@@ -82,12 +86,12 @@ export class Tally {
   }
 
   /**
-   * The VMs that may be restarted: those that are down already first, which costs nothing more; the others scattered,
-   * so that no application goes down as a whole. Ends early once these find no room.
+   * The VMs that may be restarted: those that are down already first, which costs nothing more; the others as it is
+   * asked for, or scattered, so that no application goes down as a whole. Ends early once these find no room.
    */
   *candidates(isFull: () => boolean): Iterable<string> {
     yield* this.#downAlready;
-    if (this.#hasNew) this.#inOrder = new Map([...this.restarts].sort(([, one], [, other]) => (one < other ? -1 : 1)));
+    if (this.#hasNew) this.#inOrder = new Map([...this.restarts].sort((one, other) => this.#compare(one, other)));
     this.#hasNew = false;
     for (const [key, vmi] of this.#inOrder) {
       if (this.restarts.get(key) !== vmi || this.#downAlready.has(key)) continue;
@@ -95,6 +99,11 @@ export class Tally {
       yield key;
       if (wasFull) return;
     }
+  }
+
+  #compare([one, vmi]: [string, string], [other, otherVmi]: [string, string]): number {
+    const byRank = compareRanks(this.#ranks.get(one) ?? [], this.#ranks.get(other) ?? []);
+    return byRank || (vmi < otherVmi ? -1 : 1);
   }
 
   add(judged: Judged, role: Role): void {
@@ -119,7 +128,7 @@ export class Tally {
     this.#count(key, judged, isThere);
   }
 
-  #count(key: string, { need, restart, isDown }: Judged, isThere: boolean): void {
+  #count(key: string, { vm, need, restart, isDown }: Judged, isThere: boolean): void {
     const counted = COUNTED_AS[need.need];
     if (counted !== null) this.counts[counted] += isThere ? 1 : -1;
     switch (need.need) {
@@ -129,7 +138,7 @@ export class Tally {
       case 'check':
         return putIn(this.#groups, { name: groupKey(need.group), of: { group: need.group } }, key, isThere);
       case 'restart':
-        return this.#restart(key, { vmi: need.vmi.uid, restart, isDown }, isThere);
+        return this.#restart(key, { vm, vmi: need.vmi.uid, restart, isDown }, isThere);
       case 'failed':
         return set(this.failures, key, isThere ? need.why : null);
       case 'excluded':
@@ -145,7 +154,7 @@ export class Tally {
 
   #restart(
     key: string,
-    { vmi, restart, isDown }: Pick<Judged, 'restart' | 'isDown'> & { vmi: string },
+    { vm, vmi, restart, isDown }: Pick<Judged, 'vm' | 'restart' | 'isDown'> & { vmi: string },
     isThere: boolean,
   ): void {
     if (restart.need === 'excluded' || restart.need === 'deferred')
@@ -153,6 +162,8 @@ export class Tally {
     if (restart.need === 'nothing') return;
     if (isThere && this.#inOrder.get(key) !== vmi) this.#hasNew = true;
     if (isDown) put(this.#downAlready, key, isThere);
+    const { order } = this.#rules.transition;
+    if (order !== undefined) set(this.#ranks, key, isThere ? policyRank(vm, order) : null);
     set(this.restarts, key, isThere ? vmi : null);
   }
 
@@ -186,7 +197,7 @@ export class Tally {
 export const put = (names: Set<string>, key: string, isThere: boolean): void =>
   void (isThere ? names.add(key) : names.delete(key));
 
-const set = (values: Map<string, string>, key: string, value: string | null): void =>
+const set = <T>(values: Map<string, T>, key: string, value: T | null): void =>
   void (value === null ? values.delete(key) : values.set(key, value));
 
 function putIn<T>(groups: Grouped<T>, { name, of }: { name: string; of: T }, key: string, isThere: boolean): void {

@@ -1,5 +1,5 @@
 import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
-import type { LabelSelector, MaintenanceWindow } from '../../api/pool/pool.ts';
+import type { LabelSelector, MaintenanceWindow, SelectionPolicy } from '../../api/pool/pool.ts';
 import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatVms } from '../runs/report.ts';
 
@@ -42,6 +42,8 @@ export interface Transition {
   deadlineMs: number;
   /** Restarts begin only inside one of these windows; if empty, at any time. */
   windows: MaintenanceWindow[];
+  /** Which VMs are restarted first; scattered if absent. */
+  order?: SelectionPolicy;
   /** Whether to continue if the preflight would refuse. */
   force: boolean;
   /** Whether templates of drover's pools are changed; if not, their VMs are left as they are. */

@@ -32,10 +32,14 @@ export function transitionOf(
     maxFailures,
     deadlineMs: durationMs(deadline),
     windows: spec.windows ?? [],
+    ...orderIn(spec),
     force,
     requestedBy: spec.requestedBy ?? 'unknown',
     reason: spec.reason ?? null,
   };
 }
+
+const orderIn = ({ order }: StoredOperation['spec']): Pick<Transition, 'order'> =>
+  order === undefined ? {} : { order };
 
 const listedIn = ({ namespaces }: StoredOperation['spec']): string[] | null => namespaces ?? null;

@@ -1,11 +1,13 @@
-import type { MaintenanceWindow } from '../../api/pool/pool.ts';
+import type { MaintenanceWindow, SelectionPolicy } from '../../api/pool/pool.ts';
 import { namespacedName, RunBudget, type Chosen, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { graceOf } from '../disruption/grace.ts';
 import { excluded } from '../disruption/need.ts';
 import { liveVmi } from '../health/availability.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
+import { compareRanks } from '../lib/ranks.ts';
 import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
+import { policyRank } from '../scaling/selection-order.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { PowerAction } from './action.ts';
@@ -39,6 +41,8 @@ export interface PowerPlanInput {
   takes: boolean;
   /** They are taken only inside one of these. */
   windows?: readonly MaintenanceWindow[];
+  /** Which of them are taken first; scattered if absent. */
+  order?: SelectionPolicy | undefined;
   /** Milliseconds since the epoch. */
   now: number;
 }
@@ -74,7 +78,7 @@ export function planPower(input: PowerPlanInput): PowerPlan {
   const keepsAvailable = isAboutVmi(action) || restarts;
   const counted = chosen.keys();
   const room = new RunBudget({ keepsAvailable, counted, snapshot, inProgress, most: atOnce, now });
-  return { ...takeVms(input, inOrder(free, room, chosen), room), open, skipped, opensAt: null };
+  return { ...takeVms(input, inOrder(free, room, input), room), open, skipped, opensAt: null };
 }
 
 /**
@@ -139,10 +143,18 @@ const migrationOf = ({ pod, evacuation }: VmiView): Pick<TakenVm, 'pod' | 'migra
 });
 
 /**
- * Puts VMs that are already down first, which costs nothing more, and scatters the others, so that no application goes
- * down as a whole.
+ * Puts VMs that are already down first, which costs nothing more, then goes by the order that is asked for, and else
+ * scatters VMs, so that no application goes down as a whole.
  */
-function inOrder(free: readonly VmView[], room: RunBudget, chosen: Chosen): VmView[] {
-  const rank = new Map(free.map((vm) => [vm, (room.counts(vm) ? '0' : '1') + chosen.get(namespacedName(vm))!]));
-  return [...free].sort((one, other) => (rank.get(one)! < rank.get(other)! ? -1 : 1));
+function inOrder(
+  free: readonly VmView[],
+  room: RunBudget,
+  { chosen, order }: Pick<PowerPlanInput, 'chosen' | 'order'>,
+): VmView[] {
+  const ranks = new Map(free.map((vm) => [vm, [room.counts(vm) ? 0 : 1, ...policyRank(vm, order)]]));
+  const scattered = new Map(free.map((vm) => [vm, chosen.get(namespacedName(vm))!]));
+  return free.toSorted(
+    (one, other) =>
+      compareRanks(ranks.get(one)!, ranks.get(other)!) || (scattered.get(one)! < scattered.get(other)! ? -1 : 1),
+  );
 }

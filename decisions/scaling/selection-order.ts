@@ -109,6 +109,12 @@ export function labelRank({ labels }: VmView, { orderedPolicies = [] }: Selectio
   return matched === -1 ? orderedPolicies.length : matched;
 }
 
+/** The VM's rank by the policy alone: VMs of equal rank, all if there is no policy, are of no order. */
+export const policyRank = (vm: VmView, policy: SelectionPolicy = {}): number[] => [
+  labelRank(vm, policy),
+  ...((policy.basePolicy ?? 'Random') === 'Random' ? [] : tieRank(vm, policy)),
+];
+
 /** The base policy's order among VMs that cost the same. */
 function tieRank(vm: VmView, { basePolicy = 'Random' }: SelectionPolicy): number[] {
   switch (basePolicy) {

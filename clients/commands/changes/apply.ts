@@ -19,7 +19,11 @@ export const applyChangeCommand = (): Command =>
       .description('change VMs as `drover change plan` says, by an operation that a worker carries out')
       .option('--restart', 'restart VMs whose change needs that, each as it is changed; without it, they wait')
       .addOption(atOnceOption('changed or, with --restart, not ready', '5%')),
-    { deadline: 'how long a VM may take to have the change and, with --restart, to be ready', verb: 'change', done: 'changed' },
+    {
+      deadline: 'how long a VM may take to have the change and, with --restart, to be ready',
+      verb: 'change',
+      done: 'changed',
+    },
   )
     .addHelpText(
       'after',

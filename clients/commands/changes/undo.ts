@@ -22,7 +22,11 @@ export const undoChangeCommand = (): Command =>
       .option('-A, --all-namespaces', 'in all namespaces')
       .option('--restart', 'restart VMs that need it for that, each as it is changed; without it, they wait')
       .addOption(atOnceOption('changed or, with --restart, not ready', '5%')),
-    { deadline: 'how long a VM may take to be as before and, with --restart, to be ready', verb: 'change', done: 'as before' },
+    {
+      deadline: 'how long a VM may take to be as before and, with --restart, to be ready',
+      verb: 'change',
+      done: 'as before',
+    },
   )
     .addHelpText('after', examples(['Take a change back', 'drover change undo patch-x7k2p']))
     .action((change: string, flags: UndoFlags, command: Command) =>

@@ -9,7 +9,10 @@ export const atOnceOption = (doing: string, most: number | string): Option =>
     .default(most);
 
 /** Adds the flags of all commands that make operations (`MakingFlags`). */
-export const withMaking = (command: Command, { deadline, verb, done }: { deadline: string; verb: string; done: string }): Command =>
+export const withMaking = (
+  command: Command,
+  { deadline, verb, done }: { deadline: string; verb: string; done: string },
+): Command =>
   command
     .addOption(new Option('--max-failures <n>', 'stop after more failures than this').argParser(count).default(0))
     .addOption(windowOption(verb))

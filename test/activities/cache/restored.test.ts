@@ -10,8 +10,6 @@ class Server {
   version = 500;
   /** Whether the node is ready, and at which version it became so. */
   node = { isReady: true, version: 400 };
-  readonly #events = Promise.withResolvers<void>();
-
   async *pages({ plural }: Resource) {
     const { isReady, version } = this.node;
     const node = {
@@ -26,7 +24,8 @@ class Server {
 
   async *watch(_resource: Resource, { signal, onOpen }: { signal: AbortSignal; onOpen?: () => void }) {
     onOpen?.();
-    if (!signal.aborted) await Promise.race([once(signal, 'abort'), this.#events.promise]);
+    if (!signal.aborted) await once(signal, 'abort');
+    yield* [];
   }
 
   request = () => Promise.resolve({ metadata: { resourceVersion: String(this.version) } });

@@ -20,6 +20,7 @@ test('what was read when the operation began is not read again: the caches must 
     ...caches,
     catchUp: (minVersions: ResourceVersions) => Promise.resolve(asked.push(minVersions)),
     versionsOf: () => ({}),
+    isLeft: () => false,
     subscribe: () => () => {},
   };
   const operation = anOperation({ action: 'MachineType', machineType: { from: '*' } }, { uid: 'op', name: 'op' });

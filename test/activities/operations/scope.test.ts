@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { includedIn } from '../../../activities/operations/scope.ts';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import { includedIn } from '../../../activities/operations/scope.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import { aClusterOperation, anOperation } from '../../decisions/operations/operations.ts';
 

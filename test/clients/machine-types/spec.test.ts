@@ -27,6 +27,7 @@ const someTransition: fc.Arbitrary<Transition> = fc
       maxRestarts: fc.constantFrom(3, '5%'),
       maxFailures: fc.nat(9),
       deadlineMs: fc.integer({ min: 1, max: 100_000_000 }),
+      order: fc.constant({ basePolicy: 'Oldest' } as const),
       windows: fc.constantFrom([], [{ cron: '0 2 * * *', duration: '4h' }]),
       force: fc.boolean(),
       requestedBy: fc.constantFrom('ann', UNKNOWN),

@@ -73,7 +73,9 @@ describe('the selected operation', () => {
   });
 
   test('is never one with another action, or one without any record', async () => {
-    await expect(meant('restart')).rejects.toThrow('no VM has a record of restart: `drover operations get -A` lists the operations');
+    await expect(meant('restart')).rejects.toThrow(
+      'no VM has a record of restart: `drover operations get -A` lists the operations',
+    );
     await expect(meant('')).rejects.toThrow('which operation? "" is not the name of one');
   });
 
@@ -87,7 +89,7 @@ describe('the selected operation', () => {
 });
 
 test('a running operation cannot be undone', () => {
-  const meant = { uid: 'uid', name: 'shop/going', operation: aChange('going') };
+  const meant = { uid: 'uid', name: 'shop/going', undoneAs: 'going', operation: aChange('going') };
   expect(() => checkOver(meant)).toThrow('shop/going is still running, and would change again what is undone');
   expect(() => checkOver({ ...meant, operation: over(meant.operation) })).not.toThrow();
   expect(() => checkOver({ ...meant, operation: undefined })).not.toThrow();

@@ -148,6 +148,15 @@ describe('restarts', () => {
       counts: { toRestart: 0 },
     });
   });
+  test('begin in the order that is asked for', () => {
+    const vms = many(5, MARKED).map((vm, index) => ({ ...vm, labels: { group: index === 2 ? 'last' : 'first' } }));
+    const [first, last] = ['first', 'last'].map((group) => ({ labelSelector: { matchLabels: { group } } }));
+    const order = { orderedPolicies: [first!, last!] };
+    const transition = aTransition({ order, maxRestarts: 5 });
+    const { take } = plan({ vms, transition }, { maxRestarts: 5 });
+    expect(take.map(({ vm }) => vm).at(-1)).toBe('shop/vm-3');
+    expect(take).toHaveLength(5);
+  });
   test('begin only inside a window, as changes of pools do; patches do not wait for one', () => {
     const transition = aTransition({ windows: [{ cron: '0 5 * * *', duration: '1h', timeZone: 'UTC' }] });
     const pool = aTypedPool(OLD, { replicas: 1 });

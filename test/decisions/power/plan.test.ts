@@ -134,6 +134,19 @@ describe('a plan of a run', () => {
     expect(plan({ vms: named(3, {}), pool: settledPool({ maxUnavailable: 1 }) }, input).take).toEqual([]);
   });
 
+  test('takes VMs in the order that is asked for, after those that are down already', () => {
+    const [one, two, three, down] = named(4) as [VmView, VmView, VmView, VmView];
+    const last = { ...one, labels: { role: 'primary' } };
+    const vms = [{ ...two, createdAt: 9 }, last, { ...three, createdAt: 5 }, { ...down, ready: false }];
+    const labelSelector = { matchExpressions: [{ key: 'role', operator: 'DoesNotExist' as const }] };
+    const taken = (basePolicy: 'Oldest' | 'Newest'): string[] =>
+      plan({ vms }, { atOnce: 4, order: { orderedPolicies: [{ labelSelector }], basePolicy } }).take.map(
+        ({ vm }) => vm,
+      );
+    expect(taken('Oldest')).toEqual(['shop/vm-4', 'shop/vm-3', 'shop/vm-2', 'shop/vm-1']);
+    expect(taken('Newest')).toEqual(['shop/vm-4', 'shop/vm-2', 'shop/vm-3', 'shop/vm-1']);
+  });
+
   test('takes nothing outside of the windows, and tells when the next one opens, unless nothing is left', () => {
     const windows = [{ cron: '0 5 * * *', duration: '1h' }];
     const opensAt = Date.parse('1970-01-01T05:00:00Z');

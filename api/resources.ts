@@ -77,6 +77,7 @@ export const Pods = namespaced('', 'v1', 'pods', 'Pod');
 export const ServiceAccounts = namespaced('', 'v1', 'serviceaccounts', 'ServiceAccount');
 export const ControllerRevisions = namespaced('apps', 'v1', 'controllerrevisions', 'ControllerRevision');
 export const DataVolumes = namespaced('cdi.kubevirt.io', 'v1beta1', 'datavolumes', 'DataVolume');
+export const CDIs = clusterWide('cdi.kubevirt.io', 'v1beta1', 'cdis', 'CDI');
 export const PersistentVolumeClaims = namespaced('', 'v1', 'persistentvolumeclaims', 'PersistentVolumeClaim');
 export const StorageClasses = clusterWide('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass');
 export const Secrets = namespaced('', 'v1', 'secrets', 'Secret');
@@ -96,6 +97,12 @@ export const SelfSubjectAccessReviews = clusterWide(
   'v1',
   'selfsubjectaccessreviews',
   'SelfSubjectAccessReview',
+);
+export const SubjectAccessReviews = clusterWide(
+  'authorization.k8s.io',
+  'v1',
+  'subjectaccessreviews',
+  'SubjectAccessReview',
 );
 export const SelfSubjectReviews = clusterWide('authentication.k8s.io', 'v1', 'selfsubjectreviews', 'SelfSubjectReview');
 export const APIServices = clusterWide('apiregistration.k8s.io', 'v1', 'apiservices', 'APIService');

@@ -13,7 +13,9 @@ import { drainCommand } from './commands/drain/drain.ts';
 import { driftCommand } from './commands/drift.ts';
 import { completeCommand, completionCommand } from './commands/drover/completion.ts';
 import { devCommand } from './commands/drover/dev.ts';
+import { doctorCommand } from './commands/drover/doctor.ts';
 import { setupCommand } from './commands/drover/setup.ts';
+import { supportBundleCommand } from './commands/drover/support-bundle.ts';
 import { versionCommand } from './commands/drover/version.ts';
 import { workerCommand } from './commands/drover/worker.ts';
 import { getCommand } from './commands/get.ts';
@@ -92,7 +94,14 @@ function withoutCompletion(name: string): Command {
   ])
     program.addCommand(inherit(command, program));
   program.commandsGroup('drover itself:');
-  for (const command of [setupCommand(), workerCommand(), devCommand(), versionCommand()])
+  for (const command of [
+    setupCommand(),
+    doctorCommand(),
+    supportBundleCommand(),
+    workerCommand(),
+    devCommand(),
+    versionCommand(),
+  ])
     program.addCommand(inherit(command, program));
   return program;
 }

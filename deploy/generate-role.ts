@@ -73,4 +73,16 @@ export const roleFile = (): string =>
 
 export const ROLE_FILE = new URL('components/namespaced/role.yaml', import.meta.url);
 
-if (import.meta.main) writeFileSync(ROLE_FILE, roleFile());
+/** The same rights, and those of a worker of the whole cluster, as `drover doctor` asks for them. */
+export function workerRulesFile(): string {
+  const cluster = rulesIn('worker.yaml', 'drover-worker');
+  const namespaced = [...withinNamespace(cluster), ITS_NAMESPACE, claim('get')];
+  return `${JSON.stringify({ cluster, namespaced }, null, 2)}\n`;
+}
+
+export const WORKER_RULES_FILE = new URL('../clients/doctor/worker-rules.json', import.meta.url);
+
+if (import.meta.main) {
+  writeFileSync(ROLE_FILE, roleFile());
+  writeFileSync(WORKER_RULES_FILE, workerRulesFile());
+}

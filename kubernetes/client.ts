@@ -215,6 +215,13 @@ export class KubeClient {
     return this.#transport.json(request);
   }
 
+  /** Returns the answer's body as it is, such as a log. */
+  async text(request: HttpRequest): Promise<string> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of await this.#transport.stream(request)) chunks.push(chunk);
+    return Buffer.concat(chunks).toString('utf8');
+  }
+
   /** Yields events until the server ends the stream (after `timeoutSeconds`) or `signal` is aborted. */
   async *watch<T extends KubeObject>(
     resource: Resource,

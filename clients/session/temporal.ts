@@ -10,6 +10,8 @@ export interface Temporal {
   connection: Connection;
   namespace: string;
   address: string;
+  /** How it is reached by TLS; undefined without. */
+  tls: ConnectionOptions['tls'];
 }
 
 /** Temporal does not answer, or is not at the address that a command knows. */
@@ -52,6 +54,7 @@ export async function connectTemporal(given: TemporalChoice): Promise<Temporal> 
       client: new Client({ connection, namespace, ...(dataConverter === undefined ? {} : { dataConverter }) }),
       namespace,
       address,
+      tls: options.tls,
     };
   } catch (error) {
     throw new TemporalUnreachable(

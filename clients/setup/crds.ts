@@ -1,23 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { claimsBinding, claimsPolicy } from '../../api/claims/policy.ts';
 import { droverCrds } from '../../api/crd/crds.ts';
 import { isEstablished, resourceOf, type CustomResourceDefinition } from '../../api/crd/definition.ts';
-import { definitionsBinding, definitionsPolicy } from '../../api/crd/keep-definitions.ts';
 import { RELEASE_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject } from '../../api/objects.ts';
-import { operationsBinding, operationsPolicy } from '../../api/operations/policy.ts';
-import { requestsBinding, requestsPolicy } from '../../api/requests/policy.ts';
-import {
-  CustomResourceDefinitions,
-  ValidatingAdmissionPolicies,
-  ValidatingAdmissionPolicyBindings,
-  VirtualMachinePools,
-  type Resource,
-} from '../../api/resources.ts';
+import { CustomResourceDefinitions, VirtualMachinePools, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { outcomeOf, readIfThere } from '../fields/server-side-apply.ts';
+import { ADMISSION_POLICIES } from './policies.ts';
 
 const ESTABLISHED_TIMEOUT_MS = 30_000;
 const POLL_MS = 100;
@@ -58,39 +49,12 @@ export async function checkCrds(kube: KubeClient, namespace: string, say: (line:
   }
 }
 
-/** What the API server refuses to do, and what that means for one without such policies. */
-const POLICIES = [
-  {
-    policy: definitionsPolicy(),
-    binding: definitionsBinding(),
-    without: "nothing protects drover's custom resources from deletion",
-  },
-  {
-    policy: operationsPolicy(),
-    binding: operationsBinding(),
-    without: 'any user who may make operations can have drover restart, start and stop VMs',
-  },
-  {
-    policy: requestsPolicy(),
-    binding: requestsBinding(),
-    without: 'requests on pools may name any user as their author',
-  },
-  {
-    policy: claimsPolicy(),
-    binding: claimsBinding(),
-    without: 'whoever may write Leases says which workers serve a namespace',
-  },
-].flatMap(({ policy, binding, without }) => [
-  { resource: ValidatingAdmissionPolicies, object: policy, without },
-  { resource: ValidatingAdmissionPolicyBindings, object: binding, without },
-]);
-
 /**
  * Has the API server refuse to delete drover's custom resources, and all pools with them, and operations of users who
  * may not do themselves what they ask for. One that is older than 1.30 knows no such policies.
  */
 export async function applyPolicies(kube: KubeClient, dryRun: boolean, say: (line: string) => void): Promise<void> {
-  for (const { resource, object, without } of POLICIES) {
+  for (const { resource, object, without } of ADMISSION_POLICIES) {
     const { name } = object.metadata;
     const what = `${resource.kind.toLowerCase()}.${resource.group}/${name}`;
     try {

@@ -1,7 +1,7 @@
-import type { Version, Versions } from './versions.ts';
+import type { Versions } from './versions.ts';
 
 /** The oldest Kubernetes whose admission policies can ask who may do what: see docs/security.md. */
-const OLDEST_KUBERNETES = [1, 30] as const;
+export const OLDEST_KUBERNETES = [1, 30] as const;
 
 /** Returns a sentence for each two parts that do not go together. Says nothing about what is unknown. */
 export function skewOf({ client, definitions, workers, kubernetes }: Versions): string[] {
@@ -23,14 +23,15 @@ export function skewOf({ client, definitions, workers, kubernetes }: Versions): 
       worker === undefined &&
       installed !== client &&
       `the definitions come from drover ${installed}, and this command is drover ${client}: use the same`,
-    isTooOld(kubernetes) &&
+    typeof kubernetes === 'string' &&
+      isTooOld(kubernetes) &&
       `Kubernetes is older than ${OLDEST_KUBERNETES.join('.')}, which drover needs for its admission policies: the requester of an operation is not checked`,
   ].filter((sentence) => typeof sentence === 'string');
 }
 
-function isTooOld(kubernetes: Version | undefined): boolean {
-  if (typeof kubernetes !== 'string') return false;
-  const [major = 0, minor = 0] = kubernetes
+/** `gitVersion`: as the API server tells its own, such as `v1.35.4+k3s1`. */
+export function isTooOld(gitVersion: string): boolean {
+  const [major = 0, minor = 0] = gitVersion
     .replace(/^v/, '')
     .split('.')
     .map((part) => Number.parseInt(part, 10));

@@ -29,3 +29,31 @@ test.each([CONDITION_REASONS, OPERATION_REASONS, SCHEDULE_REASONS].flatMap((reas
 test('the docs name all Events', () => {
   expect(Object.keys(EVENT_REASONS).filter((reason) => !docs.includes(`\`${reason}\``))).toEqual([]);
 });
+
+/** The part of the page that is about something, such as pools. */
+const troubleshooting = readFileSync(resolve(import.meta.dirname, '../../docs/troubleshooting.md'), 'utf8');
+const partOf = (title: string): string =>
+  troubleshooting.split(/^## /m).find((part) => part.toLowerCase().startsWith(title)) ?? '';
+
+test.each([
+  ['conditions of pools', CONDITION_REASONS],
+  ['conditions of operations', OPERATION_REASONS],
+  ['conditions of schedules', SCHEDULE_REASONS],
+])('docs/troubleshooting.md says for each reason among the %s what to do', (title, conditions) => {
+  const reasons = Object.values(conditions).flatMap((some) => Object.keys(some));
+  expect(reasons.filter((reason) => !partOf(title).includes(`\`${reason}\``))).toEqual([]);
+});
+
+test('docs/troubleshooting.md names each Event, and nothing that is no reason', () => {
+  const events = Object.keys(EVENT_REASONS);
+  expect(events.filter((reason) => !partOf('events').includes(`\`${reason}\``))).toEqual([]);
+  const conditions = [CONDITION_REASONS, OPERATION_REASONS, SCHEDULE_REASONS].flatMap((all) => Object.entries(all));
+  const known = new Set([
+    ...events,
+    ...conditions.flatMap(([condition, reasons]) => [condition, ...Object.keys(reasons)]),
+  ]);
+  const cells = [...troubleshooting.matchAll(/^\| (`[A-Z][^|]*) \|/gm)].flatMap(
+    ([, cell]) => cell!.match(/`(\w+)`/g) ?? [],
+  );
+  expect(cells.map((cell) => cell.slice(1, -1)).filter((reason) => !known.has(reason))).toEqual([]);
+});

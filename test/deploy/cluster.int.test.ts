@@ -16,8 +16,11 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
+import type { Finding } from '../../clients/doctor/finding.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { nowhere } from '../clients/drover.ts';
+import { droverHere } from '../clients/in-process.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../integration/fleet.ts';
 import { readManifests, right, rightFor, rightsOf } from './rights.ts';
@@ -132,6 +135,35 @@ describe('`drover setup` with the rights of its service account', () => {
     await expect(kube.list(VirtualMachines)).rejects.toEqual(forbidden);
     await expect(kube.list(Secrets)).rejects.toEqual(forbidden);
     await kube.close();
+  });
+});
+
+const lookedAt = async (...args: string[]): Promise<Finding[]> => {
+  const { stdout } = await droverHere(['doctor', '-o', 'json', ...args], { ...nowhere, ...fleet().stack.env });
+  const { items } = JSON.parse(stdout) as { items: Finding[] };
+  return items.filter(({ check }) => check === "Workers' rights");
+};
+
+describe('`drover doctor`', () => {
+  test("finds all rights of the workers' service account, and names one that it lacks", async () => {
+    expect(await lookedAt()).toMatchObject([{ outcome: 'OK' }]);
+    const name = 'drover-worker';
+    const { rules } = roleIn('rbac/worker.yaml', name) as unknown as { rules: { resources: string[] }[] };
+    const patch = (some: object[]): Promise<unknown> =>
+      fleet().kube.patch(ClusterRoles, { name }, 'merge', { rules: some });
+    await patch(rules.filter(({ resources }) => !resources.includes('virtualmachines/restart')));
+    // The API server picks a role up a moment later.
+    await until(async () =>
+      expect(await lookedAt()).toMatchObject([
+        {
+          outcome: 'Failed',
+          message: expect.stringContaining('update virtualmachines.subresources.kubevirt.io/restart'),
+        },
+      ]),
+    );
+    await patch(rules);
+    await until(async () => expect(await lookedAt()).toMatchObject([{ outcome: 'OK' }]));
+    expect(await lookedAt('--worker', 'drover/other')).toMatchObject([{ outcome: 'Unknown' }]);
   });
 });
 

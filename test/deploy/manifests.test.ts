@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
-import { ROLE_FILE, roleFile } from '../../deploy/generate-role.ts';
+import { ROLE_FILE, roleFile, WORKER_RULES_FILE, workerRulesFile } from '../../deploy/generate-role.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { readConfig } from '../../workers/config.ts';
 import { imageEnvironment } from './dockerfile.ts';
@@ -60,6 +60,7 @@ test("the roles cover each of drover's kinds", () => {
 
 test('the Roles of workers of one namespace are kept as generated, and cover what is in a namespace', () => {
   expect(readFileSync(ROLE_FILE, 'utf8')).toBe(roleFile());
+  expect(readFileSync(WORKER_RULES_FILE, 'utf8')).toBe(workerRulesFile());
   const [role] = readManifests('components/namespaced/role.yaml');
   const [own, all] = [rightsOf(role!), rightsOf(roleOf('rbac/worker.yaml', 'drover-worker'))];
   const added = ['get leases.coordination.k8s.io'];

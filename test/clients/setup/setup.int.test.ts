@@ -2,9 +2,17 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { gunzipSync } from 'node:zlib';
+import { unpackTar } from 'modern-tar';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { CONFIRM_DELETION_ANNOTATION } from '../../../api/names.ts';
-import { CustomResourceDefinitions } from '../../../api/resources.ts';
+import {
+  CustomResourceDefinitions,
+  Secrets,
+  ValidatingAdmissionPolicyBindings,
+  VirtualMachinePools,
+} from '../../../api/resources.ts';
+import type { Finding } from '../../../clients/doctor/finding.ts';
 import { connectTemporal } from '../../../clients/session/temporal.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
@@ -57,6 +65,34 @@ test('every command says that the setup is missing before it was run', async () 
   const outcomes = await Promise.all(commands.map((args) => drover(...args)));
   for (const outcome of outcomes)
     expect(outcome).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(missing) as string });
+});
+
+/** The outcomes of `drover doctor`, by check. */
+async function examined(environment = env()): Promise<{ code: number | null; found: Record<string, string[]> }> {
+  const { code, stdout } = await run(['doctor', '-o', 'json'], environment);
+  const { items } = JSON.parse(stdout) as { items: Finding[] };
+  const found: Record<string, string[]> = {};
+  for (const { check, outcome } of items) (found[check] ??= []).push(outcome);
+  return { code, found };
+}
+
+test('before the setup, `drover doctor` says what is missing, and that `drover setup` brings it', async () => {
+  const { code, found } = await examined();
+  expect(code).toBe(1);
+  expect(found).toMatchObject({
+    'API server': ['OK'],
+    'Your rights': ['OK'],
+    Definitions: Array.from({ length: 6 }, () => 'Failed'),
+    Clock: ['OK'],
+    Temporal: ['OK'],
+    // The Temporal of tests asks nobody who they are.
+    'Access to Temporal': ['Warning'],
+    Watch: ['Failed'],
+    Workers: ['Failed'],
+  });
+  const { stdout, stderr } = await drover('doctor');
+  expect(stdout).toMatch(/virtualmachinepools\.drover\.dev is not installed\n +fix: run `drover setup`/);
+  expect(stderr).toMatch(/^error: \d+ of \d+ findings failed; .*\n$/);
 });
 
 test('a user who may not install custom resources is told so, and nothing is done', async () => {
@@ -136,6 +172,58 @@ test('two setups at once both succeed, a third finds all of it, and one watch ru
   await expect
     .poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'"), { timeout: PATIENCE_MS })
     .toMatchObject({ count: 1 });
+});
+
+test('after the setup, `drover doctor` misses only what is not there: workers, and in this test KubeVirt', async () => {
+  // The API server puts a policy into force some moments after it has it.
+  await expect
+    .poll(async () => (await examined()).found['Admission policies'], { timeout: PATIENCE_MS })
+    .toEqual(['OK']);
+  const { code, found } = await examined();
+  expect(code).toBe(1);
+  expect(found).toMatchObject({ Definitions: ['OK'], 'Search attributes': ['OK'], Watch: ['Unknown'] });
+  expect(Object.keys(found).filter((check) => found[check]!.includes('Failed'))).toEqual([
+    'KubeVirt',
+    'virt-api',
+    'Workers',
+  ]);
+});
+
+test('`drover doctor` finds a binding that only warns, and tells users what they may not do', async () => {
+  const binding = { name: 'operations.drover.dev' };
+  const only = (validationActions: string[]): Promise<unknown> =>
+    kube.patch(ValidatingAdmissionPolicyBindings, binding, 'merge', { spec: { validationActions } });
+  await only(['Warn']);
+  expect((await examined()).found).toMatchObject({ 'Admission policies': ['Failed'] });
+  await only(['Deny']);
+  const { found } = await examined({ ...env(), KUBECONFIG: await ofServiceAccount('reader') });
+  expect(found).toMatchObject({
+    'Your rights': ['Warning', 'Warning', 'Warning'],
+    'Admission policies': ['Unknown'],
+    "Workers' rights": ['Unknown'],
+  });
+});
+
+test('`drover support-bundle` holds what there is, and no secret of it, and overwrites nothing', async () => {
+  const secret = 'hunter2';
+  const at = { namespace: 'default', name: 'bundled' };
+  const volumes = [{ name: 'init', cloudInitNoCloud: { userData: secret } }];
+  const template = { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} }, volumes } } } };
+  await kube.create(VirtualMachinePools, { metadata: at, spec: { replicas: 0, template } });
+  await kube.create(Secrets, { metadata: at, stringData: { password: secret } });
+  const file = join(stack.state, 'bundle.tar.gz');
+  expect(await drover('support-bundle', file)).toMatchObject({ code: 0 });
+  const files = await unpackTar(gunzipSync(readFileSync(file)));
+  const texts = new Map(files.map(({ header, data }) => [header.name, new TextDecoder().decode(data)]));
+  expect(texts.get('bundle/cluster/virtualmachinepools.drover.dev.yaml')).toContain('name: bundled');
+  expect(texts.get('bundle/temporal/workflows.json')).toContain('watch/default');
+  expect(texts.get('bundle/doctor.json')).toContain('Admission policies');
+  expect([...texts.values()].filter((text) => text.includes(secret))).toEqual([]);
+  expect(await drover('support-bundle', file)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/bundle\.tar\.gz is there already: give another name\n$/) as string,
+  });
+  await kube.delete(VirtualMachinePools, at);
 });
 
 test('a namespace without room for the search attributes gets none of them, and the message says what to do', async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Finding } from '../../../clients/doctor/finding.ts';
 import { drover, nowhere } from '../../clients/drover.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
@@ -43,4 +44,14 @@ test('a worker whose certificate is renewed continues with the new one, in the m
   expect(await drover(['scale', 'pool', 'web', '-n', namespace, '--replicas', '3'], env)).toMatchObject({ code: 0 });
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(3));
   expect(await worker.stop()).toBe(0);
+});
+
+test('`drover doctor` tells a Temporal that asks for certificates from one that lets everybody in', async () => {
+  const access = async (env: Record<string, string>): Promise<string | undefined> => {
+    const { stdout } = await drover(['doctor', '-o', 'json'], { ...nowhere, ...fleet().stack.env, ...env });
+    const { items } = JSON.parse(stdout) as { items: Finding[] };
+    return items.find(({ check }) => check === 'Access to Temporal')?.outcome;
+  };
+  expect(await access((await tlsProxy(fleet().stack.env['TEMPORAL_ADDRESS']!)).env)).toBe('OK');
+  expect(await access({})).toBe('Warning');
 });

@@ -1,0 +1,43 @@
+import { KubeError } from '../../kubernetes/errors.ts';
+import { sentenceOf } from '../cli/failure.ts';
+
+/** `Failed`: drover does not work until this is mended. `Unknown`: the command could not find out, and says why. */
+export type Outcome = 'OK' | 'Warning' | 'Failed' | 'Unknown';
+
+/** What one check has found. */
+export interface Finding {
+  check: string;
+  outcome: Outcome;
+  message: string;
+  /** What mends it; left out if nothing needs to be mended. */
+  fix?: string;
+}
+
+export type Found = Omit<Finding, 'check'>;
+
+export const ok = (message: string): Found => ({ outcome: 'OK', message });
+export const warning = (message: string, fix: string): Found => ({ outcome: 'Warning', message, fix });
+export const failed = (message: string, fix: string): Found => ({ outcome: 'Failed', message, fix });
+export const unknown = (message: string): Found => ({ outcome: 'Unknown', message });
+
+/** One thing that is looked at. Throws if a server does not answer or refuses. */
+export interface Check {
+  name: string;
+  look: () => Promise<Found[]>;
+}
+
+/** How long one check may take, in milliseconds. */
+export const DEADLINE_MS = 5_000;
+
+/** Options of a call to the API server within a check. */
+export const call = (): { signal: AbortSignal } => ({ signal: AbortSignal.timeout(DEADLINE_MS) });
+
+/** Carries a check out. What it can't learn is unknown, with the server's reason. */
+export async function carryOut({ name, look }: Check): Promise<Finding[]> {
+  const found = await look().catch((error: unknown) => [
+    unknown(
+      error instanceof KubeError && error.status === 403 ? `not allowed to look: ${error.message}` : sentenceOf(error),
+    ),
+  ]);
+  return found.map((one) => ({ check: name, ...one }));
+}

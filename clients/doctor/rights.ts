@@ -1,0 +1,135 @@
+import {
+  ServiceAccounts,
+  SubjectAccessReviews,
+  VirtualMachineOperations,
+  VirtualMachinePools,
+} from '../../api/resources.ts';
+import { formatRight, hasRight, type Right } from '../../kubernetes/access-review.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { call, failed, ok, unknown, warning, type Found } from './finding.ts';
+import workerRules from './worker-rules.json' with { type: 'json' };
+
+const WANTED: { right: Right; by: string }[] = [
+  { right: { verb: 'list', resource: VirtualMachinePools }, by: 'drover-view' },
+  { right: { verb: 'patch', resource: VirtualMachinePools }, by: 'drover-edit' },
+  { right: { verb: 'create', resource: VirtualMachineOperations }, by: 'drover-operator' },
+];
+
+/** Looks at what the user of this command may do in the namespace. Reading alone is fine, and said. */
+export async function lookAtUser(kube: KubeClient, namespace: string): Promise<Found[]> {
+  const answers = await Promise.all(WANTED.map(({ right }) => hasRight(kube, right, namespace, call().signal)));
+  const missing = WANTED.filter((_, index) => answers[index] === false);
+  if (missing.length === 0) return [ok(`you may see and change pools, and make operations, in namespace ${namespace}`)];
+  return missing.map(({ right, by }) =>
+    warning(
+      `you may not ${formatRight(right)} in namespace ${namespace}`,
+      `if you need this, have the ClusterRole ${by} bound to you there`,
+    ),
+  );
+}
+
+interface Rule {
+  apiGroups: string[];
+  resources: string[];
+  resourceNames?: string[];
+  verbs: string[];
+}
+
+interface Asked {
+  group: string;
+  resource: string;
+  subresource?: string;
+  name?: string;
+  verb: string;
+}
+
+interface Review {
+  metadata: { name: string };
+  spec: { user: string; groups: string[]; resourceAttributes: Asked & { namespace?: string } };
+  status?: { allowed?: boolean };
+  [field: string]: unknown;
+}
+
+/** The workers' ServiceAccount. */
+export interface WorkerAccount {
+  namespace: string;
+  name: string;
+}
+
+/** At once: the answers come from the API server's memory. */
+const AT_ONCE = 16;
+
+/**
+ * Asks the API server whether the workers' ServiceAccount has each right that a worker uses. `within`: the namespace,
+ * if it is left to workers of its own; undefined for those of the whole cluster.
+ */
+export async function lookAtWorkerRights(
+  kube: KubeClient,
+  account: WorkerAccount,
+  within: string | undefined,
+): Promise<Found[]> {
+  const { namespace, name } = account;
+  const there = await ignoreNotFound(kube.get(ServiceAccounts, { namespace, name }, call()));
+  if (there === undefined)
+    return [
+      unknown(`there is no ServiceAccount ${name} in namespace ${namespace}: name that of your workers with --worker`),
+    ];
+  const asked = askedOf(within === undefined ? workerRules.cluster : workerRules.namespaced);
+  const missing: Asked[] = [];
+  for (let start = 0; start < asked.length; start += AT_ONCE) {
+    const some = asked.slice(start, start + AT_ONCE);
+    const allowed = await Promise.all(some.map((one) => isAllowed(kube, account, within, one)));
+    missing.push(...some.filter((_, index) => allowed[index] === false));
+  }
+  const who = `ServiceAccount ${name} in namespace ${namespace}`;
+  if (missing.length === 0) return [ok(`${who} has the ${asked.length} rights of a worker`)];
+  const where = within === undefined ? 'all namespaces' : `namespace ${within}`;
+  return [
+    failed(
+      `${who} lacks ${missing.length} of the ${asked.length} rights of a worker in ${where}: ${missing.map(inWords).join(', ')}`,
+      `apply drover's ${within === undefined ? 'ClusterRole' : 'Role'} drover-worker of this release, and bind it to the ServiceAccount`,
+    ),
+  ];
+}
+
+const askedOf = (rules: readonly Rule[]): Asked[] =>
+  rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((path) =>
+        resourceNames.flatMap((name) =>
+          verbs.map((verb) => {
+            const [resource = '', subresource] = path.split('/');
+            return {
+              group,
+              resource,
+              verb,
+              ...(subresource === undefined ? {} : { subresource }),
+              ...(name === undefined ? {} : { name }),
+            };
+          }),
+        ),
+      ),
+    ),
+  );
+
+async function isAllowed(
+  kube: KubeClient,
+  { namespace, name }: WorkerAccount,
+  within: string | undefined,
+  asked: Asked,
+): Promise<boolean> {
+  const review: Review = {
+    metadata: { name: '' },
+    spec: {
+      user: `system:serviceaccount:${namespace}:${name}`,
+      groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
+      resourceAttributes: { ...asked, ...(within === undefined ? {} : { namespace: within }) },
+    },
+  };
+  const { status } = await kube.create<Review>(SubjectAccessReviews, review, call());
+  return status?.allowed === true;
+}
+
+const inWords = ({ verb, group, resource, subresource }: Asked): string =>
+  `${verb} ${resource}${group === '' ? '' : `.${group}`}${subresource === undefined ? '' : `/${subresource}`}`;

@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { KubeObject } from '../../../api/objects.ts';
+import { redacted } from '../../../clients/support/redact.ts';
+
+const SECRET = 'hunter2';
+
+/** Where a pool, an operation or a ControllerRevision can hold what a guest is set up with. */
+const PLACES: [string, (secret: string) => object][] = [
+  ['user data', (userData) => ({ spec: { volumes: [{ name: 'init', cloudInitNoCloud: { userData } }] } })],
+  ['user data in Base64', (userDataBase64) => ({ volumes: [{ cloudInitConfigDrive: { userDataBase64 } }] })],
+  ['network data', (networkData) => ({ spec: { cloudInitNoCloud: { networkData } } })],
+  ['the text of a patch', (text) => ({ spec: { patch: { merge: `{"spec":{"userData":"${text}"}}` } } })],
+  [
+    'an annotation of others',
+    (text) => ({ spec: { template: { metadata: { annotations: { 'acme.com/key': text } } } } }),
+  ],
+  [
+    'what kubectl applied',
+    (text) => ({ data: { metadata: { annotations: { 'kubectl.kubernetes.io/last-applied-configuration': text } } } }),
+  ],
+  ['JSON in an annotation of drover', (userData) => ({ note: JSON.stringify({ volumes: [{ userData }] }) })],
+  ['a certificate', (text) => ({ spec: { caBundle: `-----BEGIN CERTIFICATE-----\n${text}` } })],
+  ['a long text', (text) => ({ spec: { note: text + 'x'.repeat(4_000) } })],
+];
+
+test.each(PLACES)('a support bundle has no %s', (_, of) => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom('spec', 'items', 'template', 'metadata2'), { maxLength: 4 }), (path) => {
+      const nested = path.reduce<object>((inner, name) => ({ [name]: name === 'items' ? [inner] : inner }), of(SECRET));
+      const object = { metadata: { name: 'web' }, ...nested } as KubeObject;
+      expect(JSON.stringify(redacted(object))).not.toContain(SECRET);
+    }),
+  );
+});
+
+test('what explains a trouble stays in it', () => {
+  const object = {
+    apiVersion: 'drover.dev/v1alpha1',
+    kind: 'VirtualMachinePool',
+    metadata: { name: 'web', labels: { app: 'web' }, annotations: { 'drover.dev/paused': 'true' }, managedFields: [] },
+    spec: { replicas: 3, template: { spec: { runStrategy: 'Always' } } },
+    status: { conditions: [{ type: 'Progressing', status: 'False', message: 'halted' }] },
+  };
+  const { managedFields: _, ...metadata } = object.metadata;
+  expect(redacted(object)).toEqual({ ...object, metadata });
+});

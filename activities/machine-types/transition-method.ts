@@ -1,5 +1,5 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
-import type { FailedVm } from '../../decisions/machine-types/limit.ts';
+import type { NotRetried } from '../../decisions/machine-types/limit.ts';
 import {
   MAX_TO_CHANGE,
   planTransition,
@@ -24,7 +24,7 @@ import type { TransitionContext, TransitionContexts, TransitionRequest } from '.
 const GATHER_MS = 500;
 
 export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
-  failed: FailedVm[];
+  failed: NotRetried[];
   maxRestarts: number;
   /** How many more VMs may fail in their restarts. */
   mayFail: number;
@@ -54,7 +54,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   readonly #in: TransitionMethodOptions;
   readonly #atOnce: number;
   #context: TransitionContext;
-  #failed: FailedVm[] = [];
+  #failed: NotRetried[] = [];
   #isEnding: boolean;
   #isFirst = true;
   /** Since when there is something else to do, in milliseconds since the epoch. */

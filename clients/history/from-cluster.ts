@@ -19,6 +19,7 @@ interface Event extends KubeObject {
   involvedObject: { kind: string; name: string };
   eventTime?: string | null;
   lastTimestamp?: string | null;
+  type?: string;
   action?: string;
   reason: string;
   message?: string;
@@ -44,7 +45,7 @@ export async function actsInCluster(kube: KubeClient, subject: Subject, revision
 }
 
 function actOfEvent(event: Event, { resource, name, isMember }: Subject): Act[] {
-  const { involvedObject: about, eventTime, lastTimestamp, action, reason, message, reportingInstance } = event;
+  const { involvedObject: about, eventTime, lastTimestamp, type, action, reason, message, reportingInstance } = event;
   const isOfVm = about.kind === VirtualMachines.kind && isMember(about.name);
   if (!isOfVm && !(about.kind === resource.kind && about.name === name)) return [];
   const time = eventTime ?? lastTimestamp ?? event.metadata.creationTimestamp ?? '';
@@ -54,21 +55,21 @@ function actOfEvent(event: Event, { resource, name, isMember }: Subject): Act[] 
       endedAt: time,
       action: action ?? reason,
       vms: isOfVm ? [about.name] : [],
-      end: reason,
+      end: type === 'Warning' ? 'Failed' : 'Done',
       why: message ?? null,
       workflow: reportingInstance ?? '',
     }),
   ];
 }
 
+const ENDS = { Complete: 'Done', Failed: 'Failed' } as const;
+
 function actOfOperation({ metadata, spec, status }: StoredOperation, { resource, name, isMember }: Subject): Act[] {
   const { names = [], owner } = spec.vms;
   const vms = names.filter(isMember);
   const isOfOwner = owner?.kind === resource.kind && owner.name === name;
   if (vms.length === 0 && !isOfOwner) return [];
-  const over = status?.conditions?.find(
-    ({ type, status }) => status === 'True' && ['Complete', 'Failed'].includes(type),
-  );
+  const over = status?.conditions?.find(({ type, status }) => status === 'True' && type in ENDS);
   return [
     act({
       time: status?.startTime ?? metadata.creationTimestamp,
@@ -76,7 +77,7 @@ function actOfOperation({ metadata, spec, status }: StoredOperation, { resource,
       action: spec.action.toLowerCase(),
       vms,
       requestedBy: spec.requestedBy ?? null,
-      end: over?.reason ?? 'InProgress',
+      end: over === undefined ? 'InProgress' : ENDS[over.type as keyof typeof ENDS],
       why: spec.reason ?? null,
       workflow: status?.workflowId ?? '',
     }),
@@ -90,7 +91,7 @@ const actOfRevision = ({ hash, createdAt, requestedBy, changeCause }: Revision):
     action: 'template',
     to: hash,
     requestedBy,
-    end: 'Kept',
+    end: 'Done',
     why: changeCause,
   });
 

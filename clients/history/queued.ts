@@ -18,7 +18,7 @@ export async function withQueued(kube: KubeClient, namespace: string, acts: Act[
     );
     const parts = [
       { ...act, vms: begun },
-      { ...act, vms: queued, end: 'Queued' },
+      { ...act, vms: queued, end: 'Queued' as const },
     ];
     return parts.filter(({ vms }) => vms.length > 0);
   });

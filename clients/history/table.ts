@@ -1,7 +1,7 @@
 import type { MemberKind } from '../../api/owner-kinds.ts';
 import type { Act } from '../../decisions/history/act.ts';
+import { ACT_ENDS, type ActEndWord } from '../../decisions/history/ends.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import { table, type Cell, type Style } from '../cli/output.ts';
 
 /** Merges actions that differ only in their VMs. */
@@ -14,14 +14,11 @@ export function grouped(actions: Act[]): Act[] {
 export const aboutVm = (actions: Act[], vm: string): Act[] =>
   actions.filter(({ vms }) => vms.includes(vm)).map((action) => ({ ...action, vms: [vm] }));
 
-const ACTED = Object.values(ACTION_LABELS).map(({ done }) => done);
-const WELL = new Set<string>(['Done', 'Updated', 'Healed', 'Asked', ...ACTED]);
-const BAD = new Set(['Failed', 'Refused', 'TimedOut', 'Unknown', 'SickAgain', 'GivenUp']);
+const STYLES = { well: 'green', bad: 'red', left: 'yellow', open: 'yellow' } as const satisfies Record<string, Style>;
 
-function styleOf(end: string): Style {
-  if (WELL.has(end)) return 'green';
-  return BAD.has(end) ? 'red' : 'yellow';
-}
+/** An older release may have recorded other words. */
+const styleOf = (end: ActEndWord): Style =>
+  STYLES[(ACT_ENDS[end] as (typeof ACT_ENDS)[ActEndWord] | undefined)?.is ?? 'open'];
 
 /** `members`: what the actions were done to, as sentences call one. */
 export function actionsTable(actions: Act[], members: MemberKind['noun']): string[] {

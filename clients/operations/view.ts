@@ -38,7 +38,7 @@ export function progressOf(operation: StoredOperation): RunProgress {
   const paused = conditionOf(operation, 'Paused');
   return {
     phase: stateOf(operation),
-    failed: failures.map(({ vm, why, wasDown = false }) => ({ vm: key(vm), why, wasDown })),
+    failed: failures.map(({ vm, ...failure }) => ({ vm: key(vm), ...failure })),
     inProgress: inProgress.map(key),
     skipped: waits.flatMap(({ why, vms, names = [], excluded = false }) =>
       vms === undefined ? [] : [{ why, isExcluded: excluded, count: vms, vms: names.map(key) }],
@@ -107,10 +107,11 @@ function numbersOf(action: OperationAction, vms: NonNullable<OperationStatus['vm
 /** Ends whose message tells no more than the numbers and the reports of VMs do. */
 const TOLD_BY_NUMBERS = new Set(['Complete', 'VmsFailed', 'Incomplete', 'Aborted']);
 
-export function linesOf(operation: StoredOperation): string[] {
+/** `now`: milliseconds since the epoch. */
+export function linesOf(operation: StoredOperation, now: number): string[] {
   const outline = outlineOf(operation);
-  const ended = isOver(operation) && !TOLD_BY_NUMBERS.has(stateOf(operation)) ? outline.end : null;
-  return runLines(nameOf(operation), { ...progressOf(operation), ended }, outline);
+  const sentence = isOver(operation) && !TOLD_BY_NUMBERS.has(stateOf(operation)) ? outline.end : '';
+  return runLines(nameOf(operation), { progress: progressOf(operation), outline, sentence }, now);
 }
 
 export type OperationsFormat = DataFormat | 'name';

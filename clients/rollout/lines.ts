@@ -1,26 +1,11 @@
-import { formatFailure, formatRequest } from '../../decisions/runs/report.ts';
-import { ageOf, paint, plain, type Style } from '../cli/output.ts';
+import { because, formatCounts, formatRequest } from '../../decisions/runs/report.ts';
+import { ageOf, type Style } from '../cli/output.ts';
+import { stateLines, whenOf, type Now, type Shown } from '../runs/report.ts';
 import { formatRevision } from './revisions.ts';
 import type { NamedRevision, RolloutView } from './view.ts';
 
-const FAILURES_SHOWN = 10;
-
-/**
- * Milliseconds since the epoch. If undefined, times are printed as timestamps, so that lines change only when the
- * rollout does.
- */
-export type Now = number | undefined;
-
-/** Describes the rollout in a few lines: its state and why, who paused it, what failed, its step. */
-export function rolloutLines(view: RolloutView, now: Now): string[] {
-  return [
-    `${paint(styleOf(view), view.phase)}: ${plain(whereItStands(view))}`,
-    ...pauseLines(view, now),
-    ...failureLines(view, now),
-    ...stepLines(view, now),
-    ...changeLines(view, now),
-  ];
-}
+/** Describes the rollout without the numbers of its VMs: its state and why, who paused it, what failed, its step. */
+export const rolloutLines = (view: RolloutView, now: Now): string[] => stateLines(shownRollout(view, now), now);
 
 /**
  * As `rolloutLines`, but empty if there is nothing to say beyond that all VMs have the template, or if the pool is
@@ -33,26 +18,86 @@ export function noteworthyLines(view: RolloutView, now: Now): string[] {
   return isQuiet ? [] : rolloutLines(view, now);
 }
 
+/** Returns the rollout as all is shown that acts on VMs. */
+export function shownRollout(view: RolloutView, now?: Now): Shown {
+  const { phase, end, message, paused, halted, failures } = view;
+  const { replicas: of, updatedReplicas: done, readyReplicas, surgeReplicas } = view;
+  const open = end === null || end === 'Blocked' ? of - done : 0;
+  return {
+    progress: {
+      phase,
+      failed: failures.map(({ why, ...rest }) => ({ ...rest, why: message.includes(`: ${why}`) ? '' : why })),
+      inProgress: [],
+      skipped: [],
+      full: [],
+      paused: paused && { ...paused, at: paused.at ?? '' },
+      aborted: halted?.kind === 'Aborted' ? halted : null,
+    },
+    outline: {
+      numbers: {
+        done,
+        of,
+        doneAs: 'updated',
+        others: [
+          ...formatCounts([[open, 'to go']]),
+          `${readyReplicas} ready`,
+          ...formatCounts([[surgeReplicas, 'extra']]),
+        ],
+      },
+      end: endOf(view),
+      open,
+      // A pause outlasts the rollout, and holds the next one.
+      isOver: end !== null && paused === null,
+      isTripped: false,
+      maxFailures: 0,
+      failures: failures.length,
+      faults: [],
+      about: [...stepLines(view, now), ...changeLines(view, now), ...revisionLines(view)],
+    },
+    sentence: phase === 'Aborted' ? '' : sentenceOf(view),
+    style: styleOf(view),
+  };
+}
+
 export function styleOf({ end, phase, paused }: RolloutView): Style {
   if (end === 'Complete') return paused === null ? 'green' : 'yellow';
   if (end === 'Failed' || end === 'Blocked' || phase === 'Undoing') return 'red';
   return paused === null && end === null ? 'cyan' : 'yellow';
 }
 
-/**
- * The revisions and the message, with revision numbers in place of the message's hashes. A single revision that the
- * message names is not repeated.
- */
-function whereItStands({ target, current, end, message }: RolloutView): string {
-  const from = current === null || current.hash === target.hash || end === 'Complete' ? null : current;
-  const named = `revision ${target.hash}`;
-  if (from === null && message.includes(named)) return message.replaceAll(named, `revision ${formatRevision(target)}`);
-  const to = `revision ${formatRevision(target)}${from === null ? '' : `, from ${formatRevision(from)}`}`;
-  return message === '' ? to : `${to}: ${[target, ...(from === null ? [] : [from])].reduce(numbered, message)}`;
+function endOf({ phase, end, message, updatedReplicas, replicas }: RolloutView): string {
+  const how = end === 'OutdatedVms' ? 'its updateStrategy leaves VMs to others;' : `the rollout is ${phase},`;
+  return `${how} ${updatedReplicas} of ${replicas} VMs are updated${because(message === '' ? null : message)}`;
+}
+
+/** The revision that VMs come from, if the rollout has one that it is not done with. */
+const fromOf = ({ target, current, end }: RolloutView): NamedRevision | null =>
+  current === null || current.hash === target.hash || end === 'Complete' ? null : current;
+
+const isNamed = (view: RolloutView): boolean =>
+  fromOf(view) === null && view.message.includes(`revision ${view.target.hash}`);
+
+/** The message, with the numbers of revisions in place of their hashes. */
+function sentenceOf(view: RolloutView): string {
+  const { target, message } = view;
+  if (isNamed(view)) return message.replaceAll(`revision ${target.hash}`, `revision ${formatRevision(target)}`);
+  const from = fromOf(view);
+  return [target, ...(from === null ? [] : [from])].reduce(numbered, message);
 }
 
 const numbered = (message: string, { number, hash }: NamedRevision): string =>
   number === null ? message : message.replaceAll(`revision ${hash}`, `revision ${number}`);
+
+/** Which revision is rolled out, and for whom; empty if the message names it, and there is no other. */
+function revisionLines(view: RolloutView): string[] {
+  if (isNamed(view)) return [];
+  const { target, requestedBy, reason } = view;
+  const from = fromOf(view);
+  const revisions = `revision ${formatRevision(target)}${from === null ? '' : `, from ${formatRevision(from)}`}`;
+  return [
+    requestedBy === null ? revisions : `${revisions}; ${formatRequest('requested', { by: requestedBy, why: reason })}`,
+  ];
+}
 
 function stepLines({ step, end, phase }: RolloutView, now: Now): string[] {
   if (step === null || (end !== null && end !== 'Blocked') || step.passed >= step.of) return [];
@@ -69,32 +114,9 @@ function stepLines({ step, end, phase }: RolloutView, now: Now): string[] {
 /** Empty if the message tells it, or nothing restarts for it any more. */
 function changeLines({ changed, end, message }: RolloutView, now: Now): string[] {
   if (changed === null || end === 'Complete' || message.includes(changed.what)) return [];
-  return [plain(`restarts VMs, since ${changeOf(changed, now)}`)];
+  return [`restarts VMs, since ${changeOf(changed, now)}`];
 }
 
 /** Says what has changed, and when. */
 export const changeOf = ({ what, at }: NonNullable<RolloutView['changed']>, now: Now): string =>
   `${what} changed ${whenOf(at, now)}`;
-
-function pauseLines({ paused }: RolloutView, now: Now): string[] {
-  if (paused === null) return [];
-  const since = paused.at === null ? '' : ` ${whenOf(paused.at, now)}`;
-  return [paint('yellow', plain(formatRequest('paused', paused, since)))];
-}
-
-function failureLines({ failures, message }: RolloutView, now: Now): string[] {
-  const earlier = failures.length - FAILURES_SHOWN;
-  return [
-    ...(earlier > 0 ? [paint('red', `${failures.length} VMs failed; the last ${FAILURES_SHOWN}:`)] : []),
-    ...failures.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(failureLine(failure, message, now)))),
-  ];
-}
-
-/** Omits the reason if the message already gives it. */
-function failureLine({ at, ...failure }: RolloutView['failures'][number], message: string, now: Now): string {
-  const why = message.includes(`: ${failure.why}`) ? '' : failure.why;
-  return formatFailure({ ...failure, why }, ` ${whenOf(at, now)}`);
-}
-
-/** `3m ago`, or `at` the timestamp without `now`. */
-export const whenOf = (at: string, now: Now): string => (now === undefined ? `at ${at}` : `${ageOf(at, now)} ago`);

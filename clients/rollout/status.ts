@@ -5,10 +5,11 @@ import type { DataFormat } from '../cli/data.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
-import { paint, plain, shortDuration, bar } from '../cli/output.ts';
+import { shortDuration } from '../cli/output.ts';
 import { followOwners, inTime } from '../cli/wait.ts';
+import { runLines } from '../runs/report.ts';
 import { KnownRevisions } from './known-revisions.ts';
-import { rolloutLines } from './lines.ts';
+import { shownRollout } from './lines.ts';
 import { knownRevisions } from './revisions.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
@@ -50,17 +51,7 @@ export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], op
 const formatStill = ({ pool, phase, updatedReplicas, replicas }: RolloutView, timeoutMs: number): string =>
   `pool ${pool} is still ${phase} after ${shortDuration(timeoutMs)}, ${updatedReplicas} of ${replicas} VMs are updated; drover continues with it`;
 
-function formatEnd({ pool, phase, end, message, updatedReplicas, replicas }: RolloutView): string {
-  const count = `${updatedReplicas} of ${replicas} VMs are updated`;
-  if (end === 'OutdatedVms')
-    return `pool ${pool}: its updateStrategy leaves VMs to others; ${count}${message === '' ? '' : `: ${message}`}`;
-  return `pool ${pool}: the rollout is ${phase}, ${count}${message === '' ? '' : `: ${message}`}`;
-}
+const formatEnd = (view: RolloutView): string => `pool ${view.pool}: ${shownRollout(view).outline.end}`;
 
-function blockOf(view: RolloutView, now: number): string[] {
-  const { namespace, pool, updatedReplicas, replicas, readyReplicas, surgeReplicas } = view;
-  const extra = surgeReplicas === 0 ? '' : `, ${surgeReplicas} extra`;
-  const numbers = `${updatedReplicas}/${replicas} updated, ${readyReplicas} ready${extra}`;
-  const head = `${paint('bold', plain(`${namespace}/${pool}`))}  ${bar(updatedReplicas, replicas)} ${numbers}`;
-  return [head, ...rolloutLines(view, now).map((line) => `  ${line}`)];
-}
+const blockOf = (view: RolloutView, now: number): string[] =>
+  runLines(`${view.namespace}/${view.pool}`, shownRollout(view, now), now);

@@ -1,5 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { pauserOf } from '../../decisions/rollout/state/state.ts';
+import type { FailedVm } from '../../decisions/runs/progress.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
@@ -28,6 +29,9 @@ export interface RolloutView {
   /** Revision of the template; `current` is the last one that all VMs had. */
   target: NamedRevision;
   current: NamedRevision | null;
+  /** Who asked for the template, and why; null if that is not known. */
+  requestedBy: string | null;
+  reason: string | null;
   replicas: number;
   updatedReplicas: number;
   /** VMs that are ready, with those that are extra. */
@@ -38,7 +42,8 @@ export interface RolloutView {
   step: { passed: number; of: number; reachedAt: string | null } | null;
   paused: { by: string; at: string | null; why: string | null } | null;
   halted: { kind: string; by: string; at: string; why: string | null } | null;
-  failures: { vm: string; why: string; at: string; wasDown: boolean }[];
+  /** The newest last. */
+  failures: FailedVm[];
   /** The newest Secret or ConfigMap for whose change VMs restart; null if they restart for none. */
   changed: { what: string; at: string } | null;
   batches: number;
@@ -79,6 +84,7 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
     message,
     target: named(target),
     current: known.currentRevision === undefined ? null : named(known.currentRevision),
+    ...originOf(revisions.find(({ hash }) => hash === target)),
     replicas: (known.replicas ?? 0) - (known.surgeReplicas ?? 0),
     updatedReplicas: isSeen ? (known.updatedReplicas ?? 0) : 0,
     readyReplicas: known.readyReplicas ?? 0,
@@ -89,13 +95,18 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
   };
 }
 
+const originOf = (revision: Revision | undefined): Pick<RolloutView, 'requestedBy' | 'reason'> => ({
+  requestedBy: revision?.requestedBy ?? null,
+  reason: revision?.changeCause ?? null,
+});
+
 function historyOf(
   rollout: Rollout | undefined,
 ): Pick<RolloutView, 'halted' | 'failures' | 'changed' | 'batches' | 'startedAt' | 'completedAt'> {
   const { halted, failures = [], changed = null, batches = 0, startedAt = null, completedAt = null } = rollout ?? {};
   return {
     halted: halted === undefined ? null : { ...halted, why: halted.why ?? null },
-    failures: failures.map((failure) => ({ ...failure, wasDown: failure.wasDown === true })),
+    failures,
     changed,
     batches,
     startedAt,
@@ -121,5 +132,7 @@ function stepOf({ spec }: Pool, rollout: Rollout | undefined): RolloutView['step
 function pauseOf({ spec, status }: Pool): RolloutView['paused'] {
   const paused = status?.rollout?.paused;
   if (paused !== undefined) return { by: pauserOf(paused), at: paused.at, why: paused.why ?? null };
-  return spec.paused === true ? { by: 'spec.paused', at: null, why: null } : null;
+  if (spec.paused !== true) return null;
+  const since = status?.conditions?.find(({ reason }) => reason === 'PausedBySpec')?.lastTransitionTime;
+  return { by: 'spec.paused', at: since ?? null, why: null };
 }

@@ -1,3 +1,5 @@
+import type { ActEndWord } from './ends.ts';
+
 /** Something that was done to VMs, or that a user asked for. `drover history -o json` prints it as it is. */
 export interface Act {
   /** RFC 3339: when it began. */
@@ -15,8 +17,7 @@ export interface Act {
   to: string | null;
   /** `drover` for what it does on its own to keep a pool or set as its spec says; null if unknown. */
   requestedBy: string | null;
-  /** `InProgress` until the outcome is known; `Unknown` if it never will be known. */
-  end: string;
+  end: ActEndWord;
   /** Why it ended so, or the reason that a user gave. */
   why: string | null;
   /** Why it was done, as the Web UI shows it. */
@@ -63,8 +64,8 @@ export function endActs(
       act.end === 'InProgress' && act.workflow === (workflow ?? act.workflow) && act.action === (action ?? act.action);
     const its = isMeant ? act.vms.filter((vm) => meant?.has(vm) ?? true) : [];
     if (its.length === 0) return [act];
-    const { end, why = null } = how ?? { end: '' };
-    if (how !== null) ended.push({ ...act, vms: its, endedAt: now, end, why: why?.slice(0, WHY_LENGTH) ?? null });
+    if (how !== null)
+      ended.push({ ...act, vms: its, endedAt: now, end: how.end, why: how.why?.slice(0, WHY_LENGTH) ?? null });
     const left = act.vms.filter((vm) => !(meant?.has(vm) ?? true));
     return left.length === 0 ? [] : [{ ...act, vms: left }];
   });

@@ -1,7 +1,7 @@
 import type { StoredPool } from '../views/pool.ts';
 
 /** A VM or pool that is not to be retried. */
-export interface FailedVm {
+export interface NotRetried {
   /** `namespace/name`; for a pool, the result of `formatPool`. */
   vm: string;
   /** UID of the VM, if known: a VM recreated under the same name is another. */
@@ -19,10 +19,10 @@ export const formatPool = ({ metadata: { namespace, name } }: Pick<StoredPool, '
 export interface Touched {
   /** By `namespace/name`. */
   inProgress: ReadonlySet<string>;
-  failed: readonly FailedVm[];
+  failed: readonly NotRetried[];
 }
 
-export const isSameFailure = (one: FailedVm | undefined, other: FailedVm | undefined): boolean =>
+export const isSameFailure = (one: NotRetried | undefined, other: NotRetried | undefined): boolean =>
   (one === undefined) === (other === undefined) &&
   one?.uid === other?.uid &&
   one?.wasAvailable === other?.wasAvailable &&

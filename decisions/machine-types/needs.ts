@@ -5,7 +5,7 @@ import { isDown } from '../health/availability.ts';
 import { powerNeed, type PowerNeed } from '../power/need.ts';
 import type { VmView } from '../views/vm.ts';
 import type { TransitionRules } from './criteria.ts';
-import { formatPool, isSameFailure, type FailedVm, type Touched } from './limit.ts';
+import { formatPool, isSameFailure, type NotRetried, type Touched } from './limit.ts';
 import { poolTransitionState } from './pool-state.ts';
 import { put, Tally, type Judged, type Role } from './tally.ts';
 import type { PoolTransitionState } from './transition.ts';
@@ -47,7 +47,7 @@ export class TransitionNeeds {
   /** VMs that this transition has noted that it acts on, by the call that did. */
   readonly #noted = new Map<number, Set<string>>();
   #held: ReadonlySet<string> = new Set();
-  #failed: ReadonlyMap<string, FailedVm> = new Map();
+  #failed: ReadonlyMap<string, NotRetried> = new Map();
 
   constructor(rules: TransitionRules, fleet: Fleet) {
     this.rules = rules;

@@ -6,13 +6,13 @@ import type { Skipped } from '../runs/skipped.ts';
 import { policyRank } from '../scaling/selection-order.ts';
 import { isStandby, type VmView } from '../views/vm.ts';
 import { groupKey, type TransitionRules } from './criteria.ts';
-import type { FailedVm } from './limit.ts';
+import type { NotRetried } from './limit.ts';
 import type { WantedResult } from './preflight.ts';
 import { NO_COUNTS, type TransitionCounts } from './transition.ts';
 import type { TransitionNeed } from './vm-need.ts';
 
 /** How a VM counts: like any other, as in flight, or as one that has failed. */
-export type Role = 'open' | 'held' | FailedVm;
+export type Role = 'open' | 'held' | NotRetried;
 
 /** A VM, what it needs, and the pool that owns it, by `namespace/name`. */
 export interface Judged {

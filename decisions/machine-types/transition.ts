@@ -1,6 +1,6 @@
 import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import type { LabelSelector, MaintenanceWindow, SelectionPolicy } from '../../api/pool/pool.ts';
-import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
+import type { RunProgress, RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatVms } from '../runs/report.ts';
 
 /** Which VMs a transition is about; each condition narrows it further. */
@@ -130,8 +130,6 @@ export interface TransitionProgress extends RunProgress {
   /** Number of VMs patched, and of VMs restarted, by drover since the transition began. */
   patched: number;
   restarted: number;
-  /** At most 250 failures in words; the rest are only counted. */
-  failed: FailedVm[];
   failures: number;
   /** How many VMs may be not ready at once, computed at the beginning. */
   maxRestarts: number;

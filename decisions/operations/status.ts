@@ -59,7 +59,7 @@ function tell(
   const failures = failed.slice(-MAX_FAILURES_TOLD).map(({ vm, why, wasDown }) => ({
     vm: nameOf(vm),
     why,
-    ...(wasDown ? { wasDown: true as const } : {}),
+    ...(wasDown === true && { wasDown }),
   }));
   const waits = [
     ...skipped.map(({ why, isExcluded, count, vms }) => ({

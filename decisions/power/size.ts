@@ -9,7 +9,7 @@ import type { FailedVm } from '../runs/progress.ts';
 export const MAX_BYTES = 1_800_000;
 
 /** JSON around the name of a failed VM: the longest of all outcomes. */
-const FAILED = JSON.stringify({ vm: '', why: '', wasDown: false } satisfies FailedVm).length + 1;
+const FAILED = JSON.stringify({ vm: '', why: '', wasDown: true } satisfies FailedVm).length + 1;
 
 /** Returns how many bytes the VMs' names take: once with UIDs, and once with the VMs' outcomes. */
 export function bytesOfNames(vmis: Readonly<Record<string, Readonly<Record<string, string>>>>): number {
@@ -24,12 +24,3 @@ export const bytesOfRecords = (chosen: Parameters<typeof bytesOfNames>[0]): numb
   MAX_BYTES + RECORDS_LEAST - bytesOfNames(chosen);
 
 const RECORDS_LEAST = 100_000;
-const REASONS_KEPT = 100;
-const WHY_LENGTH = 300;
-
-/** Adds a failure. Keeps the reasons of the last failures only: the oldest failure with a reason loses it. */
-export function noteFailure(failed: FailedVm[], failure: FailedVm): void {
-  failed.push({ ...failure, why: failure.why.slice(0, WHY_LENGTH) });
-  const older = failed.at(-1 - REASONS_KEPT);
-  if (older !== undefined) older.why = '';
-}

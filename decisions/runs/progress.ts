@@ -6,8 +6,10 @@ export interface FailedVm {
   vm: string;
   /** Empty if it is not kept. */
   why: string;
+  /** RFC 3339; absent if it is not kept. */
+  at?: string;
   /** It was not ready before either: its failure says nothing about what was done to it. */
-  wasDown?: boolean;
+  wasDown?: true;
 }
 
 /** What every run that acts on VMs reports. VMs are named by `namespace/name`. */

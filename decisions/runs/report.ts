@@ -27,8 +27,8 @@ export const formatRequest = (
 ): string => `${done} by ${by}${when}${because(why)}`;
 
 /** `when` has a space before it. */
-export const formatFailure = ({ vm, why, wasDown = false }: FailedVm, when = ''): string =>
-  `${vm} failed${when}${wasDown ? ', and was not ready before' : ''}${why === '' ? '' : `: ${why}`}`;
+export const formatFailure = ({ vm, why, wasDown }: FailedVm, when = ''): string =>
+  `${vm} failed${when}${wasDown === true ? ', and was not ready before' : ''}${why === '' ? '' : `: ${why}`}`;
 
 /** Such as `deferred: shop/db-1 … shop/db-4 and 8 more: it is paused`. */
 export const formatSkipped = ({ why, isExcluded, count, vms }: Skipped): string =>
@@ -60,8 +60,15 @@ export function formatUndone({ aborted, skipped, full }: RunProgress, outline: R
   }
 }
 
-/** How a run stands, below its numbers: first what a user looks for, last what does not change. */
-export function reportLines(progress: RunProgress, outline: RunOutline): ReportLine[] {
+/**
+ * How a run stands, below its numbers: first what a user looks for, last what does not change. `when`: a time in
+ * words that begin with a space; times are left out without it.
+ */
+export function reportLines(
+  progress: RunProgress,
+  outline: RunOutline,
+  when: (at: string) => string = () => '',
+): ReportLine[] {
   const { failed, inProgress, skipped, full, paused, aborted } = progress;
   const { isOver, isTripped, failures, faults, about } = outline;
   const shown = failed.slice(-FAILURES_SHOWN);
@@ -69,11 +76,11 @@ export function reportLines(progress: RunProgress, outline: RunOutline): ReportL
     (tone: ReportLine['tone']) =>
     (text: string): ReportLine => ({ text, tone });
   return [
-    ...(paused === null || isOver ? [] : [formatRequest('paused', paused)]).map(line('hold')),
-    ...(aborted === null ? [] : [formatRequest('aborted', aborted)]).map(line('hold')),
+    ...(paused === null || isOver ? [] : [formatRequest('paused', paused, when(paused.at))]).map(line('hold')),
+    ...(aborted === null ? [] : [formatRequest('aborted', aborted, when(aborted.at))]).map(line('hold')),
     ...(isTripped && aborted === null ? [formatUndone(progress, outline)] : []).map(line('failure')),
     ...faults.map(line('hold')),
-    ...shown.map((failure) => formatFailure(failure)).map(line('failure')),
+    ...shown.map((failure) => formatFailure(failure, when(failure.at ?? ''))).map(line('failure')),
     ...(failures > shown.length ? [formatMore(failures - shown.length)] : []).map(line('failure')),
     ...(inProgress.length === 0 ? [] : [`in progress: ${formatNames(inProgress)}`]).map(line('plain')),
     ...(full.length === 0 || isOver ? [] : [`the others wait: ${full.join(', ')}`]).map(line('plain')),

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { OPERATION_REASONS } from '../../api/operations/reasons.ts';
 import { CONDITION_REASONS, EVENT_REASONS } from '../../api/reasons.ts';
 import { SCHEDULE_REASONS } from '../../api/schedules/reasons.ts';
+import { ACT_ENDS } from '../../decisions/history/ends.ts';
 
 const docs = ['pools', 'replica-sets', 'operations']
   .map((name) => readFileSync(resolve(import.meta.dirname, `../../docs/${name}.md`), 'utf8'))
@@ -56,4 +57,9 @@ test('docs/troubleshooting.md names each Event, and nothing that is no reason', 
     ([, cell]) => cell!.match(/`(\w+)`/g) ?? [],
   );
   expect(cells.map((cell) => cell.slice(1, -1)).filter((reason) => !known.has(reason))).toEqual([]);
+});
+
+test('docs/ name how acts end', () => {
+  const missing = Object.entries(ACT_ENDS).filter(([end, { what }]) => !docs.includes(`\n| \`${end}\` | ${what} |\n`));
+  expect(missing).toEqual([]);
 });

@@ -73,7 +73,7 @@ test('each command of docs/tutorial.md does what the page says', async () => {
     if (line === 'npx drover get pool web') said(/web +4 +4 +4 +4 +Complete/);
     if (line.includes('# exit code 1')) said(/1 VM failed, and maxFailures allows 0; .*not ready in time/);
     if (line.startsWith('npx drover rollout status') && line.endsWith('--watch'))
-      said(/Complete: all VMs have revision 4 /);
+      said(/: Complete\n {2}all VMs have revision 4 /);
   }
   said('virtualmachinepool.drover.dev "web" deleted');
   expect(commands.length).toBeGreaterThan(25);

@@ -178,7 +178,7 @@ export class Healings {
       this.#cancelled.delete(key);
       // The healing of a VM whose delay was cut short continues without its attempt.
       if (this.state?.cycles.some((cycle) => this.#keyOf(cycle) === key) !== true)
-        journal.end({ workflow: this.#workflowIdOf(id) }, { end: 'Canceled' });
+        journal.end({ workflow: this.#workflowIdOf(id) }, { end: 'NotWanted' });
     });
     void run.then(() => this.#options.onChange());
   }

@@ -15,11 +15,13 @@ import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import type { FailedVm } from '../../decisions/machine-types/limit.ts';
+import type { NotRetried } from '../../decisions/machine-types/limit.ts';
 import { transitionOutline, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { TransitionRunInput } from '../../decisions/operations/run-input.ts';
 import { BY_SPEC } from '../../decisions/operations/status.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
+import { noteFailure } from '../../decisions/runs/failures.ts';
+import type { FailedVm } from '../../decisions/runs/progress.ts';
 import { Journal } from '../history/journal.ts';
 import { onQuery } from '../lib/handlers.ts';
 import { transitionProgress } from '../lib/messages.ts';
@@ -52,9 +54,7 @@ const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearMarks } =
 
 /** More failures than this end the transition: its report and its state would grow without bounds. */
 const MAX_FAILURES = 1_000;
-const MAX_FAILURES_LISTED = 250;
 const MAX_CHANGED_LISTED = 100;
-const WHY_LENGTH = 300;
 
 /**
  * Changes the machine type of VMs of any owner, and follows each VM until its VMI has the new type: restarted by
@@ -102,6 +102,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
       phase: this.phase,
       transition: this.#input.transition,
       ...pick(state, KEPT),
+      failures: state.failed.length,
       inProgress: state.inProgress.map(({ vm }) => vm),
       skipped: [...state.skipped, ...changedMeanwhile(state.changed)],
     };
@@ -121,12 +122,16 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   protected hasFailures(): boolean {
-    return this.#state.failures > 0;
+    return this.#state.failed.length > 0;
   }
 
   protected isTripped(): boolean {
-    const { broken, failures } = this.#state;
-    return broken > this.#input.transition.maxFailures || failures > MAX_FAILURES;
+    return this.#mayFail() < 0 || this.#state.failed.length > MAX_FAILURES;
+  }
+
+  /** How many more VMs may fail in their restarts that were ready before. */
+  #mayFail(): number {
+    return this.#input.transition.maxFailures - this.#state.failed.filter(({ wasAvailable }) => wasAvailable).length;
   }
 
   protected override onAsked(): void {
@@ -158,14 +163,14 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   protected observe(): Promise<FollowedTransition> {
-    const { inProgress, failedVms, broken, counts, ...state } = this.#state;
+    const { inProgress, failed, counts, ...state } = this.#state;
     return acting().followTransition.executeWithOptions(awaitWords(counts), [
       {
         ...this.#request(),
         ...pick(state, ['operationVersion', 'maxRestarts', 'digest', 'turn']),
         inProgress: [...inProgress],
-        failed: [...failedVms],
-        mayFail: this.#input.transition.maxFailures - broken,
+        failed: failed.map(({ why: _why, ...one }) => one),
+        mayFail: this.#mayFail(),
         takes: this.mayTouch(),
         isEnding: this.isEnding(),
         reportMs: this.reportMs(),
@@ -200,7 +205,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   async #unmark(vms: string[]): Promise<void> {
     const request = { operation: this.#input.operation, vms, minVersions: this.#state.minVersions };
     const { kept, minVersions } = await clearMarks.executeWithOptions(named('clear the label of', vms), [request]);
-    for (const one of kept) this.#fail(one, { wasAvailable: false, keepsMark: true });
+    for (const one of kept) this.#fail({ ...one, wasAvailable: false, keepsMark: true });
     this.learn(minVersions);
   }
 
@@ -233,27 +238,29 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   protected keepOutcome({ vm, uid, end, why = '', since, wasDown }: PowerOutcome): void {
     if (end === 'Restarted') this.#state.restarted++;
     if (end !== 'Failed') return;
-    const wasAvailable = since !== undefined && wasDown !== true;
-    if (wasAvailable) this.#state.broken++;
-    this.#fail({ vm, why }, { ...(uid === undefined ? {} : { uid }), wasAvailable });
+    this.#fail({
+      vm,
+      why,
+      ...(uid !== undefined && { uid }),
+      ...(wasDown === true && { wasDown }),
+      wasAvailable: since !== undefined && wasDown !== true,
+    });
   }
 
   #keepPatched(changes: readonly TypeChanges[], outcomes: readonly Unpatched[]): void {
     const { changed } = this.#state;
     recordChanges(this.journal, this.#input.transition, changes, outcomes);
     for (const { vm, uid, end, why } of outcomes) {
-      if (end === 'Failed') this.#fail({ vm, why }, { ...(uid === undefined ? {} : { uid }), wasAvailable: false });
+      if (end === 'Failed') this.#fail({ vm, why, ...(uid !== undefined && { uid }), wasAvailable: false });
       else changed.push(vm);
     }
     changed.splice(0, changed.length - MAX_CHANGED_LISTED);
   }
 
-  #fail({ vm, why }: { vm: string; why: string }, how: Omit<FailedVm, 'vm'>): void {
+  #fail(failure: FailedVm & NotRetried): void {
+    const { vm, why } = failure;
     log.warn('the machine type of a VM could not be changed', { vm, why });
-    const state = this.#state;
-    state.failures++;
-    state.failedVms.push({ vm, ...how });
-    if (state.failed.length < MAX_FAILURES_LISTED) state.failed.push({ vm, why: why.slice(0, WHY_LENGTH) });
+    noteFailure(this.#state.failed, failure);
   }
 
   protected continueAsNew(): Promise<never> {

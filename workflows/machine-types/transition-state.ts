@@ -1,6 +1,7 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { FailedVm } from '../../decisions/machine-types/limit.ts';
+import type { NotRetried } from '../../decisions/machine-types/limit.ts';
 import { NO_COUNTS, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import type { FailedVm } from '../../decisions/runs/progress.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';
 import type { RunState } from '../runs/run.ts';
 
@@ -11,7 +12,6 @@ export const KEPT = [
   'patched',
   'restarted',
   'failed',
-  'failures',
   'full',
   'maxRestarts',
   'paused',
@@ -24,12 +24,9 @@ export const KEPT = [
  * cluster.
  */
 export interface TransitionState extends RunState, Pick<TransitionProgress, (typeof KEPT)[number] | 'skipped'> {
-  /** All failed VMs, which are not tried again. */
-  failedVms: FailedVm[];
+  failed: (FailedVm & NotRetried)[];
   /** The latest VMs that another client changed just before drover could. */
   changed: string[];
-  /** Failed restarts of VMs that were ready before: more than `maxFailures` end the transition. */
-  broken: number;
   /** How many calls of the activity that restarts VMs have told what they did. */
   turn: number;
 }
@@ -41,10 +38,7 @@ export const begun = (minVersions: ResourceVersions): TransitionState => ({
   patched: 0,
   restarted: 0,
   failed: [],
-  failedVms: [],
-  failures: 0,
   changed: [],
-  broken: 0,
   inProgress: [],
   skipped: [],
   full: [],

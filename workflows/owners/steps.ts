@@ -3,6 +3,7 @@ import type { Acted, RefusedType } from '../../activities/owners/try-each.ts';
 import type { Done, OwnerKey, Refused } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ActEnd, BegunAct } from '../../decisions/history/act.ts';
+import { ACT_ENDS } from '../../decisions/history/ends.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf, type FailureReason } from '../../decisions/owners/failures.ts';
@@ -182,8 +183,8 @@ function endsOf({ count, nameConflicts, notWanted, refused }: Done, names: reado
         ? { end: 'Done' }
         : { end: 'Refused', why: `${count} of ${names.length} done: ${refused.message}` },
     ],
-    [nameConflicts, { end: 'Taken', why: 'another owner has a VM of this name' }],
-    [notWanted, { end: 'NotWanted', why: 'no longer wanted when its turn came' }],
+    [nameConflicts, { end: 'Taken', why: ACT_ENDS.Taken.what }],
+    [notWanted, { end: 'NotWanted', why: ACT_ENDS.NotWanted.what }],
   ];
 }
 

@@ -10,7 +10,8 @@ import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { isTripped, powerOutline, type PowerProgress } from '../../decisions/power/progress.ts';
-import { bytesOfRecords, noteFailure } from '../../decisions/power/size.ts';
+import { bytesOfRecords } from '../../decisions/power/size.ts';
+import { noteFailure } from '../../decisions/runs/failures.ts';
 import { withSkipped, type Skipped } from '../../decisions/runs/skipped.ts';
 import { Journal } from '../history/journal.ts';
 import { onQuery } from '../lib/handlers.ts';
@@ -149,7 +150,7 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
         inProgress: [...inProgress],
         ended: [...done, ...gone, ...failed.map(({ vm }) => vm)],
         takes: this.mayTouch(),
-        failures: failed.filter(({ wasDown }) => !wasDown).length,
+        failures: failed.filter(({ wasDown }) => wasDown !== true).length,
         reportMs: this.reportMs(),
         digest,
       },
@@ -168,7 +169,7 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     if (end === 'Gone' || end === 'Left') gone.push(vm);
     if (end === 'Left') this.#state.left = withSkipped(this.#state.left, vm, why);
     if (end !== 'Failed') return;
-    noteFailure(this.#state.failed, { vm, why, wasDown: wasDown === true });
+    noteFailure(this.#state.failed, { vm, why, ...(wasDown === true && { wasDown }) });
     log.warn(`could not ${ACTION_LABELS[action].verb} a VM`, { vm, why });
   }
 

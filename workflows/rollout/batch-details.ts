@@ -1,3 +1,4 @@
+import { ACT_ENDS } from '../../decisions/history/ends.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { Batch, BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { formatCounts } from '../../decisions/runs/report.ts';
@@ -23,23 +24,17 @@ const ACTS: Record<UpdateAct, string> = {
   replace: 'replace, with their disks',
 };
 
-/** Why a VM was not updated, if its outcome says no more. */
-const WHY: Record<Exclude<UpdateOutcome['end'], 'Updated' | 'Failed'>, string> = {
-  Deferred: 'something stands in the way',
-  NotBegun: 'not started',
-  RestartRequired: 'KubeVirt asks for a restart',
-  Gone: 'it left the pool, or was deleted',
-  Superseded: 'a newer revision takes the place of this one',
-};
-
 /** Returns the Markdown that Temporal's Web UI shows of a batch. */
 export function batchDetails(batch: Batch, { requestedBy, doing, waiting, outcomes, counts }: Shown): string {
   const all = waiting.length + Object.values(counts).reduce((sum, count) => sum + count, 0);
   const { Updated: done = 0, Failed: failures = 0 } = counts;
   const skipped = new SkippedVms();
   for (const { vm, end, why } of outcomes)
-    if (end !== 'Updated' && end !== 'Failed') skipped.add(vm, why ?? WHY[end], end === 'Gone' || end === 'Superseded');
-  const failed = outcomes.filter(({ end }) => end === 'Failed').map((outcome) => ({ why: '', ...outcome }));
+    if (end !== 'Updated' && end !== 'Failed')
+      skipped.add(vm, why ?? ACT_ENDS[end].what, end === 'Gone' || end === 'Superseded');
+  const failed = outcomes
+    .filter(({ end }) => end === 'Failed')
+    .map(({ vm, why = '', wasDown }) => ({ vm, why, ...(wasDown === true && { wasDown }) }));
   const acts = Map.groupBy(batch.vms, ({ act }) => act);
   return runDetails(
     { phase: doing, failed, inProgress: [], skipped: skipped.all, full: [], paused: null, aborted: null },

@@ -98,7 +98,7 @@ async function showOne(
   const meant = await operationMeant(kube, await namespaceFor(session, about), name, { orNewest: true, ...about });
   if (watch === true) return followOperation(kube, meant);
   if (output !== undefined) return printObjects([meant], output, { isOne: true });
-  return print(linesOf(meant).join('\n'));
+  return print(linesOf(meant, Date.now()).join('\n'));
 }
 
 /** `drover operations`: what users have asked to be done to VMs once. */

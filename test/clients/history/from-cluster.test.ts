@@ -80,11 +80,11 @@ describe('the history from the cluster alone', () => {
     expect(
       acts.map(({ action, vms, requestedBy, end, why, endedAt }) => [action, vms, requestedBy, end, why, endedAt]),
     ).toEqual([
-      ['ScaleOut', [], null, 'SuccessfulCreate', 'Created web-1', '2026-01-02T03:04:05.000000Z'],
-      ['ScaleOut', ['web-1'], null, 'SuccessfulCreate', 'Restarted', '2026-01-02T03:04:05.000000Z'],
+      ['ScaleOut', [], null, 'Done', 'Created web-1', '2026-01-02T03:04:05.000000Z'],
+      ['ScaleOut', ['web-1'], null, 'Done', 'Restarted', '2026-01-02T03:04:05.000000Z'],
       ['restart', ['web-1'], 'ann', 'InProgress', 'new kernel', null],
-      ['restart', [], 'ann', 'VmsFailed', 'new kernel', '2026-01-02T04:10:00Z'],
-      ['template', [], 'bob', 'Kept', 'new disk', '2026-01-01T00:00:00Z'],
+      ['restart', [], 'ann', 'Failed', 'new kernel', '2026-01-02T04:10:00Z'],
+      ['template', [], 'bob', 'Done', 'new disk', '2026-01-01T00:00:00Z'],
     ]);
     expect(asked).toContainEqual({ namespace: 'prod', fieldSelector: 'reportingComponent=drover.dev/worker' });
   });

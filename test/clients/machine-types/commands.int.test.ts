@@ -439,7 +439,7 @@ describe('a running change', () => {
     await stands(id, 'Paused');
     await typedVms.add('db-3');
     expect((await machineTypes('status', ...inNamespace)).stdout).toMatch(
-      /: Paused\n {2}paused by its object: lunch\n/,
+      /: Paused\n {2}paused by its object \d+s ago: lunch\n/,
     );
     expect(await machineTypes('resume', lastPart(id))).toMatchObject({ code: 0, stdout: `operation ${id} resumed\n` });
     await until(async () => expect(await typedVms.type('db-3')).toBe('q35'));

@@ -28,9 +28,11 @@ const progress = (
   ...fields,
   counts: { ...NO_COUNTS, ...fields.counts },
 });
+const NOW = Date.parse('2026-01-01T00:03:00Z');
 const linesOf = (...fields: Parameters<typeof progress>): string[] => {
-  const now = progress(...fields);
-  return runLines(ID, now, transitionOutline(now)).map(stripVTControlCharacters);
+  const told = progress(...fields);
+  const shown = { progress: told, outline: transitionOutline(told), sentence: '' };
+  return runLines(ID, shown, NOW).map(stripVTControlCharacters);
 };
 const endOf = (...fields: Parameters<typeof progress>): string => transitionOutline(progress(...fields)).end;
 const shortfallsOf = (...fields: Parameters<typeof progress>): string[] => {
@@ -95,8 +97,8 @@ describe('the progress of a transition', () => {
         failures: 1,
       }).slice(1),
     ).toEqual([
-      '  paused by bob: lunch',
-      '  aborted by bob',
+      '  paused by bob 3m ago: lunch',
+      '  aborted by bob 3m ago',
       '  1 VM with pc-q35-rhel8.2.0 would get pc-q35-rhel8.6.0: still matches *rhel8.*',
       '  shop/vm-9 failed: it came back [2J with pc-q35-rhel8.2.0',
       '  in progress: shop/vm-3, shop/vm-4',
@@ -119,7 +121,7 @@ test('has what is left if failures have ended it early', () => {
 test('no longer has what held it once it is over', () => {
   const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: null };
   expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(1, -1)).toEqual([
-    '  aborted by bob',
+    '  aborted by bob 3m ago',
   ]);
 });
 

@@ -7,7 +7,7 @@ import { aProgress, anOperation, MADE_AT } from '../../decisions/operations/oper
 test('an operation that could not begin says why', () => {
   const end = { reason: 'NotFound', message: 'no VM was touched: there is no VM bd-2' } as const;
   const status = operationStatus(anOperation(), { progress: null, end, workflowId: 'w' }, MADE_AT);
-  expect(linesOf(anOperation({}, {}, status))).toEqual([
+  expect(linesOf(anOperation({}, {}, status), Date.parse(MADE_AT))).toEqual([
     expect.stringMatching(/^shop\/nightly .* NotFound$/),
     `  ${end.message}`,
     '  Restart of VMs; requested by somebody',
@@ -15,11 +15,11 @@ test('an operation that could not begin says why', () => {
 });
 
 test('the end of an operation that has begun is reported once, with its numbers', () => {
-  const failed = [{ vm: 'shop/db-1', why: 'not ready in time', wasDown: false }];
+  const failed = [{ vm: 'shop/db-1', why: 'not ready in time' }];
   const progress = aProgress({ chosen: 1, open: 0, failed, phase: 'Failed' });
   const end = { reason: 'VmsFailed', message: '0 of 1 VM restarted, 1 failed' } as const;
   const status = operationStatus(anOperation(), { progress, end, workflowId: 'w' }, MADE_AT);
-  expect(linesOf(anOperation({}, {}, status))).not.toContain(`  ${end.message}`);
+  expect(linesOf(anOperation({}, {}, status), Date.parse(MADE_AT))).not.toContain(`  ${end.message}`);
 });
 
 const asked = {

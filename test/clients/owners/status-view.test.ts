@@ -176,11 +176,11 @@ test('a pool whose VMs are healed, or are unhealthy and not healed, says so', ()
 });
 
 test('revisions have their numbers as far as these are known', () => {
-  const [, , rollout] = statusLines(
+  const lines = statusLines(
     { kind: Pools, owner: poolWith(), members: [], progress: undefined, revisions: [revisionWith(7, 2)], isLive: true },
     NOW,
   );
-  expect(rollout).toMatch(/^ {2}RollingOut: revision 7 \(\w+\), from \w+: /);
+  expect(lines.at(-1)).toMatch(/^ {2}revision 7 \(\w+\), from \w+$/);
 });
 
 const told = (said: UserRequest): string[] =>
@@ -189,7 +189,7 @@ const told = (said: UserRequest): string[] =>
 test('a rollout is reported while there is something to report', () => {
   const failures = [{ vm: 'web-1', why: 'not ready in time', at: '2026-01-01T00:00:00Z' }];
   expect(told({ progressing: ['Complete', 'False'] })).toEqual([]);
-  expect(told({})).toEqual([expect.stringMatching(/^ {2}RollingOut: revision /)]);
+  expect(told({})).toEqual(['  RollingOut: so it is', expect.stringMatching(/^ {2}revision /)]);
   expect(told({ progressing: ['Complete', 'False'], rollout: { failures } })).toContain(
     '  web-1 failed at 2026-01-01T00:00:00Z: not ready in time',
   );

@@ -253,7 +253,7 @@ test('a restart continues without the command, and is listed, shown, paused, res
   await finishRestart();
   await until(async () => expect(await status()).toMatchObject({ vms: { chosen: 3, done: 1, inProgress: 0 } }));
   expect((await operations('describe')).stdout).toMatch(
-    /1\/3 restarted, 2 to go: Paused\n {2}paused by its object: lunch\n/,
+    /1\/3 restarted, 2 to go: Paused\n {2}paused by its object \d+s ago: lunch\n/,
   );
   const listed = JSON.parse((await operations('get', '-o', 'json')).stdout) as { items: KubeObject[] };
   expect(listed).toMatchObject({ kind: 'List', items: [{ kind: 'VirtualMachineOperation', metadata: { name } }] });

@@ -50,9 +50,10 @@ const progress = (fields: Partial<PowerProgress> = {}): PowerProgress => ({
   ...fields,
 });
 
+const NOW = Date.parse('2026-01-01T00:03:00Z');
 const linesOf = (fields: Partial<PowerProgress>): string[] => {
-  const now = progress(fields);
-  return runLines('power/default/a', now, powerOutline(now));
+  const told = progress(fields);
+  return runLines('power/default/a', { progress: told, outline: powerOutline(told), sentence: '' }, NOW);
 };
 const shortfallsOf = (fields: Partial<PowerProgress>): string[] => {
   const now = progress(fields);
@@ -168,7 +169,7 @@ describe('the progress of a restart', () => {
     const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: 'lunch' };
     expect(linesOf({ phase: 'Paused', paused, open: 8 }).slice(0, 2)).toEqual([
       expect.stringMatching(/8 to go: Paused$/),
-      '  paused by bob: lunch',
+      '  paused by bob 3m ago: lunch',
     ]);
   });
 
@@ -217,7 +218,7 @@ describe('the progress of a restart', () => {
     ],
     [
       'failed',
-      { phase: 'Failed', open: 4, failed: [{ vm: 'shop/vm-3', why: 'not ready in time', wasDown: false }] },
+      { phase: 'Failed', open: 4, failed: [{ vm: 'shop/vm-3', why: 'not ready in time' }] },
       ['shop/vm-3 failed: not ready in time', '4 VMs are not done: too many have failed (--max-failures 0)'],
     ],
     [

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { rolloutLines } from '../../../clients/rollout/lines.ts';
+import { rolloutLines, shownRollout } from '../../../clients/rollout/lines.ts';
 import { rolloutView } from '../../../clients/rollout/view.ts';
+import { runLines } from '../../../clients/runs/report.ts';
 import { byApproval, hashOf, poolWith, revisionWith, templateOf, type UserRequest } from './pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:05:00Z');
@@ -8,7 +9,7 @@ const linesOf = (said: UserRequest): string[] =>
   rolloutLines(rolloutView(poolWith(said), [revisionWith(3, 1), revisionWith(4, 2)]), NOW);
 
 test('a rollout in progress shows its old and new revision, by number and hash', () => {
-  expect(linesOf({})).toEqual([`RollingOut: revision 4 (${hashOf(2)}), from 3 (${hashOf(1)}): so it is`]);
+  expect(linesOf({})).toEqual(['RollingOut: so it is', `revision 4 (${hashOf(2)}), from 3 (${hashOf(1)})`]);
 });
 
 test("a revision is reported once, with its number, also in the condition's message", () => {
@@ -18,16 +19,15 @@ test("a revision is reported once, with its number, also in the condition's mess
   ]);
   const under = `3 of 10 VMs updated to revision ${hashOf(2)}`;
   expect(linesOf({ progressing: ['RollingOut', 'True', under] })).toEqual([
-    `RollingOut: revision 4 (${hashOf(2)}), from 3 (${hashOf(1)}): 3 of 10 VMs updated to revision 4`,
+    'RollingOut: 3 of 10 VMs updated to revision 4',
+    `revision 4 (${hashOf(2)}), from 3 (${hashOf(1)})`,
   ]);
   const back = `VMs are back at revision ${hashOf(1)}: too slow`;
   expect(linesOf({ progressing: ['Undone', 'False', back] })[0]).toMatch(/: VMs are back at revision 3: too slow$/);
 });
 
 test('a revision without a known number is reported by its hash', () => {
-  expect(rolloutLines(rolloutView(poolWith()), NOW)[0]).toBe(
-    `RollingOut: revision ${hashOf(2)}, from ${hashOf(1)}: so it is`,
-  );
+  expect(rolloutLines(rolloutView(poolWith()), NOW)[1]).toBe(`revision ${hashOf(2)}, from ${hashOf(1)}`);
 });
 
 test('the view shows who has paused it, when and why; and the pause of the spec', () => {
@@ -35,7 +35,10 @@ test('the view shows who has paused it, when and why; and the pause of the spec'
   const progressing: UserRequest['progressing'] = ['Paused', 'False'];
   expect(linesOf({ progressing, rollout: { paused } })).toContain('paused by ada@desk 60s ago: lunch');
   expect(linesOf({ progressing, spec: { paused: true } })).toContain('paused by spec.paused');
-  expect(linesOf({})).toHaveLength(1);
+  const since = { type: 'Paused', status: 'True', reason: 'PausedBySpec', lastTransitionTime: '2026-01-01T00:02:00Z' };
+  const bySpec = { ...poolWith({ spec: { paused: true } }), status: { replicas: 0, conditions: [since] } } as const;
+  expect(rolloutLines(rolloutView(bySpec as never), NOW)).toContain('paused by spec.paused 3m ago');
+  expect(linesOf({})).toHaveLength(2);
 });
 
 test('the view shows the step that it is going to, or waits at', () => {
@@ -44,28 +47,63 @@ test('the view shows the step that it is going to, or waits at', () => {
   expect(linesOf({ spec, rollout: { step: 1, stepReachedAt: '2026-01-01T00:03:00Z' } })).toContain(
     'at step 2 of 2 for 2m',
   );
-  expect(linesOf({ spec, rollout: { step: 2 } })).toHaveLength(1);
+  expect(linesOf({ spec, rollout: { step: 2 } })).toHaveLength(2);
 });
 
-test('the view shows the last ten failures, and how many there were', () => {
-  const failures = Array.from({ length: 12 }, (_, index) => ({
+test('the view shows the last twenty failures, and how many more there were', () => {
+  const failures = Array.from({ length: 22 }, (_, index) => ({
     vm: `web-${index + 1}`,
     why: 'not ready\nin time',
     at: '2026-01-01T00:00:00Z',
   }));
-  failures[11] = { ...failures[11]!, wasDown: true } as (typeof failures)[0];
+  failures[21] = { ...failures[21]!, wasDown: true } as (typeof failures)[0];
   const lines = linesOf({ rollout: { failures } });
-  expect(lines).toHaveLength(12);
-  expect(lines.slice(1, 3)).toEqual(['12 VMs failed; the last 10:', 'web-3 failed 5m ago: not ready in time']);
-  expect(lines.at(-1)).toBe('web-12 failed 5m ago, and was not ready before: not ready in time');
+  expect(lines).toHaveLength(23);
+  expect(lines[1]).toBe('web-3 failed 5m ago: not ready in time');
+  expect(lines.slice(20, 22)).toEqual([
+    'web-22 failed 5m ago, and was not ready before: not ready in time',
+    '2 more VMs failed',
+  ]);
 });
 
 test('the reason why a VM failed is reported once', () => {
   const failures = [{ vm: 'web-1', why: 'too slow', at: '2026-01-01T00:00:00Z' }];
   const message = '1 VM failed, and maxFailures allows 0; the last: web-1: too slow';
-  expect(linesOf({ progressing: ['Failed', 'False', message], rollout: { failures } }).slice(1)).toEqual([
+  expect(linesOf({ progressing: ['Failed', 'False', message], rollout: { failures } }).slice(1, -1)).toEqual([
     'web-1 failed 5m ago',
   ]);
+});
+
+test('the view tells once who has aborted a rollout', () => {
+  const halted = { kind: 'Aborted', by: 'bob', at: '2026-01-01T00:04:00Z', why: 'too slow' } as const;
+  expect(linesOf({ progressing: ['Aborted', 'False', 'by bob: too slow'], rollout: { halted } }).slice(0, 2)).toEqual([
+    'Aborted',
+    'aborted by bob 60s ago: too slow',
+  ]);
+});
+
+test('the view shows who asked for the revision, and why', () => {
+  const asked = { requestedBy: 'ada', changeCause: 'a kernel' };
+  expect(rolloutLines(rolloutView(poolWith(), [revisionWith(4, 2, asked)]), NOW).at(-1)).toBe(
+    `revision 4 (${hashOf(2)}), from ${hashOf(1)}; requested by ada: a kernel`,
+  );
+});
+
+const headOf = (said: UserRequest): string =>
+  runLines('default/web', shownRollout(rolloutView(poolWith(said)), NOW), NOW)[0]!;
+
+describe('the numbers of a rollout', () => {
+  test('say how many VMs are updated, are to go, are ready, and are extra', () => {
+    expect(headOf({ status: { replicas: 12, surgeReplicas: 2 } })).toMatch(
+      /^default\/web {2}\S+ 3\/10 updated, 7 to go, 9 ready, 2 extra: RollingOut$/,
+    );
+    expect(headOf({ status: { readyReplicas: 0 } })).toMatch(/, 7 to go, 0 ready: RollingOut$/);
+  });
+
+  test('name no VMs to go once nothing goes on', () => {
+    expect(headOf({ progressing: ['Failed', 'False'] })).toMatch(/ 3\/10 updated, 9 ready: Failed$/);
+    expect(headOf({ progressing: ['ProgressDeadlineExceeded', 'False'] })).toContain('7 to go');
+  });
 });
 
 describe('the end of a rollout', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { namespacedName, RunBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
-import type { FailedVm } from '../../../decisions/machine-types/limit.ts';
+import type { NotRetried } from '../../../decisions/machine-types/limit.ts';
 import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { planTransition, verificationOf, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
@@ -22,7 +22,7 @@ export class ModelTransition {
   readonly #cluster: ModelCluster;
   readonly #others: () => ReadonlyMap<string, string>;
   inProgress: VmInProgress[] = [];
-  failed: FailedVm[] = [];
+  failed: NotRetried[] = [];
   results: TransitionResult[] = [];
   broken = 0;
   aborted = false;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { TransitionRules } from '../../../decisions/machine-types/criteria.ts';
-import type { FailedVm } from '../../../decisions/machine-types/limit.ts';
+import type { NotRetried } from '../../../decisions/machine-types/limit.ts';
 import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -139,7 +139,7 @@ test('needs that are kept by difference equal those of a look at all VMs, whatev
             [...cluster.vms.keys()][at % Math.max(cluster.vms.size, 1)] ?? 'shop/a';
           for (const { what, at } of changes) CHANGES[what]!(cluster, nameAt(at), at);
           watch.tell();
-          const failures = failed.map(({ at, wasAvailable, keepsMark }): FailedVm => {
+          const failures = failed.map(({ at, wasAvailable, keepsMark }): NotRetried => {
             return { vm: nameAt(at), wasAvailable, ...(keepsMark ? { keepsMark } : {}) };
           });
           const touched = {

@@ -77,7 +77,7 @@ test.each([
 
 test.each([
   [{ done: ['shop/a'], open: 0 }, 'Complete'],
-  [{ failed: [{ vm: 'shop/a', why: '', wasDown: false }], open: 3 }, 'VmsFailed'],
+  [{ failed: [{ vm: 'shop/a', why: '' }], open: 3 }, 'VmsFailed'],
   [{ open: 1 }, 'Incomplete'],
   [{ aborted: request, open: 3 }, 'Aborted'],
 ] as const)('a run that has ended is told by its outcome: %o is %s', (change, reason) => {
@@ -102,7 +102,6 @@ test('thousands of failures are reported briefly', () => {
   const failed = Array.from({ length: 5_000 }, (_, n) => ({
     vm: `shop/vm-${n}`,
     why: 'x'.repeat(300),
-    wasDown: false,
   }));
   const status = statusOf(anOperation(), { progress: aProgress({ failed }) });
   expect(status.failures).toHaveLength(100);

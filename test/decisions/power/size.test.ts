@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { newestActs } from '../../../decisions/history/act.ts';
-import { bytesOfNames, bytesOfRecords, MAX_BYTES, noteFailure } from '../../../decisions/power/size.ts';
+import { bytesOfNames, bytesOfRecords, MAX_BYTES } from '../../../decisions/power/size.ts';
+import { noteFailure } from '../../../decisions/runs/failures.ts';
 import type { FailedVm } from '../../../decisions/runs/progress.ts';
 import { inShort, withSkipped, type Skipped } from '../../../decisions/runs/skipped.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
@@ -42,7 +43,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   let left: Skipped[] = [];
   for (let n = 0; n < 300; n++) left = withSkipped(left, all[n]!, `${n % 30}${long}`);
   const failed: FailedVm[] = [];
-  for (const vm of keys) noteFailure(failed, { vm, why: long, wasDown: false });
+  for (const vm of keys) noteFailure(failed, { vm, why: long, wasDown: true });
   const full = Array.from(
     { length: 41 },
     () =>
@@ -104,7 +105,7 @@ describe('the state that a restart hands to its next run', () => {
 test('keeps the reasons of the last of many failures, cut if they are long', () => {
   const failed: FailedVm[] = [];
   for (let n = 0; n < 250; n++)
-    noteFailure(failed, { vm: `shop/vm-${n}`, why: `${n} ${'x'.repeat(1_000)}`, wasDown: false });
+    noteFailure(failed, { vm: `shop/vm-${n}`, why: `${n} ${'x'.repeat(1_000)}`, wasDown: true });
   expect(failed.map(({ why }) => why.length)).toEqual([...Array<number>(150).fill(0), ...Array<number>(100).fill(300)]);
   expect(failed.at(-1)!.why).toMatch(/^249 x/);
 });

@@ -100,7 +100,7 @@ test('the words of users and servers are shown as they were written', () => {
     requestedBy: 'ada_b',
     reason: '# new\n*kernel*',
     done: ['shop/a'],
-    failed: [{ vm: 'shop/b', why: 'no <node>', wasDown: false }],
+    failed: [{ vm: 'shop/b', why: 'no <node>' }],
     inProgress: [],
     open: 1,
     skipped: [{ why: 'it is [paused]', isExcluded: false, count: 1, vms: ['shop/c'] }],

@@ -1,0 +1,37 @@
+/**
+ * How what was done to a VM ends: the words of `drover history`, of Temporal's Web UI, and of the outcomes that batches
+ * and runs report. `docs/pools.md` has the same table, and a test compares. `is`: whether that is what was wanted
+ * (`well`), is not (`bad`), or is neither; `open` if it is not known yet.
+ */
+export const ACT_ENDS = {
+  InProgress: { is: 'open', what: 'it is not through yet' },
+  Queued: { is: 'open', what: 'its batch has not come to it yet' },
+  Asked: { is: 'well', what: 'somebody has asked for it' },
+  Done: { is: 'well', what: 'it is done' },
+  Updated: { is: 'well', what: 'it runs the revision' },
+  Started: { is: 'well', what: 'it is ready' },
+  Restarted: { is: 'well', what: 'it is ready, with another VMI' },
+  Stopped: { is: 'well', what: 'it has stopped' },
+  Migrated: { is: 'well', what: 'it runs in another pod' },
+  Patched: { is: 'well', what: 'it is changed' },
+  Healed: { is: 'well', what: 'it is well again' },
+  Failed: { is: 'bad', what: 'it was not well in time, or could not be changed' },
+  Refused: { is: 'bad', what: 'the API server or KubeVirt refused, or a worker refused the request' },
+  Invalid: { is: 'bad', what: 'the request made no sense' },
+  TimedOut: { is: 'bad', what: 'no worker began in time, and it is planned again' },
+  SickAgain: { is: 'bad', what: 'the VM in its place was sick, too' },
+  GivenUp: { is: 'bad', what: 'it was replaced as often as `maxAttempts` allows, and is sick' },
+  Unknown: { is: 'bad', what: 'nobody knows any more' },
+  Deferred: { is: 'left', what: 'something stood in the way, and it is tried again' },
+  NotBegun: { is: 'left', what: 'its turn did not come before the rollout was stopped' },
+  RestartRequired: { is: 'left', what: 'KubeVirt did not apply the change to it: it needs a restart' },
+  Superseded: { is: 'left', what: 'a newer revision takes the place of this one' },
+  Gone: { is: 'left', what: 'it has left the pool, or somebody has deleted, started or stopped it meanwhile' },
+  Left: { is: 'left', what: 'it was left as it was, or in part' },
+  Skipped: { is: 'left', what: 'somebody has asked not to heal it' },
+  Changed: { is: 'left', what: 'somebody else changed it meanwhile' },
+  Taken: { is: 'left', what: 'another owner has a VM of its name' },
+  NotWanted: { is: 'left', what: 'it was no longer wanted' },
+} as const satisfies Record<string, { is: 'well' | 'bad' | 'left' | 'open'; what: string }>;
+
+export type ActEndWord = keyof typeof ACT_ENDS;

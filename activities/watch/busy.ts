@@ -1,3 +1,4 @@
+import type { PoolStatus } from '../../api/pool/pool.ts';
 import { isUnderWay } from '../../decisions/rollout/state/state.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -5,13 +6,12 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 const BUSY_MS = 1_000;
 
 /**
- * Returns the least time between two plans of an owner, in milliseconds: each change of a VM would cause one while
- * batches of their own update VMs.
+ * Returns the least time between two plans of an owner, in milliseconds. While VMs are updated, are sick, or are to
+ * leave their nodes, each of their changes would cause a plan, and few of these find anything to do.
  */
 export function leastMsBetweenPlans(owner: StoredPool | StoredSet | undefined): number {
-  if (owner === undefined) return 0;
-  const { status } = owner;
-  const rollout = status !== undefined && 'rollout' in status ? status.rollout : undefined;
+  const { rollout, healing, draining = [] }: Partial<PoolStatus> = owner?.status ?? {};
   const isRollingOut = rollout !== undefined && isUnderWay(rollout);
-  return isRollingOut ? BUSY_MS : 0;
+  const areSick = healing !== undefined && healing.cycles.length + (healing.notReplaced?.length ?? 0) > 0;
+  return isRollingOut || areSick || draining.length > 0 ? BUSY_MS : 0;
 }

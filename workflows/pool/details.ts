@@ -2,7 +2,8 @@ import type { Planned } from '../../activities/owners/types.ts';
 import { formatAllNotReplaced } from '../../decisions/healing/format.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { formatFailure, formatRequest } from '../../decisions/runs/report.ts';
+import type { Wait } from '../../decisions/rollout/state/waits.ts';
+import { formatRequest, reportLines } from '../../decisions/runs/report.ts';
 import { activityDetails } from '../owners/details.ts';
 import type { FailureBackoff } from '../owners/failure-backoff.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
@@ -30,19 +31,42 @@ export function poolDetails(
     .join('\n\n');
 }
 
+/** What single VMs wait for, or are left for. */
+const OF_VMS = new Set<Wait['kind']>(['Vms', 'Left']);
+
 function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsState['batches']): string[] {
   if (planned.rollout.phase === 'Complete' && batches.length === 0) return [];
   const { phase, target, state, waits } = planned.rollout;
   const { paused, halted, failures } = state;
-  return [
-    `**Rollout of ${target}**: ${phase}${paused === undefined ? '' : escapeMarkdown(`, ${formatRequest('paused', paused)}`)}`,
-    halted === undefined ? '' : escapeMarkdown(formatRequest(halted.kind, halted)),
-    ...failures.map((failure) => `- ${escapeMarkdown(formatFailure(failure))}`),
-    ...waits.map(({ words }) => `- ${words}`),
-    ...batches.map(
-      ({ n, revision, vms }) => `- batch ${n} to ${revision}: ${formatNames(vms.map(({ name }) => name))}`,
-    ),
-  ];
+  const { true: ofVms = [], false: full = [] } = Object.groupBy(waits, ({ kind }) => String(OF_VMS.has(kind)));
+  const lines = reportLines(
+    {
+      phase,
+      failed: failures,
+      inProgress: [],
+      skipped: [],
+      full: full.map(({ words }) => words),
+      paused: paused === undefined ? null : { ...paused, why: paused.why ?? null },
+      aborted: null,
+    },
+    {
+      numbers: null,
+      end: '',
+      open: 0,
+      isOver: false,
+      isTripped: false,
+      maxFailures: 0,
+      failures: failures.length,
+      faults: halted === undefined ? [] : [formatRequest(halted.kind, halted)],
+      about: [
+        ...ofVms.map(({ words }) => words),
+        ...batches.map(
+          ({ n, revision, vms }) => `batch ${n} to ${revision}: ${formatNames(vms.map(({ name }) => name))}`,
+        ),
+      ],
+    },
+  );
+  return [`**Rollout of ${target}**: ${phase}`, ...lines.map(({ text }) => escapeMarkdown(text))];
 }
 
 const blockedDetails = ({ blocked }: Planned & { gone: false }): string[] =>

@@ -584,7 +584,7 @@ test('status, Events, ids, search attributes and details show how a rollout proc
   await until(async () =>
     expect(await details(poolId)).toMatch(
       new RegExp(
-        `\\*\\*Rollout of ${next}\\*\\*: Waiting[^]*step 1 of 1 \\(1\\) is reached: it waits for \`drover rollout promote\``,
+        `\\*\\*Rollout of ${next}\\*\\*: Waiting[^]*step 1 of 1 \\(1\\) is reached: it waits for \\\\?\`drover rollout promote`,
       ),
     ),
   );

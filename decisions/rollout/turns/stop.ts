@@ -1,5 +1,5 @@
 import { withDefaults } from '../../../api/rules/pool-defaults.ts';
-import { windowAt } from '../../lib/maintenance-windows.ts';
+import { whyClosed, windowAt } from '../../lib/maintenance-windows.ts';
 import { membershipChangeOf } from '../../membership/change.ts';
 import type { Batch } from '../../owners/batch.ts';
 import { revisionOf } from '../../template/revision.ts';
@@ -41,5 +41,6 @@ export function batchStop(
     return replaces(`its pool does not go back to revision ${revision}`);
   if (membershipChangeOf({ metadata }) !== null) return pauses('its members are changing');
   const { windows } = withDefaults(spec).rollout;
-  return windowAt(windows, now).open ? null : pauses('no maintenance window is open');
+  const window = windowAt(windows, now);
+  return window.open ? null : pauses(whyClosed(window, windows, 'spec.rollout.windows'));
 }

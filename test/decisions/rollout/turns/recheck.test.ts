@@ -204,6 +204,11 @@ describe('the rollout has changed since the plan', () => {
     ['the pool goes', { deleted: true }, 'its pool is being deleted'],
     ['spec.paused', { spec: { paused: true } }, 'spec.paused is true'],
     ['a newer template', { spec: { template: OLD_TEMPLATE } }, 'the template has changed'],
+    [
+      'no window is open any more',
+      { spec: { rollout: { windows: [{ cron: '0 2 * * *', duration: '1h' }] } } },
+      'the next window opens at 2026-01-02T02:00:00.000Z',
+    ],
     ['paused', { rolled: { paused: { by: 'anna', at: after } } }, 'paused by anna'],
     [
       'paused, and not resumed by what its status says',

@@ -10,7 +10,7 @@ export type BatchCounts = Partial<Record<UpdateOutcome['end'], number>>;
 
 interface Shown {
   requestedBy: string | null;
-  doing: string;
+  phase: string;
   waiting: readonly BatchVm[];
   outcomes: readonly UpdateOutcome[];
   counts: BatchCounts;
@@ -25,7 +25,7 @@ const ACTS: Record<UpdateAct, string> = {
 };
 
 /** Returns the Markdown that Temporal's Web UI shows of a batch. */
-export function batchDetails(batch: Batch, { requestedBy, doing, waiting, outcomes, counts }: Shown): string {
+export function batchDetails(batch: Batch, { requestedBy, phase, waiting, outcomes, counts }: Shown): string {
   const all = waiting.length + Object.values(counts).reduce((sum, count) => sum + count, 0);
   const { Updated: done = 0, Failed: failures = 0 } = counts;
   const skipped = new SkippedVms();
@@ -37,7 +37,7 @@ export function batchDetails(batch: Batch, { requestedBy, doing, waiting, outcom
     .map(({ vm, why = '', wasDown }) => ({ vm, why, ...(wasDown === true && { wasDown }) }));
   const acts = Map.groupBy(batch.vms, ({ act }) => act);
   return runDetails(
-    { phase: doing, failed, inProgress: [], skipped: skipped.all, full: [], paused: null, aborted: null },
+    { phase, failed, inProgress: [], skipped: skipped.all, full: [], paused: null, aborted: null },
     {
       numbers: {
         done,

@@ -74,9 +74,9 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   if (run.waiting.length > 0 && !run.isSuperseded) return continueAsNew<typeof updateBatch>(await run.next());
   run.settle(run.waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })));
 
-  run.show('has ended');
-  const hasFailed = (run.counts.Failed ?? 0) > 0;
-  upsertSearchAttributes([{ key: DroverPhase, value: hasFailed ? 'Failed' : 'Complete' }]);
+  const phase = (run.counts.Failed ?? 0) > 0 ? 'Failed' : 'Complete';
+  run.show(phase);
+  upsertSearchAttributes([{ key: DroverPhase, value: phase }]);
   await run.tell(false);
   return run.outcomes;
 }
@@ -123,10 +123,11 @@ class BatchRun {
     return this.input.mayFail === null ? null : Math.max(this.input.mayFail - failed, 0);
   }
 
-  show(doing: string): void {
+  /** The phase is that of the search attribute, too. */
+  show(phase: 'RollingOut' | 'Complete' | 'Failed'): void {
     const { waiting, outcomes, counts } = this;
     const { requestedBy } = this.input;
-    setCurrentDetails(batchDetails(this.input.batch, { requestedBy, doing, waiting, outcomes, counts }));
+    setCurrentDetails(batchDetails(this.input.batch, { requestedBy, phase, waiting, outcomes, counts }));
   }
 
   /** Tells the pool what it does not know yet. */
@@ -162,7 +163,7 @@ async function update(run: BatchRun, some: readonly BatchVm[], wait: Cancellatio
     const vms = some.filter(({ name }) => run.isWaiting(name));
     if (vms.length === 0 || run.isSuperseded || workflowInfo().continueAsNewSuggested) return;
     if (tries > 0) await run.tell(true);
-    run.show('updates its VMs');
+    run.show('RollingOut');
     await updateNext(run, vms, wait);
   }
 }
@@ -191,7 +192,7 @@ async function updateNext(run: BatchRun, vms: readonly BatchVm[], wait: Cancella
  * other. The pool counts each VM in its disruption budget from the start until the new VM is available.
  */
 async function replace(run: BatchRun, planned: readonly BatchVm[], wait: CancellationScope): Promise<void> {
-  run.show('replaces VMs and their disks');
+  run.show('RollingOut');
   const words = { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) };
   const removed = await removeVms.executeWithOptions(words, [removalOf(run, planned)]);
   run.settle(removed.outcomes, removed.minVersions);

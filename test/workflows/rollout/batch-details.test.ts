@@ -9,7 +9,7 @@ const batch: Batch = { n: 3, revision: '0a1b2c', rollout: '0a1b2c', vms, started
 test('the Web UI shows for a batch what it shows for any run, what a user looks for first', () => {
   const details = batchDetails(batch, {
     requestedBy: 'ada_b',
-    doing: 'updates its VMs',
+    phase: 'RollingOut',
     waiting: [vm('web-4')],
     outcomes: [
       { vm: 'web-1', end: 'Updated' },
@@ -19,7 +19,7 @@ test('the Web UI shows for a batch what it shows for any run, what a user looks 
     counts: { Updated: 1, Failed: 1, Gone: 1 },
   });
   expect(details.split('\n\n')).toEqual([
-    '**updates its VMs**: 1/4 updated, 1 to go, 1 failed',
+    '**RollingOut**: 1/4 updated, 1 to go, 1 failed',
     'web-2 failed, and was not ready before: not ready in time',
     'excluded: web-3: it has left the pool, or somebody has deleted, started or stopped it meanwhile',
     'to go: web-4',

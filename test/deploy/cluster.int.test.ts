@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { CONFIRM_DELETION_ANNOTATION, ORPHAN_FINALIZER } from '../../api/names.ts';
 import { controllerOf, type KubeObject } from '../../api/objects.ts';
 import {
   ConfigMaps,
+  CustomResourceDefinitions,
   Events,
   Secrets,
   ValidatingAdmissionPolicies,
@@ -118,7 +119,14 @@ describe('`drover setup` with the rights of its service account', () => {
     // An apply that makes an object needs the right to create it as well.
     const policies = [ValidatingAdmissionPolicies, ValidatingAdmissionPolicyBindings];
     for (const policy of policies) await fleet().kube.delete(policy, { name: 'keep-definitions.drover.dev' });
-    const used = new Set(policies.map(({ plural, group }) => right('create', group, plural)));
+    const name = 'virtualmachineoperationschedules.drover.dev';
+    const annotations = { [CONFIRM_DELETION_ANNOTATION]: 'true' };
+    await fleet().kube.patch(CustomResourceDefinitions, { name }, 'merge', { metadata: { annotations } });
+    await fleet().kube.delete(CustomResourceDefinitions, { name });
+    const isThere = (): Promise<unknown> => fleet().kube.get(CustomResourceDefinitions, { name });
+    await until(() => expect(isThere()).rejects.toMatchObject({ status: 404 }));
+    const made = [...policies, CustomResourceDefinitions];
+    const used = new Set(made.map(({ plural, group }) => right('create', group, plural)));
     const proxy = await chaosProxy(await kubeconfigOf(fleet(), 'drover-setup'), (method, path) => {
       used.add(rightFor(method, path));
       return 'pass';
@@ -127,6 +135,7 @@ describe('`drover setup` with the rights of its service account', () => {
     const { stdout } = await run(process.execPath, ['clients/bin.js', 'setup'], { env });
     expect(stdout).toContain('virtualmachinepools.drover.dev');
     expect(stdout).toContain('keep-definitions.drover.dev created');
+    expect(stdout).toContain(`${name} created`);
     expect([...used].sort()).toEqual(rightsOf(roleIn('rbac/setup.yaml', 'drover-setup')));
   });
 

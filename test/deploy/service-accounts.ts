@@ -53,6 +53,8 @@ export async function createServiceAccounts(kube: KubeClient): Promise<void> {
   )) {
     const resource = KINDS[object.kind!]!;
     if (resource.namespaced) object.metadata.namespace = NAMESPACE;
+    const { subjects = [] } = object as { subjects?: { namespace?: string }[] };
+    for (const subject of subjects) subject.namespace = NAMESPACE;
     await kube.create(resource, object);
   }
 }

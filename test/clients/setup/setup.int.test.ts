@@ -5,7 +5,9 @@ import { createInterface } from 'node:readline';
 import { gunzipSync } from 'node:zlib';
 import { unpackTar } from 'modern-tar';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { droverCrds } from '../../../api/crd/crds.ts';
 import { CONFIRM_DELETION_ANNOTATION } from '../../../api/names.ts';
+import type { KubeObject } from '../../../api/objects.ts';
 import {
   CustomResourceDefinitions,
   Secrets,
@@ -302,7 +304,7 @@ async function ofServiceAccount(name: string): Promise<string> {
   return file;
 }
 
-test('an older release removes nothing from the custom resources of a newer one', async () => {
+test('an older release removes nothing from the custom resources of a newer one, nor do its manifests', async () => {
   const name = (await crds())[0]!;
   const stamped = async (release: string | null): Promise<void> =>
     void (await kube.patch(CustomResourceDefinitions, { name }, 'merge', {
@@ -315,6 +317,11 @@ test('an older release removes nothing from the custom resources of a newer one'
       /^error: \w+\.drover\.dev comes from drover 99.0.0, and this is drover \d.*\n$/,
     ) as string,
   });
+  const older = droverCrds().find(({ metadata }) => metadata.name === name)! as KubeObject;
+  await expect(kube.patch(CustomResourceDefinitions, { name }, 'apply', older, { force: true })).rejects.toThrow(
+    /this definition is of drover 99.0.0, and that of \d.* would remove from all objects the fields that it does not know/,
+  );
+  await stamped('99.1.0');
   await stamped(null);
   expect(await drover('setup')).toMatchObject({ code: 0 });
 });

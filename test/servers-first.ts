@@ -4,7 +4,7 @@ import { resolveTools } from '../dev/tools/resolve.ts';
 import { providePrograms } from './programs.ts';
 import { seedOf } from './seeded.ts';
 import { StackPool } from './stacks/stack-pool.ts';
-import { resolvePromtool } from './tools/promtool.ts';
+import { GO_TOOLS, resolveGoTool } from './tools/go-tools.ts';
 import { resolveTestServer } from './tools/test-server.ts';
 
 /**
@@ -16,8 +16,9 @@ export default async function serversFirst(project: TestProject): Promise<() => 
   await resolveTools(options);
   // Without Java, only the tests that skip time fail.
   await resolveTestServer(options).catch((error: Error) => options.onProgress(error.message));
-  // Without Go, only the test of the alerts fails.
-  await resolvePromtool(options).catch((error: Error) => options.onProgress(error.message));
+  // Without Go, only the tests of the alerts and of the Helm chart fail.
+  for (const tool of GO_TOOLS)
+    await resolveGoTool(tool, options).catch((error: Error) => options.onProgress(error.message));
   // On a machine with few cores, servers of many stacks waste a fifteenth of their CPU on threads that look for work.
   process.env['GOMAXPROCS'] ??= '1';
   const { programs, remove } = await providePrograms(project);

@@ -2,15 +2,19 @@ import * as z from 'zod';
 import { namespacesIn } from '../api/claims/claim.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
 
-/** Accepts a whole number, given as text. */
-const whole = (least: number, most: number) =>
-  z
+type WholeNumber = { [Name in VariableName]: (typeof VARIABLES)[Name] extends { within: unknown } ? Name : never };
+
+/** Accepts the whole numbers that the variable may be, given as text. */
+function whole(name: WholeNumber[VariableName]) {
+  const [least, most] = VARIABLES[name].within;
+  return z
     .string()
     .refine(
       (text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most,
       `must be a whole number from ${least} to ${most}`,
     )
     .transform(Number);
+}
 
 const isNamespace = (name: string): boolean => /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name);
 
@@ -23,16 +27,15 @@ const Environment = z.object({
     .transform(namespacesIn)
     .refine((names) => names.every(isNamespace), 'must be the names of namespaces, with commas between them')
     .optional(),
-  // What deletes a part of a pool's VMs is told the names of all others: at most 1 MB for this many.
-  DROVER_BURST: whole(1, 1_000),
-  DROVER_CONCURRENCY: whole(1, 1_000),
-  DROVER_CONNECTIONS: whole(1, 1_000),
-  DROVER_SLOTS: whole(1, 10_000),
-  DROVER_WAIT_SLOTS: whole(1, 100_000),
-  DROVER_CACHED_WORKFLOWS: whole(0, 100_000),
+  DROVER_BURST: whole('DROVER_BURST'),
+  DROVER_CONCURRENCY: whole('DROVER_CONCURRENCY'),
+  DROVER_CONNECTIONS: whole('DROVER_CONNECTIONS'),
+  DROVER_SLOTS: whole('DROVER_SLOTS'),
+  DROVER_WAIT_SLOTS: whole('DROVER_WAIT_SLOTS'),
+  DROVER_CACHED_WORKFLOWS: whole('DROVER_CACHED_WORKFLOWS'),
   DROVER_HEALTH_ADDRESS: z.string(),
-  DROVER_HEALTH_PORT: whole(0, 65_535).optional(),
-  DROVER_TEMPORAL_METRICS_PORT: whole(1, 65_535).optional(),
+  DROVER_HEALTH_PORT: whole('DROVER_HEALTH_PORT').optional(),
+  DROVER_TEMPORAL_METRICS_PORT: whole('DROVER_TEMPORAL_METRICS_PORT').optional(),
   DROVER_WORKFLOW_BUNDLE: z.string().optional(),
   DROVER_DATA_CONVERTER: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error']),

@@ -39,7 +39,8 @@ const roleOf = (file: string, name: string) =>
 
 test('the kustomization includes every manifest of the folder, except optional parts', () => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
-    (file) => file.endsWith('.yaml') && file !== 'kustomization.yaml' && !/^(components|monitoring)\//.test(file),
+    (file) =>
+      file.endsWith('.yaml') && !/^(kustomization|Chart|values)\.yaml$|^(components|monitoring|templates)\//.test(file),
   );
   expect(kustomization.resources.toSorted()).toEqual(files.toSorted());
 });
@@ -110,10 +111,10 @@ test("the worker's metrics and those of Temporal's SDK can be scraped, on the po
 });
 
 test('a disruption leaves one worker running, and there are several', () => {
-  const { spec } = disruption as unknown as { spec: { minAvailable: number; selector: object } };
+  const { spec } = disruption as unknown as { spec: { maxUnavailable: number; selector: object } };
   const { replicas, selector } = deployment!['spec'] as { replicas: number; selector: object };
   expect(spec.selector).toEqual(selector);
-  expect(replicas).toBeGreaterThan(spec.minAvailable);
+  expect(replicas).toBeGreaterThan(spec.maxUnavailable);
 });
 
 test('the pods are configured by variables that drover reads', () => {

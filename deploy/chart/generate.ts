@@ -1,0 +1,96 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { stringify } from 'yaml';
+import * as z from 'zod';
+import packageJson from '../../package.json' with { type: 'json' };
+import { Values } from './values.ts';
+
+/** What is used here of JSON Schema. */
+interface Schema {
+  type?: string;
+  description?: string;
+  default?: unknown;
+  enum?: string[];
+  properties?: Record<string, Schema>;
+}
+
+const FOLDER = new URL('../', import.meta.url);
+const HEADER = '# Generated from deploy/chart/values.ts by deploy/chart/generate.ts.\n';
+const [BEGIN, END] = ['<!-- values: generated from deploy/chart/values.ts -->\n', '<!-- end of values -->'];
+
+const schema = z.toJSONSchema(Values, { target: 'draft-7', io: 'input' }) as Schema;
+
+/** Values that are not groups of others, by their paths. */
+function* leaves({ properties = {} }: Schema, path: string[] = []): Generator<[path: string, schema: Schema]> {
+  for (const [name, inner] of Object.entries(properties)) {
+    const own = [...path, name];
+    if (inner.properties === undefined) yield [own.join('.'), inner];
+    else yield* leaves(inner, own);
+  }
+}
+
+function wordsOf({ description = '', enum: of = [] }: Schema): string {
+  const isTold = of.every((one) => description.includes(one));
+  return isTold ? description : `${description}; one of ${of.join(', ')}`;
+}
+
+/** `values.yaml`: each value with its default, below what it means. */
+function commented({ properties = {} }: Schema, indent = ''): string {
+  const lines = Object.entries(properties).map(([name, inner]) => {
+    const words = wordsOf(inner).replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+    const comment = words === '' ? '' : `${indent}# ${words}\n`;
+    if (inner.properties === undefined) {
+      // What has no default is there to be seen.
+      const [mark, value] = inner.default === undefined ? ['# ', ''] : ['', inner.default];
+      const written = stringify({ [name]: value }, { lineWidth: 0 })
+        .trimEnd()
+        .replaceAll('\n', `\n${indent}`);
+      return `${comment}${indent}${mark}${mark === '' ? written : `${name}:`}\n`;
+    }
+    const below = commented(inner, `${indent}  `);
+    const isEmpty = Object.values(inner.properties).every(
+      (one) => one.default === undefined && one.properties === undefined,
+    );
+    return `${comment}${indent}${name}:${isEmpty ? ' {}' : ''}\n${below}`;
+  });
+  return lines.join(indent === '' ? '\n' : '');
+}
+
+const table = (): string =>
+  ['| value | default | |', '|---|---|---|']
+    .concat(
+      [...leaves(schema)]
+        .filter(([path]) => path !== 'global')
+        .map(([path, leaf]) => {
+          const value = leaf.default === undefined ? '' : `\`${JSON.stringify(leaf.default)}\``;
+          return `| \`${path}\` | ${value} | ${wordsOf(leaf).replaceAll('|', '\\|')} |`;
+        }),
+    )
+    .join('\n');
+
+const chart = {
+  apiVersion: 'v2',
+  name: packageJson.name,
+  version: packageJson.version,
+  appVersion: packageJson.version,
+  description: packageJson.description,
+  type: 'application',
+  kubeVersion: '>=1.27.0-0',
+  keywords: ['kubevirt', 'virtual-machines', 'temporal'],
+};
+
+/**
+ * Returns what is made of the chart's values and of package.json, by file name. `node deploy/chart/generate.ts` writes
+ * it.
+ */
+export function chartFiles(): Map<string, string> {
+  const readme = readFileSync(new URL('README.md', FOLDER), 'utf8');
+  const [before, after] = [readme.split(BEGIN)[0]!, readme.split(END)[1]!];
+  return new Map([
+    ['Chart.yaml', HEADER + stringify(chart)],
+    ['values.yaml', `${HEADER}\n${commented(schema)}`],
+    ['values.schema.json', `${JSON.stringify(schema, null, 2)}\n`],
+    ['README.md', `${before}${BEGIN}\n${table()}\n\n${END}${after}`],
+  ]);
+}
+
+if (import.meta.main) for (const [name, text] of chartFiles()) writeFileSync(new URL(name, FOLDER), text);

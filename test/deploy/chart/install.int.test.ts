@@ -1,0 +1,186 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { CONFIRM_DELETION_ANNOTATION, RELEASE_ANNOTATION } from '../../../api/names.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { CustomResourceDefinitions, Namespaces, ServiceAccounts, type Resource } from '../../../api/resources.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { aFleet, namesUpTo, until } from '../../integration/fleet.ts';
+import { PATIENCE_MS, waitFor } from '../../wait-for.ts';
+import { readManifests } from '../rights.ts';
+import { ClusterRoles, kubeconfigOf, NAMESPACE } from '../service-accounts.ts';
+import { CHART, Helm } from './helm.ts';
+
+const run = promisify(execFile);
+const fleet = aFleet({ workers: 0 });
+
+const workload = (group: string, plural: string, kind: string): Resource => ({
+  group,
+  version: 'v1',
+  plural,
+  kind,
+  namespaced: true,
+});
+const Jobs = workload('batch', 'jobs', 'Job');
+const Deployments = workload('apps', 'deployments', 'Deployment');
+const NEW = 'virtualmachineoperationschedules.drover.dev';
+const OLD = 'virtualmachinepools.drover.dev';
+const SETUP = { namespace: NAMESPACE, name: 'drover-setup' };
+
+interface Workload extends KubeObject {
+  spec: {
+    replicas: number;
+    template: {
+      spec: {
+        serviceAccountName: string;
+        containers: [{ args: string[]; image: string; env: { name: string; value: string }[] }];
+      };
+    };
+  };
+}
+
+let helm: Helm;
+beforeAll(async () => {
+  helm = await Helm.get();
+  await fleet().kube.create(Namespaces, readManifests('namespace.yaml')[0]!);
+});
+afterAll(() => helm?.remove());
+
+const environmentOf = ({ spec }: Workload): Record<string, string> =>
+  Object.fromEntries(spec.template.spec.containers[0].env.map(({ name, value }) => [name, value]));
+const deployment = (): Promise<Workload> =>
+  fleet().kube.get<Workload>(Deployments, { namespace: NAMESPACE, name: 'drover-worker' });
+const definition = (name: string): Promise<KubeObject | undefined> =>
+  ignoreNotFound(fleet().kube.get<KubeObject>(CustomResourceDefinitions, { name }));
+const releaseOf = async (name: string): Promise<string | undefined> =>
+  (await definition(name))?.metadata.annotations?.[RELEASE_ANNOTATION];
+const annotate = (name: string, annotations: Record<string, string | null>): Promise<unknown> =>
+  fleet().kube.patch(CustomResourceDefinitions, { name }, 'merge', { metadata: { annotations } });
+
+/** UIDs of Jobs that have been run. */
+const played = new Set<string>();
+
+/** Does what Kubernetes would do with the Job of the setup: runs it with its account, and notes how it ended. */
+async function playSetup(): Promise<string> {
+  const job = await waitFor(async () => {
+    const there = await fleet().kube.get<Workload & Stored>(Jobs, SETUP);
+    if (played.has(there.metadata.uid)) throw new Error('the Job of before is still there');
+    return there;
+  }, PATIENCE_MS);
+  played.add(job.metadata.uid);
+  const {
+    serviceAccountName,
+    containers: [{ args }],
+  } = job.spec.template.spec;
+  const env = {
+    ...process.env,
+    ...inject('programs')!.env,
+    ...environmentOf(job),
+    KUBECONFIG: await kubeconfigOf(fleet(), serviceAccountName),
+  };
+  const ended = await run(process.execPath, [inject('programs')!.command, ...args], { env }).then(
+    ({ stdout }) => ({ isDone: true, said: stdout }),
+    ({ stderr }: { stderr: string }) => ({ isDone: false, said: stderr }),
+  );
+  const now = new Date().toISOString().replace(/\.\d+/, '');
+  const conditions = (ended.isDone ? ['SuccessCriteriaMet', 'Complete'] : ['FailureTarget', 'Failed']).map((type) => ({
+    type,
+    status: 'True',
+    reason: ended.isDone ? 'CompletionsReached' : 'BackoffLimitExceeded',
+    message: '',
+    lastProbeTime: now,
+    lastTransitionTime: now,
+  }));
+  const status = ended.isDone
+    ? { startTime: now, completionTime: now, succeeded: 1, conditions }
+    : { startTime: now, failed: 1, conditions };
+  await fleet().kube.patch(Jobs, SETUP, 'merge', { status }, { subresource: 'status' });
+  return ended.said;
+}
+
+/** Runs Helm, and the setup meanwhile. */
+async function release(
+  verb: 'install' | 'upgrade',
+  chart: string,
+  values: object = {},
+): Promise<{ helm: string; setup: string }> {
+  const address = fleet().stack.env['TEMPORAL_ADDRESS']!;
+  const file = helm.valuesFile({ temporal: { address }, ...values });
+  const ends = helm.run(
+    verb,
+    'drover',
+    chart,
+    '--namespace',
+    NAMESPACE,
+    '--kubeconfig',
+    fleet().stack.kubeconfig,
+    '--values',
+    file,
+    '--timeout',
+    '2m',
+  );
+  const [said, setup] = await Promise.allSettled([ends, playSetup()]);
+  if (said.status === 'rejected') throw said.reason;
+  if (setup.status === 'rejected') throw setup.reason;
+  return { helm: said.value, setup: setup.value };
+}
+
+test('Helm installs, upgrades, refuses to go back, rolls back and uninstalls, and pools and definitions stay', async () => {
+  const { kube } = fleet();
+  // One definition is missing, and another is that of an older release.
+  await annotate(NEW, { [CONFIRM_DELETION_ANNOTATION]: 'true' });
+  await kube.delete(CustomResourceDefinitions, { name: NEW });
+  await until(async () => expect(await definition(NEW)).toBeUndefined());
+  await annotate(OLD, { [RELEASE_ANNOTATION]: null });
+  await annotate(OLD, { [RELEASE_ANNOTATION]: '0.0.1' });
+
+  const installed = await release('install', helm.release('0.0.9'));
+  expect(installed.setup).toContain(`${NEW} created`);
+  expect(installed.setup).toContain(`${OLD} configured`);
+  expect(installed.helm).toContain('kubectl -n drover rollout status deployment/drover-worker');
+  expect(await releaseOf(OLD)).toBe(packageJson.version);
+  // The setup's account and rights are gone, and no release of Helm owns a definition.
+  expect(
+    (await kube.list(ServiceAccounts, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.name),
+  ).not.toContain('drover-setup');
+  expect((await kube.list(ClusterRoles)).items.map(({ metadata }) => metadata.name)).not.toContain('drover-setup');
+  expect((await definition(NEW))!.metadata.annotations).not.toHaveProperty('meta.helm.sh/release-name');
+
+  // The worker, as the release has it run.
+  const before = await deployment();
+  expect(before.spec.template.spec.containers[0]).toMatchObject({ image: 'drover:0.0.9', args: ['worker'] });
+  const account = await kubeconfigOf(fleet(), before.spec.template.spec.serviceAccountName);
+  const worker = await fleet().startWorker({ ...environmentOf(before), KUBECONFIG: account });
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 2 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+  const uids = async (): Promise<string[]> => (await fleet().vms(namespace)).map(({ metadata }) => metadata.uid).sort();
+  const made = await uids();
+
+  await annotate(OLD, { [RELEASE_ANNOTATION]: null });
+  await annotate(OLD, { [RELEASE_ANNOTATION]: '0.0.9' });
+  const upgraded = await release('upgrade', CHART, { workers: { replicas: 3 } });
+  expect(upgraded.setup).toContain(`${OLD} configured`);
+  expect((await deployment()).spec).toMatchObject({
+    replicas: 3,
+    template: { spec: { containers: [{ image: `drover:${packageJson.version}` }] } },
+  });
+
+  // A chart that is older than the definitions changes nothing.
+  await annotate(OLD, { [RELEASE_ANNOTATION]: '99.0.0' });
+  await expect(release('upgrade', CHART, { workers: { replicas: 1 } })).rejects.toThrow(/pre-upgrade hooks failed/);
+  expect((await deployment()).spec.replicas).toBe(3);
+  // To go back to what was installed before takes no setup.
+  await helm.run('rollback', 'drover', '1', '--namespace', NAMESPACE, '--kubeconfig', fleet().stack.kubeconfig);
+  expect((await deployment()).spec.replicas).toBe(2);
+  expect(await releaseOf(OLD)).toBe('99.0.0');
+
+  await helm.run('uninstall', 'drover', '--namespace', NAMESPACE, '--kubeconfig', fleet().stack.kubeconfig);
+  await expect(deployment()).rejects.toMatchObject({ status: 404 });
+  expect(await definition(NEW)).toBeDefined();
+  expect(await definition(OLD)).toBeDefined();
+  expect(await uids()).toEqual(made);
+  expect((await fleet().pool(namespace, 'web'))?.metadata).not.toHaveProperty('deletionTimestamp');
+  await worker.kill();
+});

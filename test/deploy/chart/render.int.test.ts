@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../api/objects.ts';
+import { Namespaces, ServiceAccounts } from '../../../api/resources.ts';
+import { aFleet } from '../../integration/fleet.ts';
+import { readManifests } from '../rights.ts';
+import { CHART, hasKubectl, Helm, type Installation } from './helm.ts';
+import { comparable } from './same.ts';
+
+const fleet = aFleet({ simulator: false, workers: 0 });
+
+let helm: Helm;
+beforeAll(async () => {
+  helm = await Helm.get();
+  for (const name of ['drover', 'shop']) {
+    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+    await fleet().kube.create(Namespaces, { metadata: { name, labels } });
+  }
+  await fleet().kube.create(ServiceAccounts, { metadata: { namespace: 'drover', name: 'default' } });
+});
+afterAll(() => helm?.remove());
+
+const inShop = { namespaces: ['shop'] };
+const literals = (...of: string[]): object => ({
+  configMapGenerator: [{ name: 'drover-settings', behavior: 'merge', literals: of }],
+});
+
+/** The same, asked of both. */
+const SAME: Record<string, [Installation, { components?: string[]; [field: string]: unknown }]> = {
+  'the defaults': [{}, {}],
+  'settings, in another namespace': [
+    { namespace: 'shop', values: { temporal: { address: 'temporal.example:7233' }, settings: { DROVER_BURST: 500 } } },
+    { namespace: 'shop', ...literals('TEMPORAL_ADDRESS=temporal.example:7233', 'DROVER_BURST=500') },
+  ],
+  'all that is optional': [
+    {
+      values: {
+        rbac: { references: true, takeover: true },
+        flowControl: { enabled: true },
+        monitoring: { scrape: 'PodMonitor', rules: true, dashboard: true },
+      },
+    },
+    {
+      namespace: 'drover',
+      components: ['components/references', 'components/takeover', 'components/flow-control', 'monitoring'],
+    },
+  ],
+  'one namespace': [
+    { namespace: 'shop', values: inShop },
+    { namespace: 'shop', components: ['components/namespaced'] },
+  ],
+};
+
+test.skipIf(!hasKubectl).each(Object.entries(SAME))(
+  'Helm installs what kustomize does: %s',
+  async (_, [installation, kustomization]) => {
+    const namespace = installation.namespace ?? 'drover';
+    const [ours, theirs] = await Promise.all([helm.objects(installation), helm.kustomized(kustomization)]);
+    expect(comparable(ours, namespace)).toEqual(comparable(theirs, namespace));
+    expect(comparable(ours, namespace).size).toBeGreaterThanOrEqual(10);
+  },
+);
+
+/** Values that change what is rendered, by what they are for. */
+const VARIANTS: Record<string, Installation> = {
+  ...Object.fromEntries(Object.entries(SAME).map(([name, [installation]]) => [name, installation])),
+  'two namespaces, with all rights': {
+    values: { ...inShop, namespaces: ['shop', 'drover'], rbac: { references: true, takeover: true } },
+  },
+  'a digest, pull secrets, scheduling': {
+    values: {
+      image: {
+        repository: 'registry.example:5000/a/drover',
+        digest: `sha256:${'0'.repeat(64)}`,
+        pullPolicy: 'Always',
+        pullSecrets: [{ name: 'registry' }],
+      },
+      workers: {
+        replicas: 1,
+        topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' }],
+      },
+      pods: {
+        labels: { team: 'vms' },
+        annotations: { 'prometheus.io/scrape': 'true' },
+        priorityClassName: 'system-cluster-critical',
+        nodeSelector: { 'kubernetes.io/os': 'linux' },
+        tolerations: [{ key: 'infra', operator: 'Exists' }],
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [{ matchExpressions: [{ key: 'infra', operator: 'Exists' }] }],
+            },
+          },
+        },
+      },
+    },
+  },
+  'certificates, proxies, no hooks': {
+    values: {
+      temporal: { tls: { secretName: 'temporal-tls', serverName: 'temporal.example' }, environmentSecret: '' },
+      environment: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
+      setup: { enabled: false },
+      networkPolicy: { from: [{ namespaceSelector: {}, podSelector: { matchLabels: { app: 'prometheus' } } }] },
+    },
+  },
+  'as little as can be': {
+    values: {
+      podDisruptionBudget: { enabled: false },
+      networkPolicy: { enabled: false },
+      rbac: { userRoles: false },
+      workers: { resources: null },
+    },
+  },
+};
+
+/** Kinds of the Prometheus Operator, which this cluster does not have. */
+const isKnown = ({ apiVersion }: KubeObject): boolean => apiVersion !== 'monitoring.coreos.com/v1';
+
+/** Has the API server check an object, and all of its fields, without storing it. */
+function check({ apiVersion, kind, metadata, ...rest }: KubeObject): Promise<unknown> {
+  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+  const plural = `${kind!.toLowerCase().replace(/y$/, 'ie')}s`;
+  const path = `${root}${metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`}/${plural}`;
+  const body = { apiVersion, kind, metadata, ...rest };
+  return fleet().kube.request({ method: 'POST', path: `${path}?dryRun=All&fieldValidation=Strict`, body });
+}
+
+describe.each(Object.entries(VARIANTS))('with %s', (_, installation) => {
+  test('the API server takes all objects, and the pods under the strictest standard', async () => {
+    const objects = await helm.objects(installation);
+    for (const object of objects.filter(isKnown)) {
+      await expect(check(object)).resolves.toBeDefined();
+      const template = (object['spec'] as { template?: { metadata: object; spec: object } } | undefined)?.template;
+      if (template === undefined) continue;
+      const metadata = { ...template.metadata, namespace: 'drover', name: 'pod' };
+      // No account, priority class or pull secret is there yet.
+      const { serviceAccountName: _, priorityClassName: __, ...spec } = template.spec as Record<string, unknown>;
+      await expect(check({ apiVersion: 'v1', kind: 'Pod', metadata, spec })).resolves.toBeDefined();
+    }
+  });
+});
+
+interface Pod {
+  volumes?: object[];
+  containers: [{ image: string; env: { name: string; value: string }[]; volumeMounts?: object[] }];
+}
+
+const podOf = (objects: KubeObject[], kind: 'Deployment' | 'Job' = 'Deployment'): Pod =>
+  (objects.find((object) => object.kind === kind)!['spec'] as { template: { spec: Pod } }).template.spec;
+
+const imageWith = async (image: object): Promise<string> =>
+  podOf(await helm.objects({ values: { image } })).containers[0].image;
+
+describe('values', () => {
+  test('have certificates mounted where the variables name them, in the setup as well', async () => {
+    const objects = await helm.objects({ values: { temporal: { tls: { secretName: 'mine', caKey: 'root.pem' } } } });
+    for (const kind of ['Deployment', 'Job'] as const) {
+      const {
+        volumes,
+        containers: [{ env, volumeMounts }],
+      } = podOf(objects, kind);
+      expect(volumes).toEqual([{ name: 'temporal-tls', secret: { secretName: 'mine' } }]);
+      expect(volumeMounts).toEqual([{ name: 'temporal-tls', mountPath: '/etc/drover/temporal', readOnly: true }]);
+      expect(env).toEqual(
+        expect.arrayContaining([
+          { name: 'TEMPORAL_TLS_CLIENT_CERT_PATH', value: '/etc/drover/temporal/tls.crt' },
+          { name: 'TEMPORAL_TLS_CLIENT_KEY_PATH', value: '/etc/drover/temporal/tls.key' },
+          { name: 'TEMPORAL_TLS_SERVER_CA_CERT_PATH', value: '/etc/drover/temporal/root.pem' },
+        ]),
+      );
+    }
+  });
+
+  test('name the image of the release, a tag, or a digest', async () => {
+    const digest = `sha256:${'a'.repeat(64)}`;
+    expect(await imageWith({ tag: 'next' })).toBe('drover:next');
+    expect(await imageWith({ tag: 'next', digest })).toBe(`drover@${digest}`);
+  });
+
+  test('of large numbers are written out', async () => {
+    const objects = await helm.objects({ values: { settings: { DROVER_WAIT_SLOTS: 100_000 } } });
+    expect(podOf(objects).containers[0].env).toContainEqual({
+      name: 'DROVER_WAIT_SLOTS',
+      value: '100000',
+    });
+  });
+
+  test('for namespaces alone leave nothing in the scope of the cluster, and each namespace has both roles', async () => {
+    const values = {
+      ...inShop,
+      namespaces: ['shop', 'bank'],
+      rbac: { references: true },
+      flowControl: { enabled: true },
+    };
+    const objects = await helm.objects({ namespace: 'shop', values });
+    expect(objects.filter(({ metadata }) => metadata.namespace === undefined)).toEqual([]);
+    expect(comparable(objects, 'shop').size).toBe(objects.length);
+    const roles = objects
+      .filter(({ kind }) => kind === 'Role')
+      .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    expect(roles.toSorted()).toEqual(
+      ['bank', 'shop'].flatMap((one) =>
+        ['setup', 'worker', 'worker-references'].map((name) => `${one}/drover-${name}`),
+      ),
+    );
+    for (const object of objects.filter(({ kind }) => kind === 'RoleBinding'))
+      expect(object).toMatchObject({ roleRef: { kind: 'Role' }, subjects: [{ namespace: 'shop' }] });
+    const {
+      containers: [{ env }],
+    } = podOf(objects);
+    expect(env).toContainEqual({ name: 'DROVER_NAMESPACE', value: 'shop,bank' });
+  });
+
+  test('that are wrong are refused in words', async () => {
+    await expect(helm.objects({ values: { workers: { replicas: 'three' } } })).rejects.toThrow(
+      /workers.*replicas.*integer/,
+    );
+    await expect(helm.objects({ values: { replicas: 3 } })).rejects.toThrow(/replicas/);
+  });
+
+  test('have a ServiceMonitor find the workers by a Service', async () => {
+    const objects = await helm.objects({
+      values: { monitoring: { scrape: 'ServiceMonitor', labels: { release: 'prometheus' } } },
+    });
+    const [service, monitor] = ['Service', 'ServiceMonitor'].map((kind) => objects.find((one) => one.kind === kind)!);
+    const { selector, endpoints } = monitor!['spec'] as {
+      selector: { matchLabels: object };
+      endpoints: { port: string }[];
+    };
+    expect(service!.metadata.labels).toMatchObject(selector.matchLabels);
+    expect(selector.matchLabels).toEqual((service!['spec'] as { selector: object }).selector);
+    expect((service!['spec'] as { ports: { name: string }[] }).ports.map(({ name }) => name)).toEqual(
+      endpoints.map(({ port }) => port),
+    );
+    expect(monitor!.metadata.labels).toMatchObject({ release: 'prometheus' });
+  });
+});
+
+test('helm lint finds nothing wrong, and the definitions are not in the chart', async () => {
+  expect(await helm.run('lint', '--strict', CHART)).toContain('0 chart(s) failed');
+  expect(await helm.run('show', 'crds', CHART)).toBe('');
+  expect((await helm.objects()).filter(({ kind }) => kind === 'CustomResourceDefinition')).toEqual([]);
+});
+
+test('the setup is a hook before all else, which goes when it has succeeded', async () => {
+  const hooks = (await helm.objects()).filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] !== undefined);
+  const of = [...readManifests('rbac/setup.yaml'), ...readManifests('setup.yaml')];
+  expect(new Set(hooks.map(({ kind }) => kind))).toEqual(new Set(of.map(({ kind }) => kind)));
+  expect(hooks).toHaveLength(of.length);
+  for (const { kind, metadata } of hooks)
+    expect(metadata.annotations).toMatchObject({
+      'helm.sh/hook': 'pre-install,pre-upgrade',
+      'helm.sh/hook-weight': kind === 'Job' ? '0' : '-1',
+      'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
+    });
+});

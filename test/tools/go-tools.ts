@@ -1,0 +1,47 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { versionIn, type Buildable } from '../../dev/tools/catalog.ts';
+import { givenPath, isProgram } from '../../dev/tools/find-tool.ts';
+import { goBuild } from '../../dev/tools/go-build.ts';
+import { inWords, madeOnce, type MakeOptions } from '../../dev/tools/made-once.ts';
+
+/** Programs that only tests need. A folder of the same name has the go.mod that pins each. */
+const TOOLS = {
+  helm: { module: 'helm.sh/helm/v4', package: 'cmd/helm' },
+  // Without the services that Prometheus discovers targets in, which are a third of the build.
+  promtool: { module: 'github.com/prometheus/prometheus', package: 'cmd/promtool', tags: 'remove_all_sd' },
+} as const;
+
+type GoTool = keyof typeof TOOLS;
+export const GO_TOOLS = Object.keys(TOOLS) as GoTool[];
+
+function buildable(name: GoTool): Buildable {
+  const { module, package: path, ...tags } = TOOLS[name];
+  const folder = fileURLToPath(new URL(name, import.meta.url));
+  return {
+    name,
+    version: versionIn(folder, module),
+    variable: `DROVER_${name.toUpperCase()}`,
+    build: { module: folder, package: `${module}/${path}`, ldflags: '-s -w', ...tags },
+  };
+}
+
+/**
+ * Returns the path of a program: the one in the environment, else the one in the cache, which is first built if it is
+ * missing. Throws an error whose message says what to do.
+ */
+export async function resolveGoTool(name: GoTool, options: MakeOptions & { cache: string }): Promise<string> {
+  const tool = buildable(name);
+  const given = givenPath(tool, process.env);
+  if (given !== undefined) return given;
+  const folder = join(options.cache, 'tools');
+  const target = join(folder, `${tool.name}-${tool.version}-${process.platform}-${process.arch}`, tool.name);
+  if (isProgram(target)) return target;
+  try {
+    mkdirSync(folder, { recursive: true });
+    return await madeOnce(target, options, (program) => goBuild(tool, program, { ...options, env: process.env }));
+  } catch (error) {
+    throw inWords(error, options.cache);
+  }
+}

@@ -3,7 +3,7 @@ import type { MemberKind } from '../../api/owner-kinds.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /**
  * Resolves once the cache shows each of these VMs, or VMIs, as terminating or deleted. The answer to a DELETE carries
@@ -32,12 +32,12 @@ export async function waitForTermination(
     if (view.namespace === namespace && remaining.has(view.name)) strike(view.name);
     if (remaining.size === 0) left.resolve();
   });
-  const patience = new AbortController();
+  const timeout = new AbortController();
   try {
-    const late = sleep(PATIENCE_MS, 'late', { signal: patience.signal }).catch(() => undefined);
+    const late = sleep(TIMEOUT_MS, 'late', { signal: timeout.signal }).catch(() => undefined);
     if ((await Promise.race([left.promise, late])) === 'late') await cached.relist();
   } finally {
-    patience.abort();
+    timeout.abort();
     unsubscribe();
   }
 }

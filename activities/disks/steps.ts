@@ -53,7 +53,7 @@ export function createDiskActivities({ client, cache, concurrency: most }: Activ
   };
 }
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /** Resolves once the cache shows none of these claims as kept: a plan before that would have them deleted again. */
 async function waitForDiscard(
@@ -70,12 +70,12 @@ async function waitForDiscard(
   const unsubscribe = cache.subscribe(({ kind }) => {
     if (kind === 'disk' && !claims.some(isKept)) gone.resolve();
   });
-  const patience = new AbortController();
+  const timeout = new AbortController();
   try {
-    const late = sleep(PATIENCE_MS, 'late', { signal: patience.signal }).catch(() => undefined);
+    const late = sleep(TIMEOUT_MS, 'late', { signal: timeout.signal }).catch(() => undefined);
     if ((await Promise.race([gone.promise, late])) === 'late') await cache.keptClaims.relist();
   } finally {
-    patience.abort();
+    timeout.abort();
     unsubscribe();
   }
 }

@@ -68,7 +68,7 @@ export class DisruptionClaims {
   /** Pools as this worker has written them, until its cache has them, by UID. */
   readonly #written = new Map<string, StoredPool>();
   /** A write serves all callers: the end of one caller's activity must not end it for the others. */
-  readonly #ofNobody = new AsyncResource('Places');
+  readonly #ofNobody = new AsyncResource('DisruptionClaims');
 
   constructor(client: KubeClient, cache: ClusterCache) {
     this.#client = client;

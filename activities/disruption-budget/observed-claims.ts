@@ -17,14 +17,14 @@ export class ObservedClaims {
     }
     this.#pools.set(
       uid,
-      new Map(claims.map((claim) => [namespacedName(claim), before?.get(namespacedName(claim)) ?? performance.now()])),
+      new Map(claims.map((claim) => [claimKey(claim), before?.get(claimKey(claim)) ?? performance.now()])),
     );
   }
 
   isExpired(uid: string, claim: DisruptedVm): boolean {
-    const since = this.#pools.get(uid)?.get(namespacedName(claim));
+    const since = this.#pools.get(uid)?.get(claimKey(claim));
     return since !== undefined && since + CLAIM_MS < performance.now();
   }
 }
 
-const namespacedName = ({ vm, by, at }: DisruptedVm): string => `${vm} ${at} ${by}`;
+const claimKey = ({ vm, by, at }: DisruptedVm): string => `${vm} ${at} ${by}`;

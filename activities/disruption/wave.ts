@@ -19,7 +19,7 @@ const SILENT_MS = 600_000;
 /** How long nothing is begun after a transient error, in milliseconds, times two for each in a row. */
 const PAUSE_MS = 100;
 /** How often a VM is tried again after such an error before it is given back, and the error told. */
-const PATIENCE = 4;
+const MAX_TRIES = 4;
 const MAX_PAUSE_MS = 10_000;
 
 export interface WaveOptions<Held, B extends Begun> {
@@ -221,7 +221,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     this.#tries.set(held.name, tries);
     // Whoever waits for the VM should know: a webhook that can't be called may stay so for hours.
     const why = `the API server fails: ${(error as Error).message}`;
-    const outcome = tries > PATIENCE ? this.#method.givenBack(held, { stop: 'failing', why }) : null;
+    const outcome = tries > MAX_TRIES ? this.#method.givenBack(held, { stop: 'failing', why }) : null;
     if (outcome !== null) return this.#settle(outcome);
     this.#window = Math.max(Math.floor(this.#window / 2), 1);
     const pause = Math.min(PAUSE_MS * 2 ** ++this.#failuresInARow, MAX_PAUSE_MS);

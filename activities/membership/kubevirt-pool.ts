@@ -16,7 +16,7 @@ import type { PoolKey } from '../owners/types.ts';
 import type { MembersRun } from './members-run.ts';
 
 /** How long KubeVirt may take to pause a pool, or to delete one. */
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 const PAUSE_MS = 300;
 /** The condition by which virt-controller says that a pool is paused. */
 const PAUSED = 'ReplicaPaused';
@@ -87,7 +87,7 @@ export class KubeVirtPoolOf {
     if (isConfirmed(await this.get())) await this.#takeConfirmationBack();
     await this.#until(
       isConfirmed,
-      `virt-controller has not confirmed within ${PATIENCE_MS / 1000} s that KubeVirt pool ${this.#key.name} is paused: does it run?`,
+      `virt-controller has not confirmed within ${TIMEOUT_MS / 1000} s that KubeVirt pool ${this.#key.name} is paused: does it run?`,
     );
   }
 
@@ -129,7 +129,7 @@ export class KubeVirtPoolOf {
   }
 
   async #until(isSo: (pool: Theirs | undefined) => boolean, why: string): Promise<Theirs | undefined> {
-    const deadline = Date.now() + PATIENCE_MS;
+    const deadline = Date.now() + TIMEOUT_MS;
     for (;;) {
       const pool = await this.get();
       if (isSo(pool)) return pool;

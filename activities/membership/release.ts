@@ -49,8 +49,8 @@ export async function release(
     return null;
   }
   const isOver = vms.length === 0 && theirs !== undefined && pausedPoolOf(theirs) === null;
-  const heir = isOver ? theirs : await heirOf(kubeVirt, run, { ours, theirs, digest });
-  if (!isOver && !(await handBack(run, ours, heir, digest))) return null;
+  const newOwner = isOver ? theirs : await newOwnerOf(kubeVirt, run, { ours, theirs, digest });
+  if (!isOver && !(await handBack(run, ours, newOwner, digest))) return null;
   return end(run, kubeVirt, digest);
 }
 
@@ -58,7 +58,7 @@ const ownVms = (run: MembersRun): ReturnType<MembersRun['controlledBy']> =>
   run.controlledBy(VirtualMachinePools, run.key.uid);
 
 /** Returns the KubeVirt pool that gets the VMs; it is paused until it has them all. */
-async function heirOf(
+async function newOwnerOf(
   kubeVirt: KubeVirtPoolOf,
   run: MembersRun,
   { ours, theirs, digest }: { ours: StoredPool; theirs: Theirs | undefined; digest: string },

@@ -6,7 +6,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ClusterAccess } from '../cache/access.ts';
-import type { RightVm } from '../drift/right-vm.ts';
+import type { CorrectedVm } from '../drift/correct-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm, liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
@@ -26,7 +26,7 @@ export interface Look extends Glance {
   /** Its VMI, as it is labelled. */
   own: VmiView | undefined;
   /** The VM without its drift, if that will be corrected. */
-  right: RightVm | undefined;
+  right: CorrectedVm | undefined;
 }
 
 interface VmLookOptions extends ClusterAccess {
@@ -78,7 +78,7 @@ export class VmLook {
     own: VmiView | undefined,
   ): Promise<Look | undefined> {
     if (pool === undefined || vm === undefined) return undefined;
-    const right = held.setsRight === true ? await this.#in.targets.rightVm(pool, vm, own) : undefined;
+    const right = held.setsRight === true ? await this.#in.targets.correctVm(pool, vm, own) : undefined;
     const vmi = own !== undefined && right?.isVmiOld === true ? { ...own, revision: null } : own;
     return { pool, vm, view: this.#in.cache.vmView(vm), own, vmi, right };
   }

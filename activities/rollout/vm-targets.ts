@@ -23,7 +23,7 @@ import { podLacks } from '../../decisions/vm-update/pod-lack.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import type { References } from '../configuration/references.ts';
-import { rightVm, type RightVm } from '../drift/right-vm.ts';
+import { correctVm, type CorrectedVm } from '../drift/correct-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { Revisions } from './revisions.ts';
 
@@ -47,7 +47,7 @@ export class VmTargets {
   async targetOf(
     pool: StoredPool,
     vm: Stored<VirtualMachine>,
-    right: RightVm | undefined,
+    right: CorrectedVm | undefined,
   ): Promise<{ target: NewVirtualMachine; merged: Stored<VirtualMachine> }> {
     const target = vmFromTemplate(pool, this.#in.template, this.#numberOf(vm));
     const base = await this.#madeOf(pool, vm);
@@ -99,11 +99,15 @@ export class VmTargets {
   }
 
   /** Returns the VM without its drift, if that is still wanted; undefined if nothing will be corrected. */
-  async rightVm(pool: StoredPool, vm: Stored<VirtualMachine>, own: VmiView | undefined): Promise<RightVm | undefined> {
+  async correctVm(
+    pool: StoredPool,
+    vm: Stored<VirtualMachine>,
+    own: VmiView | undefined,
+  ): Promise<CorrectedVm | undefined> {
     const { client, cache } = this.#in;
     const made = await this.#madeOf(pool, vm);
     const strategy = pool.spec.vmRolloutStrategy ?? cache.rolloutStrategy();
-    return made === null ? undefined : rightVm(client, pool, { vm, vmi: activeVmi(vmView(vm), own), made, strategy });
+    return made === null ? undefined : correctVm(client, pool, { vm, vmi: activeVmi(vmView(vm), own), made, strategy });
   }
 
   /** What the pool would make from the VM's own revision; null if that is not known any more. */

@@ -23,7 +23,7 @@ import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts
 import { actInPlace, NO_PLACE, type Acted, type NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import type { Aside } from '../disruption/method.ts';
-import { refuseDrift } from '../drift/right-vm.ts';
+import { refuseDrift } from '../drift/correct-vm.ts';
 import { deleteVm } from '../members/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';

@@ -48,7 +48,7 @@ function requirementsOf<T>(text: string, read: (reader: Reader) => T): T[] {
 }
 
 function checkComparison(reader: Reader): void {
-  const key = namespacedName(reader);
+  const key = labelKey(reader);
   const sign = reader.take();
   const value = reader.word() ?? '';
   if (!/^-?\d+$/.test(value))
@@ -56,8 +56,8 @@ function checkComparison(reader: Reader): void {
 }
 
 function requirementOf(reader: Reader): Requirement {
-  if (reader.skip('!')) return { key: namespacedName(reader), operator: 'DoesNotExist' };
-  const key = namespacedName(reader);
+  if (reader.skip('!')) return { key: labelKey(reader), operator: 'DoesNotExist' };
+  const key = labelKey(reader);
   const sign = reader.next;
   if (sign === undefined || sign === ',') return { key, operator: 'Exists' };
   reader.take();
@@ -68,7 +68,7 @@ function requirementOf(reader: Reader): Requirement {
   return reader.fail(`${JSON.stringify(sign)} after ${key} is not one of =, ==, !=, in and notin`);
 }
 
-function namespacedName(reader: Reader): string {
+function labelKey(reader: Reader): string {
   const key = reader.word();
   if (key === undefined)
     return reader.fail(

@@ -7,14 +7,14 @@ const LONGEST_VALUE = 60;
 
 /** Describes the drift of a pool: a line for each field. */
 export function driftLines({ vms, unknown }: PoolDrift): string[] {
-  const rows = vms.flatMap(({ vm, revision, fields, toBeSetRight }) =>
+  const rows = vms.flatMap(({ vm, revision, fields, toBeCorrected }) =>
     fields.map(({ path, wanted, actual }) => [
       vm,
       revision,
       path,
       valueOf(wanted),
       valueOf(actual),
-      toBeSetRight ? 'True' : 'False',
+      toBeCorrected ? 'True' : 'False',
     ]),
   );
   return [

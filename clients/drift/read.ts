@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
-import { isToBeSetRight } from '../../decisions/annotations/set-right-order.ts';
+import { isCorrectionRequested } from '../../decisions/annotations/correction-order.ts';
 import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { driftOf, type DriftedField } from '../../decisions/drift/drift.ts';
 import { correctsAll } from '../../decisions/drift/members.ts';
@@ -23,7 +23,7 @@ export interface DriftedMember {
   revision: string;
   fields: DriftedField[];
   /** The pool corrects all that drifts, or a user has ordered that for this VM. */
-  toBeSetRight: boolean;
+  toBeCorrected: boolean;
 }
 
 /** What users have changed in the VMs of a pool. */
@@ -70,5 +70,5 @@ const memberOf = (vm: Vm, fields: DriftedField[], corrects: boolean): DriftedMem
   uid: vm.metadata.uid,
   revision: specRevision(vm)!,
   fields,
-  toBeSetRight: corrects || isToBeSetRight(vm.metadata.annotations),
+  toBeCorrected: corrects || isCorrectionRequested(vm.metadata.annotations),
 });

@@ -45,10 +45,10 @@ export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderCo
   const stored = pool.status?.contents ?? [];
   if (!restartsOnChange(pool)) return { changeFor: () => null, judged: () => [] };
   if (contents === null || 'forbidden' in contents) return { changeFor: () => null, judged: () => stored };
-  const remembered = new Map(stored.map((one) => [namespacedName(one), contentFrom(one)]));
+  const remembered = new Map(stored.map((one) => [referenceKey(one), contentFrom(one)]));
   const known = new Map<string, Content | undefined>();
   const contentOf = (reference: OwnReference): Content | undefined => {
-    const key = namespacedName(reference);
+    const key = referenceKey(reference);
     if (!known.has(key)) known.set(key, withMemory(contents.of(reference), remembered.get(key)));
     return known.get(key);
   };
@@ -79,7 +79,7 @@ export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderCo
         // A VMI that has started since needs none of that.
         for (const content of vmi === undefined ? [] : contentsFor(vm, vmi))
           if (isJudged(content) && vmi!.createdAt <= Math.max(content.writtenAt, content.changedAt))
-            byName.set(namespacedName(content), content);
+            byName.set(referenceKey(content), content);
       }
       const newest = [...byName.values()].sort((one, other) => other.writtenAt - one.writtenAt || byKey(one, other));
       return newest.slice(0, MAX_STORED).sort(byKey).map(contentToStore);
@@ -97,9 +97,8 @@ function withMemory(content: Content | undefined, remembered: Content | undefine
   return { ...content, changedAt, same: content.same.length > 0 ? content.same : same };
 }
 
-const namespacedName = ({ kind, name }: OwnReference): string => `${kind}/${name}`;
-const byKey = (one: OwnReference, other: OwnReference): number =>
-  namespacedName(one) < namespacedName(other) ? -1 : 1;
+const referenceKey = ({ kind, name }: OwnReference): string => `${kind}/${name}`;
+const byKey = (one: OwnReference, other: OwnReference): number => (referenceKey(one) < referenceKey(other) ? -1 : 1);
 
 const rfc3339 = (time: number): string => new Date(time).toISOString();
 

@@ -74,8 +74,8 @@ export function correctionOf(
   vm: VmView,
   { templateOf, strategy }: { templateOf: TemplateOf; strategy: 'Stage' | 'LiveUpdate' },
 ): Disruption | null {
-  if (!vm.setRight && !correctsAll(pool.spec)) return null;
-  if (driftOfMember(pool, vm, templateOf).length === 0) return vm.setRight ? 'None' : null;
+  if (!vm.correctionRequested && !correctsAll(pool.spec)) return null;
+  if (driftOfMember(pool, vm, templateOf).length === 0) return vm.correctionRequested ? 'None' : null;
   const made = madeFrom(pool, vm, templateOf);
   if (made === undefined) return null;
   const before = written(vm);

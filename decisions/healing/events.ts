@@ -31,7 +31,7 @@ const END_EVENTS: Record<FinishedCycle['end'], [HealingEvent['type'], EventReaso
 };
 
 /** The Event about the beginning or the end of a suspension, which `why` explains. */
-export function holdEvent(before: HealingMode, hold: HealingMode, why: string | null): HealingEvent[] {
+export function modeEvent(before: HealingMode, hold: HealingMode, why: string | null): HealingEvent[] {
   if (hold === before) return [];
   if (hold === 'NoNewReplacements') return [{ type: 'Warning', reason: 'HealingSuspended', note: why ?? '' }];
   if (before !== 'NoNewReplacements') return [];

@@ -8,7 +8,7 @@ import type { AttemptId, PlannedAttempt } from './attempt.ts';
 import { expiresAt } from './backoff.ts';
 import { breaker, roomFor } from './breaker.ts';
 import { dueAttempts } from './due-attempts.ts';
-import { holdEvent, type HealingEvent } from './events.ts';
+import { modeEvent, type HealingEvent } from './events.ts';
 import { findSick, type NotReplaced } from './find-sick.ts';
 import { remember } from './remember.ts';
 import { availableAt, isAvailable } from './sickness.ts';
@@ -82,7 +82,7 @@ export function planHealing(input: HealingInput): HealingPlan {
   return {
     begin,
     cancel,
-    events: [...events, ...holdEvent(input.state.hold, hold, suspended)],
+    events: [...events, ...modeEvent(input.state.hold, hold, suspended)],
     mark: inTurn(mark, burst, now),
     state: carried(withBegun({ ...state, cycles, finished: found.finished, hold }, begin, now)),
     suspended,

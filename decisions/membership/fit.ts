@@ -48,8 +48,8 @@ function vmiChange(vmi: Stored, merged: Stored<VirtualMachine>, target: NewVirtu
   const wanted = field(target.spec, 'template', 'spec') as Json;
   const named = new Set(asList(wanted['volumes']).map(({ name }) => name));
   const volumes = asList(field(merged.spec, 'template', 'spec', 'volumes')).filter(({ name }) => named.has(name));
-  const goal = volumes.length === 0 ? wanted : { ...wanted, volumes };
-  const after = merge({ live: vmi['spec'], base: UNKNOWN, target: goal }, 'spec');
+  const spec = volumes.length === 0 ? wanted : { ...wanted, volumes };
+  const after = merge({ live: vmi['spec'], base: UNKNOWN, target: spec }, 'spec');
   const patch = mergePatch({ metadata: {}, spec: vmi['spec'] as Json }, { metadata: {}, spec: after as Json });
   return patch?.spec ?? {};
 }

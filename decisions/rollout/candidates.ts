@@ -40,7 +40,7 @@ export interface RolloutNeeds {
   laterRunning: number;
 }
 
-/** Returns what the VMs that nothing is working on need to reach the goal's revision. */
+/** Returns what the VMs that nothing is working on need to reach the target's revision. */
 export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): RolloutNeeds {
   const { vmiOf, busy, batches, queued } = context.input;
   const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
@@ -106,7 +106,7 @@ const candidateOf = (
   ...more,
 });
 
-/** VMs that batches to the goal's revision have given back for reasons of their own, by name. */
+/** VMs that batches to the target's revision have given back for reasons of their own, by name. */
 const deferredVms = ({ input }: RolloutContext, target: RolloutTarget): Map<string, DeferredVm> =>
   new Map((input.deferred ?? []).filter(({ revision }) => revision === target.revision).map((one) => [one.vm, one]));
 

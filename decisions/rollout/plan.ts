@@ -55,7 +55,7 @@ export interface RolloutPlan {
   forNewVms: string;
   /** After an undo: names of VMs that are not back as they should be. */
   notBack: string[];
-  /** Failures of VMs that are still down, or still not of the goal's revision. */
+  /** Failures of VMs that are still down, or still not of the target's revision. */
   standing: RolloutStatus['failures'];
   /**
    * How many VMs stay in the pool; `behind`: how many of them are not of the newest revision, without opted-out ones.
@@ -200,7 +200,7 @@ function completed(
   return { ...rest, failures, completedAt: completedAt ?? now };
 }
 
-/** A failure is over once its VM is well and of the goal's revision, or is gone. */
+/** A failure is over once its VM is well and of the target's revision, or is gone. */
 function standingFailures(
   context: RolloutContext,
   state: RolloutStatus,

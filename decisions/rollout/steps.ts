@@ -35,7 +35,7 @@ export function stepRoom(
   if (target.revision === context.current)
     return { state: state.completedAt === undefined ? unreached(state) : state, room: null };
   const isDone = free.length === 0 && later === 0 && inProgress.regular.size === 0;
-  // If every VM has the goal's revision already, no caution is needed.
+  // If every VM has the target's revision already, no caution is needed.
   if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };
   const taken = vmsTaken(context, state, target, { ...needs, free }, inProgress);
   for (const time of taken.availableAt) context.waits.wake(time);
@@ -47,7 +47,7 @@ export function stepRoom(
   }
 }
 
-/** The VMs that have been taken to the goal's revision so far. */
+/** The VMs that have been taken to the target's revision so far. */
 interface TakenVms {
   count: number;
   /** When those that are there became, or become, available, in order; milliseconds since the epoch. */
@@ -136,7 +136,7 @@ function unreached(state: RolloutStatus): RolloutStatus {
 }
 
 /**
- * Returns the VMs with the goal's spec. A VM that isn't ready counts too, so that no other VM follows a VMI that
+ * Returns the VMs with the target's spec. A VM that isn't ready counts too, so that no other VM follows a VMI that
  * crashes at its step. So does a VM that its owner stops: no other takes its place before the step is passed. Only a VM
  * that has failed and is down is made up for.
  */

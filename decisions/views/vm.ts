@@ -105,7 +105,7 @@ export interface VmView {
    */
   notYetRun: string | null;
   /** A user has ordered by annotation that its drift is corrected. */
-  setRight: boolean;
+  correctionRequested: boolean;
   /** Users have put it into its pool, which has not made it. */
   joined: boolean;
   /** UID of the pool that its record says it is of (`MemberOf`); null without a record. */

@@ -57,7 +57,7 @@ export interface RolloutTarget {
   limit: Disruption | null;
 }
 
-/** Compares what the VM's spec and its VMI were made from with the goal. */
+/** Compares what the VM's spec and its VMI were made from with the target. */
 export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): UpdateNeed {
   const wanted = withPod(withChange(needOf(vm, vmiOf, target), vm, vmiOf, target), vm, vmiOf, target);
   return (wanted.need === 'act' ? heldBack(vm, liveVmi(vmiOf(vm))) : null) ?? wanted;
@@ -245,7 +245,7 @@ function vmiDisruption(
   return vm.restartRequired !== null || isRefused ? 'Restart' : 'Live';
 }
 
-/** Thousands of VMs come from a few revisions: each revision is compared with the goal once. */
+/** Thousands of VMs come from a few revisions: each revision is compared with the target once. */
 const disruptions = new WeakMap<RolloutTarget, Map<string | null, Disruption>>();
 
 function disruptionFrom(revision: string | null, target: RolloutTarget): Disruption {

@@ -77,7 +77,7 @@ export class FailureBackoff {
     if (reason === 'FailedCreate') this.#hasProven = false;
     const now = Date.now();
     this.note(reason, message);
-    // Lanes that fail together count as one failure.
+    // Steps that fail together count as one failure.
     if (!this.isWaiting(reason)) failures.retryAt = now + backoffMs(++failures.inARow);
     failures.failure = { reason, message, since: failures.failure?.since ?? new Date(now).toISOString() };
   }

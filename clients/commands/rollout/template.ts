@@ -101,21 +101,21 @@ export const restartCommand = (): Command =>
     )
     .action((word: string, words: string[], options: RestartOptions, command: Command) =>
       inSession(command, (session) =>
-        (options.drifted === true ? setRight : restart)(session, [word, ...words], options),
+        (options.drifted === true ? correctDrift : restart)(session, [word, ...words], options),
       ),
     );
 
-async function setRight(session: Session, words: string[], { reason, dryRun }: RestartOptions): Promise<void> {
-  const [{ namedPools }, { orderSetRight }, { requestedBy }] = await Promise.all([
+async function correctDrift(session: Session, words: string[], { reason, dryRun }: RestartOptions): Promise<void> {
+  const [{ namedPools }, { orderCorrection }, { requestedBy }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../drift/set-right.ts'),
+    import('../../drift/correct-drift.ts'),
     import('../../session/requester.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();
   const who = await requestedBy(async () => kube);
   const by = reason === undefined ? who : `${who}: ${reason}`;
-  for (const pool of pools) await orderSetRight(kube, pool, { by, dryRun });
+  for (const pool of pools) await orderCorrection(kube, pool, { by, dryRun });
 }
 
 async function restart(session: Session, words: string[], { reason, dryRun }: RestartOptions): Promise<void> {

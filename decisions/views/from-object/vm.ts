@@ -11,12 +11,12 @@ import {
 } from '../../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type ObjectMeta, type Stored } from '../../../api/objects.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
+import { isCorrectionRequested } from '../../annotations/correction-order.ts';
 import { formerMemberOf } from '../../annotations/former-member.ts';
 import { isMadeAgain, memberOf } from '../../annotations/member-of.ts';
 import { notedChanges } from '../../annotations/noted-change.ts';
 import { powerNoteOf } from '../../annotations/power-note.ts';
 import { isProtected } from '../../annotations/protection.ts';
-import { isToBeSetRight } from '../../annotations/set-right-order.ts';
 import { recordOf } from '../../annotations/transition-record.ts';
 import { disksOf } from '../../disks/used-disks.ts';
 import type { Json } from '../../lib/json.ts';
@@ -98,7 +98,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     lastFailedVmi: status?.startFailure?.lastFailedVMIUID ?? null,
     notReadySince: notReadySince(status?.conditions),
     notYetRun: notYetRun(metadata.annotations),
-    setRight: isToBeSetRight(metadata.annotations),
+    correctionRequested: isCorrectionRequested(metadata.annotations),
     joined: isOfPool && isJoined(owner.name, metadata),
     memberOf: internOrNull(record?.uid),
     madeAgain: record !== null && isMadeAgain(record, Date.parse(metadata.creationTimestamp)),

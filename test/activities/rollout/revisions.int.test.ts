@@ -27,7 +27,7 @@ const aWorkerBehind = (): Promise<TestWorker> =>
   aWorker((_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
 
 const templateOf = (tier: string): PoolSpec['template'] => ({ ...haltedTemplate, metadata: { labels: { tier } } });
-const namespacedName = ({ metadata: { namespace, name, uid } }: StoredPool) => ({ namespace, name, uid });
+const ownerRef = ({ metadata: { namespace, name, uid } }: StoredPool) => ({ namespace, name, uid });
 const nameFor = (tier: string): string => `web-${revisionOf(templateOf(tier))}`;
 
 const createPool = async (namespace: string, tier = 'a'): Promise<StoredPool> =>
@@ -114,7 +114,7 @@ test('an earlier template is found again, gets the highest number and names who 
   expect(after!.metadata).toMatchObject({ uid: before!.metadata.uid, annotations });
   await shows(worker, first, ['a', 'b']);
   for (const tier of ['a', 'b'])
-    expect(await worker.revisions.find(namespacedName(first), revisionOf(templateOf(tier)))).toEqual(templateOf(tier));
+    expect(await worker.revisions.find(ownerRef(first), revisionOf(templateOf(tier)))).toEqual(templateOf(tier));
 });
 
 test('a template that the pool no longer has does not become the newest again through a worker that saw it last', async () => {
@@ -181,7 +181,7 @@ test("the remains of an earlier pool of the name are neither found nor kept as t
   const pool = await createPool(namespace, 'b');
   const left = await kept(namespace);
 
-  expect(await worker.revisions.find(namespacedName(pool), revisionOf(templateOf('a')))).toBeUndefined();
+  expect(await worker.revisions.find(ownerRef(pool), revisionOf(templateOf('a')))).toBeUndefined();
   await worker.revisions.keep(pool);
   const [own, ...others] = (await kept(namespace)).filter(({ metadata }) => metadata.name === nameFor('b'));
   expect(others).toEqual([]);
@@ -228,17 +228,17 @@ test("a revision is found if the watch is behind, and the pool's template even i
   const pool = await createPool(namespace);
   const behind = await aWorkerBehind();
   const revision = revisionOf(templateOf('a'));
-  expect(await behind.revisions.find(namespacedName(pool), revision)).toEqual(templateOf('a'));
-  expect(await behind.revisions.find({ ...namespacedName(pool), uid: 'another' }, revision)).toBeUndefined();
+  expect(await behind.revisions.find(ownerRef(pool), revision)).toEqual(templateOf('a'));
+  expect(await behind.revisions.find({ ...ownerRef(pool), uid: 'another' }, revision)).toBeUndefined();
 
   const { revisions } = await aWorker();
   await revisions.keep(await changed(pool, 'b'));
   expect(behind.cache.revisions.of(pool.metadata)).toEqual([]);
-  expect(await behind.revisions.find(namespacedName(pool), revisionOf(templateOf('b')))).toEqual(templateOf('b'));
+  expect(await behind.revisions.find(ownerRef(pool), revisionOf(templateOf('b')))).toEqual(templateOf('b'));
   expect(
-    await behind.revisions.find({ ...namespacedName(pool), uid: 'another' }, revisionOf(templateOf('b'))),
+    await behind.revisions.find({ ...ownerRef(pool), uid: 'another' }, revisionOf(templateOf('b'))),
   ).toBeUndefined();
-  expect(await behind.revisions.find(namespacedName(pool), 'unheard-of')).toBeUndefined();
+  expect(await behind.revisions.find(ownerRef(pool), 'unheard-of')).toBeUndefined();
 });
 
 /** A pool that had the templates a to e, in this order. */
@@ -261,14 +261,14 @@ test("the named revisions that the pool no longer wants are deleted, and no othe
   const worker = await aWorker();
   const pool = await withHistory(namespace, worker);
   await shows(worker, pool, ['e', 'd', 'c', 'b', 'a']);
-  await worker.revisions.prune(namespacedName(pool), ['b', 'c'].map(nameFor));
+  await worker.revisions.prune(ownerRef(pool), ['b', 'c'].map(nameFor));
   expect(await kept(namespace)).toHaveLength(5);
   await keepNone(namespace);
-  await worker.revisions.prune({ ...namespacedName(pool), uid: 'another' }, ['b', 'c'].map(nameFor));
+  await worker.revisions.prune({ ...ownerRef(pool), uid: 'another' }, ['b', 'c'].map(nameFor));
   expect(await kept(namespace)).toHaveLength(5);
-  await worker.revisions.prune(namespacedName(pool), [...['b', 'c'].map(nameFor), 'unheard-of']);
+  await worker.revisions.prune(ownerRef(pool), [...['b', 'c'].map(nameFor), 'unheard-of']);
   await shows(worker, pool, ['e', 'd', 'a']);
-  await worker.revisions.prune(namespacedName(pool), ['b', 'c'].map(nameFor));
+  await worker.revisions.prune(ownerRef(pool), ['b', 'c'].map(nameFor));
   expect(await kept(namespace)).toHaveLength(3);
 });
 
@@ -280,6 +280,6 @@ test('a worker that is behind deletes no revision that became the newest again',
   await keepNone(namespace);
   await worker.revisions.keep(await changed(pool, 'a'));
   await worker.client.delete(ControllerRevisions, { namespace, name: nameFor('b') });
-  await behind.revisions.prune(namespacedName(pool), ['a', 'b', 'c'].map(nameFor));
+  await behind.revisions.prune(ownerRef(pool), ['a', 'b', 'c'].map(nameFor));
   expect(Object.keys(await numbers(namespace)).toSorted()).toEqual(['a', 'd', 'e'].map(nameFor).toSorted());
 });

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { amountOf } from '../../../api/lib/quantity.ts';
 import { SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
+import { correctDrift } from '../../../decisions/drift/correct-drift.ts';
 import { driftOf, type DriftedField } from '../../../decisions/drift/drift.ts';
-import { setRight } from '../../../decisions/drift/set-right.ts';
 import { isObject, type Json } from '../../../decisions/lib/json.ts';
 import { mergeVm } from '../../../decisions/merge/vm.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
@@ -102,9 +102,9 @@ describe('any VM', () => {
         const changed = edited(live, paths[at % paths.length]!, removes);
         expect(drift(changed, vm)).toHaveLength(1);
         expect(mergeVm(changed, vm, vm)).toEqual(changed);
-        const right = setRight(changed, vm, true)!;
+        const right = correctDrift(changed, vm, true)!;
         expect(drift(right, vm)).toEqual([]);
-        expect(setRight(right, vm, true)).toBeNull();
+        expect(correctDrift(right, vm, true)).toBeNull();
         expect(drift(mergeVm(right, vm, next), next)).toEqual([]);
       }),
       RUNS,
@@ -187,9 +187,9 @@ test('a default that is on is drift if a user has removed the field that turned 
 test('a request to correct drift applies to the drift of its moment, and goes with that', () => {
   const from = withDomain({ cpu: { cores: 1 } });
   const live = withDomain({ cpu: { cores: 2 } });
-  expect(setRight(live, from, false)).toBeNull();
+  expect(correctDrift(live, from, false)).toBeNull();
   for (const vm of [live, from]) {
-    const right = setRight(ordered(vm), from, false)!;
+    const right = correctDrift(ordered(vm), from, false)!;
     expect(right.spec).toEqual(from.spec);
     expect(right.metadata.annotations).toEqual({ mine: 'yes' });
   }

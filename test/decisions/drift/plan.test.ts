@@ -62,9 +62,9 @@ describe('a pool', () => {
   });
 
   test('corrects the VMs that it was asked to correct, and no others', () => {
-    const ordered = [drifted[0]!, drifted[1]!, { ...drifted[2]!, setRight: true }];
+    const ordered = [drifted[0]!, drifted[1]!, { ...drifted[2]!, correctionRequested: true }];
     expect(updates(plan(ordered))).toEqual([{ name: 'web-3', act: 'restart', setsRight: true }]);
-    const right = [{ ...drifted[0]!, setRight: true }];
+    const right = [{ ...drifted[0]!, correctionRequested: true }];
     // The order goes although there is nothing to do.
     expect(updates(plan(right))).toEqual([{ name: 'web-1', act: 'write', setsRight: true }]);
   });
@@ -78,7 +78,7 @@ describe('a pool', () => {
       expect(
         updates(
           plan(
-            drifted.map((vm) => ({ ...vm, setRight: true })),
+            drifted.map((vm) => ({ ...vm, correctionRequested: true })),
             { updateStrategy },
           ),
         ),
@@ -122,16 +122,20 @@ describe('to correct a VM', () => {
   ): UpdateNeed => {
     const pool = aPool({ template: MADE });
     const templateOf = (): VmTemplate => MADE;
-    return updateNeed({ ...vm, setRight: true }, (one) => (vmi === null ? undefined : aVmi(one, { ...ROOM, ...vmi })), {
-      revision: REVISION,
-      template: MADE,
-      templateOf,
-      changeFor: () => null,
-      strategy: 'LiveUpdate',
-      clusterStrategy: 'LiveUpdate',
-      correction: (one) => correctionOf(pool, one, { templateOf, strategy: 'LiveUpdate' }),
-      limit,
-    });
+    return updateNeed(
+      { ...vm, correctionRequested: true },
+      (one) => (vmi === null ? undefined : aVmi(one, { ...ROOM, ...vmi })),
+      {
+        revision: REVISION,
+        template: MADE,
+        templateOf,
+        changeFor: () => null,
+        strategy: 'LiveUpdate',
+        clusterStrategy: 'LiveUpdate',
+        correction: (one) => correctionOf(pool, one, { templateOf, strategy: 'LiveUpdate' }),
+        limit,
+      },
+    );
   };
 
   test.each<[string, VmView, Partial<VmiView> | null, object]>([

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
 import { SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
+import { orderCorrection } from '../../../clients/drift/correct-drift.ts';
 import { driftLines } from '../../../clients/drift/lines.ts';
 import { readDrift } from '../../../clients/drift/read.ts';
-import { orderSetRight } from '../../../clients/drift/set-right.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { crashTest } from '../../soak.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
@@ -31,7 +31,7 @@ interface Cores {
 
 const read = async (pool: TestPool): ReturnType<typeof readDrift> => readDrift(fleet().kube, await pool.get());
 const order = async (pool: TestPool): Promise<void> =>
-  orderSetRight(fleet().kube, await pool.get(), { by: 'ada', dryRun: 'none' });
+  orderCorrection(fleet().kube, await pool.get(), { by: 'ada', dryRun: 'none' });
 
 /** Has users change the cores of these VMs, and restart them, so that their VMIs run that. */
 async function drift(pool: TestPool, names: string[], cores = 4): Promise<void> {

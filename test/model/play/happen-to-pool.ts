@@ -54,7 +54,7 @@ export async function happenToPool(
     case 'stop all':
       return changePower(world, pool, happening.what === 'start all' ? 'Start' : 'Stop', happening.atOnce);
     case 'set right':
-      return world.people.setRight(name);
+      return world.people.correctDrift(name);
     case 'healNow':
     case 'healSkip':
     case 'cancel attempt':

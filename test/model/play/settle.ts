@@ -97,7 +97,7 @@ async function untilSetRight(world: World, name: string): Promise<void> {
   const [vm] = world.vmsOf(world.pool(name)!.metadata.uid);
   if (vm === undefined) return;
   await world.people.edit(vm.metadata.name, 50);
-  await world.people.setRight(name);
+  await world.people.correctDrift(name);
   // Nothing is done to a VM that has failed before.
   await world.people.rollout(name, 'resume');
   const isRight = (): boolean =>

@@ -9,7 +9,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { orderSetRight } from '../../../clients/drift/set-right.ts';
+import { orderCorrection } from '../../../clients/drift/correct-drift.ts';
 import { specOf } from '../../../clients/machine-types/spec.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
 import { removeVms } from '../../../clients/scaling/remove-vms.ts';
@@ -327,10 +327,10 @@ export class People {
     });
   }
 
-  setRight(pool: string): Promise<void> {
+  correctDrift(pool: string): Promise<void> {
     return this.#tried(`drover rollout restart pool ${pool} --drifted`, async () => {
       const stored = this.#world.pool(pool);
-      if (stored !== undefined) await orderSetRight(this.client.asClient, stored, { by: 'ann', dryRun: 'none' });
+      if (stored !== undefined) await orderCorrection(this.client.asClient, stored, { by: 'ann', dryRun: 'none' });
     });
   }
 

@@ -30,7 +30,7 @@ export interface OrderOptions {
  * Orders that the VMs of a pool that have drifted by now are corrected, by an annotation of each: what drifts later is
  * kept again. Run again after it was killed, it continues.
  */
-export async function orderSetRight(kube: KubeClient, pool: Stored<Pool>, options: OrderOptions): Promise<void> {
+export async function orderCorrection(kube: KubeClient, pool: Stored<Pool>, options: OrderOptions): Promise<void> {
   const { name } = pool.metadata;
   if (updateRules(pool.spec.updateStrategy).kind === 'unmanaged')
     throw new Failure(

@@ -3,9 +3,9 @@ import type { Stored } from '../../api/objects.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
 import { recordOf } from '../../decisions/annotations/transition-record.ts';
+import { correctDrift } from '../../decisions/drift/correct-drift.ts';
 import { driftOf } from '../../decisions/drift/drift.ts';
 import { correctsAll, disruptionOf } from '../../decisions/drift/members.ts';
-import { setRight } from '../../decisions/drift/set-right.ts';
 import { fitOf } from '../../decisions/membership/fit.ts';
 import type { NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
@@ -16,7 +16,7 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { notKept } from '../lib/refuse-unkept.ts';
 
 /** A VM as it is to be without its drift. */
-export interface RightVm {
+export interface CorrectedVm {
   vm: Stored<VirtualMachine>;
   /** What that takes, by the specs of the VM alone. */
   disruption: Disruption;
@@ -34,12 +34,12 @@ interface DriftingVm {
 }
 
 /** Looks at a VM, and at what its VMI runs, as the API server has them; undefined if nothing will be corrected. */
-export async function rightVm(
+export async function correctVm(
   client: KubeClient,
   pool: StoredPool,
   { vm, vmi, made, strategy }: DriftingVm,
-): Promise<RightVm | undefined> {
-  const right = setRight(vm, made, correctsAll(pool.spec));
+): Promise<CorrectedVm | undefined> {
+  const right = correctDrift(vm, made, correctsAll(pool.spec));
   if (right === null) return undefined;
   const { namespace, name } = vm.metadata;
   const running =

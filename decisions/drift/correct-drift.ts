@@ -1,5 +1,5 @@
 import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
-import { isToBeSetRight } from '../annotations/set-right-order.ts';
+import { isCorrectionRequested } from '../annotations/correction-order.ts';
 import { recordOf } from '../annotations/transition-record.ts';
 import type { WrittenVm } from '../merge/vm.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
@@ -9,10 +9,10 @@ import { driftOf, withoutDrift } from './drift.ts';
  * Returns the VM without its drift and without the order to set it right, so that later drift is kept again; null if
  * nothing will be corrected. `made`: the VM that its pool would create from the VM's own revision.
  */
-export function setRight<Vm extends WrittenVm>(vm: Vm, made: NewVirtualMachine, always: boolean): Vm | null {
+export function correctDrift<Vm extends WrittenVm>(vm: Vm, made: NewVirtualMachine, always: boolean): Vm | null {
   const { annotations } = vm.metadata;
   const transition = recordOf(annotations);
-  const isAsked = isToBeSetRight(annotations);
+  const isAsked = isCorrectionRequested(annotations);
   if (!isAsked && (!always || driftOf({ vm, transition }, made).length === 0)) return null;
   const right = withoutDrift(vm, transition, made);
   const { [SET_RIGHT_ANNOTATION]: _order, ...others } = right.metadata.annotations ?? {};

@@ -115,7 +115,7 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
     );
   const owner = controllerOf(found);
   if (owner?.name !== view.pool || !refersTo(owner, VirtualMachinePools))
-    return new Failure(`vm ${vm} is not of pool ${view.pool}`);
+    return new Failure(`vm ${vm} does not belong to pool ${view.pool}`);
   if (found.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true')
     return new Failure(
       `vm ${vm} will not be replaced: its owner opted out of disruption (${DO_NOT_DISRUPT_ANNOTATION})`,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  ClusterVirtualMachineOperations,
   Namespaces,
   Nodes,
   SelfSubjectReviews,
@@ -24,6 +25,7 @@ const toVm = (annotations: Record<string, unknown>, cluster = given) =>
 test('a test may write anything in namespaces that it made', () => {
   expect(toVm({ team: 'shop' })).toBeUndefined();
   expect(objection(given, own, Namespaces, { name: 'test-1' }, undefined)).toBeUndefined();
+  expect(objection(given, own, ClusterVirtualMachineOperations, { name: 'over-test-1' }, {})).toBeUndefined();
 });
 
 test('a test may ask for its own user, which changes nothing', () => {
@@ -35,6 +37,7 @@ test.each([
   [VirtualMachines, { name: 'db' }, 'VirtualMachine db'],
   [Nodes, { name: 'test-1' }, 'Node test-1'],
   [Namespaces, { name: 'default' }, 'Namespace default'],
+  [ClusterVirtualMachineOperations, { name: 'restart-all' }, 'ClusterVirtualMachineOperation restart-all'],
 ])('a test may not write anything else: %o %o', (resource, key, what) => {
   expect(objection(given, own, resource, key, {})).toBe(`it changes the cluster itself: ${what}`);
 });

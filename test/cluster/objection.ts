@@ -1,4 +1,9 @@
-import { Namespaces, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
+import {
+  ClusterVirtualMachineOperations,
+  Namespaces,
+  VirtualMachineInstances,
+  type Resource,
+} from '../../api/resources.ts';
 import type { ObjectKey } from '../../kubernetes/client.ts';
 import { entriesIn } from './entries.ts';
 import { asksFor, beyond } from './given/annotations.ts';
@@ -21,7 +26,11 @@ export function objection(
 ): string | undefined {
   if (ASKED.has(resource.group)) return undefined;
   const isOwn =
-    resource === Namespaces ? own.has(name) : resource.namespaced && namespace !== undefined && own.has(namespace);
+    resource === Namespaces
+      ? own.has(name)
+      : resource === ClusterVirtualMachineOperations
+        ? isOfOwn(own, name)
+        : resource.namespaced && namespace !== undefined && own.has(namespace);
   if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;
   // An existing VMI can be made unready, but a starting VMI is ready for a moment, which drover may see.
   if (resource !== VirtualMachineInstances && asksFor(body, 'never-ready'))
@@ -29,6 +38,13 @@ export function objection(
   if (given.lacks.includes('DataVolumes') && hasDisks(body)) return lackOf('DataVolumes');
   return beyond(given, body);
 }
+
+/**
+ * Reports whether a cluster-wide operation is the test's own, by its name, which ends with a namespace of the test. The
+ * worker can act in the test's namespaces alone, whatever the operation is for.
+ */
+export const isOfOwn = (own: Iterable<string>, name: string | undefined): boolean =>
+  [...own].some((namespace) => name?.endsWith(`-${namespace}`) === true);
 
 const hasDisks = (value: unknown): boolean =>
   [...entriesIn(value)].some(

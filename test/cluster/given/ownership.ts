@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS } from '../../../api/owner-kinds.ts';
 import {
+  ClusterVirtualMachineOperations,
   Namespaces,
   PersistentVolumeClaims,
   Pods,
@@ -11,6 +12,7 @@ import {
 } from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isNotFound } from '../../../kubernetes/errors.ts';
+import { isOfOwn } from '../objection.ts';
 
 const RUN_LABEL = 'drover.dev/test-run';
 const GONE_WITHIN_MS = 120_000;
@@ -37,6 +39,7 @@ export const selectorOf = (run: string): string => `${RUN_LABEL}=${run}`;
  * Throws if a namespace still exists after `GONE_WITHIN_MS`.
  */
 export async function removeNamespaces(kube: KubeClient, names: readonly string[]): Promise<void> {
+  await removeOperations(kube, names);
   await Promise.all(names.map((name) => ignoringGone(kube.delete(Namespaces, { name }))));
   const deadline = Date.now() + GONE_WITHIN_MS;
   for (let left = [...names]; ; await sleep(500)) {
@@ -53,6 +56,16 @@ export async function removeNamespaces(kube: KubeClient, names: readonly string[
         releaseClaims(kube, name),
       ]),
     );
+  }
+}
+
+/** Deletes the cluster-wide operations over these namespaces. Removes finalizers, as their worker may be gone. */
+async function removeOperations(kube: KubeClient, names: readonly string[]): Promise<void> {
+  const kind = ClusterVirtualMachineOperations;
+  for (const { metadata } of await listed(kube, kind, undefined)) {
+    if (!isOfOwn(names, metadata.name)) continue;
+    await ignoringGone(kube.delete(kind, { name: metadata.name }));
+    await ignoringGone(kube.patch(kind, { name: metadata.name }, 'merge', { metadata: { finalizers: [] } }));
   }
 }
 
@@ -93,19 +106,23 @@ async function releaseClaims(kube: KubeClient, namespace: string): Promise<void>
 
 /** Removes finalizers from terminating objects. */
 async function release(kube: KubeClient, resource: Resource, namespace: string, which: RegExp): Promise<void> {
-  let items: Stored[] = [];
-  try {
-    ({ items } = await kube.list<KubeObject>(resource, { namespace }));
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
-  for (const { metadata } of items) {
+  for (const { metadata } of await listed(kube, resource, namespace)) {
     const { name, resourceVersion, deletionTimestamp, finalizers = [] } = metadata;
     const left = finalizers.filter((finalizer) => !which.test(finalizer));
     if (deletionTimestamp === undefined || left.length === finalizers.length) continue;
     await kube
       .patch(resource, { namespace, name }, 'merge', { metadata: { resourceVersion, finalizers: left } })
       .catch(() => undefined);
+  }
+}
+
+/** None if the cluster does not know the kind. */
+async function listed(kube: KubeClient, resource: Resource, namespace: string | undefined): Promise<Stored[]> {
+  try {
+    return (await kube.list<KubeObject>(resource, { namespace })).items;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    return [];
   }
 }
 

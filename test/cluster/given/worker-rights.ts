@@ -43,8 +43,8 @@ function declaredRules(file: string): Rule[] {
 
 /**
  * Creates the worker's service account with the permissions that `deploy/rbac` declares, split in two: it reads
- * everywhere, as the worker does, and writes and looks at Secrets only in namespaces opened for it. So no test can
- * change anyone else's objects.
+ * everywhere, as the worker does, and writes and looks at Secrets only in namespaces opened for it, but for what is
+ * cluster-wide by its kind: operations. So no test can change anyone else's objects.
  */
 export async function createWorkerAccount(kube: KubeClient, given: GivenCluster): Promise<void> {
   const labels = labelsOf(given.run);
@@ -55,10 +55,14 @@ export async function createWorkerAccount(kube: KubeClient, given: GivenCluster)
     ...rule,
     verbs: isReview(rule) ? rule.verbs : rule.verbs.filter((verb) => READS.has(verb)),
   }));
+  const wide = rules.map((rule) => ({ ...rule, resources: rule.resources.filter((one) => one.startsWith('cluster')) }));
   await kube.create(Namespaces, { metadata: { name: given.home, labels } });
   await kube.create(ServiceAccounts, { metadata: { name: ACCOUNT, namespace: given.home } });
   for (const [what, its] of [
-    ['reads', reading.filter(({ verbs }) => verbs.length > 0)],
+    [
+      'reads',
+      [...reading.filter(({ verbs }) => verbs.length > 0), ...wide.filter(({ resources }) => resources.length > 0)],
+    ],
     ['writes', inItsOwn],
   ] as const) {
     await kube.create<KubeObject>(ClusterRoles, { metadata: { name: nameOf(given, what), labels }, rules: its });

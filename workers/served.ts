@@ -23,6 +23,8 @@ import { untilPutBack } from './watch/put-back.ts';
 
 /** Longer than any one call to the API server, so that a worker that shuts down finishes what it has begun. */
 const GRACE = '35s';
+/** What hangs all the same ends with an error, before Kubernetes kills the process (45 s). */
+const FORCE = '40s';
 /** A cluster has one watch; more slots are for successors of a watch that was just given up. */
 const WATCHES = 4;
 
@@ -182,6 +184,7 @@ function createWorkers(
   const common = {
     ...clientOptions(temporal),
     shutdownGraceTime: GRACE,
+    shutdownForceTime: FORCE,
     maxHeartbeatThrottleInterval: '3s',
     // Tells `drover version` and the Web UI which release polls, and changes nothing about who gets which task.
     workerDeploymentOptions: {

@@ -4,10 +4,14 @@ import { healthOf } from '../../workers/health/health-of.ts';
 import { createMetrics } from '../../workers/metrics/metrics.ts';
 
 /** A cache of so many VMs, which has failed to follow for so long. */
-const cacheOf = (size: number, behindMs = 0): ClusterCache => {
+const cacheOf = (size: number, behindMs = 0, { lost = false, synced = true } = {}): ClusterCache => {
   const none = { values: () => [] };
   return {
-    caches: { virtualmachines: { size, behindMs } },
+    caches: {
+      virtualmachines: { size, behindMs, synced, missing: null },
+      nodes: { synced: false, missing: 'forbidden' },
+    },
+    lost: lost ? AbortSignal.abort() : new AbortController().signal,
     missing: [],
     ...Object.fromEntries(['pools', 'replicaSets', 'vmiSets', 'operations', 'schedules'].map((kind) => [kind, none])),
   } as unknown as ClusterCache;
@@ -23,7 +27,29 @@ test.each([
   ['one of two that are left to it', [serving, starting], false],
   ['nothing, since nothing is left to it', [waiting], false],
 ])('a worker that takes work for %s', (_what, all, isReady) =>
-  expect(healthOf(all, createMetrics()).isReady()).toBe(isReady),
+  expect(healthOf(all, createMetrics()).unready() === undefined).toBe(isReady),
+);
+
+test.each([
+  [
+    'what waits',
+    { ...waiting, namespace: undefined },
+    'Temporal, the API server or `drover setup` is awaited, as the log says',
+  ],
+  ['a namespace', waiting, 'namespace club: Temporal, the API server or `drover setup` is awaited, as the log says'],
+  [
+    'a lost server',
+    { ...starting, cache: cacheOf(0, 0, { lost: true, synced: false }) },
+    'namespace bank: the API server does not answer',
+  ],
+  [
+    'lists',
+    { ...starting, cache: cacheOf(0, 0, { synced: false }) },
+    'namespace bank: virtualmachines are being listed',
+  ],
+  ['Temporal', starting, 'namespace bank: Temporal has not taken its workers yet, or it is shutting down'],
+])('a worker that is not ready says why: %s', (_what, one, why) =>
+  expect(healthOf([one], createMetrics()).unready()).toBe(why),
 );
 
 test('the metrics tell of all namespaces together, and which are served', async () => {

@@ -21,14 +21,16 @@ test('an uncaught error is logged and counted; the worker drains once, and ends 
   expect(told).toHaveLength(2);
 });
 
-test('metrics that cannot be read are an answer of 500, and no rejection that would end the worker', async () => {
+test('metrics that cannot be read are an answer of 500, and no rejection that would end the worker; and it says why it is not ready', async () => {
   const server = await serveHealth(
     { address: '127.0.0.1', port: 0 },
-    { isReady: () => true, metrics: () => Promise.reject(new Error('no metrics')) },
+    { unready: () => 'Temporal is awaited', metrics: () => Promise.reject(new Error('no metrics')) },
   );
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
   expect([answer.status, await answer.text()]).toEqual([500, 'no metrics\n']);
+  const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
+  expect([ready.status, await ready.text()]).toEqual([503, 'not ready: Temporal is awaited\n']);
   server.close();
 });

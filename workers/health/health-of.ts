@@ -14,7 +14,10 @@ interface Serves {
  * be left to it.
  */
 export const healthOf = (all: readonly Serves[], metrics: Metrics): Health => ({
-  isReady: () => all.some(({ isServing }) => isServing) && all.every(({ cache, isServing }) => isServing || !cache),
+  unready: () => {
+    const isReady = all.some(({ isServing }) => isServing) && all.every(({ cache, isServing }) => isServing || !cache);
+    return isReady ? undefined : all.flatMap((one) => (one.isServing ? [] : [whyNot(one)])).join('; ');
+  },
   metrics: () => {
     const caches = all.flatMap(({ cache }) => cache ?? []);
     for (const { namespace, isServing } of all)
@@ -31,6 +34,16 @@ export const healthOf = (all: readonly Serves[], metrics: Metrics): Health => ({
     return metrics.registry.metrics();
   },
 });
+
+/** Returns why no work is taken for the cluster or for a namespace. */
+function whyNot({ namespace, cache }: Serves): string {
+  const where = namespace === undefined ? '' : `namespace ${namespace}: `;
+  if (cache === undefined) return `${where}Temporal, the API server or \`drover setup\` is awaited, as the log says`;
+  if (cache.lost.aborted) return `${where}the API server does not answer`;
+  const listed = Object.entries(cache.caches).filter(([, { synced, missing }]) => !synced && missing === null);
+  if (listed.length > 0) return `${where}${listed.map(([resource]) => resource).join(', ')} are being listed`;
+  return `${where}Temporal has not taken its workers yet, or it is shutting down`;
+}
 
 function lookAtCaches(caches: readonly ClusterCache[], metrics: Metrics): void {
   for (const gauge of [metrics.objects, metrics.cacheBehind, metrics.missingKinds]) gauge.reset();

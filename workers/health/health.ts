@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 
 export interface Health {
-  /** Reports whether the worker takes work. */
-  isReady: () => boolean;
+  /** Returns what keeps the worker from taking work; undefined if it takes work. */
+  unready: () => string | undefined;
   /** Resolves to the metrics in Prometheus' text format. */
   metrics: () => Promise<string>;
 }
 
 /**
- * Serves `/healthz` (OK while the process lives), `/readyz` (OK while it takes work), and `/metrics` in Prometheus'
- * text format.
+ * Serves `/healthz` (OK while the process lives), `/readyz` (OK while it takes work, and why not otherwise), and
+ * `/metrics` in Prometheus' text format.
  */
 export async function serveHealth(
   { address, port }: { address: string; port: number },
@@ -18,7 +18,10 @@ export async function serveHealth(
 ): Promise<Server> {
   const bodyOf = async (path: string | undefined): Promise<[number, string]> => {
     if (path === '/healthz') return [200, 'ok\n'];
-    if (path === '/readyz') return health.isReady() ? [200, 'ok\n'] : [503, 'not ready\n'];
+    if (path === '/readyz') {
+      const unready = health.unready();
+      return unready === undefined ? [200, 'ok\n'] : [503, `not ready: ${unready}\n`];
+    }
     if (path === '/metrics') return [200, await health.metrics()];
     return [404, 'there are /healthz, /readyz and /metrics\n'];
   };

@@ -1,5 +1,6 @@
 import { asyncLocalStorage, Context } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
+import { ensureCurrentAttempt } from './attempt.ts';
 
 /** What Temporal calls a cancellation that the workflow has asked for; all others leave no time. */
 const BY_WORKFLOW = 'CANCELLED';
@@ -19,7 +20,11 @@ export async function withGracefulCancel<T>(act: (asked: AbortSignal) => Promise
   });
   const graceful = Object.create(context, { cancellationSignal: { value: over.signal } }) as Context;
   try {
-    return await asyncLocalStorage.run(graceful, () => act(asked.signal));
+    return await asyncLocalStorage.run(graceful, () => {
+      // The first write needs the answer: meanwhile, the act can prepare that. It asks again if this fails.
+      void ensureCurrentAttempt().catch(() => {});
+      return act(asked.signal);
+    });
   } finally {
     over.abort();
   }

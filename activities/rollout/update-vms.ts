@@ -13,7 +13,7 @@ import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { lasts } from '../lib/lasts.ts';
-import { livePool } from '../owners/live-owner.ts';
+import { knownPool } from '../owners/live-owner.ts';
 import { recordUpdates } from './events.ts';
 import { PodMigrator } from './migrate-pods.ts';
 import type { Revisions } from './revisions.ts';
@@ -112,7 +112,8 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
   async function prepare(request: RemoveRequest) {
     const { key, revision, vms, minVersions } = request;
     await cache.catchUp(minVersions);
-    const pool = await livePool(client, key, cancellationSignal());
+    // What each VM is brought to is decided on the pool that comes with its place in the budget.
+    const pool = await knownPool(client, cache, key, cancellationSignal());
     if (pool === undefined) return all(vms, { end: 'Gone' });
     if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
     const template = await revisions.find(key, revision);

@@ -10,7 +10,8 @@ import { childSignals } from '../../../workers/watch/lost-children.ts';
 import { pause, poolIdOf } from '../../../workflows/lib/messages.ts';
 import { soak } from '../../soak.ts';
 import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
-import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
+import { aFleet, haltedTemplate, namesUpTo, until, type TestWorker } from '../fleet.ts';
+import { aSecondLater, TestOperation } from '../operations/operations.ts';
 import { backUpEtcd } from './etcd-backup.ts';
 
 const fleet = aFleet({ ownStack: true, simulator: false, workers: 0 });
@@ -114,7 +115,18 @@ test("a pause holds, and all VMs stay, when Temporal's database is restored to b
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 2 });
   await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
-  const { stack } = fleet();
+  const { stack, kube } = fleet();
+  await kube.create(VirtualMachines, { metadata: { namespace, name: 'db' }, spec: haltedTemplate.spec });
+  await aSecondLater();
+  const operation = await TestOperation.make(kube, namespace, {
+    action: 'Patch',
+    vms: { names: ['db'] },
+    patch: { merge: 'metadata: { labels: { tier: gold } }' },
+    paused: true,
+  });
+  await operation.stands('Paused');
+  const tier = async (): Promise<string | undefined> =>
+    (await kube.get(VirtualMachines, { namespace, name: 'db' })).metadata.labels?.['tier'];
   const data = join(stack.state, 'data');
   const database = (): string[] =>
     readdirSync(data)
@@ -131,6 +143,16 @@ test("a pause holds, and all VMs stay, when Temporal's database is restored to b
     .temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }))
     .signal(pause, { by: 'ann' });
   await until(isPaused);
+  await operation.set({ paused: false });
+  await operation.stands('Complete');
+  expect(await tier()).toBe('gold');
+  // What a person takes back is not done again.
+  await kube.patch(VirtualMachines, { namespace, name: 'db' }, 'merge', { metadata: { labels: { tier: null } } });
+  const { completionTime } = (await operation.read())!.status!;
+  const isStillOver = async (): Promise<void> => {
+    expect((await operation.read())!.status).toMatchObject({ completionTime });
+    expect(await tier()).toBeUndefined();
+  };
 
   // The worker looks every few seconds how often that count has gone up, and notices if it is lower than before.
   await until(async () => expect((await watch())?.transitions).toBeGreaterThan(transitions + 5));
@@ -143,6 +165,7 @@ test("a pause holds, and all VMs stay, when Temporal's database is restored to b
   const before = await uids(namespace);
   await grown(namespace, 3);
   await isPaused();
+  await isStillOver();
   expect(await uids(namespace)).toEqual(expect.arrayContaining(before));
 
   await stack.halt('temporal');
@@ -153,6 +176,7 @@ test("a pause holds, and all VMs stay, when Temporal's database is restored to b
   worker = await startWorker();
   await grown(namespace, 4);
   await isPaused();
+  await isStillOver();
   expect(await uids(namespace)).toEqual(expect.arrayContaining(before));
 });
 

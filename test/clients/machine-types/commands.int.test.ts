@@ -34,7 +34,7 @@ const update = ({ namespace }: TypedVms, ...words: string[]): Promise<Outcome> =
   machineTypes('update', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
 
 const nameIn = ({ stdout }: { stdout: string }): string => BEGUN.exec(stdout)![1]!;
-const BEGUN = /operation (\S*machine-types-\w+) begun/;
+const BEGUN = /operation (\S*machine-types-\w+) started/;
 /** Returns the name of the operation in the output, as `NAMESPACE/NAME`, and deletes that after the test. */
 function idIn(outcome: { stdout: string }): string {
   const id = nameIn(outcome);
@@ -88,7 +88,7 @@ describe('a whole update', () => {
     id = nameIn(done);
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(done.stdout).toMatch(
-      new RegExp(`^operation ${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, VMIs restarted by drover\n`),
+      new RegExp(`^operation ${id} started: 3 VMs, \\*rhel8\\.\\* to the default, VMIs restarted by drover\n`),
     );
     expect(done.stdout).toMatch(
       /█{20} 3\/3 done: Complete\n.*; requested by \S+: RHEL 10\n( {2}pc.* becomes q35 .*\n)+\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/,
@@ -209,7 +209,7 @@ describe('a whole update', () => {
       code: 0,
       stdout: matching(
         new RegExp(
-          `^operation ${undo} begun: 3 VMs, undo of ${lastPart(id)}, VMIs restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`,
+          `^operation ${undo} started: 3 VMs, undo of ${lastPart(id)}, VMIs restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`,
         ),
       ),
     });
@@ -341,7 +341,7 @@ test('a pool is changed by its template, and its VMs are listed by their pool', 
   expect(done).toMatchObject({
     code: 0,
     stderr: restarts,
-    stdout: matching(/ begun: 2 VMs, [^]*\n2 of 2 VMs done: 0 changed by drover\n$/),
+    stdout: matching(/ started: 2 VMs, [^]*\n2 of 2 VMs done: 0 changed by drover\n$/),
   });
   expect((await reportOf(id)).items).toEqual(
     ['web-1', 'web-2'].map((name) => ({
@@ -426,7 +426,7 @@ describe('a running change', () => {
     expect(begun).toMatchObject({
       code: 0,
       stderr: '',
-      stdout: `operation ${id} begun: 2 VMs, *rhel8.* to the default, VMIs restarted by their owners\n`,
+      stdout: `operation ${id} started: 2 VMs, *rhel8.* to the default, VMIs restarted by their owners\n`,
     });
     await stands(id, 'Waiting');
     // The name may be left out if exactly one continues.

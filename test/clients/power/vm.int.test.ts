@@ -119,7 +119,7 @@ describe('a VM that waits for a restart', () => {
     expect(dry.stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`));
     const done = await vm('restart', '--pending', '-n', namespace, '--reason', 'a new hostname');
     expect(done).toMatchObject({ code: 0, stderr: '' });
-    expect(done.stdout).toMatch(new RegExp(`^operation ${namespace}/restart-\\w{5} begun: 2 VMs, 1 at a time\n`));
+    expect(done.stdout).toMatch(new RegExp(`^operation ${namespace}/restart-\\w{5} started: 2 VMs, 1 at a time\n`));
     expect(done.stdout).toMatch(/2\/2 restarted: Complete\n.*\n\n2 of 2 VMs restarted\n$/);
     expect(await vm('pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '' });
     const after = await vmisOf(namespace, ['db-1', 'db-2', 'db-3']);
@@ -165,7 +165,7 @@ describe('named VMs', () => {
       code: 0,
       stderr: `vm off does not run: nothing to restart\nexcluded: ${namespace}/db-2: its owner opted out of disruption\n`,
     });
-    expect(done.stdout).toMatch(/begun: 2 VMs, 2 at a time\n[^]*\n1 of 2 VMs restarted\n$/);
+    expect(done.stdout).toMatch(/started: 2 VMs, 2 at a time\n[^]*\n1 of 2 VMs restarted\n$/);
     const unknown = await vm('restart', 'nobody', '-n', namespace);
     expect(unknown).toMatchObject({ code: 1, stderr: 'error: virtualmachines.kubevirt.io "nobody" not found\n' });
   });
@@ -201,11 +201,11 @@ test('VMs of a pool are stopped and started by their labels, which its history s
   );
   const stopped = await vm('stop', ...spares, '--reason', 'the sale is over');
   expect(stopped).toMatchObject({ code: 0, stderr: '' });
-  expect(stopped.stdout).toMatch(/^operation \S+\/stop-\w{5} begun: 2 VMs, 2 at a time\n[^]*\n2 of 2 VMs stopped\n$/);
+  expect(stopped.stdout).toMatch(/^operation \S+\/stop-\w{5} started: 2 VMs, 2 at a time\n[^]*\n2 of 2 VMs stopped\n$/);
   await isReady(1);
   const started = await vm('start', 'web-1', 'web-2', 'web-3', '-n', namespace, '--at-once', '1');
   expect(started).toMatchObject({ code: 0, stderr: 'vm web-2 runs already: nothing to start\n' });
-  expect(started.stdout).toMatch(/begun: 2 VMs, 1 at a time\n[^]*\n2 of 2 VMs started\n$/);
+  expect(started.stdout).toMatch(/started: 2 VMs, 1 at a time\n[^]*\n2 of 2 VMs started\n$/);
   await isReady(3);
   expect(await vm('stop', '--pool', 'nothing', '-n', namespace)).toMatchObject({
     code: 1,

@@ -129,3 +129,25 @@ test.each(Object.entries(ON_DISKS))('workers %s VMs only where their disks are a
   const found = sources().filter((source) => source.startsWith('activities/') && call.test(textOf(source)));
   expect(found.toSorted()).toEqual(files);
 });
+
+/** What activities write by merge patches without a look at whether it is kept, and why. */
+const UNLOOKED = {
+  'activities/changes/vm-changer.ts': 'looks itself: users write quantities in any form, and no value is told',
+  'activities/disks/grow.ts': 'waits until the claim has grown',
+  'activities/disks/spec-writer.ts':
+    'specs have quantities and defaults: the next plan compares the VM with its template',
+  'activities/disruption-budget/disruption-claims.ts':
+    'a claim is read again with the pool before each use of the budget',
+  'activities/lib/label-vmi.ts': 'the VM tells whose it is, and a rollout waits for the VMI',
+  'activities/lib/refuse-unkept.ts': 'looks',
+  'activities/operations/begin.ts': 'without its UID, an operation is only not told from a restored one',
+  'activities/rollout/revisions.ts': 'a rollout does not wait for the labels of a ControllerRevision',
+  'activities/schedules/schedules.ts': 'the next look finds the operation that still runs',
+};
+
+test('what workers write is looked at, whether it is kept', () => {
+  const found = sources().filter(
+    (one) => one.startsWith('activities/') && /\.patch(<\w+>)?\([^;]*?'merge'/.test(textOf(one)),
+  );
+  expect(found.toSorted()).toEqual(Object.keys(UNLOOKED));
+});

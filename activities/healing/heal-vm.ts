@@ -6,6 +6,7 @@ import type { RunNote } from '../../decisions/owners/steps.ts';
 import { isRefusal, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { ifOwned, type SeenMember } from '../owners/if-owned.ts';
@@ -41,9 +42,7 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
         const address = { namespace: key.namespace, name: vm.name };
         const write = async ({ resourceVersion }: SeenMember): Promise<void> => {
           const patch = { metadata: { resourceVersion, annotations: { [NOT_YET_RUN_ANNOTATION]: start } } };
-          await ignoreNotFound(
-            client.patch(VirtualMachines, address, 'merge', patch, { signal: cancellationSignal() }),
-          );
+          await ignoreNotFound(patchKept(client, VirtualMachines, address, patch, { signal: cancellationSignal() }));
         };
         try {
           await ifOwned(client, key, vm, write, {

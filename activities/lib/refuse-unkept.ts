@@ -12,7 +12,10 @@ interface ObjectPatch {
   status?: object;
 }
 
-/** Merges the patch into the object, and returns that. Throws as `refuseUnkept` does. */
+/**
+ * Merges the patch into the object, and returns that. Throws as `refuseUnkept` does. All that activities write by merge
+ * patches goes through this, but for what `test/layout.test.ts` names.
+ */
 export async function patchKept<T extends KubeObject = KubeObject>(
   client: KubeClient,
   resource: Resource,

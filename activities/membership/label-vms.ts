@@ -14,7 +14,8 @@ import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { refuseUnkept } from '../lib/refuse-unkept.ts';
+import { labelVmi } from '../lib/label-vmi.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
@@ -81,19 +82,15 @@ export function createLabelActivities({ client, cache, concurrency }: ActivityOp
       const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }, { signal }));
       if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, { namespace, uid })) {
         await how.before?.(vm, vmi);
-        // KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough.
-        const patch = { metadata: { uid: vmi.metadata.uid, ...how.patchOf(vmi, vmView(vm).revision) } };
-        const labelled = client.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch, { signal });
-        const vmis = (await ignoreStale(labelled))?.metadata.resourceVersion;
+        const vmis = await labelVmi(client, vmi.metadata, how.patchOf(vmi, vmView(vm).revision), { signal });
         done.minVersions = maxVersions(done.minVersions, { vmis });
       }
       const { resourceVersion } = vm.metadata;
       const own = how.patchOf(vm, null);
       const annotations = { ...own.annotations, ...how.vmAnnotations?.(name) };
       const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion });
-      const stored = await ignoreStale(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, { signal }));
+      const stored = await ignoreStale(patchKept(client, VirtualMachines, { namespace, name }, patch, { signal }));
       if (stored === undefined) return 'left';
-      refuseUnkept(stored, { metadata: patch.metadata });
       done.names.push(name);
       return 'done';
     };

@@ -11,8 +11,9 @@ import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { labelVmi } from '../lib/label-vmi.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { slowStart } from '../lib/slow-start.ts';
@@ -101,11 +102,7 @@ export class MembersRun {
     const vmi = found !== undefined && isControlledBy(found, VirtualMachines, identityOf(vm)) ? found : undefined;
     const patches = patchesOf({ vm, vmi });
     if (patches.vm === null) return;
-    if (vmi !== undefined) {
-      // KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough.
-      const patch = { metadata: { uid: vmi.metadata.uid, ...patches.vmi } };
-      await ignoreStale(client.patch(VirtualMachineInstances, at, 'merge', patch, { signal }));
-    }
+    if (vmi !== undefined) await labelVmi(client, vmi.metadata, patches.vmi, { signal });
     if (await mayMove()) await patchKept(client, VirtualMachines, at, patches.vm, { signal });
   }
 

@@ -14,7 +14,7 @@ import type { MemberRole, VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { recordEvent } from '../lib/events.ts';
-import { refuseUnkept } from '../lib/refuse-unkept.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -116,9 +116,8 @@ export class RoleRecord {
         };
         const patch = { metadata: { uid: this.#key.uid, resourceVersion }, status };
         const options = { subresource: 'status', signal } as const;
-        const written = await this.#client.patch(VirtualMachinePools, this.#key, 'merge', patch, options);
+        const written = await patchKept(this.#client, VirtualMachinePools, this.#key, patch, options);
         ({ resourceVersion } = written.metadata);
-        refuseUnkept(written, { status: { roles: patch.status.roles } });
       }
       this.minVersions = maxVersions(this.minVersions, { pools: resourceVersion });
     };
@@ -153,10 +152,8 @@ export async function setRoles(
       if (vm!.deleting || vm!.roleLabel === role) return;
       const patch = { metadata: { uid, resourceVersion, labels: { [ROLE_LABEL]: role } } };
       const at = { namespace: key.namespace, name };
-      const options = { signal: cancellationSignal() };
-      const written = await client.patch(VirtualMachines, at, 'merge', patch, options);
+      const written = await patchKept(client, VirtualMachines, at, patch, { signal: cancellationSignal() });
       minVersions = maxVersions(minVersions, { vms: written.metadata.resourceVersion });
-      refuseUnkept(written, patch);
       done.push(name);
     };
     const acted = await ifOwned(client, key, { name, uid }, write, { isWanted });

@@ -3,7 +3,7 @@ import { UID_ANNOTATION } from '../../api/names.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
-import { refuseUnkept } from '../lib/refuse-unkept.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { isMemberOf, seenMember } from './if-owned.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
@@ -50,9 +50,8 @@ async function write(client: KubeClient, key: OwnerKey, held: boolean): Promise<
     const annotations =
       held && owner.metadata.annotations?.[UID_ANNOTATION] === undefined ? { [UID_ANNOTATION]: key.uid } : {};
     const patch = { metadata: { resourceVersion, finalizers, annotations } };
-    const patched = await ignoreStale(client.patch(resource, key, 'merge', patch, { signal: cancellationSignal() }));
+    const patched = await ignoreStale(patchKept(client, resource, key, patch, { signal: cancellationSignal() }));
     if (patched === undefined) continue;
-    if (held) refuseUnkept(patched, patch);
     return versionsOf(key, patched.metadata.resourceVersion);
   }
 }

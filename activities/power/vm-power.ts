@@ -26,6 +26,7 @@ import { actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { Refusals } from '../disruption/refusals.ts';
 import { recordVmEvent } from '../lib/events.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import { askKubeVirt } from './ask-kubevirt.ts';
@@ -255,7 +256,7 @@ export class VmPower {
     const patch = { metadata: { uid, resourceVersion, annotations } };
     const signal = cancellationSignal();
     return cache.vmView(
-      await client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'merge', patch, { signal, lastCheck }),
+      await patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch, { signal, lastCheck }),
     );
   }
 

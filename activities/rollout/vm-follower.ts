@@ -1,5 +1,4 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { VirtualMachineInstances } from '../../api/resources.ts';
 import { countsFrom } from '../../decisions/disruption/grace.ts';
 import { migrationCountsFrom } from '../../decisions/disruption/migration.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
@@ -8,10 +7,10 @@ import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
-import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { Begun, Followed } from '../disruption/method.ts';
+import { labelVmi } from '../lib/label-vmi.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { Revisions } from './revisions.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
@@ -87,8 +86,7 @@ export class VmFollower {
     const vmi = liveVmi(cache.vmiOf(vm));
     const from = vmi?.revision == null ? undefined : await revisions.find(key, vmi.revision);
     if (vmi === undefined) return;
-    const patch = { metadata: { uid: vmi.uid, ...vmiMetadataPatch(key.name, from ?? to, to, vmi) } };
-    await ignoreStale(client.patch(VirtualMachineInstances, vmi, 'merge', patch, { signal: cancellationSignal() }));
+    await labelVmi(client, vmi, vmiMetadataPatch(key.name, from ?? to, to, vmi), { signal: cancellationSignal() });
   }
 }
 

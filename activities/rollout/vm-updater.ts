@@ -1,7 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { VirtualMachineInstances } from '../../api/resources.ts';
 import { updateRules, withDefaults } from '../../api/rules/pool-defaults.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -15,7 +14,7 @@ import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { disruptionBetween, exceeds } from '../../decisions/vm-update/disruption.ts';
 import type { UpdateNeed } from '../../decisions/vm-update/need.ts';
-import { ActRefused, ignoreStale, isConflict } from '../../kubernetes/errors.ts';
+import { ActRefused, isConflict } from '../../kubernetes/errors.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
@@ -24,6 +23,7 @@ import { actInPlace, NO_PLACE, type Acted, type NoPlace, type Place } from '../d
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import type { Aside } from '../disruption/method.ts';
 import { refuseDrift } from '../drift/correct-vm.ts';
+import { labelVmi } from '../lib/label-vmi.ts';
 import { deleteVm } from '../members/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
@@ -254,14 +254,9 @@ export class VmUpdater {
   }
 
   /** The VMI runs drifted content, so its revision label is removed until it has restarted or was updated live. */
-  async #forgetRevision({ namespace, name, uid }: VmiView): Promise<void> {
-    const patch = { metadata: { uid, labels: { [REVISION_LABEL]: null } } };
-    const patched = await ignoreStale(
-      this.#in.client.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch, {
-        signal: cancellationSignal(),
-      }),
-    );
-    this.#note({ vmis: patched?.metadata.resourceVersion });
+  async #forgetRevision(vmi: VmiView): Promise<void> {
+    const metadata = { labels: { [REVISION_LABEL]: null } };
+    this.#note({ vmis: await labelVmi(this.#in.client, vmi, metadata, { signal: cancellationSignal() }) });
   }
 
   /** Returns the VM as it is after the write: its run strategy may have changed. */
@@ -282,14 +277,11 @@ export class VmUpdater {
 
   /** If the VMI needs no restart, gives it the new labels and annotations at once, and with them the revision. */
   async #label(vmi: VmiView): Promise<void> {
-    const { revision: from, name, uid } = vmi;
+    const { revision: from } = vmi;
     const { client, cache, revisions, key, template } = this.#in;
     const before = from === null ? undefined : await revisions.find(key, from);
     if (before === undefined || disruptionBetween(before, template, cache.rolloutStrategy()) !== 'None') return;
-    const patch = { metadata: { uid, ...vmiMetadataPatch(key.name, before, template, vmi) } };
-    const patched = await ignoreStale(
-      client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch),
-    );
-    this.#vmis = later(this.#vmis, patched?.metadata.resourceVersion);
+    const metadata = vmiMetadataPatch(key.name, before, template, vmi);
+    this.#note({ vmis: await labelVmi(client, vmi, metadata) });
   }
 }

@@ -13,7 +13,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { powerOf } from '../../decisions/views/power.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { ClusterAccess } from '../cache/access.ts';
-import { refuseUnkept } from '../lib/refuse-unkept.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { RoleRecord } from '../membership/role-record.ts';
 import { ifOwned } from '../owners/if-owned.ts';
@@ -148,9 +148,8 @@ export class StandbyVms {
     const patch = { metadata: { uid, resourceVersion, ...marks }, spec };
     const at = { namespace: namespace!, name };
     const options = { signal: cancellationSignal() };
-    const written = await this.#in.client.patch(VirtualMachines, at, 'merge', patch, options);
+    const written = await patchKept(this.#in.client, VirtualMachines, at, patch, options);
     this.#saw({ vms: written.metadata.resourceVersion });
-    refuseUnkept(written, patch);
   }
 
   async #goesOn(name: string): Promise<void> {

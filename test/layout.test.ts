@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 
 const PROJECT = join(import.meta.dirname, '..');
@@ -9,6 +9,7 @@ const MAX_FILES = 15;
 /** Decision records, which their index has in order, and an index itself. */
 const INDEXED = /^(\d{4}-.*|README)\.md$/;
 const MAX_COLUMNS = 120;
+const MAX_LINES = 300;
 
 /** Yields each folder below this one with the number of files that lie directly in it. */
 function* foldersBelow(folder: string): Generator<[folder: string, files: number]> {
@@ -68,6 +69,13 @@ test(`comments have at most ${MAX_COLUMNS} columns`, () => {
   expect(long).toEqual([]);
 });
 
+test(`files of the product have at most ${MAX_LINES} lines`, () => {
+  const long = sources().filter(
+    (one) => !/^(test|bench)\//.test(one) && textOf(one).split('\n').length > MAX_LINES + 1,
+  );
+  expect(long).toEqual([]);
+});
+
 /** The folders of a room by those of the same room that import them, whether types or code. */
 function foldersImported(room: string): Map<string, Set<string>> {
   const imported = new Map<string, Set<string>>();
@@ -97,6 +105,25 @@ test.each(['activities', 'api', 'clients', 'decisions', 'dev', 'simulator', 'wor
     expect(circular(imported)).toEqual([]);
   },
 );
+
+/** The words of a name by their first letters, so that `prune` is of `pruning`. */
+const wordsOf = (name: string): string[] =>
+  (name.match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/g) ?? []).map((word) =>
+    word.toLowerCase().replace(/s$/, '').slice(0, 4),
+  );
+
+test('a file that exports one thing, with its types, shares a word of its name with it', () => {
+  const unlike = sources().filter((source) => {
+    const exported = [
+      ...textOf(source).matchAll(/^export (?:async |abstract )?(const|function\*?|class|interface|type) (\w+)/gm),
+    ];
+    const values = exported.filter(([, what]) => what !== 'interface' && what !== 'type');
+    const own = wordsOf(basename(source, '.ts'));
+    const isLike = exported.some(([, , name]) => wordsOf(name!).some((word) => own.includes(word)));
+    return !/^(test|bench)\//.test(source) && values.length === 1 && exported.length < 4 && !isLike;
+  });
+  expect(unlike).toEqual([]);
+});
 
 test('another file uses each constant, function, class and type that a file exports', () => {
   const users = new Map<string, number>();

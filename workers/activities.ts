@@ -1,6 +1,6 @@
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { DisruptionClaims } from '../activities/disruption-budget/disruption-claims.ts';
-import { createDrainActivities } from '../activities/drain/evacuate.ts';
+import { createEvacuationActivities } from '../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
 import { createHealActivities } from '../activities/healing/heal-vm.ts';
 import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
@@ -68,7 +68,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
         onPlanFailed: ({ kind, namespace, name: set }) => metrics.failedSetPlans.inc({ namespace, kind, set }),
       }),
       removeVms,
-      ...createDrainActivities(common),
+      ...createEvacuationActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...operations,
       ...createScheduleActivities(common),

@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import type { VmPatch } from '../../api/operations/patch.ts';
-import { whyNoChange } from '../../decisions/changes/check.ts';
 import type { Wanted } from '../../decisions/changes/wanted.ts';
+import { whyNoChange } from '../../decisions/changes/why-no-change.ts';
 import type { Json } from '../../decisions/lib/json.ts';
 
 /** Returns what an operation asks for. Throws a `RangeError`, a sentence, if no VM can be changed so. */

@@ -23,14 +23,14 @@ import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
-import { updatePodDisruptionBudget } from './guard-pods.ts';
+import { updatePodDisruptionBudget } from './pod-disruption-budget.ts';
 
 interface Evacuated {
   notMoved: NotMoved[];
   minVersions: ResourceVersions;
 }
 
-interface DrainActivityOptions {
+interface EvacuationActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: DisruptionClaims;
@@ -38,7 +38,7 @@ interface DrainActivityOptions {
   concurrency: number;
 }
 
-export function createDrainActivities({ client, cache, places, concurrency }: DrainActivityOptions) {
+export function createEvacuationActivities({ client, cache, places, concurrency }: EvacuationActivityOptions) {
   return {
     /**
      * Begins to move VMs off their nodes, each only if it still is to leave, and within the budget: creates a
@@ -59,7 +59,7 @@ export function createDrainActivities({ client, cache, places, concurrency }: Dr
   };
 }
 
-export type DrainActivities = ReturnType<typeof createDrainActivities>;
+export type EvacuationActivities = ReturnType<typeof createEvacuationActivities>;
 
 interface EvacuatorOptions {
   client: KubeClient;

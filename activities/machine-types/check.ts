@@ -15,7 +15,7 @@ import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { TransitionContext } from './context.ts';
-import { resultingType } from './dry-run.ts';
+import { resultingType } from './resulting-type.ts';
 import { missingRights, rightsFor } from './rights.ts';
 
 export interface Checked {

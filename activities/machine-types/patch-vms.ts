@@ -22,7 +22,7 @@ import { isConflict, isRefusal, isTransient } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { TransitionContext } from './context.ts';
-import { recordTypeChange } from './events.ts';
+import { recordTypeChange } from './record-type-change.ts';
 
 /**
  * Maximum number of tries. The second refusal of the same patch of the same VM is the API server's last word; the first

@@ -11,7 +11,7 @@ import { readKubeVirtPool } from './kubevirt-pool.ts';
 import { ManifestErrors, pathIn, formatPath, type Problem } from './problem.ts';
 import type { Applicable, ManifestKind, Reading } from './reader.ts';
 import { VmiSetManifests, ReplicaSetManifests } from './replica-set.ts';
-import { readDocuments, type SourceDocument } from './yaml.ts';
+import { readDocuments, type SourceDocument } from './yaml-documents.ts';
 
 export { ManifestErrors, type Problem } from './problem.ts';
 

@@ -1,4 +1,4 @@
-import { whyNoChange } from '../../decisions/changes/check.ts';
+import { whyNoChange } from '../../decisions/changes/why-no-change.ts';
 import type { Json } from '../../decisions/lib/json.ts';
 import { readManifestFiles } from '../apply/manifests.ts';
 import { Failure, UsageError } from '../cli/failure.ts';

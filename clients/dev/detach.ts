@@ -6,8 +6,8 @@ import { defaultState, filesOf, stateUnwritable } from '../../dev/paths.ts';
 import { lastLines, openLog, readLog } from '../../dev/process/log-file.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note, print } from '../cli/output.ts';
-import type { Word } from './background.ts';
 import { failedStart } from './failed-start.ts';
+import type { Word } from './notify-starter.ts';
 import type { DevOptions } from './options.ts';
 
 /**

@@ -6,8 +6,8 @@ import { startStack } from '../../dev/stack.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note, print } from '../cli/output.ts';
-import { notifyStarter } from './background.ts';
 import { failedStart } from './failed-start.ts';
+import { notifyStarter } from './notify-starter.ts';
 import type { DevOptions } from './options.ts';
 import { prepare } from './prepare.ts';
 

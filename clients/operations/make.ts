@@ -1,6 +1,6 @@
 import { API_VERSION } from '../../api/names.ts';
 import type { AnyOperation, OperationSpec } from '../../api/operations/operation.ts';
-import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

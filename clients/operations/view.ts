@@ -1,7 +1,7 @@
 import { withoutManagedFields, type Stored } from '../../api/objects.ts';
 import type { AnyOperation, OperationAction, OperationStatus } from '../../api/operations/operation.ts';
 import { transitionOutline } from '../../decisions/machine-types/transition.ts';
-import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import { outlinedTransition } from '../../decisions/operations/told.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';

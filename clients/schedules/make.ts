@@ -5,7 +5,7 @@ import type { AnyOperation } from '../../api/operations/operation.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
 import type { VirtualMachineOperationSchedule } from '../../api/schedules/schedule.ts';
-import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { UsageError } from '../cli/failure.ts';

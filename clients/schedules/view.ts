@@ -1,7 +1,7 @@
 import { withoutManagedFields } from '../../api/objects.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
-import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { because } from '../../decisions/runs/report.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { DataFormat } from '../cli/data.ts';

@@ -1,8 +1,8 @@
 import { CHANGES_ANNOTATION } from '../../api/names.ts';
 import { isNoted, type NotedChange } from '../annotations/noted-change.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
-import { whyNoChange } from './check.ts';
 import type { Edit, Step } from './edits.ts';
+import { whyNoChange } from './why-no-change.ts';
 
 /** Noted on a VM with a change, in the same write: what was there before. */
 export interface ChangeNote extends NotedChange {

@@ -1,6 +1,6 @@
 import type { Condition, HealingStatus, PoolStatus } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
-import { withTime, type Untimed } from '../owners/conditions.ts';
+import { withTime, type UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { formatAllNotReplaced, formatCycles } from './format.ts';
 import type { HealingPlan } from './plan.ts';
@@ -22,14 +22,14 @@ export function healingConditions(pool: StoredPool, report: HealingReport, now: 
   const sentences = [...formatCycles(cycles), ...formatAllNotReplaced(notReplaced)];
   const message = inOneMessage(sentences, MESSAGE_LENGTH, notListed);
   const waits = notReplaced.some(({ waitsFor }) => waitsFor !== undefined);
-  const healing: Untimed =
+  const healing: UntimedCondition =
     cycles.length === 0
       ? { type: 'Healing', status: 'False', reason: waits ? 'Waiting' : 'NothingToHeal', message }
       : { type: 'Healing', status: 'True', reason: 'ReplacingVms', message };
   return [healing, suspended(report)].map((condition) => withTime(pool, condition, now));
 }
 
-function suspended({ state: { paused }, suspended: why }: HealingReport): Untimed {
+function suspended({ state: { paused }, suspended: why }: HealingReport): UntimedCondition {
   const type = 'HealingSuspended';
   if (paused !== undefined)
     return {

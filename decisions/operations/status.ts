@@ -5,7 +5,7 @@ import type { EndReason, OperationCondition, ProgressingReason } from '../../api
 import type { Condition } from '../../api/pool/status.ts';
 import { withTime } from '../owners/conditions.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
-import { OPERATION_LABELS } from './action.ts';
+import { OPERATION_LABELS } from './operation-labels.ts';
 import { toldOf, why, type OperationProgress } from './told.ts';
 
 const MESSAGE_LENGTH = 1_024;

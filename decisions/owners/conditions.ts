@@ -4,14 +4,14 @@ import type { ConditionReason, ConditionType } from '../../api/reasons.ts';
 import type { ScheduleCondition } from '../../api/schedules/reasons.ts';
 
 /** A condition of this type without its transition time, which only the owner's status knows. */
-export type Untimed<Type extends ConditionType = ConditionType> = {
+export type UntimedCondition<Type extends ConditionType = ConditionType> = {
   [T in Type]: Omit<Condition, 'lastTransitionTime' | 'type' | 'reason'> & { type: T; reason: ConditionReason<T> };
 }[Type];
 
 /** Follows Kubernetes: `lastTransitionTime` changes only with the condition's status. */
 export function withTime(
   { status }: { status?: { conditions?: Condition[] } | undefined },
-  condition: Untimed | OperationCondition | ScheduleCondition,
+  condition: UntimedCondition | OperationCondition | ScheduleCondition,
   now: string,
 ): Condition {
   const before = status?.conditions?.find(({ type }) => type === condition.type);

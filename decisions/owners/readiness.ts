@@ -1,6 +1,6 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
-import { withTime, type Untimed } from './conditions.ts';
+import { withTime, type UntimedCondition } from './conditions.ts';
 
 /** How far a pool or a set is on the way to what its spec says. */
 export interface Readiness {
@@ -138,7 +138,7 @@ interface Timed {
  */
 export function readinessConditions(owner: Timed, { state, reason, message }: Readiness, now: string): Condition[] {
   const said = { reason, message };
-  const conditions: Untimed[] = [{ type: 'Ready', status: state === 'Ready' ? 'True' : 'False', ...said }];
+  const conditions: UntimedCondition[] = [{ type: 'Ready', status: state === 'Ready' ? 'True' : 'False', ...said }];
   if (state === 'Reconciling') conditions.push({ type: 'Reconciling', status: 'True', ...said });
   if (state === 'Stalled')
     conditions.push({ type: 'Stalled', status: 'True', reason: reason as ConditionReason<'Stalled'>, message });

@@ -1,4 +1,4 @@
-import { whyTemplated } from '../changes/owner.ts';
+import { whyTemplated } from '../changes/why-templated.ts';
 import { namespacedName, type OwningPool } from '../disruption-budget/restart-budget.ts';
 import { deferred, excluded, heldBack, NOTHING, type Need } from '../disruption/need.ts';
 import { reasonsOf } from '../disruption/reasons.ts';

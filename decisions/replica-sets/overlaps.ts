@@ -1,7 +1,7 @@
 import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { formatNames } from '../lib/names.ts';
-import type { Untimed } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -79,7 +79,7 @@ export function overlapping(
   { sets, controlled, names }: Overlaps,
   what: 'VMs' | 'VMIs',
   length: number,
-): Untimed<'Overlapping'> | null {
+): UntimedCondition<'Overlapping'> | null {
   const sentences = [
     [
       'OverlappingSelectors',

@@ -1,5 +1,5 @@
 import { isRestoring, restoreOf, waitingFor, type Restore } from '../membership/restore.ts';
-import type { Untimed } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
@@ -21,7 +21,7 @@ export function setRestoring(
   what: 'VMs' | 'VMIs',
   { active }: Members,
   { until }: Restore,
-): Untimed<'Restoring'>[] {
+): UntimedCondition<'Restoring'>[] {
   if (until === null || !isRestoring(set)) return [];
   const kind = what === 'VMs' ? 'vmrs' : 'dvmirs';
   const words = { there: active.length, replicas: set.spec.replicas, what, until };

@@ -6,7 +6,7 @@ import { runsByItself } from '../health/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import type { Restore } from '../membership/restore.ts';
 import { availableWhile, type Availability } from '../owners/available-condition.ts';
-import { withTime, type Untimed } from '../owners/conditions.ts';
+import { withTime, type UntimedCondition } from '../owners/conditions.ts';
 import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
 import { heldWords } from '../owners/going.ts';
 import { readinessConditions, setReadiness } from '../owners/readiness.ts';
@@ -88,7 +88,13 @@ const isToRun = ({ kind, spec }: Pick<StoredSet, 'kind'> & { spec: Pick<StoredSe
   kind === 'VirtualMachineInstanceReplicaSet' || runsByItself(spec.template);
 
 /** `Progressing`: True while VMs come or go, with the reason why that takes time. */
-function progressing({ set, replicas: all, members, places, waiting }: ReplicaSetStatusInput): Untimed<'Progressing'> {
+function progressing({
+  set,
+  replicas: all,
+  members,
+  places,
+  waiting,
+}: ReplicaSetStatusInput): UntimedCondition<'Progressing'> {
   const { replicas, paused: isPaused } = set.spec;
   const { active, present, ended, unknown, unmatched, orphans } = members;
   const going = all.filter(({ deleting }) => deleting);
@@ -126,7 +132,7 @@ function deletion(
   return [`${what}, and goes after ${vmNames(left)}`, ...heldWords(left), ...waitingWords(waiting)].join('; ');
 }
 
-const paused = ({ spec }: StoredSet): Untimed<'Paused'> =>
+const paused = ({ spec }: StoredSet): UntimedCondition<'Paused'> =>
   spec.paused === true
     ? { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' }
     : { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };

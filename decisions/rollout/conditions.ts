@@ -1,7 +1,7 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime, type Untimed } from '../owners/conditions.ts';
+import { withTime, type UntimedCondition } from '../owners/conditions.ts';
 import { heldWords, type Going } from '../owners/going.ts';
 import { waitingWords } from '../owners/room.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
@@ -39,7 +39,7 @@ export interface LeavingVms {
 }
 
 /** A pool that is being deleted is neither rolled out nor scaled. */
-function deleting({ metadata }: StoredPool, { waiting, going }: LeavingVms): Untimed<'Progressing'> | null {
+function deleting({ metadata }: StoredPool, { waiting, going }: LeavingVms): UntimedCondition<'Progressing'> | null {
   if (metadata.deletionTimestamp === undefined) return null;
   const message = ['the pool is being deleted', ...heldWords(going), ...waitingWords(waiting)].join('; ');
   return { type: 'Progressing', status: 'True', reason: 'Deleting', message };
@@ -50,7 +50,7 @@ function scaling(
   { spec }: StoredPool,
   { phase, target, present }: RolloutPlan,
   { blocked, waiting, going }: LeavingVms,
-): Untimed<'Progressing'> | null {
+): UntimedCondition<'Progressing'> | null {
   if (phase !== 'Complete' || present === spec.replicas) return null;
   const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
   if (present < spec.replicas) {
@@ -76,7 +76,10 @@ function placeWords(going: readonly Going[]): string[] {
     : [`${names} are being deleted, and keep their places until they are gone`];
 }
 
-function upToDate({ reason, message }: Untimed<'Progressing'>, plan: RolloutPlan): Untimed<'UpToDate'> {
+function upToDate(
+  { reason, message }: UntimedCondition<'Progressing'>,
+  plan: RolloutPlan,
+): UntimedCondition<'UpToDate'> {
   if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
   const { target, present, updated, behind } = plan;
   const left = present - updated - behind;
@@ -84,7 +87,7 @@ function upToDate({ reason, message }: Untimed<'Progressing'>, plan: RolloutPlan
   return { type: 'UpToDate', status: 'True', reason: 'UpToDate', message: `all VMs run revision ${target}${but}` };
 }
 
-function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progressing'> {
+function progressing({ spec }: StoredPool, plan: RolloutPlan): UntimedCondition<'Progressing'> {
   const { phase, target, waits, updated, present, current, state } = plan;
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
   // A VM that is being replaced is missing for a while.
@@ -173,7 +176,7 @@ function waitReason(waits: RolloutPlan['waits']): ConditionReason<'Progressing'>
   return kinds.has('Window') ? 'WaitingForWindow' : 'WaitingAtStep';
 }
 
-function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed<'Paused'> {
+function paused({ spec }: StoredPool, { state }: RolloutPlan): UntimedCondition<'Paused'> {
   if (state.paused !== undefined) {
     const { why } = state.paused;
     return {
@@ -188,7 +191,7 @@ function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed<'Paused'>
   return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 }
 
-function degraded({ state: { halted }, standing, phase, notBack }: RolloutPlan): Untimed<'Degraded'> {
+function degraded({ state: { halted }, standing, phase, notBack }: RolloutPlan): UntimedCondition<'Degraded'> {
   if (halted !== undefined && halted.kind !== 'Aborted') {
     const ofUndo = notBack.length === 0 ? 'Undone' : 'UndoFailed';
     const reason = phase === 'Undone' ? ofUndo : halted.kind;

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { answers } from '../process/probe.ts';
+import { answers } from '../process/answers.ts';
 import type { ServiceSpec } from '../process/service.ts';
 import type { Credentials } from './credentials.ts';
 import { etcdUrl } from './etcd.ts';

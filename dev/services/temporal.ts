@@ -1,4 +1,4 @@
-import { answers } from '../process/probe.ts';
+import { answers } from '../process/answers.ts';
 import type { ServiceSpec } from '../process/service.ts';
 import { firstStart } from './first-start.ts';
 

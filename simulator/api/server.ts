@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Refusal } from '../vm/power.ts';
+import { acceptsAnything } from './accepts-anything.ts';
 import type { Review } from './admission.ts';
 import { documents, GROUP, VMI_ACTIONS, VM_ACTIONS, VERSIONS } from './discovery.ts';
-import { acceptsAnything } from './representation.ts';
-import type { Call } from './subresources.ts';
+import type { SubresourceCall } from './subresources.ts';
 
 interface ServerOptions extends Handlers {
   port: number;
@@ -16,7 +16,7 @@ interface ServerOptions extends Handlers {
 }
 
 interface Handlers {
-  perform: (call: Call) => Promise<void>;
+  perform: (call: SubresourceCall) => Promise<void>;
   /** Handlers of the reviews that the API server posts, by path. */
   hooks: ReadonlyMap<string, (review: Review) => Promise<object>>;
 }
@@ -76,7 +76,7 @@ export async function answer(handlers: Handlers, request: IncomingMessage, respo
   }
 }
 
-function callOf(path: string): Omit<Call, 'body'> | undefined {
+function callOf(path: string): Omit<SubresourceCall, 'body'> | undefined {
   const [, namespace, vms, vm, vmAction, , vmi, vmiAction] = PATH.exec(path) ?? [];
   if (namespace === undefined) return undefined;
   return vms === undefined
@@ -93,7 +93,7 @@ function parsed(body: string): unknown {
   }
 }
 
-function refused(call: Omit<Call, 'body'> | undefined, error: Error): [code: number, body: object] {
+function refused(call: Omit<SubresourceCall, 'body'> | undefined, error: Error): [code: number, body: object] {
   if (error instanceof Refusal) {
     const kind = call?.resource.replace(/s$/, '');
     const prefix = error.code === 409 ? `Operation cannot be fulfilled on ${kind}.kubevirt.io "${call?.name}": ` : '';
@@ -105,7 +105,12 @@ function refused(call: Omit<Call, 'body'> | undefined, error: Error): [code: num
   return [code, failure(call, code, code === status ? reason : 'InternalError', error.message)];
 }
 
-const failure = (call: Omit<Call, 'body'> | undefined, code: number, reason: string, message: string): object => ({
+const failure = (
+  call: Omit<SubresourceCall, 'body'> | undefined,
+  code: number,
+  reason: string,
+  message: string,
+): object => ({
   kind: 'Status',
   apiVersion: 'v1',
   metadata: {},

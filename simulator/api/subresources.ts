@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts';
 import { checkVmi, Refusal, restart, start, stop, type Answer } from '../vm/power.ts';
 import { inFlight, newMigration, whyRefused } from '../vmi/new-migration.ts';
 
-export interface Call {
+export interface SubresourceCall {
   resource: 'virtualmachines' | 'virtualmachineinstances';
   action: string;
   namespace: string;
@@ -20,13 +20,13 @@ export interface Call {
 const decisions = { start, stop, restart };
 
 /** Does what virt-api does for a subresource. Throws `Refusal`, or the API server's error. */
-export async function perform(cluster: Cluster, call: Call): Promise<void> {
+export async function perform(cluster: Cluster, call: SubresourceCall): Promise<void> {
   if (call.resource === 'virtualmachineinstances') return retryOnConflict(() => actOnVmi(cluster, call));
   if (call.action === 'migrate') return migrate(cluster, call);
   return retryOnConflict(() => changePower(cluster, call, decisions[call.action as keyof typeof decisions]));
 }
 
-async function changePower({ vms, vmis, client }: Cluster, call: Call, decide: typeof start): Promise<void> {
+async function changePower({ vms, vmis, client }: Cluster, call: SubresourceCall, decide: typeof start): Promise<void> {
   const vm = await fetched(vms, call, client);
   if (vm === undefined) throw new Refusal(404, `virtualmachine.kubevirt.io "${call.name}" not found`);
   const vmi = await fetched(vmis, call, client);
@@ -53,7 +53,7 @@ async function changePower({ vms, vmis, client }: Cluster, call: Call, decide: t
   }
 }
 
-async function actOnVmi({ vmis, client }: Cluster, call: Call): Promise<void> {
+async function actOnVmi({ vmis, client }: Cluster, call: SubresourceCall): Promise<void> {
   const vmi = await fetched(vmis, call, client);
   if (vmi === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
   if (call.action === 'evacuate/cancel') return cancelEvacuation({ vmis, client }, vmi, call);
@@ -81,7 +81,7 @@ async function actOnVmi({ vmis, client }: Cluster, call: Call): Promise<void> {
 async function cancelEvacuation(
   { vmis, client }: Pick<Cluster, 'vmis' | 'client'>,
   vmi: Stored<VirtualMachineInstance>,
-  call: Call,
+  call: SubresourceCall,
 ): Promise<void> {
   const { evacuationNodeName, ...status } = vmi.status ?? {};
   if (evacuationNodeName === undefined) return;
@@ -90,7 +90,7 @@ async function cancelEvacuation(
   await client.update<VirtualMachineInstance>(vmis.resource, { ...vmi, status }, { dryRun: isDryRun(call) });
 }
 
-async function migrate({ vms, vmis, migrations, client }: Cluster, call: Call): Promise<void> {
+async function migrate({ vms, vmis, migrations, client }: Cluster, call: SubresourceCall): Promise<void> {
   if ((await fetched(vms, call, client)) === undefined)
     throw new Refusal(404, `virtualmachine.kubevirt.io "${call.name}" not found`);
   const vmi = await fetched(vmis, call, client);
@@ -107,8 +107,9 @@ async function migrate({ vms, vmis, migrations, client }: Cluster, call: Call): 
 /** Reads from the API server, because the cache may not have the caller's last write yet. Undefined if not found. */
 const fetched = <T extends KubeObject>(
   store: Store<T>,
-  { namespace, name }: Call,
+  { namespace, name }: SubresourceCall,
   client: Cluster['client'],
 ): Promise<Stored<T> | undefined> => ignoreNotFound(client.get<T>(store.resource, { namespace, name }));
 
-const isDryRun = ({ body }: Call): boolean => Array.isArray(body['dryRun']) && body['dryRun'].includes('All');
+const isDryRun = ({ body }: SubresourceCall): boolean =>
+  Array.isArray(body['dryRun']) && body['dryRun'].includes('All');

@@ -8,7 +8,7 @@ import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 import { defaultMachineType, resolveMachineType } from '../vm/machine-type.ts';
 import { claimsOf, sourcesOf } from '../vm/volumes.ts';
-import { nextMove, type Surroundings } from '../vmi/lifecycle.ts';
+import { nextMove, type Surroundings } from '../vmi/next-move.ts';
 import { fits, isLost, nextNode } from '../vmi/scheduling.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
 import { isStateClaim, settleStateClaim } from '../vmi/state-claim.ts';

@@ -8,7 +8,7 @@ import type {
   VirtualMachineInstance,
   VirtualMachineStatus,
 } from '../../simulator/objects/types.ts';
-import type { Surroundings } from '../../simulator/vmi/lifecycle.ts';
+import type { Surroundings } from '../../simulator/vmi/next-move.ts';
 
 /** Objects as the API server would hand them to the simulator. */
 

@@ -1,5 +1,5 @@
 import { ActivityFailure, isCancellation, log, proxyActivities } from '@temporalio/workflow';
-import type { DrainActivities } from '../../activities/drain/evacuate.ts';
+import type { EvacuationActivities } from '../../activities/drain/evacuate.ts';
 import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
 import { refusalsAfter, type NotMoved, type RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -9,7 +9,7 @@ import type { Journal } from '../history/journal.ts';
 import type { InFlight } from '../owners/in-flight.ts';
 import { ON_VMS } from '../owners/steps.ts';
 
-const { evacuateVms } = proxyActivities<DrainActivities>(ON_VMS);
+const { evacuateVms } = proxyActivities<EvacuationActivities>(ON_VMS);
 
 interface EvacuationsOptions {
   /** What a run hands to the next. */

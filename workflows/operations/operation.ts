@@ -15,7 +15,7 @@ import type { Beginning, OperationActivities } from '../../activities/operations
 import { escapeMarkdown, inlineCode } from '../../decisions/lib/markdown.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { formatAim } from '../../decisions/machine-types/transition.ts';
-import { OPERATION_LABELS } from '../../decisions/operations/action.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { RunInput } from '../../decisions/operations/run-input.ts';
 import { formatVms } from '../../decisions/runs/report.ts';

@@ -21,11 +21,11 @@ import { Journal } from '../history/journal.ts';
 import { onSignal } from '../lib/handlers.ts';
 import { changed, type PoolRef } from '../lib/messages.ts';
 import { DroverPhase } from '../lib/search-attributes.ts';
+import { isToContinueAsNew } from './continue-as-new.ts';
 import { FailureBackoff } from './failure-backoff.ts';
 import { InFlight } from './in-flight.ts';
 import { nextWait } from './next-wait.ts';
 import type { CarriedOwner, OwnerOfRun, OwnerRequest, PlannedOwner } from './owner-plan.ts';
-import { isToContinueAsNew } from './run-length.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 import type { OwnerStepContext } from './steps.ts';
 

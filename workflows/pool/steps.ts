@@ -1,5 +1,5 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { DrainActivities } from '../../activities/drain/evacuate.ts';
+import type { EvacuationActivities } from '../../activities/drain/evacuate.ts';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -24,7 +24,7 @@ import { beginArrival, isArrival } from './arrivals.ts';
 const { deleteKeptDisks, unmarkKeptDisks } = proxyActivities<PoolActivities>(ON_VMS);
 const { annotateRuns, clearNamedRemovals } = proxyActivities<PoolActivities & HealActivities>(MANY_WRITES);
 const { createRevision, deleteRevisions, updatePodDisruptionBudget } = proxyActivities<
-  PoolActivities & DrainActivities
+  PoolActivities & EvacuationActivities
 >(FEW_WRITES);
 
 export interface StepContext extends OwnerStepContext {

@@ -57,7 +57,7 @@ export async function planned(session: Session, names: string[], flags: ChangeFl
   const [{ patchOf }, { planAndAsk }, { vmsToChange }] = await Promise.all([
     import('../../changes/patch.ts'),
     import('../../changes/plan.ts'),
-    import('../../changes/choose.ts'),
+    import('../../changes/vms-to-change.ts'),
   ]);
   const patch = await patchOf(flags);
   const vms = await vmsToChange(session, names, flags);

@@ -20,7 +20,7 @@ export const versionCommand = (): Command =>
       inSession(command, async (session) => {
         const { readVersions, CLIENT } = await import('../../version/versions.ts');
         const { skewOf } = await import('../../version/skew.ts');
-        const { versionRows } = await import('../../version/view.ts');
+        const { versionRows } = await import('../../version/version-rows.ts');
         const versions = client === true ? CLIENT : await readVersions(session);
         if (output !== undefined) return printData(versions, output);
         for (const line of table(['WHAT', 'VERSION'], versionRows(versions), { headers: false })) print(line);

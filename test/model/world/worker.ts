@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { snapshotOf } from '../../../activities/cache/snapshot.ts';
 import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
-import { createDrainActivities } from '../../../activities/drain/evacuate.ts';
+import { createEvacuationActivities } from '../../../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
 import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
@@ -93,7 +93,7 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed, onU
     },
     ...createReplicaSetActivities({ ...common, burst }),
     ...createUpdateActivities(common),
-    ...createDrainActivities(common),
+    ...createEvacuationActivities(common),
     ...createHealActivities(common),
     ...createPowerActivities({ ...common, runs: runControl(CLUSTER), chosenUids: new ChosenUids() }),
     ...createMachineTypeActivities({ ...common, runs: runControl(CLUSTER), patchConcurrency: 3 }),

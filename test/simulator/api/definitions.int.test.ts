@@ -12,8 +12,8 @@ import {
 import type { KubeVirt, Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { vmStatus } from '../../../simulator/vm/status.ts';
 import { vmiOf } from '../../../simulator/vmi/from-template.ts';
-import { nextMove } from '../../../simulator/vmi/lifecycle.ts';
 import { ended, handedOff, inPhase, started } from '../../../simulator/vmi/migration.ts';
+import { nextMove } from '../../../simulator/vmi/next-move.ts';
 import { KUBEVIRT_CRDS } from '../../stacks/stack-pool.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 import { around, condition } from '../simulated.ts';

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
+import { endOnFault } from '../../workers/end-on-fault.ts';
 import { serveHealth } from '../../workers/health/health.ts';
-import { endOnFault } from '../../workers/last-resort.ts';
 
 test('an uncaught error is logged and counted; the worker drains once, and ends with 1', () => {
   const proc: EventEmitter & { exitCode?: number | string | null | undefined } = new EventEmitter();

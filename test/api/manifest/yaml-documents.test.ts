@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ManifestErrors, parseManifests } from '../../../api/manifest/manifest.ts';
-import { readDocuments } from '../../../api/manifest/yaml.ts';
+import { readDocuments } from '../../../api/manifest/yaml-documents.ts';
 
 const valueOf = (text: string): unknown => {
   const [document, ...others] = readDocuments(text);

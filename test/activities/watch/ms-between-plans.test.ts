@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leastMsBetweenPlans } from '../../../activities/watch/busy.ts';
+import { leastMsBetweenPlans } from '../../../activities/watch/ms-between-plans.ts';
 import type { PoolStatus, RolloutStatus } from '../../../api/pool/status.ts';
 import { aPool } from '../../decisions/fixtures/fleets.ts';
 

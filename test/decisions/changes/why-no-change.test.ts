@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { whyNoChange } from '../../../decisions/changes/check.ts';
+import { whyNoChange } from '../../../decisions/changes/why-no-change.ts';
 
 const nested = (levels: number): unknown => (levels === 0 ? 1 : { a: nested(levels - 1) });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { VmiStatus } from '../../../simulator/objects/types.ts';
 import { isBackedUp } from '../../../simulator/vmi/backup.ts';
-import { nextMove } from '../../../simulator/vmi/lifecycle.ts';
+import { nextMove } from '../../../simulator/vmi/next-move.ts';
 import { around, at, condition, aVmi, NOW, passed } from '../simulated.ts';
 
 const notReady = { conditions: [condition('Ready', 'False', 'GuestNotRunning')] };

@@ -2,12 +2,12 @@ import { drainRules, type DrainRules } from '../../api/rules/pool-defaults.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
 import { shouldBeginBy, whyNotBegun } from '../disruption/migration.ts';
 import { deferred } from '../disruption/need.ts';
-import { isActive, type VmiOf } from '../health/availability.ts';
+import { isActive } from '../health/availability.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
 import type { EvacuationAct, EvacuationTarget } from '../owners/steps.ts';
-import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { departureOf, nodeToLeave } from './departure.ts';
 import { evacuationNeed, type EvacuationNeed } from './need.ts';
@@ -32,19 +32,13 @@ export interface DrainPlan {
   wakeAt: number | null;
 }
 
-export interface DrainInput {
-  pool: StoredPool;
-  /** All VMs that the pool owns. */
-  vms: readonly VmView[];
-  vmiOf: VmiOf;
+export interface DrainInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'now'> {
   /** Names of VMs that an activity is just moving off their nodes. */
   acting: readonly string[];
   /** VMs that something else is done to, and what. */
   busy: ReadonlyMap<string, string>;
   /** What the API server refused. */
   refusals: readonly RefusedEvacuation[];
-  /** Milliseconds since the epoch. */
-  now: number;
 }
 
 /** Most VMs that are begun with at once. */

@@ -4,12 +4,12 @@ import { refersTo } from '../../api/ownership.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
-import { isActive, isMeantToRun, liveVmi, runsByItself, type VmiOf } from '../health/availability.ts';
+import { isActive, isMeantToRun, liveVmi, runsByItself } from '../health/availability.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { withTime } from '../owners/conditions.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
 import { poolTemplate } from '../template/template.ts';
-import type { StoredPool } from '../views/pool.ts';
-import { isRegular, isStandby, type VmView } from '../views/vm.ts';
+import { isRegular, isStandby } from '../views/vm.ts';
 
 /** Kubernetes' PodDisruptionBudget, as drover writes it. */
 export interface PodDisruptionBudget extends KubeObject {
@@ -63,10 +63,7 @@ export const podBudgetSpec = (pool: string, minAvailable: number): PodBudgetSpec
   unhealthyPodEvictionPolicy: 'AlwaysAllow',
 });
 
-export interface PodBudgetInput {
-  pool: StoredPool;
-  vms: readonly VmView[];
-  vmiOf: VmiOf;
+export interface PodBudgetInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf'> {
   /** The PodDisruptionBudget with the name that the pool gives its own; absent if there is none. */
   podBudget?: PodBudgetView | undefined;
 }

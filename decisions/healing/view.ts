@@ -1,26 +1,20 @@
 import { scaleInRules, standbyRules, type HealingRules } from '../../api/rules/pool-defaults.ts';
-import { isReady, isActive, type VmiOf } from '../health/availability.ts';
+import { isReady, isActive } from '../health/availability.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
 import { takesSurplus } from '../scaling/surplus.ts';
-import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { AttemptRules } from './attempt.ts';
 import type { Cycle, HealingState } from './state.ts';
 import { proofOf, type VmiHistory } from './vmi-history.ts';
 
-export interface HealingInput {
-  pool: StoredPool;
-  /** All VMs owned by the pool. */
-  vms: readonly VmView[];
-  vmiOf: VmiOf;
+export interface HealingInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'isVmNameTaken' | 'burst' | 'now'> {
   /** Known VMIs of a VM that ran and then failed, oldest first. */
   failedVmisOf: (vm: VmView) => readonly VmiView[];
   /** What was wrong with a VM's last failed VMI; null if unknown. */
   lastFailureOf: (vm: VmView) => string | null;
   /** What has become of all VMIs of a VM; null if this worker has not watched them since the VM's creation. */
   vmiHistoryOf: (vm: VmView) => VmiHistory | null;
-  /** Whether a VM of this name exists in the pool's namespace without being owned by the pool. */
-  isVmNameTaken: (name: string) => boolean;
   state: HealingState;
   /** Names of VMs that are busy otherwise: in a batch, or being created or deleted. */
   busy: ReadonlySet<string>;
@@ -28,10 +22,6 @@ export interface HealingInput {
   named: ReadonlySet<string>;
   /** A revision with which no VM has become available yet: the rollout handles its failures, not healing. */
   unverified: string | null;
-  /** The most VMs in flight at once. */
-  burst: number;
-  /** Milliseconds since the epoch. */
-  now: number;
 }
 
 /** The input of the parts of a plan. */

@@ -5,7 +5,7 @@ import { timestamp } from '../objects/conditions.ts';
 import type { Claim, DataVolume } from '../objects/types.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { WorkQueue } from '../store/work-queue.ts';
+import { Controller } from '../store/controller.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
 
 type Volume = Stored<DataVolume>;
@@ -13,35 +13,20 @@ type Volume = Stored<DataVolume>;
 const PROVISION_MS = 500;
 
 /** Simulates CDI and the storage: each DataVolume gets a bound claim of its name, and is populated after a while. */
-export class DataVolumeController {
-  readonly #cluster: Cluster;
+export class DataVolumeController extends Controller {
   readonly #clock = new StageClock();
-  readonly #queue: WorkQueue;
 
   constructor(cluster: Cluster, concurrency: number) {
-    this.#cluster = cluster;
-    this.#queue = new WorkQueue({
-      concurrency,
-      work: (key) => this.#reconcile(key),
-      onError: (key, error) => cluster.log.warn(`DataVolume ${key}: ${error.message}`),
-    });
+    super(cluster, 'DataVolume', concurrency);
     cluster.dataVolumes.subscribe((key, before, after) => {
       if (before !== undefined && after === undefined) this.#clock.forget(before.metadata.uid);
-      this.#queue.add(key);
+      this.queue.add(key);
     });
-    cluster.claims.subscribe((key) => this.#queue.add(key));
+    cluster.claims.subscribe((key) => this.queue.add(key));
   }
 
-  start(): void {
-    this.#queue.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#queue.stop();
-  }
-
-  async #reconcile(key: string): Promise<number | undefined> {
-    const { client, claims, dataVolumes } = this.#cluster;
+  protected async reconcile(key: string): Promise<number | undefined> {
+    const { client, claims, dataVolumes } = this.cluster;
     const claim = claims.get(key);
     const volume = dataVolumes.get(key);
     if (volume !== undefined && !isDeleting(volume)) {
@@ -67,7 +52,7 @@ export class DataVolumeController {
   }
 
   async #createClaim(volume: Volume): Promise<void> {
-    const { client, claims } = this.#cluster;
+    const { client, claims } = this.cluster;
     try {
       claims.remember(await client.create<Claim>(claims.resource, claimOf(volume)));
     } catch (error) {
@@ -76,7 +61,7 @@ export class DataVolumeController {
   }
 
   async #adopt(claim: Stored<Claim>, volume: Volume): Promise<void> {
-    const { client, claims } = this.#cluster;
+    const { client, claims } = this.cluster;
     const { namespace, name, resourceVersion, ownerReferences = [] } = claim.metadata;
     const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, ownerOf(volume)] } };
     claims.remember(await client.patch<Claim>(claims.resource, { namespace, name }, 'merge', patch));
@@ -85,7 +70,7 @@ export class DataVolumeController {
   /** Binds any claim, whoever created it: there is no other storage here. */
   async #bind(claim: Stored<Claim>): Promise<void> {
     if (claim.status?.phase === 'Bound') return;
-    const { client, claims } = this.#cluster;
+    const { client, claims } = this.cluster;
     const { namespace, name, uid } = claim.metadata;
     const key = { namespace, name };
     const volumeName = claim.spec.volumeName ?? `pvc-${uid}`;

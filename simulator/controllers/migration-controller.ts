@@ -5,8 +5,8 @@ import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance, Vmi } from '../objects/types.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
+import { Controller } from '../store/controller.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
-import { WorkQueue } from '../store/work-queue.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
 import { heldByBackup, isBackedUp } from '../vmi/backup.ts';
 import { ended, handedOff, inPhase, isOver, isRunning, migrationStep, started } from '../vmi/migration.ts';
@@ -19,33 +19,18 @@ const AGAIN_MS = 5000;
 const KEPT = 5;
 
 /** Migrates VMIs between nodes, one migration per VMI at a time. A VMI's key stands for all migrations that name it. */
-export class MigrationController {
-  readonly #cluster: Cluster;
-  readonly #queue: WorkQueue;
+export class MigrationController extends Controller {
   readonly #places = new MigrationPlaces();
   readonly #ofVmi = new Map<string, Set<string>>();
   /** VMIs whose migrations wait for a place. */
   readonly #pending = new Set<string>();
 
   constructor(cluster: Cluster, concurrency: number) {
-    this.#cluster = cluster;
-    this.#queue = new WorkQueue({
-      concurrency,
-      work: (key) => this.#reconcile(key),
-      onError: (key, error) => cluster.log.warn(`migration of ${key}: ${error.message}`),
-    });
+    super(cluster, 'migration of', concurrency);
     cluster.migrations.subscribe((key, before, after) => this.#see(key, before, after));
     cluster.vmis.subscribe((key) => {
-      if (this.#ofVmi.has(key)) this.#queue.add(key);
+      if (this.#ofVmi.has(key)) this.queue.add(key);
     });
-  }
-
-  start(): void {
-    this.#queue.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#queue.stop();
   }
 
   #see(key: string, before: Stored<Migration> | undefined, after: Stored<Migration> | undefined): void {
@@ -57,19 +42,19 @@ export class MigrationController {
     else own.add(key);
     if (own.size === 0) this.#ofVmi.delete(vmi);
     if (after !== undefined && isRunning(after))
-      this.#places.note(metadata.uid, this.#cluster.vmis.get(vmi)?.status?.nodeName);
+      this.#places.note(metadata.uid, this.cluster.vmis.get(vmi)?.status?.nodeName);
     if (after === undefined || isOver(after)) this.#free(metadata.uid);
-    this.#queue.add(vmi);
+    this.queue.add(vmi);
   }
 
   #free(uid: string): void {
     if (!this.#places.free(uid)) return;
-    for (const key of this.#pending) this.#queue.add(key);
+    for (const key of this.#pending) this.queue.add(key);
     this.#pending.clear();
   }
 
-  async #reconcile(key: string): Promise<number | undefined> {
-    const { vmis, migrations } = this.#cluster;
+  protected async reconcile(key: string): Promise<number | undefined> {
+    const { vmis, migrations } = this.cluster;
     const all = [...(this.#ofVmi.get(key) ?? [])].flatMap((name) => migrations.get(name) ?? []).sort(byAge);
     const vmi = vmis.get(key);
     await this.#tidy(all.filter(isOver));
@@ -89,11 +74,11 @@ export class MigrationController {
 
   async #letGo(migration: Stored<Migration>): Promise<void> {
     if (!hasFinalizer(migration, MIGRATION_FINALIZER)) return;
-    await ignoreStale(removeFinalizer(this.#cluster, this.#cluster.migrations, migration, MIGRATION_FINALIZER));
+    await ignoreStale(removeFinalizer(this.cluster, this.cluster.migrations, migration, MIGRATION_FINALIZER));
   }
 
   async #remove({ metadata }: Stored<Migration>): Promise<void> {
-    const { client, migrations } = this.#cluster;
+    const { client, migrations } = this.cluster;
     await ignoreStale(client.delete(migrations.resource, keyOf(metadata), { uid: metadata.uid }));
   }
 
@@ -113,7 +98,7 @@ export class MigrationController {
         if (told !== migration) await this.#put(told);
         if (isBackedUp(vmi!)) return undefined;
         if (isOn(vmi!.metadata, SimulatorAnnotation.podLeft)) return AGAIN_MS;
-        if (this.#places.take(migration.metadata.uid, vmi!.status?.nodeName, this.#cluster.kubevirt))
+        if (this.#places.take(migration.metadata.uid, vmi!.status?.nodeName, this.cluster.kubevirt))
           return this.#note(migration, 'Scheduling', now);
         this.#pending.add(namespacedName(vmi!));
         return AGAIN_MS;
@@ -134,7 +119,7 @@ export class MigrationController {
   }
 
   #targetFor({ spec, status }: Vmi, migration: Stored<Migration>): string | undefined {
-    const { nodes, kubevirt } = this.#cluster;
+    const { nodes, kubevirt } = this.cluster;
     const nodeSelector = { ...spec.nodeSelector, ...migration.spec.addedNodeSelector };
     const machineType =
       status?.machine?.type ?? spec.domain.machine?.type ?? defaultMachineType(kubevirt, spec.architecture);
@@ -148,17 +133,17 @@ export class MigrationController {
   }
 
   async #write(vmi: Vmi): Promise<undefined> {
-    const { client, vmis } = this.#cluster;
+    const { client, vmis } = this.cluster;
     vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, vmi));
   }
 
   async #put(migration: Stored<Migration>): Promise<void> {
-    const { client, migrations } = this.#cluster;
+    const { client, migrations } = this.cluster;
     migrations.remember(await client.update<Migration>(migrations.resource, migration, { subresource: 'status' }));
   }
 
   async #note(migration: Stored<Migration>, phase: MigrationPhase, now: number, vmi?: Vmi): Promise<undefined> {
-    const latest = this.#cluster.migrations.get(namespacedName(migration)) ?? migration;
+    const latest = this.cluster.migrations.get(namespacedName(migration)) ?? migration;
     await this.#put(inPhase(latest, phase, now, vmi));
   }
 }

@@ -4,31 +4,20 @@ import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import { timestamp } from '../objects/conditions.ts';
 import type { Node, NodeCondition } from '../objects/types.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { WorkQueue } from '../store/work-queue.ts';
+import { Controller } from '../store/controller.ts';
 import { NODE_MACHINE_TYPES } from '../vm/machine-type.ts';
 import { machineTypeLabel, SCHEDULABLE_LABEL } from '../vmi/scheduling.ts';
 
 /** Creates the nodes that VMIs run on, and shows a node marked as lost the way Kubernetes shows an unreachable node. */
-export class NodeController {
-  readonly #cluster: Cluster;
-  readonly #queue: WorkQueue;
-
+export class NodeController extends Controller {
   constructor(cluster: Cluster) {
-    this.#cluster = cluster;
-    this.#queue = new WorkQueue({
-      concurrency: 2,
-      work: async (name) => {
-        await this.#reconcile(name);
-        return undefined;
-      },
-      onError: (name, error) => cluster.log.warn(`Node ${name}: ${error.message}`),
-    });
-    cluster.nodes.subscribe((name) => this.#queue.add(name));
+    super(cluster, 'Node', 2);
+    cluster.nodes.subscribe((name) => this.queue.add(name));
   }
 
   /** Creates `count` nodes, except those that exist. */
   async create(count: number): Promise<void> {
-    const { client, nodes } = this.#cluster;
+    const { client, nodes } = this.cluster;
     for (let n = 1; n <= count; n++) {
       try {
         await client.create<Node>(nodes.resource, newNode(`sim-node-${n}`, Date.now()));
@@ -38,16 +27,8 @@ export class NodeController {
     }
   }
 
-  start(): void {
-    this.#queue.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#queue.stop();
-  }
-
-  async #reconcile(name: string): Promise<void> {
-    const { client, nodes } = this.#cluster;
+  protected async reconcile(name: string): Promise<undefined> {
+    const { client, nodes } = this.cluster;
     const node = nodes.get(name);
     if (node === undefined || node.metadata.labels?.[SIMULATED_LABEL] !== 'true') return;
     const wanted = withReadiness(node, Date.now());

@@ -6,8 +6,8 @@ import { amountOf } from '../objects/quantity.ts';
 import type { Claim } from '../objects/types.ts';
 import { isDeleting, isFinal } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
+import { Controller } from '../store/controller.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
-import { WorkQueue } from '../store/work-queue.ts';
 import { claimsOf } from '../vm/volumes.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
 import { isStateOf, keepsState } from '../vmi/state-claim.ts';
@@ -21,40 +21,25 @@ const GROW_MS = 100;
  * here once the claim is terminating and no VMI uses it. Also simulates the storage: a claim that requests more than
  * its capacity grows. Whether it may request more is decided by the API server, according to the storage class.
  */
-export class ClaimController {
-  readonly #cluster: Cluster;
-  readonly #queue: WorkQueue;
+export class ClaimController extends Controller {
   readonly #clock = new StageClock();
 
   constructor(cluster: Cluster, concurrency: number) {
-    this.#cluster = cluster;
-    this.#queue = new WorkQueue({
-      concurrency,
-      work: (key) => this.#reconcile(key),
-      onError: (key, error) => cluster.log.warn(`PersistentVolumeClaim ${key}: ${error.message}`),
-    });
+    super(cluster, 'PersistentVolumeClaim', concurrency);
     cluster.claims.subscribe((key, before, after) => {
       if (before !== undefined && after === undefined) this.#clock.forget(before.metadata.uid);
-      this.#queue.add(key);
+      this.queue.add(key);
     });
     cluster.vmis.subscribe((_key, before, after) => {
       if (before === undefined || (after !== undefined && !isFinal(after))) return;
-      for (const claim of claimsOf(before.spec)) this.#queue.add(`${before.metadata.namespace}/${claim}`);
+      for (const claim of claimsOf(before.spec)) this.queue.add(`${before.metadata.namespace}/${claim}`);
       if (!keepsState(before.spec)) return;
-      for (const claim of cluster.claims.values()) if (isStateOf(claim, before)) this.#queue.add(namespacedName(claim));
+      for (const claim of cluster.claims.values()) if (isStateOf(claim, before)) this.queue.add(namespacedName(claim));
     });
   }
 
-  start(): void {
-    this.#queue.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#queue.stop();
-  }
-
-  async #reconcile(key: string): Promise<number | undefined> {
-    const { claims, vmis } = this.#cluster;
+  protected async reconcile(key: string): Promise<number | undefined> {
+    const { claims, vmis } = this.cluster;
     const claim = claims.get(key);
     if (claim === undefined) return undefined;
     if (!isDeleting(claim)) return this.#grow(claim);
@@ -64,12 +49,12 @@ export class ClaimController {
       const uses = vmi.metadata.namespace === namespace && claimsOf(vmi.spec).includes(name);
       if (!isFinal(vmi) && (uses || isStateOf(claim, vmi))) return undefined;
     }
-    await removeFinalizer(this.#cluster, claims, claim, PROTECTION);
+    await removeFinalizer(this.cluster, claims, claim, PROTECTION);
     return undefined;
   }
 
   async #grow(claim: Stored<Claim>): Promise<number | undefined> {
-    const { claims, client } = this.#cluster;
+    const { claims, client } = this.cluster;
     const { namespace, name, uid, resourceVersion } = claim.metadata;
     const { next, wait } = growth(claim, Date.now(), (size) =>
       this.#clock.since(uid, `growing to ${size}`, Date.now(), Date.now()),

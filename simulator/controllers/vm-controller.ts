@@ -6,10 +6,10 @@ import type { PreferenceRef, VirtualMachineInstance, Vm, Vmi } from '../objects/
 import { vmOwner } from '../objects/vm-owner.ts';
 import { isDeleting, VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
+import { Controller } from '../store/controller.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { mayAdopt } from '../store/may-adopt.ts';
 import { ObservationDelay } from '../store/observation-delay.ts';
-import { WorkQueue } from '../store/work-queue.ts';
 import { claimDataVolumes } from '../vm/data-volume-templates.ts';
 import { keepPreference } from '../vm/preferences.ts';
 import { nextStep, runStrategyOf } from '../vm/run-strategy.ts';
@@ -24,23 +24,16 @@ const START_AGAIN_MS = 1000;
 const PLUG_AGAIN_MS = 1000;
 
 /** Keeps each VM's VMI as its run strategy asks, and the VM's status in line with its VMI. */
-export class VmController {
-  readonly #cluster: Cluster;
-  readonly #queue: WorkQueue;
+export class VmController extends Controller {
   readonly #lag = new ObservationDelay();
   readonly #startRevisions: StartRevisions;
   readonly #writes: VmWrites;
 
   constructor(cluster: Cluster, concurrency: number) {
-    this.#cluster = cluster;
+    super(cluster, 'VirtualMachine', concurrency);
     this.#startRevisions = new StartRevisions(cluster.client);
     this.#writes = new VmWrites(cluster, this.#startRevisions);
-    this.#queue = new WorkQueue({
-      concurrency,
-      work: (key) => this.#work(key),
-      onError: (key, error) => cluster.log.warn(`VirtualMachine ${key}: ${error.message}`),
-    });
-    const add = (key: string): void => this.#queue.add(key);
+    const add = (key: string): void => this.queue.add(key);
     cluster.vms.subscribe((key, before, after) => {
       if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#startRevisions.forget(before);
       this.#lag.note(key, before, after, cluster.kubevirt, Date.now());
@@ -56,14 +49,6 @@ export class VmController {
     });
   }
 
-  start(): void {
-    this.#queue.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#queue.stop();
-  }
-
   /**
    * Enqueues the VM that owns a DataVolume or claim. VMs that only refer to it by name see the change in their next
    * reconcile.
@@ -71,14 +56,14 @@ export class VmController {
   #addUsersOf(object: Stored): void {
     const owner = controllerOf(object);
     if (owner === undefined) return;
-    if (owner.kind === 'VirtualMachine') this.#queue.add(`${object.metadata.namespace}/${owner.name}`);
+    if (owner.kind === 'VirtualMachine') this.queue.add(`${object.metadata.namespace}/${owner.name}`);
     if (owner.kind !== 'DataVolume') return;
-    const dataVolume = this.#cluster.dataVolumes.get(`${object.metadata.namespace}/${owner.name}`);
+    const dataVolume = this.cluster.dataVolumes.get(`${object.metadata.namespace}/${owner.name}`);
     if (dataVolume !== undefined) this.#addUsersOf(dataVolume);
   }
 
-  async #work(key: string): Promise<number | undefined> {
-    const { vm, again = Infinity } = this.#lag.see(key, this.#cluster.vms.get(key), Date.now());
+  protected async reconcile(key: string): Promise<number | undefined> {
+    const { vm, again = Infinity } = this.#lag.see(key, this.cluster.vms.get(key), Date.now());
     if (vm === undefined) return undefined;
     const due = Math.min(again, (await this.#reconcile(vm)) ?? Infinity);
     return due === Infinity ? undefined : due;
@@ -94,7 +79,7 @@ export class VmController {
     const vm = await this.#writes.admitted(found, vmi);
     let kept: PreferenceRef | undefined;
     try {
-      kept = await keepPreference(this.#cluster.client, vm);
+      kept = await keepPreference(this.cluster.client, vm);
     } catch (error) {
       if (isTransient(error)) throw error;
       await this.#writes.writeStatus(vm, vmi, {
@@ -110,12 +95,12 @@ export class VmController {
 
   /** Returns the VM's VMI. Adopts a VMI of its name that has no controller, and ignores a VMI of another controller. */
   async #ownVmi(vm: Vm): Promise<Vmi | undefined> {
-    const { vmis, client } = this.#cluster;
+    const { vmis, client } = this.cluster;
     const vmi = vmis.get(namespacedName(vm));
     if (vmi === undefined) return undefined;
     const controller = controllerOf(vmi);
     if (controller !== undefined) return controller.uid === vm.metadata.uid ? vmi : undefined;
-    if (isDeleting(vm) || isDeleting(vmi) || !(await mayAdopt(this.#cluster, vm))) return undefined;
+    if (isDeleting(vm) || isDeleting(vmi) || !(await mayAdopt(this.cluster, vm))) return undefined;
     const { name, namespace } = vm.metadata;
     const { resourceVersion, ownerReferences = [] } = vmi.metadata;
     const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(vm.metadata)] } };
@@ -133,12 +118,12 @@ export class VmController {
       return;
     }
     if (hasFinalizer(vm, VM_CONTROLLER_FINALIZER)) {
-      await removeFinalizer(this.#cluster, this.#cluster.vms, vm, VM_CONTROLLER_FINALIZER);
+      await removeFinalizer(this.cluster, this.cluster.vms, vm, VM_CONTROLLER_FINALIZER);
     }
   }
 
   async #keep(vm: Vm, vmi: Vmi | undefined): Promise<number | undefined> {
-    const { ready: volumesReady, failure: volumeFailure } = await claimDataVolumes(this.#cluster, vm);
+    const { ready: volumesReady, failure: volumeFailure } = await claimDataVolumes(this.cluster, vm);
     if (volumeFailure !== undefined || (!volumesReady && runStrategyOf(vm) !== 'Halted')) {
       await this.#writes.writeStatus(vm, vmi, { failure: volumeFailure });
       return VOLUMES_AGAIN_MS;

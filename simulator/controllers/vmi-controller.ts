@@ -5,7 +5,7 @@ import { FAIL_STARTS_DONE, failingStarts, isOn, SimulatorAnnotation } from '../o
 import type { Node, VirtualMachine, VirtualMachineInstance, Vmi } from '../objects/types.ts';
 import { isDeleting, phaseOf } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { WorkQueue } from '../store/work-queue.ts';
+import { Controller } from '../store/controller.ts';
 import { defaultMachineType, resolveMachineType } from '../vm/machine-type.ts';
 import { claimsOf, sourcesOf } from '../vm/volumes.ts';
 import { nextMove, type Surroundings } from '../vmi/next-move.ts';
@@ -14,9 +14,7 @@ import { StageClock } from '../vmi/stage-clock.ts';
 import { isStateClaim, settleStateClaim } from '../vmi/state-claim.ts';
 
 /** Moves each VMI through its phases: simulates the scheduler, the pod, virt-handler and the VMI. */
-export class VmiController {
-  readonly #cluster: Cluster;
-  readonly #queue: WorkQueue;
+export class VmiController extends Controller {
   readonly #clock = new StageClock();
   readonly #withoutClaim = new Set<string>();
   /** Keys of the claims with the state of a TPM or of UEFI variables. */
@@ -27,51 +25,38 @@ export class VmiController {
   #lastNode: string | undefined;
 
   constructor(cluster: Cluster, concurrency: number) {
-    this.#cluster = cluster;
-    this.#queue = new WorkQueue({
-      concurrency,
-      work: (key) => this.#reconcile(key),
-      onError: (key, error) => cluster.log.warn(`VirtualMachineInstance ${key}: ${error.message}`),
-    });
+    super(cluster, 'VirtualMachineInstance', concurrency);
     cluster.vmis.subscribe((key, before, after) => {
       if (before !== undefined && before.metadata.uid !== after?.metadata.uid) {
         this.#clock.forget(before.metadata.uid);
         this.#gone.delete(before.metadata.uid);
       }
-      this.#queue.add(key);
+      this.queue.add(key);
     });
     cluster.nodes.subscribe((_key, before, after) => {
       if (isDeepStrictEqual(traits(before), traits(after))) return;
-      for (const vmi of cluster.vmis.values()) this.#queue.add(namespacedName(vmi));
+      for (const vmi of cluster.vmis.values()) this.queue.add(namespacedName(vmi));
     });
     cluster.claims.subscribe((key, before, after) => {
       if (after === undefined) this.#stateClaims.delete(key);
       else if (isStateClaim(after)) this.#stateClaims.add(key);
-      if (before === undefined && after !== undefined) for (const key of this.#withoutClaim) this.#queue.add(key);
+      if (before === undefined && after !== undefined) for (const key of this.#withoutClaim) this.queue.add(key);
     });
     for (const store of [cluster.secrets, cluster.configMaps]) {
       store.subscribe((_key, before, after) => {
-        if (before === undefined && after !== undefined) for (const key of this.#withoutSource) this.#queue.add(key);
+        if (before === undefined && after !== undefined) for (const key of this.#withoutSource) this.queue.add(key);
       });
     }
   }
 
-  start(): void {
-    this.#queue.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#queue.stop();
-  }
-
-  async #reconcile(key: string): Promise<number | undefined> {
-    const { client, vmis } = this.#cluster;
+  protected async reconcile(key: string): Promise<number | undefined> {
+    const { client, vmis } = this.cluster;
     const vmi = vmis.get(key);
     this.#withoutClaim.delete(key);
     this.#withoutSource.delete(key);
     if (vmi === undefined || this.#gone.has(vmi.metadata.uid)) return undefined;
     const now = Date.now();
-    if (phaseOf(vmi) === 'Pending' && !isDeleting(vmi)) await settleStateClaim(this.#cluster, vmi, this.#stateClaims);
+    if (phaseOf(vmi) === 'Pending' && !isDeleting(vmi)) await settleStateClaim(this.cluster, vmi, this.#stateClaims);
     const around = this.#surroundings(vmi, now);
     if (around.missingClaim !== undefined && phaseOf(vmi) === 'Pending') this.#withoutClaim.add(key);
     if (around.lacksSource) this.#withoutSource.add(key);
@@ -91,7 +76,7 @@ export class VmiController {
   }
 
   #surroundings(vmi: Vmi, now: number): Surroundings {
-    const { vms, claims, nodes, kubevirt } = this.#cluster;
+    const { vms, claims, nodes, kubevirt } = this.cluster;
     const { namespace, name } = vmi.metadata;
     const vm = vms.get(`${namespace}/${name}`);
     const owned = vm !== undefined && controllerOf(vmi)?.uid === vm.metadata.uid;
@@ -121,13 +106,13 @@ export class VmiController {
   }
 
   #lacksSource({ metadata: { namespace }, spec }: Vmi): boolean {
-    const { secrets, configMaps } = this.#cluster;
+    const { secrets, configMaps } = this.cluster;
     const isThere = (store: typeof secrets, name: string): boolean => store.get(`${namespace}/${name}`) !== undefined;
     return sourcesOf(spec).some(({ kind, name }) => !isThere(kind === 'Secret' ? secrets : configMaps, name));
   }
 
   #isCorrupt({ metadata: { namespace }, spec }: Vmi): boolean {
-    const { claims, dataVolumes } = this.#cluster;
+    const { claims, dataVolumes } = this.cluster;
     const disks = claimsOf(spec).map(
       (name) => dataVolumes.get(`${namespace}/${name}`) ?? claims.get(`${namespace}/${name}`),
     );

@@ -1,11 +1,11 @@
 import type { Disruption, RolloutStatus } from '../../../api/pool/pool.ts';
 import { withDefaults, type CompletePoolSpec } from '../../../api/rules/pool-defaults.ts';
 import type { ContentChange } from '../../configuration/content.ts';
-import { isActive, liveVmi, type VmiOf } from '../../health/availability.ts';
+import { isActive, liveVmi } from '../../health/availability.ts';
 import type { Batch } from '../../owners/batch.ts';
+import type { PlanInput } from '../../owners/plan-input.ts';
 import { revisionOf } from '../../template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../template/template.ts';
-import type { StoredPool } from '../../views/pool.ts';
 import {
   isRegular,
   isSurge,
@@ -23,11 +23,7 @@ import type { DeferredVm } from './deferred.ts';
 import type { QueuedVm } from './queue.ts';
 import { RolloutWaits } from './waits.ts';
 
-export interface RolloutInput {
-  pool: StoredPool;
-  /** All VMs that the pool owns. */
-  vms: readonly VmView[];
-  vmiOf: VmiOf;
+export interface RolloutInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'now'> {
   /** Template of a revision of the pool; undefined if it is no longer kept. */
   templateOf: (revision: string) => PoolTemplate | undefined;
   /** What has changed since the VMI has read it as it started; null if nothing has. */
@@ -67,8 +63,6 @@ export interface RolloutInput {
   notBefore: number;
   /** Why VMs can't be created, and since when (RFC 3339); null or absent if nothing has failed. */
   creationFailure?: { message: string; since: string } | null;
-  /** Milliseconds since the epoch. */
-  now: number;
 }
 
 /** What a rollout is planned from, and what the plan finds the rollout waits for. */

@@ -33,7 +33,7 @@ test('a path without a module, or a module without codecs, is reported with what
   await expect(loadDataConverter('/nowhere.js')).rejects.toThrow(
     /^DROVER_DATA_CONVERTER=\/nowhere\.js: cannot be loaded: /,
   );
-  await expect(loadDataConverter(resolve(import.meta.dirname, '../../../workers/log.ts'))).rejects.toThrow(
+  await expect(loadDataConverter(resolve(import.meta.dirname, '../../../workers/logger.ts'))).rejects.toThrow(
     /must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode$/,
   );
 });

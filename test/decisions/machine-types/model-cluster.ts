@@ -11,9 +11,6 @@ import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVmi } from '../fixtures/fleets.ts';
 import { aTypedPool, OLD } from './snapshots.ts';
 
-/** With this preference, KubeVirt fills in an old type again. */
-export const BAD_PREFERENCE = 'VirtualMachinePreference/old';
-
 /** A small cluster with one pool: VMIs come and go, users change what they like, and the pool updates its VMs. */
 export class ModelCluster {
   readonly vms = new Map<string, VmView>();
@@ -23,8 +20,6 @@ export class ModelCluster {
   readonly defaultType: string;
   /** The type that a VMI gets for `q35`. */
   readonly aliased: string;
-  /** VMs that KubeVirt does not restart, whoever asks for it. */
-  readonly stuck = new Set<string>();
   now = Date.parse('2026-01-02T03:04:05Z');
   #next = 0;
 
@@ -77,17 +72,11 @@ export class ModelCluster {
   }
 
   setType(key: string, to: string | null): void {
-    const vm = this.vms.get(key);
-    if (vm !== undefined) this.change(key, { machineType: this.filledIn(vm, to) });
-  }
-
-  filledIn({ preference }: VmView, to: string | null): string {
-    return to ?? (preference === BAD_PREFERENCE ? OLD : this.defaultType);
+    this.change(key, { machineType: to ?? this.defaultType });
   }
 
   /** Ends the VMI. If the VM is meant to run, it gets another VMI later. */
   restart(key: string): void {
-    if (this.stuck.has(key)) return this.change(key, { changingState: true });
     this.vmis.delete(key);
     // With `Manual`, KubeVirt starts the VM again because it was asked to.
     this.change(key, { ready: false, changingState: this.vms.get(key)?.runStrategy === 'Manual' });

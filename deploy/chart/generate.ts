@@ -59,7 +59,7 @@ const table = (): string =>
   ['| value | default | |', '|---|---|---|']
     .concat(
       [...leaves(schema)]
-        .filter(([path]) => path !== 'global')
+        .filter(([path]) => path !== 'global' && path !== 'enabled')
         .map(([path, leaf]) => {
           const value = leaf.default === undefined ? '' : `\`${JSON.stringify(leaf.default)}\``;
           return `| \`${path}\` | ${value} | ${wordsOf(leaf).replaceAll('|', '\\|')} |`;

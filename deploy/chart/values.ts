@@ -177,5 +177,9 @@ export const Values = z.strictObject({
       }),
     })
     .prefault({}),
+  enabled: z
+    .boolean()
+    .optional()
+    .describe('whether a chart that this one is a part of takes it; drover reads nothing of it'),
   global: kubernetes('what a chart that this one is a part of says to all of its parts; drover reads nothing of it'),
 });

@@ -34,8 +34,8 @@ test.each([
   expect(accepts.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`)).toContain(why);
 });
 
-test('what a chart says to all of its parts is taken', () => {
-  expect(accepts({ global: { imageRegistry: 'registry.example' } })).toBe(true);
+test('what a chart says of this part, and to all of its parts, is taken', () => {
+  expect(accepts({ enabled: true, global: { imageRegistry: 'registry.example' } })).toBe(true);
 });
 
 test('each variable of the worker is a setting, or set by another value or the image', () => {

@@ -44,6 +44,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
   };
   const runs = runControl(config.cluster);
   const { followOperation, ...operations } = createOperationActivities({ ...common, runs });
+  const { changePower, ...power } = createPowerActivities({ ...common, runs, chosenUids: new ChosenUids() });
   const { updateVms, removeVms } = createUpdateActivities(common);
   const { followTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
@@ -73,11 +74,12 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...operations,
       ...createScheduleActivities(common),
       ...machineTypes,
+      ...power,
     }),
     waiting: withWaitFailures({
       updateVms,
       ...createAwaitRemovalActivities(common),
-      ...createPowerActivities({ ...common, runs, chosenUids: new ChosenUids() }),
+      changePower,
       followTransition,
       followOperation,
     }),

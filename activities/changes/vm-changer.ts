@@ -10,7 +10,6 @@ import { asStarted, unkept } from '../../decisions/changes/undo.ts';
 import { wantedOf, type Wanted } from '../../decisions/changes/wanted.ts';
 import { heldBack } from '../../decisions/disruption/need.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
-import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { field } from '../../decisions/lib/json.ts';
 import { mergePatch, type WrittenVm } from '../../decisions/merge/vm.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
@@ -20,6 +19,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
+import { digestOf } from '../lib/digest.ts';
 import { startedFrom } from './started-from.ts';
 
 /** What an operation with `action: Patch` does to VMs, by its object. */
@@ -31,21 +31,31 @@ export interface Change {
 }
 
 /** A VM as the API server has it. */
-interface ChangeableVm {
+export interface ChangeableVm {
   stored: Stored<VirtualMachine>;
   vm: VmView;
   vmi: VmiView | undefined;
 }
 
-/**
- * What was done to a VM. `changed`: it is as wanted, `vm` is how it is now. `nothing`: it was so before. `left`: it is
- * left as it is.
- */
-export type Changed = { is: 'changed'; vm: VmView } | { is: 'nothing' } | { is: 'left'; why: string };
+/** What is left of a VM that is not changed: it has all of it already (`nothing`), or is left as it is. */
+type Unchanged = { is: 'nothing' } | { is: 'left'; why: string };
 
-/** How many shapes are remembered of which the API server has taken a dry run. */
-const SHAPES = 1_000;
-const PATH_OF_NOTE = ['metadata', 'annotations'];
+/** What was done to a VM. `changed`: it is as wanted, `vm` is how it is now. */
+export type Changed = { is: 'changed'; vm: VmView } | Unchanged;
+
+/** The change of one VM. `shape`: the same for all VMs for which it does the same, and that need the same for it. */
+interface VmChange {
+  is: 'change';
+  after: Stored<VirtualMachine>;
+  /** The CHANGES_ANNOTATION that tells of it. */
+  note: string;
+  edits: readonly Edit[];
+  shape: string;
+}
+
+/** Of how many shapes it is known that the API server has taken, or refused, a dry run. */
+export const MOST_SHAPES = 1_000;
+const PATH_OF_NOTE = ['metadata', 'annotations', CHANGES_ANNOTATION];
 const TOO_LONG = 'the values there are too long to be recorded, so the change could not be undone';
 
 /**
@@ -69,7 +79,21 @@ export class VmChanger {
   }
 
   /** Throws what the API server refuses. */
-  async change({ stored, vm, vmi }: ChangeableVm): Promise<Changed | NoPlace> {
+  async change(live: ChangeableVm): Promise<Changed | NoPlace> {
+    const found = await this.find(live);
+    if (found instanceof NoPlace || found.is !== 'change') return found;
+    if (!this.#tried.has(found.shape)) await this.tryOut(live, found);
+    return { is: 'changed', vm: this.#cache.vmView(await this.#write(live, found)) };
+  }
+
+  /** Makes a dry run of what was found for the VM. Throws what the API server refuses, or would not keep. */
+  async tryOut(live: ChangeableVm, change: VmChange): Promise<void> {
+    await this.#write(live, change, true);
+    if (this.#tried.size < MOST_SHAPES) this.#tried.add(change.shape);
+  }
+
+  /** Returns what is to be changed of the VM; why nothing is, or not now. */
+  async find({ stored, vm, vmi }: ChangeableVm): Promise<VmChange | Unchanged | NoPlace> {
     const found = wantedOf(stored, this.#change.wanted);
     if (found.is !== 'change') return found;
     const { after, edits, kept } = found;
@@ -80,7 +104,7 @@ export class VmChanger {
     const restarts = need === 'Restart' && this.#change.restarts ? live : undefined;
     const held = restarts === undefined ? null : heldBack(vm, restarts);
     if (held !== null) return held.need === 'excluded' ? { is: 'left', why: held.why } : new NoPlace(held.why);
-    const text = withChange(stored.metadata.annotations, {
+    const note = withChange(stored.metadata.annotations, {
       ...this.#change.note,
       at: new Date().toISOString(),
       need,
@@ -88,14 +112,8 @@ export class VmChanger {
       ...(kept !== undefined && { kept }),
       edits,
     });
-    if (text === null) return { is: 'left', why: TOO_LONG };
-    const patch = patchOf(stored, after, text);
-    const shape = canonical(edits);
-    if (!this.#tried.has(shape)) {
-      await this.#write(vm, { patch, edits, dryRun: true });
-      if (this.#tried.size < SHAPES) this.#tried.add(shape);
-    }
-    return { is: 'changed', vm: this.#cache.vmView(await this.#write(vm, { patch, edits })) };
+    if (note === null) return { is: 'left', why: TOO_LONG };
+    return { is: 'change', after, note, edits, shape: digestOf([need, edits]) };
   }
 
   #needOf(before: object, after: object, { vm, live }: { vm: VmView; live: VmiView | undefined }) {
@@ -109,26 +127,26 @@ export class VmChanger {
     });
   }
 
-  async #write({ namespace, name }: VmView, { patch, edits, dryRun = false }: Write): Promise<Stored<VirtualMachine>> {
-    const signal = cancellationSignal();
-    const written = await this.#client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'merge', patch, {
-      dryRun,
-      signal,
-    });
-    const note = [...PATH_OF_NOTE, CHANGES_ANNOTATION];
-    const isNoted = field(written, ...note) === field(patch, ...note);
-    const lost = unkept(written, edits) ?? (isNoted ? null : note);
+  async #write(
+    { stored, vm: { namespace, name } }: ChangeableVm,
+    { after, note, edits }: VmChange,
+    dryRun = false,
+  ): Promise<Stored<VirtualMachine>> {
+    const options = { dryRun, signal: cancellationSignal() };
+    const patch = patchOf(stored, after, note);
+    const written = await this.#client.patch<VirtualMachine>(
+      VirtualMachines,
+      { namespace, name },
+      'merge',
+      patch,
+      options,
+    );
+    const lost = unkept(written, edits) ?? (field(written, ...PATH_OF_NOTE) === note ? null : PATH_OF_NOTE);
     // Without the values: they may be a user's data, and what fails is told in Temporal.
     if (lost !== null)
       throw new ActRefused('Invalid', `${formatPath(lost)} does not stay as it is written: something changes it`);
     return written;
   }
-}
-
-interface Write {
-  patch: ReturnType<typeof patchOf>;
-  edits: readonly Edit[];
-  dryRun?: boolean;
 }
 
 /** The merge patch that changes the VM in the version that it was read in, with this CHANGES_ANNOTATION. */

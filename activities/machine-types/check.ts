@@ -1,5 +1,4 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
@@ -13,6 +12,7 @@ import type { TransitionResult } from '../../decisions/machine-types/transition.
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
+import { runRefused } from '../operations/authority.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { TransitionContext } from './context.ts';
 import { resultingType } from './resulting-type.ts';
@@ -38,14 +38,14 @@ export async function preflight(options: ClusterAccess, context: TransitionConte
   const { transition } = rules;
   const rights = rightsFor({ restarts: transition.restartNow, pools: transition.templates && needs.changesPools });
   const missing = await missingRights(client, rights, transition.scope.namespaces);
-  if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
+  if (missing.length > 0) throw runRefused(`the worker may not ${missing.join(', nor ')}: nothing was changed`);
   const { results, minVersions } = await checkTypes(
     options,
     context,
     wantedResults(rules, cache.vms.values(), snapshot),
   );
   const faults = results.filter(({ fault }) => fault !== null);
-  if (faults.length > 0 && !transition.force) throw refused(faults.map(formatFault));
+  if (faults.length > 0 && !transition.force) throw runRefused(faults.map(formatFault).join('; '));
   const maxRestarts = countOf(transition.maxRestarts, restartable(rules, cache.vms.values(), snapshot), 1);
   return { results, maxRestarts, minVersions: maxVersions(cache.versionsOf('pools', 'vms', 'vmis'), minVersions) };
 }
@@ -85,6 +85,3 @@ export async function checkTypes(
   }
   return { results, minVersions: { vms } };
 }
-
-const refused = (sentences: string[]): ApplicationFailure =>
-  ApplicationFailure.nonRetryable(sentences.join('; '), 'Refused');

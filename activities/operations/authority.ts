@@ -105,5 +105,7 @@ const inWords = (ref: OperationRef): string =>
     ? `${operationResource(ref).kind} ${operationName(ref)} with the UID ${ref.uid}`
     : 'VirtualMachineOperation that the run names';
 
-export const refused = (why: string): ApplicationFailure =>
-  ApplicationFailure.nonRetryable(`${why}: make one, and drover carries it out`, 'Refused');
+/** A failure that ends the run. `why`: a sentence without a full stop. */
+export const runRefused = (why: string): ApplicationFailure => ApplicationFailure.nonRetryable(why, 'Refused');
+
+const refused = (why: string): ApplicationFailure => runRefused(`${why}: make one, and drover carries it out`);

@@ -1,7 +1,7 @@
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import { parseWanted } from '../changes/parse-wanted.ts';
 import type { Change } from '../changes/vm-changer.ts';
-import { refused } from '../operations/authority.ts';
+import { runRefused } from '../operations/authority.ts';
 
 /** Returns what `Patch` does; undefined for any other action, and if the operation is gone. */
 export function changeOf(operation: StoredOperation | undefined): Change | undefined {
@@ -12,7 +12,7 @@ export function changeOf(operation: StoredOperation | undefined): Change | undef
   try {
     return { wanted: parseWanted(patch), restarts: patch.restart === true, note };
   } catch (error) {
-    if (error instanceof RangeError) throw refused(error.message);
+    if (error instanceof RangeError) throw runRefused(error.message);
     throw error;
   }
 }

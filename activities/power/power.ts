@@ -12,6 +12,7 @@ import { carryOut } from './carry-out.ts';
 import { changeOf } from './change-of.ts';
 import type { ChosenUids } from './chosen-uids.ts';
 import { PowerMethod } from './power-method.ts';
+import { preflightPatch, type TriedChange } from './preflight-patch.ts';
 import type { ChangedPower, ChangePowerRequest } from './request.ts';
 
 export interface PowerActivityOptions {
@@ -28,6 +29,17 @@ export interface PowerActivityOptions {
 
 export function createPowerActivities({ client, cache, places, chosenUids, runs, ...options }: PowerActivityOptions) {
   return {
+    /**
+     * Makes a dry run of each kind of change that an operation makes, before the first. Throws a non-retryable failure if
+     * more VMs would be refused than may fail. Writes nothing: safe to run again at any point.
+     */
+    preflightPatch: ({ operation }: Pick<ChangePowerRequest, 'operation'>): Promise<TriedChange> =>
+      withHeartbeat(async () => {
+        const authority = await Authority.prove({ client, cache, runs }, { operation, action: 'Patch', isFresh: true });
+        const chosen = await chosenUids.ofThisRun();
+        return preflightPatch({ client, cache, authority, chosen, concurrency: options.concurrency });
+      }),
+
     /**
      * Starts, stops, restarts, migrates or changes the chosen VMs, each as the limits allow it and only if it is still
      * the chosen one, and follows them: whenever one is ready, or has stopped, it takes the next. Returns earlier if

@@ -29,7 +29,7 @@ export const toldOf = (progress: OperationProgress): Told =>
   progress.action === 'MachineType' ? toldOfTransition(progress) : toldOfPower(progress);
 
 function toldOfPower(progress: PowerProgress): Told {
-  const { action, chosen, done, failed, inProgress, open } = progress;
+  const { action, phase, chosen, done, failed, inProgress, open } = progress;
   const { doing, done: doneAs } = ACTION_LABELS[action];
   const parts = [
     `${done.length} of ${chosen} VMs ${doneAs.toLowerCase()}`,
@@ -37,10 +37,11 @@ function toldOfPower(progress: PowerProgress): Told {
     `${open} to go`,
     ...(failed.length === 0 ? [] : [`${failed.length} failed`]),
   ];
+  const doingNow = inProgress.length === 0 && open > 0 && progress.full.length > 0 ? 'Waiting' : doing;
   const lengths = { done: done.length, failed: failed.length, inProgress: inProgress.length };
   return {
     vms: { chosen, ...lengths, open, excluded: excludedOf(progress) },
-    doing: inProgress.length === 0 && open > 0 && progress.full.length > 0 ? 'Waiting' : doing,
+    doing: phase === 'Checking' ? phase : doingNow,
     numbers: parts.join(', '),
     end: endOf(progress, { ...lengths, open, said: powerOutline(progress).end }),
   };

@@ -3,8 +3,11 @@ import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatVms } from '../runs/report.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
 
-/** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
-type PowerPhase = PowerDoing | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
+/**
+ * `Checking`, `Refused`: a change is tried in dry runs, before the first write. `Failed`: VMs have failed; if they were too
+ * many, the others were left as they are.
+ */
+type PowerPhase = PowerDoing | 'Checking' | 'Refused' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 
 /** VMs are named by `namespace/name`. */
 export interface PowerProgress extends RunProgress {
@@ -25,6 +28,8 @@ export interface PowerProgress extends RunProgress {
   /** How many of those done are changed, and need more until that has its whole effect. */
   needs: Needs;
 }
+
+const OVER: ReadonlySet<PowerPhase> = new Set(['Complete', 'Failed', 'Refused', 'Aborted']);
 
 type Needs = Partial<Record<Exclude<ChangeNeed, 'Nothing'>, number>>;
 
@@ -47,7 +52,7 @@ export function powerOutline(progress: PowerProgress): RunOutline {
     },
     end: formatEnd(progress, doneAs),
     open: progress.open,
-    isOver: phase === 'Complete' || phase === 'Failed' || phase === 'Aborted',
+    isOver: OVER.has(phase),
     isTripped: isTripped(failed, maxFailures),
     maxFailures,
     failures: failed.length,
@@ -57,9 +62,8 @@ export function powerOutline(progress: PowerProgress): RunOutline {
 }
 
 /** Number of VMs still to be taken: all of them until the workflow has looked at them for the first time. */
-function toGo({ action, phase, chosen, done, inProgress, open, failed, skipped }: PowerProgress): number {
-  const isUnder = phase === ACTION_LABELS[action].doing || phase === 'Paused';
-  return isUnder && [done, inProgress, failed, skipped].every(({ length }) => length === 0) && open === 0
+function toGo({ phase, chosen, done, inProgress, open, failed, skipped }: PowerProgress): number {
+  return !OVER.has(phase) && [done, inProgress, failed, skipped].every(({ length }) => length === 0) && open === 0
     ? chosen
     : open;
 }

@@ -103,6 +103,7 @@ const SILENT_TRIES = 2;
 /** Activities in words for users who haven't read the code; other activities keep their names. */
 const WORDS: Record<string, string> = {
   preflightTransition: 'the check before the first change',
+  preflightPatch: 'the check before the first change',
   checkMachineTypes: 'a dry run',
   patchMachineTypes: 'the change of machine types',
   patchPoolTemplates: 'the change of pools',

@@ -1,13 +1,4 @@
-import {
-  ActivityCancellationType,
-  ActivityFailure,
-  ApplicationFailure,
-  continueAsNew,
-  isCancellation,
-  log,
-  proxyActivities,
-} from '@temporalio/workflow';
-import type { Preflight } from '../../activities/machine-types/check.ts';
+import { continueAsNew, log, proxyActivities } from '@temporalio/workflow';
 import type { MachineTypeActivities } from '../../activities/machine-types/machine-types.ts';
 import type { TypeChanges, Unpatched } from '../../activities/machine-types/patch-vms.ts';
 import type { FollowedTransition } from '../../activities/machine-types/transition-method.ts';
@@ -28,7 +19,7 @@ import { transitionProgress } from '../lib/messages.ts';
 import { actingActivities } from '../lib/queues.ts';
 import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
-import { Run } from '../runs/run.ts';
+import { CHECKING, Run } from '../runs/run.ts';
 import { awaitWords, CHECK, PREFLIGHT } from './details.ts';
 import { actOf, recordChanges } from './records.ts';
 import { begun, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
@@ -44,10 +35,7 @@ const untilDone = {
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 } as const;
-const { preflightTransition } = proxyActivities<MachineTypeActivities>({
-  ...untilDone,
-  cancellationType: ActivityCancellationType.TRY_CANCEL,
-});
+const { preflightTransition } = proxyActivities<MachineTypeActivities>(CHECKING);
 // Retried until done: what is impossible comes back as an outcome.
 const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearMarks } =
   proxyActivities<MachineTypeActivities>(untilDone);
@@ -65,7 +53,7 @@ export const machineTypeTransition = (
   input: MachineTypeTransitionInput,
 ): Promise<TransitionProgress & { acts: Act[] }> => withControls(() => new TransitionRun(input).carryOut());
 
-type Working = 'Checking' | 'Changing' | 'Waiting' | 'Refused';
+type Working = 'Changing' | 'Waiting';
 
 class TransitionRun extends Run<FollowedTransition, Working> {
   readonly #input: MachineTypeTransitionInput;
@@ -73,7 +61,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
 
   constructor(input: MachineTypeTransitionInput) {
     const state = input.carried ?? begun(input.minVersions);
-    super(state, 'Checking', {
+    super(state, 'Changing', {
       pauses: 'Change and restart no further VM until resume; those that restart already come back.',
       aborts: 'Change and restart no further VM, and end once those that restart already are back.',
       journal: new Journal(state.acts),
@@ -84,7 +72,10 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   async carryOut(): Promise<TransitionProgress & { acts: Act[] }> {
-    if (this.#input.carried === undefined) await this.#check();
+    if (this.#input.carried === undefined) {
+      const found = await this.preflight(() => preflightTransition.executeWithOptions(PREFLIGHT, [this.#request()]));
+      Object.assign(this.#state, found ?? {});
+    }
     this.showNow();
     await this.untilOver();
     const { operation, transition } = this.#input;
@@ -132,28 +123,6 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   /** How many more VMs may fail in their restarts that were ready before. */
   #mayFail(): number {
     return this.#input.transition.maxFailures - this.#state.failed.filter(({ wasAvailable }) => wasAvailable).length;
-  }
-
-  protected override onAsked(): void {
-    if (this.phase !== 'Checking') super.onAsked();
-  }
-
-  async #check(): Promise<void> {
-    this.show('Checking');
-    try {
-      // The preflight changes nothing and may be retried for long, so signals are handled meanwhile.
-      for (let found: Preflight | null = null; found === null && this.#state.aborted === null;) {
-        found = await this.controls.look(() => preflightTransition.executeWithOptions(PREFLIGHT, [this.#request()]));
-        if (found !== null) Object.assign(this.#state, pick(found, ['results', 'maxRestarts', 'minVersions']));
-      }
-    } catch (error) {
-      if (isCancellation(error)) throw error;
-      this.show('Refused');
-      throw ApplicationFailure.nonRetryable(
-        error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error),
-        'Refused',
-      );
-    }
   }
 
   /** What every request about the VMs of the transition says. */

@@ -1,4 +1,4 @@
-import { continueAsNew, log } from '@temporalio/workflow';
+import { continueAsNew, log, proxyActivities } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
 import type { PowerActivities } from '../../activities/power/power.ts';
 import type { ChangedPower } from '../../activities/power/request.ts';
@@ -19,7 +19,7 @@ import { powerProgress } from '../lib/messages.ts';
 import { actingActivities } from '../lib/queues.ts';
 import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
-import { Run, type RunState } from '../runs/run.ts';
+import { CHECKING, Run, type RunState } from '../runs/run.ts';
 
 export interface PowerVmsInput {
   /** What the VMs are acted on for: the activities go by it, and by nothing that it does not say. */
@@ -56,13 +56,16 @@ interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'failed' | '
 }
 
 const acting = () => actingActivities<PowerActivities>();
+const { preflightPatch } = proxyActivities<PowerActivities>(CHECKING);
+const PREFLIGHT = { summary: 'try each kind of change in a dry run' };
 
 /**
  * Starts, stops, restarts, migrates or changes VMs of any owner, a few at a time, and each at most once, whichever
  * process dies: the next only when the last is seen to be ready, or to have stopped. Restarts keep within the budgets
  * of the pools that own the VMs, too.
  *
- * One activity acts on the VMs and follows them, and returns when there is something to tell.
+ * One activity acts on the VMs and follows them, and returns when there is something to tell. What is to be changed is
+ * tried in dry runs before.
  */
 export const powerVms = (input: PowerVmsInput): Promise<PowerProgress & { acts: Act[] }> =>
   withControls(() => new PowerRun(input).carryOut());
@@ -87,7 +90,10 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
   }
 
   async carryOut(): Promise<PowerProgress & { acts: Act[] }> {
+    const { action, operation, carried } = this.#input;
     this.touch(Object.keys(this.#input.chosen).map((namespace) => `${namespace}/`));
+    if (action === 'Patch' && carried === undefined)
+      await this.preflight(() => preflightPatch.executeWithOptions(PREFLIGHT, [{ operation }]));
     this.showNow();
     await this.untilOver();
     this.showEnd();

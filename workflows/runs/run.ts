@@ -1,7 +1,9 @@
 import {
+  ActivityCancellationType,
   ActivityFailure,
   ApplicationFailure,
   condition,
+  isCancellation,
   setCurrentDetails,
   upsertSearchAttributes,
   workflowInfo,
@@ -38,8 +40,19 @@ const NEWS_PART = 4;
 const SOONEST_MS = 2_000;
 const LATEST_MS = 30_000;
 
-/** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
-type Phase<Working extends string> = Working | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
+/**
+ * `Checking`: before the first write. `Refused`: what that has found stands against it. `Failed`: VMs have failed; if they
+ * were too many, the others were left as they are.
+ */
+type Phase<Working extends string> = Working | 'Checking' | 'Refused' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
+
+/** How a check is called that comes before the first write: it changes nothing, so its end need not be waited for. */
+export const CHECKING = {
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+  cancellationType: ActivityCancellationType.TRY_CANCEL,
+} as const;
 
 /**
  * A run that a user has started, and may pause, resume and abort. One activity acts on VMs, a few at a time, and
@@ -100,7 +113,27 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
 
   protected onAsked(): void {
     this.#state.watchedSince = Date.now();
-    this.showNow();
+    if (this.phase !== 'Checking') this.showNow();
+  }
+
+  /**
+   * Finds out, before anything is written, what stands in the way; a refusal ends the run. Returns null if the run is
+   * aborted meanwhile. It may be tried for long, so signals are handled meanwhile.
+   */
+  protected async preflight<T>(check: () => Promise<T>): Promise<T | null> {
+    // Whoever looks for runs that go on finds it by the phase that its operation has started it with.
+    this.phase = 'Checking';
+    setCurrentDetails(this.details());
+    try {
+      let found: T | null = null;
+      while (found === null && this.#state.aborted === null) found = await this.controls.look(check);
+      return found;
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      this.show('Refused');
+      const why = error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error);
+      throw ApplicationFailure.nonRetryable(why, 'Refused');
+    }
   }
 
   /** Whether the run may touch further VMs. */

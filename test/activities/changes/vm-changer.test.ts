@@ -1,92 +1,10 @@
-import { MockActivityEnvironment } from '@temporalio/testing';
-import { DefaultLogger } from '@temporalio/worker';
 import { expect, test } from 'vitest';
-import { VmChanger, type Change, type Changed } from '../../../activities/changes/vm-changer.ts';
+import type { Changed } from '../../../activities/changes/vm-changer.ts';
 import { CHANGES_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
-import { ControllerRevisions, VirtualMachines, type Resource } from '../../../api/resources.ts';
-import { changesOf } from '../../../decisions/changes/note.ts';
-import type { Json } from '../../../decisions/lib/json.ts';
-import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
-import { PLUGS_ALL } from '../../../decisions/vm-update/disruption.ts';
-import type { KubeClient } from '../../../kubernetes/client.ts';
-import { KubeError } from '../../../kubernetes/errors.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
 import { aVmi } from '../../decisions/fixtures/fleets.ts';
-import { ApiServer, mergePatch } from '../../model/world/api-server.ts';
-
-const PATCH = { metadata: { labels: { tier: 'gold' } }, spec: { template: { spec: { hostname: 'db' } } } };
-const CHANGE: Change = {
-  wanted: { patch: PATCH },
-  restarts: false,
-  note: { id: 'uid-of-op', operation: 'patch-1', by: 'ada' },
-};
-
-/** An API server with VMs, and what a policy makes of each write of one. */
-class Shop {
-  readonly server = new ApiServer(() => 0);
-  /** Each write that was asked for. */
-  readonly asked: { name: string; isDryRun: boolean }[] = [];
-  policy: (vm: Stored) => Stored = (vm) => vm;
-
-  vm(name: string, spec: Json = {}, metadata: object = {}): Stored<VirtualMachine> {
-    return this.server.create(VirtualMachines, {
-      metadata: { namespace: 'shop', name, ...metadata },
-      spec: { runStrategy: 'Always', template: { spec: { domain: {}, ...spec } } },
-    });
-  }
-
-  get client(): KubeClient {
-    const patch = async (
-      _kind: unknown,
-      at: { namespace: string; name: string },
-      _type: string,
-      body: { metadata: { resourceVersion: string } },
-      { dryRun = false }: { dryRun?: boolean },
-    ) => {
-      this.asked.push({ name: at.name, isDryRun: dryRun });
-      const before = this.server.get(VirtualMachines, at);
-      if (body.metadata.resourceVersion !== before.metadata.resourceVersion)
-        throw new KubeError(409, 'Conflict', 'it has changed');
-      const after = this.policy(mergePatch(before, body) as Stored);
-      return Promise.resolve(dryRun ? after : this.server.write(VirtualMachines, at, () => after));
-    };
-    const get = (kind: Resource, at: { namespace: string; name: string }) =>
-      Promise.resolve().then(() => this.server.get(kind, at));
-    return { get, patch } as unknown as KubeClient;
-  }
-
-  changer(change: Partial<Change> = {}): (vm: Stored<VirtualMachine>) => Promise<unknown> {
-    const cache = {
-      vmView,
-      rolloutStrategy: () => 'LiveUpdate' as const,
-      kubevirtPlugs: () => PLUGS_ALL,
-    };
-    const changer = new VmChanger(this.client, cache, { ...CHANGE, ...change });
-    return (stored) => {
-      const vm = vmView(stored);
-      return new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') }).run(() =>
-        changer.change({ stored, vm, vmi: aVmi(vm, { startGeneration: 1 }) }),
-      );
-    };
-  }
-
-  /** KubeVirt keeps what the VMI of this VM was started from, and says that the VM waits for a restart. */
-  waitsForRestart(name: string, { metadata: { uid }, spec }: Stored<VirtualMachine>): Stored<VirtualMachine> {
-    const metadata = { namespace: 'shop', name: `revision-start-vm-${uid}-1` };
-    this.server.create(ControllerRevisions, { metadata, revision: 1, data: { spec } });
-    const conditions = [{ type: 'RestartRequired', status: 'True' }];
-    const at = { namespace: 'shop', name };
-    return this.server.write(VirtualMachines, at, (vm) => ({ ...vm, status: { conditions } }), 'status');
-  }
-
-  read(name: string): Stored<VirtualMachine> {
-    return this.server.get(VirtualMachines, { namespace: 'shop', name });
-  }
-
-  notes(name: string) {
-    return changesOf(this.read(name).metadata.annotations);
-  }
-}
+import { CHANGE, Shop } from './shop.ts';
 
 test('a VM is changed and records its former values in one write; a dry run comes before the first of each shape', async () => {
   const shop = new Shop();

@@ -278,6 +278,7 @@ export const TABLE: Record<ActivityName, Row> = {
   planReplicaSet: { reads: true },
   awaitRemoval: { reads: true },
   preflightTransition: { reads: true },
+  preflightPatch: { reads: true },
   checkMachineTypes: { reads: true },
   watchCluster: { reads: true },
   createVms: { creates: true },

@@ -1,6 +1,7 @@
 import type { Stored } from '../../../../api/objects.ts';
 import { VirtualMachineOperations, VirtualMachines } from '../../../../api/resources.ts';
 import { changesOf } from '../../../../decisions/changes/note.ts';
+import { refuseFor } from '../../refusals/refuse.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import { begin, ended, losesWorker, MINUTE, type Stage, type Stories } from '../story.ts';
 
@@ -43,6 +44,44 @@ async function relabels({ world, log }: Stage, name: string, tier: string): Prom
   await world.people.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata });
 }
 
+/** Two kinds of VMs, of which KubeVirt refuses the change of one. */
+async function begunWithRefusal(stage: Stage, how: Parameters<typeof begin>[2] = {}): Promise<string> {
+  await relabels(stage, 'lone-3', 'silver');
+  await stage.world.wait(2_000);
+  refuseFor(stage.world, { what: 'write', name: 'lone-3', ms: 30 * MINUTE });
+  return begin(stage, 'Patch', how, { patch: label });
+}
+
+async function losesWorkerInDryRun({ world, log }: Stage): Promise<void> {
+  const lost = Promise.withResolvers<void>();
+  let isLost = false;
+  world.onlookers.push({
+    onCall: ({ verb, resource, process }) => {
+      if (isLost || verb !== 'patch' || resource !== VirtualMachines || process !== world.workers[0]?.process) return;
+      isLost = true;
+      world.kill(world.workers[0]);
+      lost.resolve();
+    },
+  });
+  await lost.promise;
+  log.person('the worker is lost');
+  await world.wait(15_000);
+  log.person('another worker starts');
+  await world.addWorker();
+}
+
+async function refused({ world, log }: Stage, id: string): Promise<void> {
+  const run = world.temporal.runs.get(id)!;
+  if (!(await world.until(() => !run.isOpen, 5 * MINUTE))) return world.break(`run ${run.id} does not end`);
+  const why = await run.result.promise.then(
+    () => 'not at all',
+    (error: Error) => error.message,
+  );
+  log.person(`it is refused: ${why}`);
+  const changes = changed({ world, log }).map(({ metadata }) => metadata.name);
+  if (changes.length > 0) world.break(`${changes.join(', ')}: changed though another change is refused`);
+}
+
 const nameOfLast = ({ world }: Stage): string => world.server.all(VirtualMachineOperations).at(-1)!.metadata.name;
 
 export const stories: Stories = {
@@ -68,6 +107,20 @@ export const stories: Stories = {
       await losesWorker(stage, () => relabels(stage, first, 'theirs'));
       await ended(stage, id);
     },
+  },
+  'change of two kinds, of which one is refused, with a worker lost in a dry run': {
+    about: '3 VMs that run, 1 worker; one VM has another label before',
+    lone: 3,
+    options: { workers: 1 },
+    live: async (stage) => {
+      const [id] = await Promise.all([begunWithRefusal(stage), losesWorkerInDryRun(stage)]);
+      await refused(stage, id);
+    },
+  },
+  'change of two kinds, of which one is refused that may fail': {
+    about: '3 VMs that run; one VM has another label before',
+    lone: 3,
+    live: async (stage) => ended(stage, await begunWithRefusal(stage, { maxFailures: 1 })),
   },
   'change and restart, one after the other': {
     about: '4 VMs that run; the restart is part of the change',

@@ -1,0 +1,115 @@
+import { cancellationSignal } from '@temporalio/activity';
+import type { Stored } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { formatPath } from '../../decisions/changes/edits.ts';
+import type { RefusedShape } from '../../decisions/changes/refused.ts';
+import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { NoPlace } from '../disruption-budget/in-place.ts';
+import { actOnVm } from '../disruption/act-on-vm.ts';
+import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
+import { liveVm } from '../owners/live-vm.ts';
+import { MOST_SHAPES, VmChanger, type Change, type ChangeableVm } from './vm-changer.ts';
+
+/** Of a namespace with more chosen VMs than this, all VMs are listed. */
+const READ_ONE_BY_ONE = 20;
+
+export interface TryShapesOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  change: Change;
+  /** The VMs, each by its UID. */
+  chosen: Chosen;
+  /** Whether the VM may be changed now. */
+  isMeant: (vm: ChangeableVm) => boolean;
+  /** Concurrent calls to the API server. */
+  concurrency: number;
+}
+
+interface TriedShapes {
+  shapes: number;
+  /** VMs whose change is of none of these: there are too many, and each other one is tried before its first VM. */
+  untried: number;
+  refused: RefusedShape[];
+}
+
+type Shape = Omit<RefusedShape, 'why'>;
+
+/**
+ * Makes a dry run of each shape that the change has, on one of its VMs, and writes nothing. Returns null if a VM tells
+ * that it was changed already: then it is too late to hold anything up.
+ */
+export async function tryShapes(options: TryShapesOptions): Promise<TriedShapes | null> {
+  const { client, cache, change, concurrency } = options;
+  const changer = new VmChanger(client, cache, change);
+  const shapes = new Map<string, Shape>();
+  let untried = 0;
+  let hasBegun = false;
+  const add = async (live: ChangeableVm): Promise<void> => {
+    hasBegun ||= live.vm.changes.some(({ id }) => id === change.note.id);
+    const found = await changer.find(live);
+    if (found instanceof NoPlace || found.is !== 'change') return;
+    const known = shapes.get(found.shape);
+    if (known !== undefined) known.vms++;
+    else if (shapes.size === MOST_SHAPES) untried++;
+    else {
+      const { namespace, name } = live.vm;
+      const paths = found.edits.map(({ path }) => formatPath(path));
+      shapes.set(found.shape, { paths, vms: 1, tried: `${namespace}/${name}` });
+    }
+  };
+  const namespaces = [...Map.groupBy(options.chosen.keys(), (key) => key.slice(0, key.indexOf('/')))];
+  const readAll = { take: (of: (typeof namespaces)[number]) => read(options, of, add).then(() => null) };
+  await forEachConcurrently(readAll, namespaces, concurrency);
+  if (hasBegun) return null;
+  const trial = { take: (shape: Shape) => refusalOf(options, changer, shape) };
+  return { shapes: shapes.size, untried, refused: await forEachConcurrently(trial, [...shapes.values()], concurrency) };
+}
+
+/** Reads the chosen VMs of a namespace, and passes those on that may be changed now. */
+async function read(
+  { client, cache, chosen, isMeant }: TryShapesOptions,
+  [namespace, keys]: [string, string[]],
+  add: (live: ChangeableVm) => Promise<void>,
+): Promise<void> {
+  const take = async (stored: Stored<VirtualMachine> | undefined): Promise<void> => {
+    if (stored === undefined || chosen.get(`${namespace}/${stored.metadata.name}`) !== stored.metadata.uid) return;
+    const live = asCached(cache, stored);
+    if (isMeant(live)) await add(live);
+  };
+  const signal = cancellationSignal();
+  if (keys.length <= READ_ONE_BY_ONE) for (const key of keys) await take(await liveVm(client, keyOf(key), signal));
+  else
+    for await (const { items } of client.pages<VirtualMachine & Stored>(VirtualMachines, { namespace, signal }))
+      for (const stored of items) await take(stored);
+}
+
+/** Returns null if the API server takes the change, or if the VM is not to be changed any more. */
+const refusalOf = (
+  { client, cache }: TryShapesOptions,
+  changer: VmChanger,
+  shape: Shape,
+): Promise<RefusedShape | null> =>
+  actOnVm(
+    async () => {
+      const stored = await liveVm(client, keyOf(shape.tried), cancellationSignal());
+      if (stored === undefined) return null;
+      const live = asCached(cache, stored);
+      const found = await changer.find(live);
+      if (!(found instanceof NoPlace) && found.is === 'change') await changer.tryOut(live, found);
+      return null;
+    },
+    ({ message: why }) => ({ ...shape, why }),
+  );
+
+function keyOf(key: string): ObjectKey & { namespace: string } {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name };
+}
+
+function asCached(cache: ClusterCache, stored: Stored<VirtualMachine>): ChangeableVm {
+  const vm = cache.vmView(stored);
+  return { stored, vm, vmi: cache.vmiOf(vm) };
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { tryShapes, type TryShapesOptions } from '../../../activities/changes/try-shapes.ts';
+import { MOST_SHAPES } from '../../../activities/changes/vm-changer.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { CHANGE, inActivity, Shop } from './shop.ts';
+
+function trialOf(shop: Shop, how: Partial<TryShapesOptions> = {}) {
+  const vms = shop.server.all(VirtualMachines);
+  const chosen = new Map(vms.map(({ metadata: { name, uid } }) => [`shop/${name}`, uid]));
+  const options = { client: shop.client, cache: shop.cache, change: CHANGE, chosen, isMeant: () => true };
+  return inActivity(() => tryShapes({ ...options, concurrency: 2, ...how }));
+}
+
+/** Of few VMs, which are read one by one, and of many, which are listed. */
+test.each([5, 50])('of %i VMs, one of each shape is tried in a dry run, and none is written', async (count) => {
+  const shop = new Shop();
+  for (let index = 0; index < count; index++) shop.vm(`vm-${index}`, index % 2 === 0 ? { hostname: 'old' } : {});
+  shop.policy = (vm) => {
+    if (vm.metadata.name !== 'vm-1') return vm;
+    throw new KubeError(422, 'Invalid', 'admission webhook "virt-api" denied the request: no');
+  };
+  const before = shop.server.all(VirtualMachines);
+  expect(await trialOf(shop)).toEqual({
+    shapes: 2,
+    untried: 0,
+    refused: [
+      {
+        paths: ['metadata.labels.tier', 'spec.template.spec.hostname'],
+        vms: Math.floor(count / 2),
+        tried: 'shop/vm-1',
+        why: 'admission webhook "virt-api" denied the request: no',
+      },
+    ],
+  });
+  expect(shop.asked).toEqual([
+    { name: 'vm-0', isDryRun: true },
+    { name: 'vm-1', isDryRun: true },
+  ]);
+  expect(shop.server.all(VirtualMachines)).toEqual(before);
+});
+
+test('nothing is tried once a VM is changed, nor of VMs that may not be touched', async () => {
+  const shop = new Shop();
+  const [first] = [shop.vm('a'), shop.vm('b')];
+  expect(await trialOf(shop, { isMeant: () => false })).toEqual({ shapes: 0, untried: 0, refused: [] });
+  await shop.changer()(first);
+  shop.asked.length = 0;
+  expect(await trialOf(shop)).toBeNull();
+  expect(shop.asked).toEqual([]);
+});
+
+test('if a change has very many shapes, the rest is left until its turn comes', async () => {
+  const shop = new Shop();
+  for (let index = 0; index < MOST_SHAPES + 3; index++) shop.vm(`vm-${index}`, { hostname: `old-${index}` });
+  expect(await trialOf(shop, { concurrency: 64 })).toEqual({ shapes: MOST_SHAPES, untried: 3, refused: [] });
+  expect(shop.asked).toHaveLength(MOST_SHAPES);
+});

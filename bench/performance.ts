@@ -58,7 +58,12 @@ const MEASUREMENTS: Measurement[] = [
   {
     title: 'A machine type transition',
     what: 'The machine types of 10,000 stopped VMs in 100 namespaces are changed. Compared with the same JSON patches made bare. Then 10,000 running VMs wait for their owners to restart them.',
-    command: ['machine-types.ts'],
+    command: ['operations.ts', 'MachineType'],
+  },
+  {
+    title: 'A change of many VMs',
+    what: 'A label of the same VMs is changed by an operation with the action `Patch`. Compared with the same merge patches made bare.',
+    command: ['operations.ts', 'Patch'],
   },
   {
     title: 'Memory',

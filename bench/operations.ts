@@ -23,8 +23,8 @@ import { CONNECTIONS, cpuOf, each, median, memoryOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
- * Measures an operation over many VMs: `node bench/operations.ts ACTION [VMS] [NAMESPACES] [ROUNDS] [SECONDS]`, with the
- * action MachineType or Patch.
+ * Measures an operation over many VMs: `node bench/operations.ts ACTION [VMS] [NAMESPACES] [ROUNDS] [SECONDS]`, with
+ * the action MachineType or Patch.
  *
  * Compares the rate of its patches with that of the same patches over 64 plain connections in the same run: a ratio of
  * 1 would mean that drover costs nothing. Also measures its history, the worker's memory and, of MachineType, the

@@ -47,6 +47,8 @@ const QUIET_MS = 10_000;
 const WATCHDOG_SLACK_MS = 15_000;
 /** How seldom at most what is missing is asked for again. */
 const MISSING_MS = 30_000;
+/** A watch that follows tells of a change within this time. */
+const LEAST_WAIT_MS = 100;
 /** Each is a number that a workflow carries: more are forgotten, and asked for once more. */
 const MOST_LOST_VERSIONS = 10_000;
 
@@ -70,6 +72,8 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   #endWatch = new AbortController();
   /** When the last list of the loop was through, in milliseconds since the epoch. */
   #listedAt = -Infinity;
+  /** How long the last list has taken. */
+  #listMs = 0;
   /** Versions that were asked for, and that the API server does not have: they are from before a restore. */
   readonly #lostVersions = new Set<bigint>();
   #missing: Missing | null = null;
@@ -129,6 +133,14 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     if (this.version >= version) return;
     if (this.#lostVersions.size >= MOST_LOST_VERSIONS) this.#lostVersions.clear();
     this.#lostVersions.add(version);
+  }
+
+  /**
+   * The same for a version of another collection: perhaps nothing has changed here since then, so that no event will
+   * tell of it. This waits for one no longer than a list would take.
+   */
+  catchUpWithOther(version: bigint, timeoutMs: number): Promise<void> {
+    return this.catchUp(version, Math.min(Math.max(this.#listMs, LEAST_WAIT_MS), timeoutMs));
   }
 
   /** Begins anew, because the API server was restored: nothing counts as known until all has been listed again. */
@@ -197,6 +209,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   }
 
   async #list(): Promise<void> {
+    const began = performance.now();
     const { client, resource, namespace, labelSelector, metadataOnly = false, onMissed } = this.#options;
     const pages = client.pages<T>(resource, {
       ...(namespace === undefined ? {} : { namespace }),
@@ -205,6 +218,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
       signal: this.#stop.signal,
     });
     const missed = await this.applyList(pages, () => this.#stopWatching());
+    this.#listMs = performance.now() - began;
     if (missed > 0) onMissed?.(missed);
     this.#wasListed = true;
     this.#setMissing(null);

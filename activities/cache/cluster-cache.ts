@@ -146,11 +146,13 @@ export class ClusterCache extends FollowedObjects {
 
   /**
    * Makes sure that what is read next is whole, and not older than `minVersions`, and returns the versions that have
-   * been reached.
+   * been reached. `areOfOthers`: objects of other kinds have these versions, so that perhaps no event will tell of
+   * them.
    */
-  async catchUp(minVersions: ResourceVersions): Promise<ResourceVersions> {
+  async catchUp(minVersions: ResourceVersions, areOfOthers = false): Promise<ResourceVersions> {
     const wanted = new Map<unknown, string | undefined>(VERSIONED.map((kind) => [this[kind], minVersions[kind]]));
-    await Promise.all(this.lists.map(([, cache]) => cache.catchUp(BigInt(wanted.get(cache) ?? 0), CATCH_UP_MS)));
+    const how = areOfOthers ? 'catchUpWithOther' : 'catchUp';
+    await Promise.all(this.lists.map(([, cache]) => cache[how](BigInt(wanted.get(cache) ?? 0), CATCH_UP_MS)));
     return this.versionsOf(...VERSIONED);
   }
 

@@ -1,4 +1,5 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { NotRetried } from '../../decisions/machine-types/limit.ts';
 import {
   MAX_TO_CHANGE,
@@ -24,6 +25,8 @@ import type { TransitionContext, TransitionContexts, TransitionRequest } from '.
 const GATHER_MS = 500;
 
 export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
+  /** What there was when the operation was made. */
+  asOf: ResourceVersions;
   failed: NotRetried[];
   maxRestarts: number;
   /** How many more VMs may fail in their restarts. */
@@ -57,6 +60,8 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   #failed: NotRetried[] = [];
   #isEnding: boolean;
   #isFirst = true;
+  /** Whether the caches are known to be no older than the operation. */
+  #hasSeenAll = false;
   /** Since when there is something else to do, in milliseconds since the epoch. */
   #foundAt: number | null = null;
 
@@ -103,7 +108,16 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return this.#isEnding ? { stop: 'stopped', why: 'no further VM may be touched' } : null;
   }
 
-  protected async plan({ ended, takes, now }: RunLook): Promise<TransitionPlan> {
+  protected async plan(look: RunLook): Promise<TransitionPlan> {
+    const plan = await this.#planNow(look);
+    if (this.#hasSeenAll || this.#isEnding || plan.open + this.acting.size > 0) return plan;
+    // There may be VMs that this worker has not heard of yet.
+    await this.#in.cache.catchUp(this.#in.request.asOf, true);
+    this.#hasSeenAll = true;
+    return this.#planNow(look);
+  }
+
+  async #planNow({ ended, takes, now }: RunLook): Promise<TransitionPlan> {
     const { request, contexts, onLook } = this.#in;
     const { authority } = this.#context;
     const held = authority.whyHeld();

@@ -1,5 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/names.ts';
+import { pick } from '../../decisions/lib/json.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { scopeRules } from '../../decisions/machine-types/scope.ts';
 import type { Within } from '../../decisions/machine-types/transition.ts';
 import { chooseVms, missingOf } from '../../decisions/operations/choose.ts';
@@ -69,12 +71,20 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
     await write(noted, null);
     return { is: 'paused' };
   }
-  const { resourceVersion: owners } = operation.metadata;
-  await cache.catchUp({ ...versionsAt(operation), replicaSets: owners, namespaces: owners });
+  await cache.catchUp(neededFor(operation), true);
   const input = choose(cache, operation);
   if ('end' in input) return finish(noted, input.end);
   await write(noted, null);
   return { is: 'run', input };
+}
+
+/** What the caches must have seen before VMs are chosen, or what is named can be missing. */
+function neededFor(operation: StoredOperation): ResourceVersions {
+  const { action, vms } = operation.spec;
+  const all = versionsAt(operation);
+  // The run itself sees to it that it leaves out no VM.
+  if (action === 'MachineType' && vms.names === undefined) return pick(all, ['namespaces']);
+  return vms.owner === undefined ? { ...all, replicaSets: undefined, vmiSets: undefined } : all;
 }
 
 const over = (operation: StoredOperation): Beginning => ({ is: 'over', deleteAt: deleteAt(operation) });
@@ -153,13 +163,16 @@ function powerInput(cache: ClusterCache, operation: StoredOperation, scope: Oper
 function transitionInput(operation: StoredOperation, within: Within): RunInput {
   const transition = transitionOf(operation, within);
   scopeRules(transition.scope);
-  return { ...commonInput(operation), action: 'MachineType', transition, minVersions: versionsAt(operation) };
+  const asOf = pick(versionsAt(operation), ['vms', 'vmis', 'pools', 'namespaces']);
+  return { ...commonInput(operation), action: 'MachineType', transition, asOf };
 }
 
-const versionsAt = ({ metadata: { resourceVersion } }: StoredOperation) => ({
+const versionsAt = ({ metadata: { resourceVersion } }: StoredOperation): ResourceVersions => ({
   vms: resourceVersion,
   vmis: resourceVersion,
   pools: resourceVersion,
+  replicaSets: resourceVersion,
+  namespaces: resourceVersion,
 });
 
 const commonInput = ({ metadata: { namespace, name, uid }, spec }: StoredOperation) => ({

@@ -30,8 +30,8 @@ export interface PowerActivityOptions {
 export function createPowerActivities({ client, cache, places, chosenUids, runs, ...options }: PowerActivityOptions) {
   return {
     /**
-     * Makes a dry run of each kind of change that an operation makes, before the first. Throws a non-retryable failure if
-     * more VMs would be refused than may fail. Writes nothing: safe to run again at any point.
+     * Makes a dry run of each kind of change that an operation makes, before the first. Throws a non-retryable failure
+     * if more VMs would be refused than may fail. Writes nothing: safe to run again at any point.
      */
     preflightPatch: ({ operation }: Pick<ChangePowerRequest, 'operation'>): Promise<TriedChange> =>
       withHeartbeat(async () => {

@@ -21,8 +21,8 @@ export interface PowerRunInput extends RunLimits, CommonInput {
 export interface TransitionRunInput extends CommonInput {
   action: 'MachineType';
   transition: Transition;
-  /** Nothing older is looked at: VMs that were made right before the operation are in scope, too. */
-  minVersions: ResourceVersions;
+  /** What there was when it was made: the run does not end before it has seen the VMs from right before that. */
+  asOf: ResourceVersions;
 }
 
 export type RunInput = PowerRunInput | TransitionRunInput;

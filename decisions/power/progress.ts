@@ -4,8 +4,8 @@ import { because, formatCounts, formatVms } from '../runs/report.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
 
 /**
- * `Checking`, `Refused`: a change is tried in dry runs, before the first write. `Failed`: VMs have failed; if they were too
- * many, the others were left as they are.
+ * `Checking`, `Refused`: a change is tried in dry runs, before the first write. `Failed`: VMs have failed; if they were
+ * too many, the others were left as they are.
  */
 type PowerPhase = PowerDoing | 'Checking' | 'Refused' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 

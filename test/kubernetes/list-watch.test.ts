@@ -51,6 +51,19 @@ async function onServer(
   return listWatch;
 }
 
+test('a version of another collection is waited for no longer than a list takes', async () => {
+  let lists = 0;
+  const listWatch = await onServer(
+    () => ({ metadata: { resourceVersion: String(++lists * 1_000) }, items: [] }),
+    () => new Promise(() => {}),
+  );
+  await listWatch.ready();
+  await listWatch.catchUpWithOther(900n, 60_000);
+  expect(lists).toBe(1);
+  await listWatch.catchUpWithOther(1_900n, 60_000);
+  expect(lists).toBe(2);
+});
+
 test('a server that ends every watch as soon as it begins is called less and less often', async () => {
   const watches: number[] = [];
   await onServer(

@@ -60,7 +60,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   readonly #state: TransitionState;
 
   constructor(input: MachineTypeTransitionInput) {
-    const state = input.carried ?? begun(input.minVersions);
+    const state = input.carried ?? begun();
     super(state, 'Changing', {
       pauses: 'Change and restart no further VM until resume; those that restart already come back.',
       aborts: 'Change and restart no further VM, and end once those that restart already are back.',
@@ -136,6 +136,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
     return acting().followTransition.executeWithOptions(awaitWords(counts), [
       {
         ...this.#request(),
+        asOf: this.#input.asOf,
         ...pick(state, ['operationVersion', 'maxRestarts', 'digest', 'turn']),
         inProgress: [...inProgress],
         failed: failed.map(({ why: _why, ...one }) => one),

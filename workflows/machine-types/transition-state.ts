@@ -1,4 +1,3 @@
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { NotRetried } from '../../decisions/machine-types/limit.ts';
 import { NO_COUNTS, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { FailedVm } from '../../decisions/runs/progress.ts';
@@ -32,7 +31,7 @@ export interface TransitionState extends RunState, Pick<TransitionProgress, (typ
 }
 
 /** Returns the state of a transition that begins. */
-export const begun = (minVersions: ResourceVersions): TransitionState => ({
+export const begun = (): TransitionState => ({
   results: [],
   counts: NO_COUNTS,
   patched: 0,
@@ -49,7 +48,7 @@ export const begun = (minVersions: ResourceVersions): TransitionState => ({
   watchedSince: Date.now(),
   turn: 0,
   startedAt: new Date(Date.now()).toISOString(),
-  minVersions,
+  minVersions: {},
   namespaces: [],
   acts: [],
 });

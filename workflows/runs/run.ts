@@ -41,8 +41,8 @@ const SOONEST_MS = 2_000;
 const LATEST_MS = 30_000;
 
 /**
- * `Checking`: before the first write. `Refused`: what that has found stands against it. `Failed`: VMs have failed; if they
- * were too many, the others were left as they are.
+ * `Checking`: before the first write. `Refused`: what that has found stands against it. `Failed`: VMs have failed; if
+ * they were too many, the others were left as they are.
  */
 type Phase<Working extends string> = Working | 'Checking' | 'Refused' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 

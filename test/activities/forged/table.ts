@@ -217,6 +217,7 @@ export const TYPES = {
   minVersions: {},
 };
 const FOLLOWS = {
+  asOf: {},
   inProgress: [],
   failed: [],
   maxRestarts: 100,

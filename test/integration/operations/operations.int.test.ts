@@ -506,7 +506,7 @@ test('a user cannot have a machine type changed by starting a workflow, without 
     fleet().temporal.client.workflow.execute('machineTypeTransition', {
       workflowId,
       taskQueue: taskQueueOf('default'),
-      args: [{ operation: of, action: 'MachineType', transition, requestedBy: 'eve', reason: null, minVersions: {} }],
+      args: [{ operation: of, action: 'MachineType', transition, requestedBy: 'eve', reason: null, asOf: {} }],
     });
   for (const [of, workflowId, why] of [
     [{ ...own, name: 'made-up' }, undefined, 'there is no VirtualMachineOperation'],

@@ -131,10 +131,10 @@ export class People {
     });
     const { uid, resourceVersion } = made.metadata;
     const operation = { namespace: NAMESPACE, name, uid };
-    const minVersions = { vms: resourceVersion, vmis: resourceVersion, pools: resourceVersion };
+    const asOf = { vms: resourceVersion, vmis: resourceVersion, pools: resourceVersion };
     const transition = transitionOf(made as unknown as StoredOperation);
     const run = operationRunIdOf({ ...refOf(name), uid });
-    this.runTransition(run, { operation, action: 'MachineType', transition, requestedBy, reason, minVersions });
+    this.runTransition(run, { operation, action: 'MachineType', transition, requestedBy, reason, asOf });
     return { run, uid };
   }
 

@@ -459,6 +459,7 @@ soakTest('VMs that opted out are skipped, and restarts wait for a window while p
 
 // The last test: it ends the worker of the others.
 test('a missing right is reported before anything is written', async () => {
+  needs('a worker that writes in all namespaces');
   await worker.kill();
   await createServiceAccounts(fleet().kube);
   const role = (await fleet().kube.list(ClusterRoles)).items.find(({ metadata }) => metadata.name === 'drover-worker')!;

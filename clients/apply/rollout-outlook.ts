@@ -5,7 +5,7 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { plain } from '../cli/output.ts';
 import { disruptionOf as disruptionOfChange } from '../rollout/disruption.ts';
-import { rolloutView } from '../rollout/view.ts';
+import { BY_SPEC, rolloutView } from '../rollout/view.ts';
 
 /** What the rollout of a pool's new template would do to its VMs; undefined if they have the template. */
 export async function disruptionOf(
@@ -32,7 +32,7 @@ export function haltOf(pool: Stored<Pool>): string | undefined {
 export function pauseOf(pool: Stored<Pool>): string | undefined {
   const { paused, pool: name } = rolloutView(pool);
   if (paused === null) return undefined;
-  if (paused.at === null) return `pool ${name}: spec.paused is true: no VM is updated until it is false`;
+  if (paused.by === BY_SPEC) return `pool ${name}: spec.paused is true: no VM is updated until it is false`;
   const why = paused.why === null ? '' : `: ${plain(paused.why)}`;
   return (
     `pool ${name}: its rollouts are paused, by ${plain(paused.by)}${why}: ` +

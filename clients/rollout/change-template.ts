@@ -13,7 +13,7 @@ import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
 import { handOver, OF_ROLLOUTS, ROLLOUT_MANAGER } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';
-import { rolloutView } from './view.ts';
+import { BY_SPEC, rolloutView } from './view.ts';
 
 /** drover writes a busy pool's status twice a second, and each write changes its resourceVersion. */
 const TRIES = 20;
@@ -65,7 +65,7 @@ export function remarksOn(pool: Stored<Pool>): string[] {
     ...(paused === null
       ? []
       : [
-          `pool ${name} is paused by ${paused.by}: nothing begins until ${paused.at === null ? 'that is false' : '`drover rollout resume`'}`,
+          `pool ${name} is paused by ${paused.by}: nothing begins until ${paused.by === BY_SPEC ? 'that is false' : '`drover rollout resume`'}`,
         ]),
     ...(kind === 'proactive'
       ? []

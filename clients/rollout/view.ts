@@ -51,6 +51,9 @@ export interface RolloutView {
   completedAt: string | null;
 }
 
+/** Who has paused a pool that its spec pauses. */
+export const BY_SPEC = 'spec.paused';
+
 /** Ends of a rollout, by phase; in any other phase it continues. */
 const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
   Complete: 'Complete',
@@ -134,5 +137,5 @@ function pauseOf({ spec, status }: Pool): RolloutView['paused'] {
   if (paused !== undefined) return { by: pauserOf(paused), at: paused.at, why: paused.why ?? null };
   if (spec.paused !== true) return null;
   const since = status?.conditions?.find(({ reason }) => reason === 'PausedBySpec')?.lastTransitionTime;
-  return { by: 'spec.paused', at: since ?? null, why: null };
+  return { by: BY_SPEC, at: since ?? null, why: null };
 }

@@ -1,5 +1,5 @@
 import type { KubeList, KubeObject, Stored } from '../../../api/objects.ts';
-import type { Resource } from '../../../api/resources.ts';
+import { pathOf, type Resource } from '../../../api/resources.ts';
 import type {
   CallOptions,
   DeleteOptions,
@@ -35,8 +35,8 @@ export interface ModelClientOptions {
   lag: number;
   /** Called in the caller's context when a call reaches the server; `act` carries out the call. */
   onCall?: (call: Call, act: () => unknown) => unknown;
-  /** Awaited before each call that may change something. */
-  beforeWrite?: () => Promise<void>;
+  /** Awaited before each call that may change something, which is to this path. */
+  beforeWrite?: (path: string) => Promise<void>;
   /**
    * Returns the object that others have made after this one, which lists and watches tell of as well. `isSilent`: they
    * don't, but watches have as many events as if they did, so that all else happens at the same moments.
@@ -254,7 +254,8 @@ export class ModelClient {
     act: () => T,
   ): Promise<T> {
     const { process, beforeWrite, onCall = (_call, carriedOut) => carriedOut() } = this.#in;
-    if (verb !== 'get' && verb !== 'list') await beforeWrite?.();
+    if (verb !== 'get' && verb !== 'list')
+      await beforeWrite?.(resource === null ? key.name! : pathOf(resource, key.namespace, key.name, subresource));
     lastCheck?.();
     await this.#way(signal, true, deadlineMs);
     // The server carries out the call even if its caller no longer waits.

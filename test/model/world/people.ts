@@ -98,10 +98,10 @@ export class People {
   }
 
   /** A VM that no pool owns. */
-  async createVm(name: string, shape: Shape): Promise<void> {
+  async createVm(name: string, shape: Shape, namespace = NAMESPACE): Promise<void> {
     this.#world.say(`-- VM ${name} ${JSON.stringify(shape)}`);
     await this.client.create(VirtualMachines, {
-      metadata: { name, namespace: NAMESPACE },
+      metadata: { name, namespace },
       spec: aTemplate(shape).spec,
     });
   }

@@ -7,6 +7,7 @@ import { createAwaitRemovalActivities } from '../../../activities/healing/await-
 import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
+import { createOperationActivities } from '../../../activities/operations/operations.ts';
 import type { Planned, PlanRequest } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
@@ -23,7 +24,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { runControl } from '../../../workers/operations/run-control.ts';
 import { childSignals } from '../../../workers/watch/lost-children.ts';
-import { scheduleSignals } from '../../../workers/watch/signal-operation.ts';
+import { operationSignals, scheduleSignals } from '../../../workers/watch/signal-operation.ts';
 import { signalsOf } from '../../../workers/watch/signal-owner.ts';
 import { CLUSTER } from './names.ts';
 import type { ModelWorker } from './temporal/activity.ts';
@@ -41,12 +42,14 @@ interface WorkerOptions {
   /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
   onPlan: (planned: Planned, inputOf: () => PoolPlanInput | undefined) => void;
   onPlanFailed: (pool: string) => void;
+  /** Whether operations are carried out by their workflows, and there are namespaces, and claims of these. */
+  withOperations: boolean;
   /** A status of the pool was not written, because the pool does not bear it out. */
   onUnproven: (pool: string, why: string) => void;
 }
 
-/** Kinds that the model has no objects of: to follow them would only shift its random numbers. */
-const NOT_PLAYED = new Set<Resource>([ClusterVirtualMachineOperations, Namespaces, Leases]);
+/** Kinds that most worlds have no objects of: to follow them would only shift their random numbers. */
+const OF_OPERATIONS = new Set<Resource>([ClusterVirtualMachineOperations, Namespaces, Leases]);
 
 const NONE: Signals = {
   notify: () => Promise.resolve(),
@@ -55,8 +58,9 @@ const NONE: Signals = {
 };
 
 /** A worker of drover's own code. Its cache is not started yet. */
-export function createWorker({ process, client, burst, onPlan, onPlanFailed, onUnproven }: WorkerOptions): Worker {
-  const cache = new ClusterCache({ client, follows: (resource) => !NOT_PLAYED.has(resource) });
+export function createWorker(options: WorkerOptions): Worker {
+  const { process, client, burst, withOperations, onPlan, onPlanFailed, onUnproven } = options;
+  const cache = new ClusterCache({ client, follows: (resource) => withOperations || !OF_OPERATIONS.has(resource) });
   const revisions = new Revisions({ client, cache });
   const stopping = new AbortController();
   const common = {
@@ -99,12 +103,13 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed, onU
     ...createMachineTypeActivities({ ...common, runs: runControl(CLUSTER), patchConcurrency: 3 }),
     ...createAwaitRemovalActivities(common),
     ...createScheduleActivities(common),
+    ...createOperationActivities({ ...common, runs: runControl(CLUSTER) }),
     ...createWatchActivities({
       cache,
       burst,
       signalsOf,
-      // Stories start runs themselves.
-      operationSignals: NONE,
+      // Most stories start runs themselves.
+      operationSignals: withOperations ? operationSignals : NONE,
       scheduleSignals,
       childSignals,
       stopping: stopping.signal,

@@ -11,6 +11,7 @@ import {
 } from '../../../api/resources.ts';
 import type { KubeError } from '../../../kubernetes/errors.ts';
 import type { VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import { refuseLeft } from '../../../workers/refuse-left.ts';
 import * as workflows from '../../../workflows/index.ts';
 import { watchIdOf } from '../../../workflows/lib/messages.ts';
 import { isByWorker, type Pool } from '../facts.ts';
@@ -45,6 +46,8 @@ export interface WorldOptions {
    * don't, but all happens at the same moments as if they did.
    */
   strangers?: boolean | 'silent';
+  /** Whether operations are carried out by their own workflows, and there are namespaces, and claims of these. */
+  operations?: boolean;
   /** How KubeVirt applies changes to VMIs that run; its default if left out. */
   vmRolloutStrategy?: VmRolloutStrategy;
 }
@@ -84,6 +87,7 @@ export class World {
       longHistory: 400,
       owners: ['VirtualMachinePool'],
       strangers: false,
+      operations: false,
       vmRolloutStrategy: 'LiveUpdate',
       ...options,
     };
@@ -181,7 +185,7 @@ export class World {
     return true;
   }
 
-  clientOf(process: Process, lag = this.#options.lag, beforeWrite?: () => Promise<void>): ModelClient {
+  clientOf(process: Process, lag = this.#options.lag, beforeWrite?: (path: string) => Promise<void>): ModelClient {
     return new ModelClient({
       server: this.server,
       process,
@@ -222,13 +226,17 @@ export class World {
 
   async addWorker(): Promise<Worker> {
     const process = new Process(`worker-${++this.#workers}`);
-    const client = this.clientOf(process, this.#options.lag, ensureCurrentAttempt).asClient;
-    const { burst } = this.#options;
-    const worker = runAs(process, () =>
+    const { burst, lag, operations: withOperations } = this.#options;
+    const client = this.clientOf(process, lag, (path) => {
+      refuseLeft(worker.cache, path);
+      return ensureCurrentAttempt();
+    }).asClient;
+    const worker: Worker = runAs(process, () =>
       createWorker({
         process,
         client,
         burst,
+        withOperations,
         onPlan: (planned, inputOf) => {
           for (const onlooker of this.onlookers) onlooker.onPlan?.(planned, inputOf);
         },

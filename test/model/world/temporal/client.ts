@@ -1,3 +1,4 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { defaultFailureConverter, defaultPayloadConverter, toPayloads } from '@temporalio/common';
 import { STRANGERS } from '../strangers.ts';
 import { timeNow } from '../virtual-time.ts';
@@ -18,6 +19,7 @@ interface Server {
   /** By task token. */
   attempts: ReadonlyMap<string, Attempt>;
   signal: (id: string, name: string, args: unknown[]) => boolean;
+  query: (id: string, name: string) => unknown;
   signalWithStart: (type: string, id: string, args: unknown[], name: string, signalArgs: unknown[]) => void;
 }
 
@@ -67,10 +69,27 @@ export const clientOf = (temporal: Server) => ({
       describe: async () => {
         await way();
         const run = temporal.runs.get(workflowId);
-        if (run === undefined) throw notFound(workflowId);
-        return { status: { name: run.isOpen ? 'RUNNING' : run.status } };
+        if (run === undefined) throw unknown(workflowId);
+        return { status: { name: run.isOpen ? 'RUNNING' : run.status }, raw: {} };
+      },
+      query: async ({ name }: { name: string }): Promise<unknown> => {
+        await way();
+        const answer = temporal.query(workflowId, name);
+        if (answer === undefined) throw unknown(workflowId);
+        return answer;
+      },
+      result: async (): Promise<unknown> => {
+        await way();
+        const run = temporal.runs.get(workflowId);
+        if (run === undefined) throw unknown(workflowId);
+        return run.result.promise;
       },
     }),
+  },
+  withAbortSignal: <T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> => {
+    const aborted = Promise.withResolvers<never>();
+    signal.addEventListener('abort', () => aborted.reject(signal.reason as Error), { once: true });
+    return Promise.race([ask(), aborted.promise]);
   },
   workflowService: {
     getWorkflowExecutionHistory: async ({ execution }: { execution: { runId: string } }) => {
@@ -94,3 +113,6 @@ const way = (): Promise<void> => new Promise((resolve) => void setTimeout(resolv
 
 const notFound = (id: string): Error =>
   Object.assign(new Error(`workflow ${id} not found`), { name: 'WorkflowNotFoundError' });
+
+/** As the client's own: who asks for a run tells it from other errors by its type. */
+const unknown = (id: string): Error => new WorkflowNotFoundError(`workflow ${id} not found`, id, undefined);

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { UID_ANNOTATION } from '../../../api/names.ts';
 import type { KubeObject } from '../../../api/objects.ts';
@@ -16,7 +17,9 @@ import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { operationRunIdOf, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
+import { outcomeOf, type Outcome } from '../../clients/drover.ts';
 import { needs } from '../../cluster/given/needs.ts';
+import { spawnReaped } from '../../reaped.ts';
 import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from '../power/vms.ts';
 import { ReadinessLog } from '../readiness-log.ts';
@@ -456,6 +459,32 @@ test('a workflow that a user starts without an object ends with the reason, and 
     cause: { type: 'Refused', message: expect.stringContaining('there is no VirtualMachineOperation') as string },
   });
   expect(await vms.vmis()).toEqual(before);
+});
+
+test('a script of a user starts the workflow of an operation, and tells what has come of it', async () => {
+  const vms = await aVmsOld({ db: {} });
+  const before = await vms.vmis();
+  const operation = await make(vms, { vms: { names: ['db'] } });
+  const script = join(import.meta.dirname, '../../../examples/scripts/run-operation.ts');
+  const run = (name: string): Promise<Outcome> =>
+    outcomeOf(
+      spawnReaped(process.execPath, [script, name, '--namespace', vms.namespace], {
+        env: { ...process.env, ...fleet().stack.env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    );
+  const { code, stdout, stderr } = await run(operation.key.name);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(
+    new RegExp(`^workflow operation/default/${vms.namespace}/${operation.key.name}/.* runs\nComplete: .*\n$`),
+  );
+  expect(await vms.vmis()).not.toEqual(before);
+  expect(await run('made-up')).toEqual({
+    code: 1,
+    signal: null,
+    stdout: '',
+    stderr: `error: there is no VirtualMachineOperation made-up in namespace ${vms.namespace}\n`,
+  });
 });
 
 test('a run that a user starts by hand does what its operation says, or nothing', async () => {

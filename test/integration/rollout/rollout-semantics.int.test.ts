@@ -616,7 +616,7 @@ test('status, Events, ids, search attributes and details show how a rollout proc
   expect(await described.staticSummary()).toMatch(new RegExp(`^Batch 1: update web-\\d to ${next} \\(restart\\)$`));
   expect(await details(batchId)).toMatch(
     new RegExp(
-      `\\*\\*has ended\\*\\*: 1/1 updated\n\nbatch 1 to revision ${next}, requested by ada@desk\n\nrestart: web-\\d`,
+      `\\*\\*Complete\\*\\*: 1/1 updated\n\nbatch 1 to revision ${next}, requested by ada@desk\n\nrestart: web-\\d`,
     ),
   );
   const events = await pool.events();

@@ -1,4 +1,5 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
+import { CountedVms } from '../../decisions/disruption-budget/counted-vms.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { NotRetried } from '../../decisions/machine-types/limit.ts';
 import {
@@ -57,6 +58,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   readonly #in: TransitionMethodOptions;
   readonly #atOnce: number;
   #context: TransitionContext;
+  #counted: CountedVms | undefined;
   #failed: NotRetried[] = [];
   #isEnding: boolean;
   #isFirst = true;
@@ -131,6 +133,8 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
       mayTake: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.whyRefused(vm, now) === null,
       now,
     });
+    // Which VMs count may change with each look.
+    this.#counted = undefined;
     onLook?.(operationName(request.operation), plan.counts);
     return held === null ? plan : { ...plan, full: [...plan.full, held] };
   }
@@ -156,8 +160,12 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return this.#context.needs.noted(this.#in.request.turn);
   }
 
-  protected counted(): Iterable<string> {
-    return this.#context.needs.tally.limited;
+  protected get counted(): CountedVms {
+    return (this.#counted ??= new CountedVms(new Set(this.#context.needs.tally.limited), this.snapshot));
+  }
+
+  override changed(key: string): void {
+    this.#counted?.changed(key);
   }
 
   protected targetOf({ vmi = '' }: TakenVm): string {

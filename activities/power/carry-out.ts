@@ -35,7 +35,11 @@ export async function carryOut<Plan extends RunPlan>(
   const { cache } = options;
   const earlier = method.begun;
   const known = new Set(earlier.map(({ held }) => held.name));
-  const watched = new Changes(cache, stopping, ofMembers(isRelevant));
+  const isNews = (changed: Changed): boolean => {
+    method.changed(`${changed.namespace}/${changed.name}`);
+    return isRelevant(changed);
+  };
+  const watched = new Changes(cache, stopping, ofMembers(isNews));
   const unsubscribe = subscribe?.(() => watched.poke());
   try {
     const halfDone = method.leftOver((key) => known.has(key));

@@ -1,3 +1,4 @@
+import { CountedVms } from '../../decisions/disruption-budget/counted-vms.ts';
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { RunLimits } from '../../decisions/operations/limits.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
@@ -24,6 +25,7 @@ interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | '
 export class PowerMethod extends RunMethod<PowerPlan> {
   readonly #in: PowerMethodOptions;
   readonly #limits: RunLimits;
+  readonly #counted: CountedVms;
   /** Why a VM is not to be touched, ever; null if the operation is about it. */
   readonly #whyExcluded: ReturnType<typeof whyExcludedBy>;
 
@@ -33,6 +35,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     super({ ...options, ...limits, action: request.action, by: request.operation.uid, change });
     this.#in = options;
     this.#limits = limits;
+    this.#counted = new CountedVms(chosen, this.snapshot);
     this.#whyExcluded = whyExcludedBy(cache, authority.operation);
   }
 
@@ -54,6 +57,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       action: request.action,
       chosen,
       snapshot: this.snapshot,
+      counted: this.#counted,
       inProgress: this.acting,
       ended: new Set([...request.ended, ...ended]),
       whyNot: (vm) => this.power.whyRefused(vm, now),
@@ -77,8 +81,8 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     for (const key of this.#in.chosen.keys()) if (!ended.has(key)) yield key;
   }
 
-  protected counted(): Iterable<string> {
-    return this.#in.chosen.keys();
+  protected get counted(): CountedVms {
+    return this.#counted;
   }
 
   protected targetOf({ vm }: TakenVm): string {

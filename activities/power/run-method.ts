@@ -1,3 +1,4 @@
+import type { CountedVms } from '../../decisions/disruption-budget/counted-vms.ts';
 import { RunBudget, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
@@ -84,7 +85,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   protected abstract noted(): Iterable<string>;
 
   /** VMs that count against the limit of a restart. */
-  protected abstract counted(): Iterable<string>;
+  protected abstract get counted(): CountedVms;
 
   /** The UID that a VM was chosen by. */
   protected abstract targetOf(taken: TakenVm): string;
@@ -122,6 +123,11 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
       if (vm === undefined || !this.power.hasActedOn(vm, this.snapshot.vmiOf(vm))) return [];
       return [this.#heldOf(this.power.begunWith(key, vm, this.#beganAt))];
     });
+  }
+
+  /** Notes that the VM, or its VMI, has changed in the caches. */
+  changed(key: string): void {
+    this.counted.changed(key);
   }
 
   async turn({ busy, ended, takes }: WaveProgress, now: number): Promise<Turn<PowerVm>> {
@@ -193,8 +199,8 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     if (!isAboutVmi(action) && change?.restarts !== true) return null;
     const { vmOf, vmiOf } = this.snapshot;
     const snapshot: VmsSnapshot = { vmOf, vmiOf: (one) => (one === vm ? vmi : vmiOf(one)), poolOf: () => undefined };
-    const rest = { keepsAvailable: true, snapshot, inProgress: this.acting, most, now: Date.now() };
-    return new RunBudget({ ...rest, counted: this.counted() }).whyNot(vm);
+    const { counted, acting: inProgress } = this;
+    return new RunBudget({ keepsAvailable: true, counted, snapshot, inProgress, most, now: Date.now() }).whyNot(vm);
   }
 
   #heldOf(taken: TakenVm): PowerVm {

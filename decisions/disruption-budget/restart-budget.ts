@@ -1,7 +1,8 @@
-import { isDown, isActive, servesNobody, type VmiOf } from '../health/availability.ts';
+import { isActive, isDown, servesNobody, type VmiOf } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isStandby, type VmView } from '../views/vm.ts';
 import { DisruptionBudget } from './budget.ts';
+import type { CountedVms } from './counted-vms.ts';
 
 /** UIDs of the VMIs to restart, or of the VMs to start or stop, by `namespace/name` of the VMs. */
 export type Chosen = ReadonlyMap<string, string>;
@@ -31,8 +32,8 @@ interface RunBudgetInput {
    * have a say, and a VM that serves nobody is free. If not, each VM in progress counts, and nothing else.
    */
   keepsAvailable: boolean;
-  /** VMs that `most` applies to although they are not in progress, by `namespace/name`. */
-  counted: Iterable<string>;
+  /** VMs that `most` applies to although they are not in progress. */
+  counted: CountedVms;
   snapshot: VmsSnapshot;
   /**
    * VMs in progress, which may go down at any moment or have not come back yet, by `namespace/name`. Those not in
@@ -66,12 +67,9 @@ export class RunBudget {
       this.#down = new Set(this.#inProgress);
       return;
     }
-    const { vmOf, vmiOf } = input.snapshot;
-    for (const key of input.counted) {
-      const vm = vmOf(key);
-      const isOut = vm !== undefined && !isStandby(vm) && isActive(vm) && isDown(vm, vmiOf(vm));
-      if (this.#inProgress.has(key) || isOut) this.#down.add(key);
-    }
+    const { counted } = input;
+    this.#down = new Set(counted.out);
+    for (const key of this.#inProgress) if (counted.has(key)) this.#down.add(key);
   }
 
   /** Whether no VM may be taken that still serves. */

@@ -1,3 +1,4 @@
+import { CountedVms } from '../disruption-budget/counted-vms.ts';
 import { RunBudget } from '../disruption-budget/restart-budget.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import type { PowerOutcome, Verification } from '../power/outcome.ts';
@@ -87,7 +88,7 @@ function restartsOf(
   { fleet, tally }: TransitionNeeds,
   { inProgress, maxRestarts: most, mayTake, now }: TransitionTurn,
 ): Pick<TransitionPlan, 'take' | 'full'> {
-  const rest = { keepsAvailable: true, counted: tally.limited, snapshot: fleet };
+  const rest = { keepsAvailable: true, counted: new CountedVms(tally.limited, fleet), snapshot: fleet };
   const room = new RunBudget({ ...rest, inProgress, most, now });
   const candidates = function* (): Iterable<VmView> {
     for (const key of tally.candidates(() => room.isFull)) {

@@ -1,4 +1,5 @@
 import type { MaintenanceWindow, SelectionPolicy } from '../../api/pool/pool.ts';
+import { CountedVms } from '../disruption-budget/counted-vms.ts';
 import { namespacedName, RunBudget, type Chosen, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { graceOf } from '../disruption/grace.ts';
 import { excluded } from '../disruption/need.ts';
@@ -23,6 +24,8 @@ export interface PowerPlanInput {
   /** What is to be acted on: see `PowerContext`. */
   chosen: Chosen;
   snapshot: VmsSnapshot;
+  /** The chosen VMs, as the limit counts them; by default as the snapshot has them now. */
+  counted?: CountedVms;
   /** VMs that are acted on, or on their way, by `namespace/name`. */
   inProgress: ReadonlySet<string>;
   /** VMs not to be taken again, by `namespace/name`. */
@@ -76,7 +79,7 @@ export function planPower(input: PowerPlanInput): PowerPlan {
   }
   // A user who asks for a start or a stop asks for no availability.
   const keepsAvailable = isAboutVmi(action) || restarts;
-  const counted = chosen.keys();
+  const { counted = new CountedVms(chosen, snapshot) } = input;
   const room = new RunBudget({ keepsAvailable, counted, snapshot, inProgress, most: atOnce, now });
   return { ...takeVms(input, inOrder(free, room, input), room), open, skipped, opensAt: null };
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { CountedVms } from '../../../decisions/disruption-budget/counted-vms.ts';
 import {
   namespacedName,
   RunBudget,
@@ -356,7 +357,8 @@ test('the VMs that count may be more than those to be restarted, or fewer', () =
     now: 0,
     keepsAvailable: true,
   };
-  const budgetOf = (counted: VmView[]): RunBudget => new RunBudget({ ...rest, counted: counted.map(namespacedName) });
+  const budgetOf = (counted: VmView[]): RunBudget =>
+    new RunBudget({ ...rest, counted: new CountedVms(new Set(counted.map(namespacedName)), rest.snapshot) });
   expect([budgetOf(vms).whyNot(well[0]), budgetOf(vms).isFull]).toEqual(['1 at a time', true]);
   expect([budgetOf(well).whyNot(well[0]), budgetOf(well).isFull]).toEqual([null, false]);
 });
@@ -483,8 +485,14 @@ class Run {
     const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
     if (
       need.need !== 'act' ||
-      new RunBudget({ keepsAvailable: true, counted: chosen.keys(), snapshot, inProgress, most, now: 0 }).whyNot(vm) !==
-        null
+      new RunBudget({
+        keepsAvailable: true,
+        counted: new CountedVms(chosen, snapshot),
+        snapshot,
+        inProgress,
+        most,
+        now: 0,
+      }).whyNot(vm) !== null
     )
       return false;
     const costs = !model.isDown(key);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { CountedVms } from '../../../decisions/disruption-budget/counted-vms.ts';
 import { grantClaims } from '../../../decisions/disruption-budget/grant-claims.ts';
 import { RunBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { maxUnavailableOf, maxSurgeOf } from '../../../decisions/disruption-budget/unavailability.ts';
@@ -74,7 +75,8 @@ test('a run of restarts leaves as many serving, one VM after the other', () =>
       const { vms, vmiOf, spec } = fleet;
       const owner = { pool: aPool(spec), vms: () => vms };
       const snapshot = { vmOf: () => undefined, vmiOf, poolOf: () => owner };
-      const budget = new RunBudget({ keepsAvailable: true, counted: [], snapshot, inProgress: [], most: 99, now: NOW });
+      const counted = new CountedVms(new Set(), snapshot);
+      const budget = new RunBudget({ keepsAvailable: true, counted, snapshot, inProgress: [], most: 99, now: NOW });
       const taken = new Set<string>();
       for (const vm of [...new Set(chosen)].flatMap((index) => vms[index] ?? [])) {
         if (budget.whyNot(vm) !== null) continue;

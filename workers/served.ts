@@ -11,7 +11,7 @@ import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/lib/message
 import { createActivities } from './activities.ts';
 import type { WorkerConfig } from './config.ts';
 import type { TemporalConnection } from './connection/temporal-connection.ts';
-import { endOn, isAbort, untilOneEnds } from './ending.ts';
+import { endOn, isAbort, untilOneEnds } from './ending/until-one-ends.ts';
 import { createClusterCache, offInWords } from './followed.ts';
 import { RepeatedProblem } from './health/repeated-problem.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -23,8 +23,6 @@ import { untilPutBack } from './watch/put-back.ts';
 
 /** Longer than any one call to the API server, so that a worker that shuts down finishes what it has begun. */
 const GRACE = '35s';
-/** What hangs all the same ends with an error, before Kubernetes kills the process (45 s). */
-const FORCE = '40s';
 /** A cluster has one watch; more slots are for successors of a watch that was just given up. */
 const WATCHES = 4;
 
@@ -184,7 +182,6 @@ function createWorkers(
   const common = {
     ...clientOptions(temporal),
     shutdownGraceTime: GRACE,
-    shutdownForceTime: FORCE,
     maxHeartbeatThrottleInterval: '3s',
     // Tells `drover version` and the Web UI which release polls, and changes nothing about who gets which task.
     workerDeploymentOptions: {

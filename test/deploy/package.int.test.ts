@@ -108,7 +108,7 @@ spec:
       const alone = await drover('history', 'pool', 'web', '-n', namespace, '--address', '127.0.0.1:1');
       expect(alone).toEqual({
         code: 0,
-        output: expect.stringMatching(/SuccessfulCreate +Created web-1, web-2/) as string,
+        output: expect.stringMatching(/Done +Created web-1, web-2/) as string,
       });
       const { output } = await drover('version');
       for (const part of ['drover', 'definitions', 'workers'])

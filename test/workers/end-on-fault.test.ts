@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
-import { endOnFault } from '../../workers/end-on-fault.ts';
+import { endOnFault } from '../../workers/ending/end-on-fault.ts';
 import { serveHealth } from '../../workers/health/health.ts';
 
 test('an uncaught error is logged and counted; the worker drains once, and ends with 1', () => {

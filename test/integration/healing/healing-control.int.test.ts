@@ -50,7 +50,7 @@ test('a pause by a user holds unhealthy and waiting VMs, and names the user; res
   );
   const before = await pool.uid(2);
   await pool.break(2);
-  await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-2 is sick'));
+  await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-2 is unhealthy'));
   await sleep(5_500);
   expect(await pool.uid(2)).toBe(before);
   await gone(pool, 1)();
@@ -105,7 +105,7 @@ soakTest('a VM that recovers by itself while its removal is held is not deleted'
   const letGo = await pool.holdBack(1);
   await pool.pool.heal({ action: 'pause' });
   await pool.break(1);
-  await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-1 is sick'));
+  await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-1 is unhealthy'));
   expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ reason: 'PausedByUser' });
   await pool.pool.patchVm('web-1', {
     spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } },

@@ -182,7 +182,7 @@ soakTest(
     for (const attempt of [1, 2, 3]) {
       const metadata = pool.attempt(3, attempt).query<{ currentDetails: string }>('__temporal_workflow_metadata');
       const { currentDetails } = await metadata;
-      expect(currentDetails).toMatch(/^\*\*web-3\*\* is sick: \d starts in a row have failed: \w/);
+      expect(currentDetails).toMatch(/^\*\*web-3\*\* is unhealthy: \d starts in a row have failed: \w/);
       expect(currentDetails).toContain(`\n\nReplacement ${attempt}: has ended: Removed`);
       expect(currentDetails).toContain('BadDisk: the disk is unreadable');
     }

@@ -6,7 +6,7 @@
 export const ACT_ENDS = {
   InProgress: { is: 'open', what: 'it is not through yet' },
   Queued: { is: 'open', what: 'its batch has not come to it yet' },
-  Asked: { is: 'well', what: 'somebody has asked for it' },
+  Asked: { is: 'well', what: 'a user has asked for it' },
   Done: { is: 'well', what: 'it is done' },
   Updated: { is: 'well', what: 'it runs the revision' },
   Started: { is: 'well', what: 'it is ready' },
@@ -26,10 +26,10 @@ export const ACT_ENDS = {
   NotBegun: { is: 'left', what: 'its turn did not come before the rollout was stopped' },
   RestartRequired: { is: 'left', what: 'KubeVirt did not apply the change to it: it needs a restart' },
   Superseded: { is: 'left', what: 'a newer revision takes the place of this one' },
-  Gone: { is: 'left', what: 'it has left the pool, or somebody has deleted, started or stopped it meanwhile' },
+  Gone: { is: 'left', what: 'it has left the pool, or a user has deleted, started or stopped it meanwhile' },
   Left: { is: 'left', what: 'it was left as it was, or in part' },
-  Skipped: { is: 'left', what: 'somebody has asked not to heal it' },
-  Changed: { is: 'left', what: 'somebody else changed it meanwhile' },
+  Skipped: { is: 'left', what: 'a user has asked not to heal it' },
+  Changed: { is: 'left', what: 'another client changed it meanwhile' },
   Taken: { is: 'left', what: 'another owner has a VM of its name' },
   NotWanted: { is: 'left', what: 'it was no longer wanted' },
 } as const satisfies Record<string, { is: 'well' | 'bad' | 'left' | 'open'; what: string }>;

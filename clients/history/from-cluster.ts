@@ -44,22 +44,45 @@ export async function actsInCluster(kube: KubeClient, subject: Subject, revision
   ];
 }
 
+/** Of the name of a workflow, an Event has so much. */
+const INSTANCE_LENGTH = 128;
+
+/**
+ * Returns what the Events on VMs tell of a run, the oldest first; `namespace` undefined: in all namespaces. Names VMs
+ * by `namespace/name`, as runs do.
+ */
+export async function actsOfRunInCluster(
+  kube: KubeClient,
+  namespace: string | undefined,
+  runId: string,
+): Promise<Act[]> {
+  const fieldSelector = `reportingComponent=${EVENT_REPORTER}`;
+  const { items } = await kube.list<Event>(CoreEvents, { namespace, fieldSelector });
+  return items
+    .filter(({ reportingInstance }) => reportingInstance === runId.slice(0, INSTANCE_LENGTH))
+    .map((event) => toldBy(event, [`${event.metadata.namespace}/${event.involvedObject.name}`]))
+    .toSorted((one, other) => one.time.localeCompare(other.time));
+}
+
 function actOfEvent(event: Event, { resource, name, isMember }: Subject): Act[] {
-  const { involvedObject: about, eventTime, lastTimestamp, type, action, reason, message, reportingInstance } = event;
+  const { involvedObject: about } = event;
   const isOfVm = about.kind === VirtualMachines.kind && isMember(about.name);
   if (!isOfVm && !(about.kind === resource.kind && about.name === name)) return [];
+  return [toldBy(event, isOfVm ? [about.name] : [])];
+}
+
+function toldBy(event: Event, vms: string[]): Act {
+  const { eventTime, lastTimestamp, type, action, reason, message, reportingInstance } = event;
   const time = eventTime ?? lastTimestamp ?? event.metadata.creationTimestamp ?? '';
-  return [
-    act({
-      time,
-      endedAt: time,
-      action: action ?? reason,
-      vms: isOfVm ? [about.name] : [],
-      end: type === 'Warning' ? 'Failed' : 'Done',
-      why: message ?? null,
-      workflow: reportingInstance ?? '',
-    }),
-  ];
+  return act({
+    time,
+    endedAt: time,
+    action: action ?? reason,
+    vms,
+    end: type === 'Warning' ? 'Failed' : 'Done',
+    why: message ?? null,
+    workflow: reportingInstance ?? '',
+  });
 }
 
 const ENDS = { Complete: 'Done', Failed: 'Failed' } as const;

@@ -15,21 +15,26 @@ export async function endOn(reason: Promise<void>, why: string, logger: Logger):
   process.exitCode = 1;
 }
 
-/** Ends all parts when one ends, and throws the error of the part that failed. */
+/** Ends all parts when one ends. Throws the error of the part that failed first: others may fail because of that. */
 export async function untilOneEnds(
   stopping: AbortController,
   parts: Promise<void>[],
   drain: () => void,
 ): Promise<void> {
-  const ends = parts.map((part) =>
-    part.finally(() => {
-      stopping.abort();
-      drain();
-    }),
+  const errors: unknown[] = [];
+  const end = (): void => {
+    stopping.abort();
+    drain();
+  };
+  await Promise.all(
+    parts.map((part) =>
+      part.then(end, (error: unknown) => {
+        errors.push(error);
+        end();
+      }),
+    ),
   );
-  const results = await Promise.allSettled(ends);
-  const failed = results.find((result) => result.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
+  if (errors.length > 0) throw errors[0];
 }
 
 export const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';

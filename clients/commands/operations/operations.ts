@@ -3,7 +3,7 @@ import type { OperationAction } from '../../../api/operations/operation.ts';
 import { operationName, operationResource } from '../../../decisions/operations/ref.ts';
 import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption, reasonOption } from '../../cli/options.ts';
-import { print } from '../../cli/output.ts';
+import { note, print } from '../../cli/output.ts';
 import type { OperationsFormat } from '../../operations/view.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
@@ -112,6 +112,7 @@ export function operationsCommand(): Command {
       examples(
         ['All of the cluster', 'drover operations get -A'],
         ['Follow the running one', 'drover operations describe --watch'],
+        ['What the newest has done, VM by VM', 'drover operations logs'],
         [
           'Pause one, and resume it',
           'drover operations pause restart-x7k2p --reason lunch && drover operations resume restart-x7k2p',
@@ -120,8 +121,31 @@ export function operationsCommand(): Command {
     );
   for (const command of commandsFor('get', 'describe'))
     operations.addCommand(command, { isDefault: command.name() === 'get' });
-  return operations.addCommand(deleteCommand());
+  return operations.addCommand(logsCommand()).addCommand(deleteCommand());
 }
+
+const logsCommand = (): Command =>
+  new Command('logs')
+    .description('what an operation has done: to which VMs, when, and how that ended')
+    .argument('[name]', `${WITHOUT}, or the newest`)
+    .addOption(formatOption(['json', 'yaml']))
+    .action((name: string | undefined, { output }: { output?: DataFormat }, command: Command) =>
+      inSession(command, async (session) => {
+        const [{ checkName, operationMeant }, { actsOfOperation }, { actionsTable, grouped }, { printData }] =
+          await Promise.all([
+            load(),
+            import('../../operations/acts.ts'),
+            import('../../history/table.ts'),
+            import('../../cli/data.ts'),
+          ]);
+        checkName(name);
+        const meant = await operationMeant(await session.kube(), await session.namespace(), name, { orNewest: true });
+        const acts = grouped(await actsOfOperation(session, meant));
+        if (output !== undefined) return printData(acts, output);
+        if (acts.length > 0) return print(actionsTable(acts, 'VM').join('\n'));
+        note(`operation ${operationName(meant.metadata)} has done nothing to any VM yet`);
+      }),
+    );
 
 const deleteCommand = (): Command =>
   new Command('delete')

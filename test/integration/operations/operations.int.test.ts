@@ -17,7 +17,8 @@ import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
 import { operationRunIdOf, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
-import { outcomeOf, type Outcome } from '../../clients/drover.ts';
+import { nowhere, outcomeOf, type Outcome } from '../../clients/drover.ts';
+import { droverHere } from '../../clients/in-process.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { spawnReaped } from '../../reaped.ts';
 import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
@@ -479,6 +480,18 @@ test('a script of a user starts the workflow of an operation, and tells what has
     new RegExp(`^workflow operation/default/${vms.namespace}/${operation.key.name}/.* runs\nComplete: .*\n$`),
   );
   expect(await vms.vmis()).not.toEqual(before);
+  const logs = (...more: string[]): Promise<Outcome> =>
+    droverHere(['operations', 'logs', operation.key.name, '-n', vms.namespace, ...more], {
+      ...nowhere,
+      ...fleet().stack.env,
+    });
+  expect((await logs()).stdout).toMatch(new RegExp(`restart +${vms.namespace}/db +.*Restarted`));
+  const alone = await logs('--address', '127.0.0.1:1');
+  expect(alone).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('this is what Events on the VMs tell') as string,
+  });
+  expect(alone.stdout).toMatch(new RegExp(`Restart +${vms.namespace}/db +.*Done`));
   expect(await run('made-up')).toEqual({
     code: 1,
     signal: null,

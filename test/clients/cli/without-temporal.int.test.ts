@@ -139,6 +139,7 @@ test('every command but those that are about Temporal works for a user who does 
   await drover('change undo', [await change()]);
   await drover('operations get');
   await drover('operations describe', [await newest()]);
+  await drover('operations logs', [await newest()]);
   await drover('operations delete', [await newest()]);
   await drover('vm runs list');
   await drover('vm runs status', [await newest()]);

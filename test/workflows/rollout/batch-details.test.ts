@@ -21,7 +21,7 @@ test('the Web UI shows for a batch what it shows for any run, what a user looks 
   expect(details.split('\n\n')).toEqual([
     '**RollingOut**: 1/4 updated, 1 to go, 1 failed',
     'web-2 failed, and was not ready before: not ready in time',
-    'excluded: web-3: it has left the pool, or somebody has deleted, started or stopped it meanwhile',
+    'excluded: web-3: it has left the pool, or a user has deleted, started or stopped it meanwhile',
     'to go: web-4',
     String.raw`batch 3 to revision 0a1b2c, requested by ada\_b`,
     'restart: web-1 … web-4',

@@ -1,13 +1,14 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isTooOld, OLDEST_KUBERNETES } from '../version/skew.ts';
-import { call, failed, ok, warning, type Found } from './finding.ts';
+import { kubernetesOf } from '../version/versions.ts';
+import { failed, ok, warning, type Found } from './finding.ts';
 
 /** Windows, backoffs and deadlines are read in whole seconds; a request names its second, too. */
 const MOST_SKEW_MS = 5_000;
 
 /** Throws if the API server does not answer. */
 export async function lookAtApiServer(kube: KubeClient): Promise<Found[]> {
-  const { gitVersion } = await kube.request<{ gitVersion: string }>({ method: 'GET', path: '/version', ...call() });
+  const gitVersion = await kubernetesOf(kube);
   const where = `Kubernetes ${gitVersion} answers at ${kube.server}`;
   if (!isTooOld(gitVersion)) return [ok(where)];
   return [

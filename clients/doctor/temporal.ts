@@ -5,14 +5,13 @@ import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, type Temporal } from '../session/temporal.ts';
 import { workersIn } from '../session/workers-in.ts';
 import { missingSearchAttributes } from '../setup/search-attributes.ts';
+import { temporalOf } from '../version/versions.ts';
 import { DEADLINE_MS, failed, ok, unknown, warning, type Found } from './finding.ts';
 
 /** Throws if Temporal does not answer. */
 export async function lookAtTemporal(session: Session): Promise<Found[]> {
   const { connection, address, namespace } = await session.temporal();
-  const asking = within(connection, () => connection.workflowService.getSystemInfo({}));
-  const { serverVersion } = await session.untilAnswered(asking);
-  const where = `Temporal ${serverVersion} at ${address}`;
+  const where = `Temporal ${await temporalOf(session)} at ${address}`;
   try {
     await session.untilAnswered(within(connection, () => connection.workflowService.describeNamespace({ namespace })));
   } catch (error) {

@@ -5,7 +5,7 @@ import { taskQueueOf } from '../../workflows/lib/messages.ts';
 import { pollersOf } from '../session/pollers.ts';
 import type { Session } from '../session/session.ts';
 import { workersIn } from '../session/workers-in.ts';
-import { CLIENT } from '../version/versions.ts';
+import { CLIENT, versionsAmong } from '../version/versions.ts';
 import { call, failed, ok, warning, type Found } from './finding.ts';
 
 export async function lookAtWorkers(session: Session): Promise<Found[]> {
@@ -20,7 +20,7 @@ export async function lookAtWorkers(session: Session): Promise<Found[]> {
       ),
     ];
   const found: Found[] = [];
-  const versions = [...new Set(pollers.map(({ version }) => version ?? 'unknown'))].toSorted();
+  const versions = versionsAmong(pollers);
   const count = new Set(pollers.map(({ identity }) => identity)).size;
   if (versions.some((version) => version !== CLIENT.client))
     found.push(

@@ -5,7 +5,7 @@ const DEADLINE_MS = 2_000;
 /** A worker polls again every minute; Temporal still lists it for minutes after it has died. */
 const POLL_MS = 75_000;
 
-interface Poller {
+export interface Poller {
   identity: string;
   /** Of drover; null if the worker does not say. */
   version: string | null;

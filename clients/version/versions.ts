@@ -4,7 +4,7 @@ import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { sentenceOf } from '../cli/failure.ts';
-import { pollersOf } from '../session/pollers.ts';
+import { pollersOf, type Poller } from '../session/pollers.ts';
 import type { Session } from '../session/session.ts';
 import { workersIn } from '../session/workers-in.ts';
 
@@ -38,20 +38,24 @@ export async function readVersions(session: Session): Promise<Required<Versions>
   const [definitions, workers, temporal, kubevirt, kubernetes] = await Promise.all([
     ofCluster(definitionsIn),
     known(async () => {
-      const pollers = await pollersOf(session, await workersIn(session));
-      return [...new Set(pollers.map(({ version }) => version ?? 'unknown'))].toSorted();
+      return versionsAmong(await pollersOf(session, await workersIn(session)));
     }),
-    known(async () => {
-      const { connection } = await session.temporal();
-      const asking = connection.withDeadline(Date.now() + DEADLINE_MS, () =>
-        connection.workflowService.getSystemInfo({}),
-      );
-      return (await session.untilAnswered(asking)).serverVersion;
-    }),
+    known(() => temporalOf(session)),
     ofCluster(kubevirtIn),
     ofCluster(kubernetesOf),
   ]);
   return { ...CLIENT, definitions, workers, temporal, kubevirt, kubernetes };
+}
+
+/** Returns each version of drover that polls, once. */
+export const versionsAmong = (pollers: readonly Poller[]): string[] =>
+  [...new Set(pollers.map(({ version }) => version ?? 'unknown'))].toSorted();
+
+/** Throws if Temporal does not answer. */
+export async function temporalOf(session: Session): Promise<string> {
+  const { connection } = await session.temporal();
+  const asking = connection.withDeadline(Date.now() + DEADLINE_MS, () => connection.workflowService.getSystemInfo({}));
+  return (await session.untilAnswered(asking)).serverVersion;
 }
 
 async function known<T>(read: () => Promise<T>): Promise<T | Unknown> {
@@ -80,7 +84,8 @@ async function kubevirtIn(kube: KubeClient): Promise<string | null> {
   return items[0]?.status?.observedKubeVirtVersion ?? null;
 }
 
-async function kubernetesOf(kube: KubeClient): Promise<string> {
+/** Throws if the API server does not answer. */
+export async function kubernetesOf(kube: KubeClient): Promise<string> {
   const { gitVersion } = await kube.request<{ gitVersion: string }>({ method: 'GET', path: '/version', ...call() });
   return gitVersion;
 }

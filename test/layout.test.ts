@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,12 +6,18 @@ import { expect, test } from 'vitest';
 const PROJECT = join(import.meta.dirname, '..');
 const NOT_OURS = new Set(['node_modules', '.git', '.ci']);
 const MAX_FILES = 15;
-/** Decision records, which their index has in order, and an index itself. */
-const INDEXED = /^(\d{4}-.*|README)\.md$/;
+const INDEX = 'README.md';
 const MAX_COLUMNS = 120;
 const MAX_LINES = 300;
 
-/** Yields each folder below this one with the number of files that lie directly in it. */
+/** Returns the names of what a folder's index links to, and of the index: what is listed there need not be few. */
+function indexed(folder: string): Set<string> {
+  const index = join(folder, INDEX);
+  const links = existsSync(index) ? readFileSync(index, 'utf8').matchAll(/\]\(([\w.-]+\.md)[)#]/g) : [];
+  return new Set([INDEX, ...[...links].map(([, name]) => name!)]);
+}
+
+/** Yields each folder below this one with the number of files that lie directly in it and in no index. */
 function* foldersBelow(folder: string): Generator<[folder: string, files: number]> {
   const entries = readdirSync(folder, { withFileTypes: true });
   for (const entry of entries)
@@ -19,7 +25,8 @@ function* foldersBelow(folder: string): Generator<[folder: string, files: number
       const below = join(folder, entry.name);
       yield [
         relative(PROJECT, below),
-        readdirSync(below, { withFileTypes: true }).filter((one) => one.isFile() && !INDEXED.test(one.name)).length,
+        readdirSync(below, { withFileTypes: true }).filter((one) => one.isFile() && !indexed(below).has(one.name))
+          .length,
       ];
       yield* foldersBelow(below);
     }

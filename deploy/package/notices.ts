@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { allowedLicence } from './licences.ts';
 
 interface Licensed {
   name: string;
@@ -30,7 +31,7 @@ function licenseIn(folder: string): Licensed {
     license?: string;
   };
   const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
-  if (license === undefined) throw new Error(`${folder} names no licence: it can't be passed on`);
   const text = file !== undefined && existsSync(join(folder, file)) ? readFileSync(join(folder, file), 'utf8') : '';
-  return { name, version, license, text: text === '' ? `Licensed under ${license}.` : text };
+  const licence = allowedLicence(name, license);
+  return { name, version, license: licence, text: text === '' ? `Licensed under ${licence}.` : text };
 }

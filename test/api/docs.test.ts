@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
 import type { StructuralSchema } from '../../api/crd/structural-schema.ts';
@@ -7,6 +7,7 @@ import { structuralSchema } from '../../api/crd/structural-schema.ts';
 import { parseManifests } from '../../api/manifest/manifest.ts';
 import { ClusterVirtualMachineOperation, VirtualMachineOperation } from '../../api/operations/operation.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
+import { REFERENCE_FOLDER, referenceFiles } from '../../deploy/generate-reference.ts';
 import { barePool } from './pools.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -83,6 +84,34 @@ describe('documentation', () => {
     );
     expect(named.filter((path) => !exists(path))).toEqual([]);
   });
+});
+
+test('docs/reference is as generated', () => {
+  const kept = readdirSync(REFERENCE_FOLDER).map(
+    (name) => [name, readFileSync(new URL(name, REFERENCE_FOLDER), 'utf8')] as const,
+  );
+  expect(new Map(kept)).toEqual(referenceFiles());
+});
+
+test('docs/reference has each field of each kind, with its type, its bounds and its default', () => {
+  const pages = referenceFiles();
+  const ownFieldsOf = (schema: StructuralSchema): string[] =>
+    Object.entries(schema.properties ?? {}).flatMap(([name, field]) => [
+      `.${name}\``,
+      ...ownFieldsOf(field.items ?? field.additionalProperties ?? field),
+    ]);
+  for (const { spec } of droverCrds()) {
+    const page = pages.get(`${spec.names.singular}.md`)!;
+    const { properties } = spec.versions[0]!.schema.openAPIV3Schema;
+    for (const part of ['spec', 'status'])
+      expect(ownFieldsOf(properties![part]!).filter((field) => !page.includes(field))).toEqual([]);
+  }
+  expect(pages.get('virtualmachinepool.md')).toContain(
+    '| `spec.rollout.progressDeadlineSeconds` | integer, at least 1 | 600 | How long each VM may take',
+  );
+  expect(pages.get('virtualmachinepool.md')).toContain(
+    '| `spec.updateStrategy.proactive.drift` | `Report`, `Correct` | Report | What happens to fields',
+  );
 });
 
 describe('docs/replica-sets.md', () => {

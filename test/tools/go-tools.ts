@@ -9,12 +9,17 @@ import { inWords, madeOnce, type MakeOptions } from '../../dev/tools/made-once.t
 /** Programs that only tests need. A folder of the same name has the go.mod that pins each. */
 const TOOLS = {
   helm: { module: 'helm.sh/helm/v4', package: 'cmd/helm' },
+  helm3: { module: 'helm.sh/helm/v3', package: 'cmd/helm' },
   // Without the services that Prometheus discovers targets in, which are a third of the build.
   promtool: { module: 'github.com/prometheus/prometheus', package: 'cmd/promtool', tags: 'remove_all_sd' },
 } as const;
 
 type GoTool = keyof typeof TOOLS;
-export const GO_TOOLS = Object.keys(TOOLS) as GoTool[];
+
+/** Those that this run needs: only a soak run has the Helm of before. */
+export const GO_TOOLS = (Object.keys(TOOLS) as GoTool[]).filter(
+  (name) => name !== 'helm3' || process.env['DROVER_TEST_SOAK'] !== undefined,
+);
 
 function buildable(name: GoTool): Buildable {
   const { module, package: path, ...tags } = TOOLS[name];

@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,8 +29,8 @@ export class Helm {
     this.#program = program;
   }
 
-  static async get(): Promise<Helm> {
-    return new Helm(await resolveGoTool('helm', { cache: defaultCache(), onProgress: () => {} }));
+  static async get(release: 'helm' | 'helm3' = 'helm'): Promise<Helm> {
+    return new Helm(await resolveGoTool(release, { cache: defaultCache(), onProgress: () => {} }));
   }
 
   remove(): void {
@@ -56,13 +56,11 @@ export class Helm {
     return objectsIn(await this.run('template', ...args));
   }
 
-  /** Makes a copy of the chart that is of another release. */
-  release(version: string): string {
-    const folder = join(this.folder, `chart-${version}`);
-    cpSync(CHART, folder, { recursive: true });
-    const file = join(folder, 'Chart.yaml');
-    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/^(version|appVersion): .*/gm, `$1: ${version}`));
-    return folder;
+  /** Packs the chart as one file, as of a release, and returns the path of the file. */
+  async packed(version: string): Promise<string> {
+    const of = ['--version', version, '--app-version', version];
+    await this.run('package', CHART, '--destination', this.folder, ...of);
+    return join(this.folder, `drover-${version}.tgz`);
   }
 
   /** Returns what `kubectl apply -k` would apply of a kustomization of this folder's manifests. */

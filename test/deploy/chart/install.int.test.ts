@@ -1,16 +1,20 @@
 import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { CONFIRM_DELETION_ANNOTATION, RELEASE_ANNOTATION } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { CustomResourceDefinitions, Namespaces, ServiceAccounts, type Resource } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { aFleet, namesUpTo, until } from '../../integration/fleet.ts';
+import { aFleet, until } from '../../integration/fleet.ts';
+import { isSoak } from '../../soak.ts';
 import { PATIENCE_MS, waitFor } from '../../wait-for.ts';
+import { Installed } from '../package/installed.ts';
 import { readManifests } from '../rights.ts';
 import { ClusterRoles, kubeconfigOf, NAMESPACE } from '../service-accounts.ts';
-import { CHART, Helm } from './helm.ts';
+import { Helm } from './helm.ts';
 
 const run = promisify(execFile);
 const fleet = aFleet({ workers: 0 });
@@ -41,11 +45,14 @@ interface Workload extends KubeObject {
 }
 
 let helm: Helm;
+let installed: Installed;
 beforeAll(async () => {
-  helm = await Helm.get();
+  installed = new Installed(fleet);
+  await installed.install();
   await fleet().kube.create(Namespaces, readManifests('namespace.yaml')[0]!);
 });
-afterAll(() => helm?.remove());
+afterEach(() => helm?.remove());
+afterAll(() => installed?.remove());
 
 const environmentOf = ({ spec }: Workload): Record<string, string> =>
   Object.fromEntries(spec.template.spec.containers[0].env.map(({ name, value }) => [name, value]));
@@ -126,61 +133,107 @@ async function release(
   return { helm: said.value, setup: setup.value };
 }
 
-test('Helm installs, upgrades, refuses to go back, rolls back and uninstalls, and pools and definitions stay', async () => {
+const POOL = `apiVersion: drover.dev/v1alpha1
+kind: VirtualMachinePool
+metadata: { name: web }
+spec:
+  replicas: 2
+  template:
+    spec:
+      runStrategy: Always
+      template: { spec: { domain: { cpu: { cores: 1 }, memory: { guest: 64Mi }, devices: {} } } }
+`;
+
+/** Makes a pool with the command that npm has installed, and rolls a change through it. */
+async function makeAndRoll(namespace: string): Promise<void> {
+  const file = join(installed.folder, 'pool.yaml');
+  const drover = async (...args: string[]): Promise<string> => {
+    const { code, output } = await installed.run('drover', [...args, '--namespace', namespace]);
+    expect({ args, code, output }).toMatchObject({ code: 0 });
+    return output;
+  };
+  writeFileSync(file, POOL);
+  expect(await drover('apply', '-f', file, '--wait')).toContain('pool web matches its spec');
+  writeFileSync(file, POOL.replace('cores: 1', 'cores: 2'));
+  expect(await drover('apply', '-f', file, '--wait')).toContain('pool web matches its spec');
+  expect(await drover('rollout', 'status', 'pool', 'web')).toMatch(/ 2\/2 updated, 2 ready: Complete/);
+  expect(await drover('history', 'pool', 'web')).toMatch(/restart +web-.* Updated/);
+}
+
+/** Kinds of what the setup leaves in the cluster. */
+async function leftOfSetup(): Promise<string[]> {
   const { kube } = fleet();
-  // One definition is missing, and another is that of an older release.
-  await annotate(NEW, { [CONFIRM_DELETION_ANNOTATION]: 'true' });
-  await kube.delete(CustomResourceDefinitions, { name: NEW });
-  await until(async () => expect(await definition(NEW)).toBeUndefined());
-  await annotate(OLD, { [RELEASE_ANNOTATION]: null });
-  await annotate(OLD, { [RELEASE_ANNOTATION]: '0.0.1' });
+  const [jobs, accounts, roles] = await Promise.all([
+    kube.list(Jobs, { namespace: NAMESPACE }),
+    kube.list(ServiceAccounts, { namespace: NAMESPACE }),
+    kube.list(ClusterRoles),
+  ]);
+  const of = { Job: jobs, ServiceAccount: accounts, ClusterRole: roles };
+  return Object.entries(of).flatMap(([kind, { items }]) =>
+    items.some(({ metadata }) => metadata.name === SETUP.name) ? [kind] : [],
+  );
+}
 
-  const installed = await release('install', helm.release('0.0.9'));
-  expect(installed.setup).toContain(`${NEW} created`);
-  expect(installed.setup).toContain(`${OLD} configured`);
-  expect(installed.helm).toContain('kubectl -n drover rollout status deployment/drover-worker');
-  expect(await releaseOf(OLD)).toBe(packageJson.version);
-  // The setup's account and rights are gone, and no release of Helm owns a definition.
-  expect(
-    (await kube.list(ServiceAccounts, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.name),
-  ).not.toContain('drover-setup');
-  expect((await kube.list(ClusterRoles)).items.map(({ metadata }) => metadata.name)).not.toContain('drover-setup');
-  expect((await definition(NEW))!.metadata.annotations).not.toHaveProperty('meta.helm.sh/release-name');
+test.each<'helm' | 'helm3'>(isSoak ? ['helm', 'helm3'] : ['helm'])(
+  '%s installs, upgrades, refuses to go back, rolls back and uninstalls, and pools and definitions stay',
+  async (of) => {
+    helm = await Helm.get(of);
+    const { kube } = fleet();
+    // One definition is missing, and another is that of an older release.
+    await annotate(NEW, { [CONFIRM_DELETION_ANNOTATION]: 'true' });
+    await kube.delete(CustomResourceDefinitions, { name: NEW });
+    await until(async () => expect(await definition(NEW)).toBeUndefined());
+    await annotate(OLD, { [RELEASE_ANNOTATION]: null });
+    await annotate(OLD, { [RELEASE_ANNOTATION]: '0.0.1' });
 
-  // The worker, as the release has it run.
-  const before = await deployment();
-  expect(before.spec.template.spec.containers[0]).toMatchObject({ image: 'drover:0.0.9', args: ['worker'] });
-  const account = await kubeconfigOf(fleet(), before.spec.template.spec.serviceAccountName);
-  const worker = await fleet().startWorker({ ...environmentOf(before), KUBECONFIG: account });
-  const namespace = await fleet().namespace();
-  await fleet().createPool(namespace, 'web', { replicas: 2 });
-  await fleet().settled(namespace, 'web', namesUpTo('web', 2));
-  const uids = async (): Promise<string[]> => (await fleet().vms(namespace)).map(({ metadata }) => metadata.uid).sort();
-  const made = await uids();
+    const first = await release('install', await helm.packed('0.0.9'));
+    expect(first.setup).toContain(`${NEW} created`);
+    expect(first.setup).toContain(`${OLD} configured`);
+    expect(first.helm).toContain('kubectl -n drover rollout status deployment/drover-worker');
+    expect(await releaseOf(OLD)).toBe(packageJson.version);
+    // The setup, its account and rights are gone, and no release of Helm owns a definition.
+    expect(await leftOfSetup()).toEqual([]);
+    expect((await definition(NEW))!.metadata.annotations).not.toHaveProperty('meta.helm.sh/release-name');
 
-  await annotate(OLD, { [RELEASE_ANNOTATION]: null });
-  await annotate(OLD, { [RELEASE_ANNOTATION]: '0.0.9' });
-  const upgraded = await release('upgrade', CHART, { workers: { replicas: 3 } });
-  expect(upgraded.setup).toContain(`${OLD} configured`);
-  expect((await deployment()).spec).toMatchObject({
-    replicas: 3,
-    template: { spec: { containers: [{ image: `drover:${packageJson.version}` }] } },
-  });
+    // The worker, as the release has it run.
+    const before = await deployment();
+    expect(before.spec.template.spec.containers[0]).toMatchObject({ image: 'drover:0.0.9', args: ['worker'] });
+    const account = await kubeconfigOf(fleet(), before.spec.template.spec.serviceAccountName);
+    const worker = await fleet().startWorker({ ...environmentOf(before), KUBECONFIG: account });
+    const namespace = await fleet().namespace();
+    await makeAndRoll(namespace);
+    const uids = async (): Promise<string[]> =>
+      (await fleet().vms(namespace)).map(({ metadata }) => metadata.uid).sort();
+    const made = await uids();
 
-  // A chart that is older than the definitions changes nothing.
-  await annotate(OLD, { [RELEASE_ANNOTATION]: '99.0.0' });
-  await expect(release('upgrade', CHART, { workers: { replicas: 1 } })).rejects.toThrow(/pre-upgrade hooks failed/);
-  expect((await deployment()).spec.replicas).toBe(3);
-  // To go back to what was installed before takes no setup.
-  await helm.run('rollback', 'drover', '1', '--namespace', NAMESPACE, '--kubeconfig', fleet().stack.kubeconfig);
-  expect((await deployment()).spec.replicas).toBe(2);
-  expect(await releaseOf(OLD)).toBe('99.0.0');
+    await annotate(OLD, { [RELEASE_ANNOTATION]: null });
+    await annotate(OLD, { [RELEASE_ANNOTATION]: '0.0.9' });
+    const chart = await helm.packed(packageJson.version);
+    const upgraded = await release('upgrade', chart, { workers: { replicas: 3 } });
+    expect(upgraded.setup).toContain(`${OLD} configured`);
+    expect((await deployment()).spec).toMatchObject({
+      replicas: 3,
+      template: { spec: { containers: [{ image: `drover:${packageJson.version}` }] } },
+    });
 
-  await helm.run('uninstall', 'drover', '--namespace', NAMESPACE, '--kubeconfig', fleet().stack.kubeconfig);
-  await expect(deployment()).rejects.toMatchObject({ status: 404 });
-  expect(await definition(NEW)).toBeDefined();
-  expect(await definition(OLD)).toBeDefined();
-  expect(await uids()).toEqual(made);
-  expect((await fleet().pool(namespace, 'web'))?.metadata).not.toHaveProperty('deletionTimestamp');
-  await worker.kill();
-});
+    // A chart that is older than the definitions changes nothing.
+    await annotate(OLD, { [RELEASE_ANNOTATION]: '99.0.0' });
+    await expect(release('upgrade', chart, { workers: { replicas: 1 } })).rejects.toThrow(/pre-upgrade hooks failed/);
+    expect((await deployment()).spec.replicas).toBe(3);
+    // It has no rights any more. What it said stays for a day.
+    expect(await leftOfSetup()).toEqual(['Job']);
+    expect((await kube.get<KubeObject>(Jobs, SETUP))['spec']).toMatchObject({ ttlSecondsAfterFinished: 86_400 });
+    // To go back to what was installed before takes no setup.
+    await helm.run('rollback', 'drover', '1', '--namespace', NAMESPACE, '--kubeconfig', fleet().stack.kubeconfig);
+    expect((await deployment()).spec.replicas).toBe(2);
+    expect(await releaseOf(OLD)).toBe('99.0.0');
+
+    await helm.run('uninstall', 'drover', '--namespace', NAMESPACE, '--kubeconfig', fleet().stack.kubeconfig);
+    await expect(deployment()).rejects.toMatchObject({ status: 404 });
+    expect(await definition(NEW)).toBeDefined();
+    expect(await definition(OLD)).toBeDefined();
+    expect(await uids()).toEqual(made);
+    expect((await fleet().pool(namespace, 'web'))?.metadata).not.toHaveProperty('deletionTimestamp');
+    await worker.kill();
+  },
+);

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
 import { Namespaces, ServiceAccounts } from '../../../api/resources.ts';
 import { aFleet } from '../../integration/fleet.ts';
+import { soakTest } from '../../soak.ts';
 import { readManifests } from '../rights.ts';
 import { CHART, hasKubectl, Helm, type Installation } from './helm.ts';
 import { comparable } from './same.ts';
@@ -233,6 +234,12 @@ describe('values', () => {
     );
     expect(monitor!.metadata.labels).toMatchObject({ release: 'prometheus' });
   });
+});
+
+soakTest.each(Object.entries(VARIANTS))('Helm 3 makes the same of the chart: %s', async (_, installation) => {
+  const helm3 = await Helm.get('helm3');
+  onTestFinished(() => helm3.remove());
+  expect(await helm3.objects(installation)).toEqual(await helm.objects(installation));
 });
 
 test('helm lint finds nothing wrong, and the definitions are not in the chart', async () => {

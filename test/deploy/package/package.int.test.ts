@@ -1,61 +1,20 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildPackage } from '../../deploy/package/build.ts';
-import packageJson from '../../package.json' with { type: 'json' };
-import { aFleet, namesUpTo } from '../integration/fleet.ts';
-import { isSoak } from '../soak.ts';
+import { parse } from 'yaml';
+import { krewManifest } from '../../../deploy/package/krew.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { aFleet, namesUpTo } from '../../integration/fleet.ts';
+import { isSoak } from '../../soak.ts';
+import { Installed, npm } from './installed.ts';
 
 const run = promisify(execFile);
-const npm = (cwd: string, ...args: string[]): Promise<{ stdout: string }> => run('npm', args, { cwd });
 const well = { code: 0, output: expect.any(String) as string };
 const fleet = aFleet();
 const LARGEST = 35 * 2 ** 20;
-
-/** What a user has who has typed `npm install drover` in an empty folder. */
-class Installed {
-  readonly folder = mkdtempSync(join(tmpdir(), 'drover-package-'));
-  readonly #user = join(this.folder, 'user');
-  size = 0;
-
-  async install(): Promise<void> {
-    const made = join(this.folder, 'made');
-    await buildPackage(made);
-    const packed = await npm(this.folder, 'pack', '--json', made);
-    const [{ filename, unpackedSize }] = JSON.parse(packed.stdout) as [{ filename: string; unpackedSize: number }];
-    this.size = unpackedSize;
-    mkdirSync(this.#user);
-    writeFileSync(join(this.#user, 'package.json'), '{}');
-    // Offline: nothing but the package is needed.
-    await npm(this.#user, 'install', '--offline', '--no-audit', '--no-fund', join(this.folder, filename));
-  }
-
-  path(...parts: string[]): string {
-    return join(this.#user, 'node_modules', ...parts);
-  }
-
-  /** Runs one of its programs by a Node, and returns what the program prints and its exit code. */
-  async run(program: string, args: string[], node = process.execPath): Promise<{ code: number; output: string }> {
-    const { kubeconfig, temporalAddress } = fleet().stack;
-    const PATH = [dirname(node), this.path('.bin'), process.env['PATH']].join(delimiter);
-    const env = { HOME: this.folder, KUBECONFIG: kubeconfig, TEMPORAL_ADDRESS: temporalAddress, PATH };
-    const ended = run(join(this.path('.bin'), program), args, { env, cwd: this.folder });
-    return ended.then(
-      ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
-      ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({
-        code,
-        output: stdout + stderr,
-      }),
-    );
-  }
-
-  remove(): void {
-    rmSync(this.folder, { recursive: true, force: true });
-  }
-}
 
 /** Finds a Node of this major version, which npm fetches if it must. */
 async function nodeOf(major: number): Promise<string> {
@@ -67,7 +26,7 @@ async function nodeOf(major: number): Promise<string> {
 describe.runIf(process.platform !== 'win32')('the npm package', () => {
   let installed: Installed;
   beforeAll(async () => {
-    installed = new Installed();
+    installed = new Installed(fleet);
     await installed.install();
     await fleet().worker();
   }, 300_000);
@@ -132,6 +91,25 @@ spec:
     expect(completed).toEqual({ code: 0, output: 'pool\t\nvmrs\t\ndvmirs\t\n:4\n' });
   });
 
+  test('runs as krew unpacks and links it', async () => {
+    const { spec } = parse(krewManifest(installed.packed, 'https://releases.example/drover.tgz')) as {
+      spec: { platforms: [{ files: [{ from: string; to: string }]; bin: string }] };
+    };
+    const [{ files, bin }] = spec.platforms;
+    const [unpacked, store] = ['unpacked', 'store'].map((name) => join(installed.folder, name));
+    for (const folder of [unpacked!, store!]) mkdirSync(folder);
+    await run('tar', ['-xzf', installed.packed, '-C', unpacked!]);
+    for (const { from, to } of files)
+      for (const file of globSync(from, { cwd: unpacked! }))
+        renameSync(join(unpacked!, file), join(store!, to, basename(file)));
+    const plugin = join(installed.folder, 'kubectl-drover');
+    symlinkSync(join(store!, bin), plugin);
+    expect(await installed.run(plugin, ['scale', '--help'])).toEqual({
+      code: 0,
+      output: expect.stringMatching(/^Usage: kubectl drover scale /) as string,
+    });
+  });
+
   test('completes kinds, names and flags in bash', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 0 });
@@ -141,11 +119,7 @@ _get_comp_words_by_ref() { cur=''; prev=${namespace}; words=(${words.slice(0, -1
 source <(drover completion bash)
 __drover_complete
 printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { kubeconfig } = fleet().stack;
-    const PATH = [dirname(process.execPath), installed.path('.bin'), process.env['PATH']].join(delimiter);
-    const { stdout } = await run('bash', ['-c', script], {
-      env: { HOME: installed.folder, KUBECONFIG: kubeconfig, PATH },
-    });
+    const { stdout } = await run('bash', ['-c', script], { env: installed.environment() });
     expect(stdout.trim()).toBe('web');
   });
 });

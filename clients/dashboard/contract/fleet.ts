@@ -1,0 +1,264 @@
+/**
+ * What the page shows. The server makes these from Kubernetes objects, the browser only reads them: types alone,
+ * without an import of anything else of drover, so that both sides can take them. Times are RFC 3339.
+ */
+
+/** Something that a user may ask for, as the buttons name it. */
+export type ActionName =
+  | 'rollout.pause'
+  | 'rollout.resume'
+  | 'rollout.promote'
+  | 'rollout.abort'
+  | 'rollout.undo'
+  | 'heal.pause'
+  | 'heal.resume'
+  | 'heal.now'
+  | 'heal.skip'
+  | 'operation.pause'
+  | 'operation.resume'
+  | 'operation.abort';
+
+/** Whether a button works, and if not why: a sentence for its tooltip and for screen readers. */
+export interface Action {
+  name: ActionName;
+  whyNot: string | null;
+  /** The user must type the name of the object, and the server checks it. */
+  isTyped: boolean;
+}
+
+/** An object by its kind as Kubernetes names it; without a namespace if it is cluster-wide. */
+export interface ObjectRef {
+  kind: string;
+  namespace: string | null;
+  name: string;
+}
+
+/**
+ * State of a VM in one letter, for a glyph and a colour: `R` ready, `S` starting or coming back, `M` migrating, `U`
+ * restarting for its rollout, `H` being healed, `D` down although it should run, `F` failing, `P` paused, `O` stopped
+ * as its owner wants it, `T` terminating, `Y` standby and as it should be.
+ */
+export type VmState = 'R' | 'S' | 'M' | 'U' | 'H' | 'D' | 'F' | 'P' | 'O' | 'T' | 'Y';
+
+/**
+ * One VM, or VMI of a set of VMIs, as a square: its name, its state, and the index of its revision in
+ * `OwnerCard.revisions`, -1 if it has none of these. The fourth is `1` for an extra VM of an update and `2` for a
+ * standby VM, which stand beside the replicas.
+ */
+export type VmCell = readonly [name: string, state: VmState, revision: number, role?: 1 | 2];
+
+export interface Revision {
+  hash: string;
+  /** Null while it has not been looked up. */
+  number: number | null;
+}
+
+/** A step of a rollout. */
+export interface Step {
+  /** Such as `3` or `25%` of the VMs. */
+  to: string;
+  /** What it waits for once it is reached: `approval`, `10m`, `check`. */
+  then: string;
+  state: 'passed' | 'reached' | 'ahead';
+}
+
+/** A place in a pool's disruption budget that is taken. */
+export interface BudgetPlace {
+  vm: string;
+  /** What for, such as `a rollout`, `an operation restart-x7k2p`, or `it is down`. */
+  what: string;
+  /** Since when; null if unknown. */
+  since: string | null;
+  /** When the place is given back if nobody acts on it; null: once the VM is back. */
+  until: string | null;
+}
+
+export interface Budget {
+  /** As the spec has it, such as `25%`. */
+  maxUnavailable: string;
+  /** How many VMs that is now. */
+  places: number;
+  /** VMs that take places, the first 50. */
+  taken: BudgetPlace[];
+  /** How many take places, also beyond those listed. */
+  takenCount: number;
+}
+
+/** What is waited for, and when it goes on by itself; null: not before a user acts, or something else changes. */
+export interface Waiting {
+  sentence: string;
+  until: string | null;
+}
+
+export interface Windows {
+  isOpen: boolean;
+  /** When it closes or opens next; null: never. */
+  until: string | null;
+  /** As the spec has them, such as `0 2 * * * for 4h (Europe/Zurich)`. */
+  texts: string[];
+}
+
+export interface Rollout {
+  /** Reason of the condition `Progressing`, such as `RollingOut`, `WaitingForApproval`, `Complete`. */
+  phase: string;
+  end: 'Complete' | 'Failed' | 'Blocked' | 'OutdatedVms' | null;
+  /** What happens or is waited for; empty if there is nothing to say. */
+  sentence: string;
+  requestedBy: string | null;
+  reason: string | null;
+  updated: number;
+  replicas: number;
+  steps: Step[];
+  paused: { by: string; at: string | null; why: string | null } | null;
+  halted: { kind: string; by: string; at: string; why: string | null } | null;
+  /** The newest last. */
+  failures: { vm: string; why: string; at: string }[];
+  startedAt: string | null;
+}
+
+export interface Healing {
+  phase: string;
+  paused: { by: string; at: string; why: string | null } | null;
+  suspended: string | null;
+  cycles: { vm: string; attempt: number; phase: string; why: string; nextAt: string | null }[];
+  /** VMs that drover does not try to replace any more. */
+  givenUp: { vm: string; why: string; at: string }[];
+}
+
+/** A pool or replica set, or the VMs of a namespace that drover has in none (`kind` is null). */
+export interface OwnerCard {
+  /** `pool/NAMESPACE/NAME`, `vmrs/NAMESPACE/NAME`, `vmirs/NAMESPACE/NAME` or `none/NAMESPACE`. */
+  id: string;
+  kind: 'VirtualMachinePool' | 'VirtualMachineReplicaSet' | 'VirtualMachineInstanceReplicaSet' | null;
+  namespace: string;
+  /** Empty for VMs of no owner. */
+  name: string;
+  isDeleting: boolean;
+  /** VMs that are wanted, that exist, and that are ready; all without extra and standby VMs. */
+  desired: number;
+  current: number;
+  ready: number;
+  /** Standby VMs that are wanted. */
+  standbyWanted: number;
+  /** VMs by state: the numbers of a proportional bar. */
+  counts: Partial<Record<VmState, number>>;
+  /** The target first, then the one before, then others that VMs have. One alone: no rollout runs. */
+  revisions: Revision[];
+  rollout: Rollout | null;
+  healing: Healing | null;
+  budget: Budget | null;
+  windows: Windows | null;
+  waits: Waiting[];
+  /** Conditions worth showing, the worst first. */
+  conditions: { type: string; reason: string; message: string; tone: 'bad' | 'warn' | 'busy' }[];
+  /** The tool that owns the object: what is changed here, it may change back; null without. */
+  gitOps: { tool: 'Argo CD' | 'Flux'; name: string } | null;
+  actions: Action[];
+  createdAt: string;
+}
+
+export type NeedKind =
+  | 'approval'
+  | 'halted'
+  | 'paused'
+  | 'blocked'
+  | 'given-up'
+  | 'healing-suspended'
+  | 'drain-stuck'
+  | 'operation-failed'
+  | 'operation-paused'
+  | 'schedule-failed'
+  | 'stalled'
+  | 'budget-full'
+  | 'no-worker';
+
+/** Something that goes on only if a person acts. */
+export interface Need {
+  id: string;
+  kind: NeedKind;
+  /** `bad` before `warn`, and the oldest first within each. */
+  tone: 'bad' | 'warn';
+  /** For example `the rollout of web waits for approval at step 1 of 3`. */
+  sentence: string;
+  since: string | null;
+  about: ObjectRef;
+  /** The VM that it is about, if it is one. */
+  vm: string | null;
+  /** The command that answers, as it can be typed. */
+  command: string;
+  /** The button that answers, if there is one: its name in `actions` of the card or operation. */
+  action: ActionName | null;
+}
+
+/** VMs that wait, or are left alone, for one reason. */
+export interface Skip {
+  why: string;
+  /** Null if a limit is reached, of which no number is known. */
+  count: number | null;
+  /** The first of them. */
+  names: string[];
+  isExcluded: boolean;
+}
+
+export interface OperationCard {
+  /** `vmop/NAMESPACE/NAME` or `cvmop/NAME`. */
+  id: string;
+  namespace: string | null;
+  name: string;
+  /** `Restart`, `Start`, `Stop`, `Migrate`, `Patch`, `MachineType`. */
+  action: string;
+  /** From which machine type to which; null for other actions. */
+  transition: { from: string; to: string; restartedBy: string } | null;
+  state: string;
+  tone: 'good' | 'bad' | 'warn' | 'busy';
+  sentence: string;
+  isOver: boolean;
+  isPaused: boolean;
+  chosen: number;
+  done: number;
+  failed: number;
+  inProgress: number;
+  open: number;
+  excluded: number;
+  requestedBy: string;
+  reason: string | null;
+  createdAt: string;
+  endedAt: string | null;
+  windows: Windows | null;
+  skips: Skip[];
+  failures: { vm: string; why: string }[];
+  actions: Action[];
+}
+
+export interface ScheduleCard {
+  /** `vmops/NAMESPACE/NAME`. */
+  id: string;
+  namespace: string;
+  name: string;
+  action: string;
+  schedule: string;
+  timeZone: string;
+  state: string;
+  tone: 'good' | 'bad' | 'warn' | 'busy';
+  sentence: string;
+  requestedBy: string;
+  reason: string | null;
+  nextAt: string | null;
+  lastAt: string | null;
+  lastOutcome: string | null;
+  /** Names of its operations that run. */
+  active: string[];
+  lastMissed: { at: string; why: string } | null;
+}
+
+/** A node that VMs are to leave. What each waits for: `GET /api/nodes/NAME`. */
+export interface DrainCard {
+  /** `node/NAME`. */
+  id: string;
+  node: string;
+  /** VMIs on it that the user may see. */
+  left: number;
+  migrating: number;
+  /** VMIs that were asked to leave. */
+  asked: number;
+}

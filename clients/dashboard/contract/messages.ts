@@ -1,0 +1,90 @@
+import type { DrainCard, Need, OperationCard, OwnerCard, ScheduleCard, VmCell } from './fleet.ts';
+
+/**
+ * The stream, `GET /api/stream`: server-sent events without a name, whose `data` is one `Message` as JSON. First come a
+ * `session`, a `snapshot` and its `cells`, then `delta`s, each with the next sequence number, which is the `id` of the
+ * event. After a short break, a client that sends `Last-Event-ID` gets only the deltas that it missed. A `snapshot`
+ * replaces all that a client knows, whenever it comes.
+ */
+export type Message = Session | Snapshot | Cells | Delta | Synced | Heartbeat;
+
+/** Who sees what. Sent at the start and whenever it changes; also the answer of `GET /api/session`. */
+export interface Session {
+  type: 'session';
+  /** As the API server knows the user; null if it does not say. */
+  user: string | null;
+  /** Address of the API server. */
+  server: string;
+  /** `reconnecting`: the API server does not answer, and what is shown is from before `since`. */
+  state: 'live' | 'reconnecting';
+  since: string;
+  /** Why it reconnects; null while it is live. */
+  why: string | null;
+  /** Namespaces that are watched; null for all of the cluster. */
+  namespaces: string[] | null;
+  /** What is not shown, and why, such as `nodes`, null, `you may not list them`. Namespace null: in all of them. */
+  unseen: { what: string; namespace: string | null; why: string }[];
+  isReadOnly: boolean;
+  versions: { drover: string; kubernetes: string | null; kubevirt: string | null };
+  /** Address of Temporal's Web UI, without a slash at the end; null if unknown. */
+  temporalUi: string | null;
+}
+
+/** Collections whose items have an `id`. Needs are not among them: their list is sent whole, in its order. */
+export interface Collections {
+  cards: OwnerCard;
+  operations: OperationCard;
+  schedules: ScheduleCard;
+  drains: DrainCard;
+}
+
+/** What needs a person, what needs one most first. */
+export interface Needs {
+  items: Need[];
+  /** How many there are, also beyond the items. */
+  count: number;
+}
+
+export type Snapshot = { [K in keyof Collections]: Collections[K][] } & {
+  type: 'snapshot';
+  seq: number;
+  needs: Needs;
+};
+
+/** VMs of one card of the snapshot: at most 1,000 in a message. In no order: names have one. */
+export interface Cells {
+  type: 'cells';
+  card: string;
+  cells: VmCell[];
+}
+
+/** Items that are new or changed, whole, and the ids of those that are gone. */
+export interface Changes<Item> {
+  set?: Item[];
+  gone?: string[];
+}
+
+export type Delta = { [K in keyof Collections]?: Changes<Collections[K]> } & {
+  type: 'delta';
+  /** One more than that of the last snapshot or delta. */
+  seq: number;
+  needs?: Needs;
+  /**
+   * By the id of the card: VMs that are new or changed, and the names of those that are gone. A card that is gone takes
+   * its cells with it.
+   */
+  cells?: Record<string, Changes<VmCell>>;
+};
+
+/** All that may be listed is in what was sent: from now on, nothing shown means that there is nothing. */
+export interface Synced {
+  type: 'synced';
+}
+
+/** Every 10 seconds, so that a client knows a silent stream from a dead one. */
+export interface Heartbeat {
+  type: 'heartbeat';
+  seq: number;
+  /** The server's time, RFC 3339. */
+  at: string;
+}

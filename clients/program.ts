@@ -12,6 +12,7 @@ import { disksCommand } from './commands/disks/disks.ts';
 import { drainCommand } from './commands/drain/drain.ts';
 import { driftCommand } from './commands/drift.ts';
 import { completeCommand, completionCommand } from './commands/drover/completion.ts';
+import { dashboardCommand } from './commands/drover/dashboard.ts';
 import { devCommand } from './commands/drover/dev.ts';
 import { doctorCommand } from './commands/drover/doctor.ts';
 import { setupCommand } from './commands/drover/setup.ts';
@@ -68,6 +69,7 @@ function withoutCompletion(name: string): Command {
     getCommand(),
     describeCommand(),
     statusCommand(),
+    dashboardCommand(),
     scaleCommand(),
     rolloutCommand(),
     driftCommand(),

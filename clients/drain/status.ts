@@ -42,7 +42,7 @@ async function viewOf(kube: KubeClient, node: string): Promise<NodeReport> {
   };
 }
 
-const NEEDS_A_PERSON = new Set<NodeReportItem['state']>(['Stuck', 'Blocked']);
+export const NEEDS_A_PERSON = new Set<NodeReportItem['state']>(['Stuck', 'Blocked']);
 const STYLES: Partial<Record<NodeReportItem['state'], Style>> = { Stuck: 'red', Blocked: 'red', Evacuating: 'green' };
 
 /** A line with how many are in progress, wait, or need a user; and a table. */

@@ -2,8 +2,41 @@ import type { Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
-import { findRevision, formatRevision, type Revision } from './revisions.ts';
+import { Pools } from '../cli/kinds.ts';
+import { dryRunRemark } from '../cli/options.ts';
+import { labelOf } from '../cli/targets.ts';
+import type { DryRun } from '../cli/values.ts';
+import { changeTemplate, remarksOn } from './change-template.ts';
+import { findRevision, formatRevision, readRevisions, type Revision } from './revisions.ts';
+
+interface UndoOptions {
+  /** Number or hash of the revision; by default the one of `undoTarget`. */
+  toRevision?: string | undefined;
+  reason?: string | undefined;
+  dryRun: DryRun;
+}
+
+/** Gives the pool an earlier template again. Returns what was done, in a sentence, and what else users should know. */
+export async function undoRollout(
+  kube: KubeClient,
+  pool: Stored<Pool>,
+  { toRevision, reason, dryRun }: UndoOptions,
+): Promise<{ sentence: string; remarks: string[] }> {
+  const label = labelOf(Pools.resource, pool.metadata.name);
+  const revisions = await readRevisions(kube, pool);
+  const target = undoTarget(pool, revisions, toRevision);
+  if (target.hash === revisionOf(poolTemplate(pool.spec))) {
+    const sentence = `${label} unchanged: its template is that of revision ${formatRevision(target)} already`;
+    return { sentence, remarks: [] };
+  }
+  const why = reason ?? target.changeCause;
+  const cause = `undo to revision ${formatRevision(target)}${why === null ? '' : `: ${why}`}`;
+  await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
+  const sentence = `${label} ${formatUndone(target, revisions)}${dryRunRemark(dryRun)}`;
+  return { sentence, remarks: remarksOn(pool) };
+}
 
 /**
  * Returns the revision that an undo goes back to: the one asked for, else the last one that all VMs had, else the

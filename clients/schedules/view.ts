@@ -12,11 +12,11 @@ export type SchedulesFormat = DataFormat | 'name';
 
 export const nameOf = ({ metadata: { namespace, name } }: StoredSchedule): string => `${namespace}/${name}`;
 
-const conditionOf = ({ status }: StoredSchedule, type: string) =>
+export const conditionOf = ({ status }: StoredSchedule, type: string) =>
   status?.conditions?.find((condition) => condition.type === type);
 
 /** How it stands, in a word: `Pending` before a worker has looked at it. */
-const stateOf = (schedule: StoredSchedule): string =>
+export const stateOf = (schedule: StoredSchedule): string =>
   schedule.spec.suspend === true ? 'Suspended' : (conditionOf(schedule, 'Ready')?.reason ?? 'Pending');
 
 /** Returns lines about one schedule. */

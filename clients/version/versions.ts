@@ -79,7 +79,7 @@ async function definitionsIn(kube: KubeClient): Promise<string | null> {
   return crd === undefined ? null : (crd.metadata.annotations?.[RELEASE_ANNOTATION] ?? 'unreleased');
 }
 
-async function kubevirtIn(kube: KubeClient): Promise<string | null> {
+export async function kubevirtIn(kube: KubeClient): Promise<string | null> {
   const { items } = await kube.list<KubeVirt>(KubeVirts, call());
   return items[0]?.status?.observedKubeVirtVersion ?? null;
 }

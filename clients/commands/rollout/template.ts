@@ -37,38 +37,17 @@ export const undoCommand = (): Command =>
       inSession(command, (session) => undo(session, [word, ...words], options)),
     );
 
-async function undo(session: Session, words: string[], { toRevision, reason, dryRun }: UndoOptions): Promise<void> {
-  const [
-    { namedPools },
-    { formatRevision, readRevisions },
-    { undoTarget, formatUndone },
-    { changeTemplate, remarksOn },
-    { revisionOf },
-    { poolTemplate },
-  ] = await Promise.all([
+async function undo(session: Session, words: string[], options: UndoOptions): Promise<void> {
+  const [{ namedPools }, { undoRollout }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/revisions.ts'),
     import('../../rollout/undo.ts'),
-    import('../../rollout/change-template.ts'),
-    import('../../../decisions/template/revision.ts'),
-    import('../../../decisions/template/template.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();
   for (const pool of pools) {
-    const { name } = pool.metadata;
-    const revisions = await readRevisions(kube, pool);
-    const target = undoTarget(pool, revisions, toRevision);
-    const label = labelOf(Pools.resource, name);
-    if (target.hash === revisionOf(poolTemplate(pool.spec))) {
-      print(`${label} unchanged: its template is that of revision ${formatRevision(target)} already`);
-      continue;
-    }
-    const why = reason ?? target.changeCause;
-    const cause = `undo to revision ${formatRevision(target)}${why === null ? '' : `: ${why}`}`;
-    await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
-    print(`${label} ${formatUndone(target, revisions)}${dryRunRemark(dryRun)}`);
-    for (const remark of remarksOn(pool)) note(remark);
+    const { sentence, remarks } = await undoRollout(kube, pool, options);
+    print(sentence);
+    for (const remark of remarks) note(remark);
   }
 }
 

@@ -8,6 +8,7 @@ import { setup } from '../../../clients/setup/setup.ts';
 import { watchRun } from '../../../workers/watch/cluster-watch.ts';
 import { childSignals } from '../../../workers/watch/lost-children.ts';
 import { pause, poolIdOf } from '../../../workflows/lib/messages.ts';
+import { Opened } from '../../clients/dashboard/opened.ts';
 import { soak } from '../../soak.ts';
 import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until, type TestWorker } from '../fleet.ts';
@@ -52,6 +53,22 @@ test('every VM is created exactly once when the API server is killed in the midd
   await fleet().settled(namespace, 'web', namesUpTo('web', VMS));
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(3));
+});
+
+test('a dashboard says that the API server is away, and then shows what has happened', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 2 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+  await using page = await Opened.start(fleet().stack.kubeconfig, { namespace });
+  const squares = (): unknown[] => [...(page.viewer.cells.get(`pool/${namespace}/web`)?.keys() ?? [])].toSorted();
+  await until(async () => expect(squares()).toEqual(['web-1', 'web-2']));
+  fleet().stack.kill('kube-apiserver', 'SIGKILL');
+  await until(async () => expect(page.session).toMatchObject({ state: 'reconnecting', why: expect.any(String) }));
+  expect(squares()).toEqual(['web-1', 'web-2']);
+  await fleet().stack.restart('kube-apiserver');
+  await fleet().patchPool(namespace, 'web', { replicas: 3 });
+  await until(async () => expect(squares()).toEqual(['web-1', 'web-2', 'web-3']));
+  await until(async () => expect(page.session).toMatchObject({ state: 'live', why: null }));
 });
 
 test('an etcd that is restored under a running worker makes and deletes nothing, and the next change is seen in seconds', async () => {

@@ -1,0 +1,103 @@
+import { stripVTControlCharacters } from 'node:util';
+import type { Stored } from '../../../api/objects.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { operationName, operationResource } from '../../../decisions/operations/ref.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { throwAll, UsageError } from '../../cli/failure.ts';
+import { labelOf } from '../../cli/targets.ts';
+import { Healing, pause as pauseHealing, resume as resumeHealing } from '../../healing/control.ts';
+import { askCycles, type CycleAction } from '../../healing/cycles.ts';
+import { steer } from '../../operations/one.ts';
+import { controlPool, type Control, type Controlled } from '../../pool/control.ts';
+import { abort, pause, promote, resume, Rollout } from '../../rollout/control.ts';
+import { undoRollout } from '../../rollout/undo.ts';
+import type { Session } from '../../session/session.ts';
+import type { ActionRequest, ActionResult } from '../contract/requests.ts';
+
+type Done = Extract<ActionResult, { ok: true }>;
+
+/**
+ * Does what the command of this name does, by the same functions, as the user of the kubeconfig. Throws what the
+ * command would print.
+ */
+export async function perform(session: Session, asked: ActionRequest): Promise<Done> {
+  const { action, about } = asked;
+  const kube = await session.kube();
+  if (action === 'operation.pause' || action === 'operation.resume' || action === 'operation.abort')
+    return steerOperation(kube, asked, STEERED[action]);
+  const { namespace, name } = about;
+  if (namespace === null) throw new UsageError('in which namespace is the pool?');
+  const pool = await kube.get<Pool>(VirtualMachinePools, { namespace, name });
+  switch (action) {
+    case 'rollout.pause':
+      return ask(session, pool, Rollout, pause, asked);
+    case 'rollout.resume':
+      return ask(session, pool, Rollout, resume, asked);
+    case 'rollout.promote':
+      return ask(session, pool, Rollout, promote(asked.full === true), asked);
+    case 'rollout.abort':
+      return ask(session, pool, Rollout, abort, asked);
+    case 'rollout.undo':
+      return {
+        ok: true,
+        ...(await undoRollout(kube, pool, { toRevision: asked.revision, reason: asked.reason, dryRun: 'none' })),
+      };
+    case 'heal.pause':
+      return ask(session, pool, Healing, pauseHealing, asked);
+    case 'heal.resume':
+      return ask(session, pool, Healing, resumeHealing, asked);
+    case 'heal.now':
+      return askOfVms(session, pool, 'now', asked);
+    case 'heal.skip':
+      return askOfVms(session, pool, 'skip', asked);
+  }
+}
+
+async function ask<View>(
+  session: Session,
+  pool: Stored<Pool>,
+  controlled: Controlled<View>,
+  control: Control<View>,
+  { reason }: ActionRequest,
+): Promise<Done> {
+  const after = await controlPool(session, pool, controlled, control, { reason, dryRun: 'none' });
+  control.checkAfter?.(after);
+  const remarks = await controlled.linesOf(after, await session.kube());
+  const sentence = `${labelOf(VirtualMachinePools, pool.metadata.name)} ${control.done}`;
+  return { ok: true, sentence, remarks: remarks.map(stripVTControlCharacters) };
+}
+
+async function askOfVms(
+  session: Session,
+  pool: Stored<Pool>,
+  verb: CycleAction,
+  { vms = [], reason }: ActionRequest,
+): Promise<Done> {
+  if (vms.length === 0) throw new UsageError(`which VMs of pool ${pool.metadata.name}? Give their names`);
+  const { done, failures } = await askCycles(session, pool, verb, vms, { reason, dryRun: 'none' });
+  if (done.size === 0) throwAll(failures);
+  return {
+    ok: true,
+    sentence: [...done].map(([vm, words]) => `${labelOf(VirtualMachines, vm)} ${words}`).join('; '),
+    remarks: failures.map((failure) => (failure instanceof Error ? failure.message : String(failure))),
+  };
+}
+
+const STEERED = {
+  'operation.pause': { spec: { paused: true }, done: 'paused' },
+  'operation.resume': { spec: { paused: false }, done: 'resumed' },
+  'operation.abort': { spec: { aborted: true }, done: 'aborted' },
+} as const;
+
+async function steerOperation(
+  kube: KubeClient,
+  { about, reason }: ActionRequest,
+  { spec, done }: (typeof STEERED)[keyof typeof STEERED],
+): Promise<Done> {
+  const key = { namespace: about.namespace ?? undefined, name: about.name };
+  const operation = await kube.get<StoredOperation>(operationResource(key), key);
+  await steer(kube, operation, spec, reason);
+  return { ok: true, sentence: `operation ${operationName(operation.metadata)} ${done}`, remarks: [] };
+}

@@ -1,0 +1,98 @@
+import type { Stored } from '../../../api/objects.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
+import { nodeReport } from '../../../decisions/drain/node-report.ts';
+import { Failure } from '../../cli/failure.ts';
+import { ownerKindOf, Pools } from '../../cli/kinds.ts';
+import type { Owner } from '../../cli/objects.ts';
+import { readNode } from '../../drain/read.ts';
+import { NEEDS_A_PERSON } from '../../drain/status.ts';
+import { workflowIdOf, workflowUrl } from '../../owners/progress.ts';
+import { knownRevisions } from '../../rollout/revisions.ts';
+import type { Session } from '../../session/session.ts';
+import type { NodeDetails, OwnerDetails, VmDetails } from '../contract/requests.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { Rights } from '../fleet/rights.ts';
+import { vmActions } from '../view/actions.ts';
+import { readHistory } from './history.ts';
+import { readVm } from './vm-details.ts';
+
+/** For how long Temporal is asked for the address of a workflow, in milliseconds. */
+const TEMPORAL_MS = 2_000;
+
+/** What is read when a view of the page is opened, with the rights of the user. */
+export class Details {
+  readonly #session: Session;
+  readonly #fleet: Fleet;
+  readonly #rights: Rights;
+
+  constructor(session: Session, fleet: Fleet, rights: Rights) {
+    this.#session = session;
+    this.#fleet = fleet;
+    this.#rights = rights;
+  }
+
+  async vm(words: readonly string[]): Promise<VmDetails> {
+    const [namespace, name] = named(words, 2) as [string, string];
+    const kube = await this.#session.kube();
+    const card = this.#fleet.cardOf(`${namespace}/${name}`);
+    const pool = card?.pool ?? undefined;
+    const subject = { resource: VirtualMachines, namespace, name, isMember: (vm: string) => vm === name };
+    const [parts, told, temporalUrl] = await Promise.all([
+      readVm(kube, namespace, name, { card: card?.id ?? '', pool }),
+      readHistory(kube, subject, []),
+      this.#urlOf(card?.owner, card?.kind ?? null),
+    ]);
+    return {
+      namespace,
+      name,
+      card: card?.id ?? `none/${namespace}`,
+      ...parts,
+      history: told.history,
+      unknown: [...parts.unknown, ...told.unknown],
+      actions: vmActions(pool, name, this.#rights.whyNot('pools', namespace)),
+      temporalUrl,
+    };
+  }
+
+  async owner(words: readonly string[]): Promise<OwnerDetails> {
+    const [kind, namespace, name] = named(words, 3) as [string, string, string];
+    const owner = ownerKindOf(kind);
+    if (owner === undefined) throw new Failure(`there is no kind ${kind}`);
+    const kube = await this.#session.kube();
+    const object = await kube.get<Owner>(owner.resource, { namespace, name });
+    const pool = this.#fleet.poolOf(namespace, name);
+    const revisions = owner === Pools && pool !== undefined ? await knownRevisions(kube, pool) : [];
+    const subject = {
+      resource: owner.resource,
+      namespace,
+      name,
+      isMember: (vm: string) => owner.hasNamed(name, vm),
+    };
+    const [told, temporalUrl] = await Promise.all([
+      readHistory(kube, subject, revisions),
+      this.#urlOf(object, owner.resource.kind),
+    ]);
+    return { ...told, temporalUrl };
+  }
+
+  async node(words: readonly string[]): Promise<NodeDetails> {
+    const [node] = named(words, 1) as [string];
+    const items = nodeReport({ ...(await readNode(await this.#session.kube(), node)), now: Date.now() });
+    return { node, items: items.map((item) => ({ ...item, needsPerson: NEEDS_A_PERSON.has(item.state) })) };
+  }
+
+  /** Null if it is not known, or not soon. */
+  async #urlOf(owner: Stored<Owner> | undefined, kind: string | null): Promise<string | null> {
+    const of = ownerKindOf(kind ?? undefined);
+    if (owner === undefined || of === undefined || (await this.#session.temporalUi()) === undefined) return null;
+    const late = new Promise<null>((resolve) => setTimeout(resolve, TEMPORAL_MS, null).unref());
+    const url = workflowIdOf(this.#session, of, owner).then((id) => workflowUrl(this.#session, id));
+    return Promise.race([url.then((known) => known ?? null), late]).catch(() => null);
+  }
+}
+
+/** Throws `Failure` if there are not so many words. */
+function named(words: readonly string[], count: number): readonly string[] {
+  if (words.length === count && words.every((word) => word !== '')) return words;
+  throw new Failure('the address names no object');
+}

@@ -1,0 +1,81 @@
+import { EVENT_REPORTER } from '../../../api/names.ts';
+import type { KubeObject } from '../../../api/objects.ts';
+import { CoreEvents } from '../../../api/resources.ts';
+import type { Act } from '../../../decisions/history/act.ts';
+import { ACT_ENDS } from '../../../decisions/history/ends.ts';
+import { formatNames } from '../../../decisions/lib/names.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { sentenceOf } from '../../cli/failure.ts';
+import { actsInCluster, type Subject } from '../../history/from-cluster.ts';
+import { grouped } from '../../history/table.ts';
+import type { Revision } from '../../rollout/revisions.ts';
+import type { HistoryEntry } from '../contract/requests.ts';
+
+const MOST = 200;
+
+interface Told {
+  history: HistoryEntry[];
+  unknown: string[];
+}
+
+/**
+ * What drover did, by what the cluster keeps of it, and what others tell of the objects of this name; the newest first.
+ */
+export async function readHistory(kube: KubeClient, subject: Subject, revisions: Revision[]): Promise<Told> {
+  const unknown: string[] = [];
+  const [acts, events] = await Promise.all([
+    actsInCluster(kube, subject, revisions).catch((error: unknown) => missing(unknown, error)),
+    eventsOf(kube, subject).catch((error: unknown) => missing(unknown, error)),
+  ]);
+  const history = [...grouped(acts).map(entryOf), ...events]
+    .toSorted((one, other) => other.at.localeCompare(one.at))
+    .slice(0, MOST);
+  return { history, unknown };
+}
+
+function missing(unknown: string[], error: unknown): [] {
+  unknown.push(`its history is incomplete: ${sentenceOf(error)}`);
+  return [];
+}
+
+function entryOf({ time, action, vms, from, to, requestedBy, end, why }: Act): HistoryEntry {
+  const revisions = to === null ? '' : ` ${from === null ? '' : `from ${from} `}to ${to}`;
+  const who = requestedBy === null || requestedBy === 'drover' ? '' : `, requested by ${requestedBy}`;
+  const of = vms.length === 0 ? '' : ` of ${formatNames(vms)}`;
+  return {
+    at: time,
+    by: 'drover',
+    tone: ACT_ENDS[end].is === 'bad' ? 'warning' : 'normal',
+    what: end,
+    sentence: `${action}${of}${revisions}${who}${why === null || why === '' ? '' : `: ${why}`}`,
+    count: 1,
+  };
+}
+
+interface Event extends KubeObject {
+  involvedObject: { kind: string; name: string };
+  eventTime?: string | null;
+  lastTimestamp?: string | null;
+  type?: string;
+  reason?: string;
+  message?: string;
+  count?: number;
+  series?: { count?: number; lastObservedTime?: string };
+  reportingComponent?: string;
+  source?: { component?: string };
+}
+
+/** Events of others than drover, whose own are among its acts. */
+async function eventsOf(kube: KubeClient, { namespace, name }: Subject): Promise<HistoryEntry[]> {
+  const { items } = await kube.list<Event>(CoreEvents, { namespace, fieldSelector: `involvedObject.name=${name}` });
+  return items
+    .filter(({ reportingComponent }) => reportingComponent !== EVENT_REPORTER)
+    .map(({ metadata, eventTime, lastTimestamp, type, reason = '', message = '', series, count, ...from }) => ({
+      at: series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp,
+      by: from.reportingComponent || from.source?.component || 'Kubernetes',
+      tone: type === 'Warning' ? 'warning' : 'normal',
+      what: reason,
+      sentence: message,
+      count: series?.count ?? count ?? 1,
+    }));
+}

@@ -1,0 +1,163 @@
+import { DISKS_FINALIZER } from '../../../api/names.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
+import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { claimsOf } from '../../../decisions/disks/used-disks.ts';
+import { volumesOf } from '../../../decisions/template/references.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { ignoreNotFound, KubeError } from '../../../kubernetes/errors.ts';
+import { sentenceOf } from '../../cli/failure.ts';
+import { formatCycle } from '../../healing/cycles.ts';
+import { healView } from '../../healing/view.ts';
+import { stateOf, whyNotReady, type Member } from '../../owners/members.ts';
+import type { Disk, Fact, VmDetails } from '../contract/requests.ts';
+
+/** What the fleet knows of a VM. */
+export interface Known {
+  card: string;
+  pool: Stored<Pool> | undefined;
+}
+
+type Parts = Pick<VmDetails, 'status' | 'isReady' | 'why' | 'facts' | 'disks' | 'unknown'>;
+
+/** Reads a VM, or a VMI without one. Throws `KubeError` (404) if there is neither. */
+export async function readVm(kube: KubeClient, namespace: string, name: string, { pool }: Known): Promise<Parts> {
+  const key = { namespace, name };
+  const unknown: string[] = [];
+  const [vm, vmi] = await Promise.all([
+    ignoreNotFound(kube.get<VirtualMachine>(VirtualMachines, key)),
+    ignoreNotFound(kube.get<VirtualMachineInstance>(VirtualMachineInstances, key)).catch((error: unknown) => {
+      unknown.push(`its VMI can't be read: ${sentenceOf(error)}`);
+      return undefined;
+    }),
+  ]);
+  const object = vm ?? vmi;
+  if (object === undefined) throw new KubeError(404, 'NotFound', `there is no VM ${namespace}/${name}`);
+  const disks = await disksOf(kube, vm ?? vmi!, unknown);
+  const view = vmi === undefined ? null : vmiView(vmi);
+  const member = object as Stored<Member>;
+  const isReady = vm === undefined ? (view?.ready ?? false) : vm.status?.ready === true;
+  return {
+    status: stateOf(member),
+    isReady,
+    why: whyOf(member, vm, view, pool),
+    facts: factsOf(vm, view, object),
+    disks,
+    unknown,
+  };
+}
+
+function whyOf(
+  member: Stored<Member>,
+  vm: Stored<VirtualMachine> | undefined,
+  vmi: VmiView | null,
+  pool: Stored<Pool> | undefined,
+): string[] {
+  const { name } = member.metadata;
+  const view = vm === undefined ? null : vmView(vm);
+  const found = [
+    vmi?.nodeLost === true ? `its node ${vmi.node ?? ''} does not answer` : '',
+    whyNotReady(member),
+    vmi !== null && !vmi.ready ? (vmi.whyNotReady ?? '') : '',
+    vmi?.pause == null ? '' : `it is paused: ${vmi.pause.message || vmi.pause.reason}`,
+    view?.restartRequired == null ? '' : `it waits for a restart: ${view.restartRequired.why}`,
+    ...(pool === undefined ? [] : whyInPool(pool, name)),
+  ];
+  return [...new Set(found.filter((sentence) => sentence !== ''))];
+}
+
+/** What the pool's status tells of the VM. */
+function whyInPool(pool: Stored<Pool>, vm: string): string[] {
+  const view = healView(pool);
+  const isTold = [...view.cycles, ...view.finished].some((one) => one.vm === vm);
+  const waiting = view.notReplaced.find((one) => one.vm === vm);
+  const failure = pool.status?.rollout?.failures.findLast((one) => one.vm === vm);
+  const claim = pool.status?.disruptedVMs?.find((one) => one.vm === vm);
+  return [
+    isTold ? `healing: ${formatCycle(view, vm, Date.now())}` : '',
+    waiting === undefined ? '' : `not replaced: ${[waiting.why, waiting.waitsFor].filter(Boolean).join('; ')}`,
+    failure === undefined ? '' : `failed in the rollout: ${failure.why}`,
+    claim === undefined ? '' : `it has a place in the disruption budget since ${claim.at}, for ${claim.by}`,
+  ];
+}
+
+type MaybeFact = [label: string, value: string | null | undefined];
+
+function factsOf(vm: Stored<VirtualMachine> | undefined, vmi: VmiView | null, object: Stored): Fact[] {
+  const view = vm === undefined ? null : vmView(vm);
+  const owner = controllerOf(object);
+  const facts: MaybeFact[] = [
+    ['Owner', owner === undefined ? 'none' : `${owner.kind}/${owner.name}`],
+    ['Created', object.metadata.creationTimestamp],
+    ['Revision', vmi?.revision ?? view?.revision],
+    ['Machine type', vmi?.machineType ?? view?.machineType],
+    ...(view === null ? [] : vmFacts(view)),
+    ...(vmi === null ? [] : vmiFacts(vmi)),
+  ];
+  return facts.flatMap(([label, value]) => (value ? [{ label, value }] : []));
+}
+
+const vmFacts = (vm: VmView): MaybeFact[] => [
+  ['Run strategy', vm.runStrategy],
+  ['Protected from scale-in', vm.protected ? 'yes' : null],
+  ['Disruption', vm.optedOut ? 'its owner opted out' : null],
+  ['Failed starts', vm.startFailures === 0 ? null : String(vm.startFailures)],
+];
+
+const vmiFacts = (vmi: VmiView): MaybeFact[] => [
+  ['Phase of its VMI', vmi.phase],
+  ['Node', vmi.node],
+  ['Memory', vmi.memory.guest],
+  ['CPU sockets', vmi.cpu.sockets?.toString()],
+  ['Live migration', vmi.migratable ? 'possible' : `not possible: ${vmi.whyNotMigratable ?? ''}`],
+  ['Pod', vmi.launcherOutdated ? 'of an earlier KubeVirt' : null],
+];
+
+interface Claim {
+  spec?: { storageClassName?: string; resources?: { requests?: { storage?: string } } };
+  status?: { phase?: string; capacity?: { storage?: string } };
+}
+
+const MOST_DISKS = 32;
+
+async function disksOf(kube: KubeClient, object: Stored, unknown: string[]): Promise<Disk[]> {
+  const { namespace, finalizers = [] } = object.metadata;
+  const isOfPool = controllerOf(object)?.kind === 'VirtualMachinePool';
+  const isKept = isOfPool ? finalizers.includes(DISKS_FINALIZER) : null;
+  const volumes =
+    object.kind === VirtualMachineInstances.kind
+      ? ((object['spec'] as { volumes?: object[] }).volumes ?? [])
+      : volumesOf(object['spec']);
+  return Promise.all(
+    volumes.slice(0, MOST_DISKS).map(async (volume): Promise<Disk> => {
+      const name = (volume as { name?: string }).name ?? '';
+      const [claim = null] = claimsOf([volume]);
+      const read = claim === null ? undefined : await readClaim(kube, { namespace, name: claim }, unknown);
+      return {
+        name,
+        claim,
+        isKept: claim === null ? null : isKept,
+        size: read?.status?.capacity?.storage ?? read?.spec?.resources?.requests?.storage ?? null,
+        storageClass: read?.spec?.storageClassName ?? null,
+        phase: read?.status?.phase ?? null,
+      };
+    }),
+  );
+}
+
+async function readClaim(
+  kube: KubeClient,
+  key: { namespace: string | undefined; name: string },
+  unknown: string[],
+): Promise<Claim | undefined> {
+  try {
+    return (await ignoreNotFound(kube.get(PersistentVolumeClaims, key))) as Claim | undefined;
+  } catch (error) {
+    unknown.push(`claim ${key.name} can't be read: ${sentenceOf(error)}`);
+    return undefined;
+  }
+}

@@ -1,0 +1,180 @@
+import type { Stored } from '../../../api/objects.ts';
+import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
+import { CLAIM_MS } from '../../../decisions/disruption-budget/claims.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
+import { Pools, ownerKindOf } from '../../cli/kinds.ts';
+import type { Owner } from '../../cli/objects.ts';
+import type { Budget, BudgetPlace, Need, OwnerCard, Revision, VmCell, VmState } from '../contract/fleet.ts';
+import { ownerNeeds, UNSEEN_MS } from '../view/needs.ts';
+import type { OwnerPart } from '../view/owner-part.ts';
+import type { SeenVm } from '../view/vm-state.ts';
+
+/** A member as it is placed on a card. */
+export interface Seat {
+  name: string;
+  seen: SeenVm;
+  revision: string | null;
+  role: 1 | 2 | undefined;
+  /** RFC 3339; null if unknown. */
+  downSince: string | null;
+}
+
+const PLACES_SHOWN = 50;
+
+/** A card, and what is kept to change one square of it without a look at the others. */
+export class Card {
+  readonly id: string;
+  readonly kind: VmOwnerKind | null;
+  readonly namespace: string;
+  readonly name: string;
+  /** Undefined for VMs of no owner. */
+  owner: Stored<Owner> | undefined;
+  readonly cells = new Map<string, VmCell>();
+  readonly #seats = new Map<string, Seat>();
+  readonly #counts: Partial<Record<VmState, number>> = {};
+  /** Names of replicas that are down. */
+  readonly #down = new Set<string>();
+  #current = 0;
+  #ready = 0;
+  /** The revisions of the owner's template; and with those that members have beside. */
+  #own: Revision[] = [];
+  #revisions: Revision[] = [];
+  needs: Need[] = [];
+  /** Since when no worker has looked at what is asked of it, in milliseconds since the epoch; null if one has. */
+  unseenSince: number | null = null;
+
+  constructor(kind: VmOwnerKind | null, namespace: string, name: string) {
+    this.kind = kind;
+    this.namespace = namespace;
+    this.name = name;
+    const word = kind === null ? undefined : ownerKindOf(kind)!.words.find((one) => one !== 'dvmirs');
+    this.id = word === undefined ? `none/${namespace}` : `${word}/${namespace}/${name}`;
+  }
+
+  get pool(): Stored<Pool> | null {
+    return this.owner !== undefined && this.kind === Pools.resource.kind ? this.owner : null;
+  }
+
+  /** Takes over the revisions of the owner. Returns whether members need new indexes. */
+  setRevisions(own: Revision[]): boolean {
+    const isSame = own.map(({ hash }) => hash).join() === this.#own.map(({ hash }) => hash).join();
+    this.#own = own;
+    this.#revisions = isSame ? [...own, ...this.#revisions.slice(own.length)] : [...own];
+    return !isSame;
+  }
+
+  /** Returns the cell; undefined if it has not changed. */
+  seat(seat: Seat): VmCell | undefined {
+    const before = this.cells.get(seat.name);
+    this.#leave(seat.name);
+    this.#seats.set(seat.name, seat);
+    this.#count(seat, 1);
+    const revision = this.#indexOf(seat.revision);
+    const cell: VmCell =
+      seat.role === undefined
+        ? [seat.name, seat.seen.state, revision]
+        : [seat.name, seat.seen.state, revision, seat.role];
+    if (before?.join() === cell.join()) return undefined;
+    this.cells.set(seat.name, cell);
+    return cell;
+  }
+
+  remove(name: string): void {
+    this.#leave(name);
+    this.cells.delete(name);
+  }
+
+  #leave(name: string): void {
+    const seat = this.#seats.get(name);
+    if (seat === undefined) return;
+    this.#seats.delete(name);
+    this.#count(seat, -1);
+  }
+
+  #count({ name, seen, role }: Seat, by: 1 | -1): void {
+    this.#counts[seen.state] = (this.#counts[seen.state] ?? 0) + by;
+    if (role !== undefined) return;
+    if (seen.state !== 'T') this.#current += by;
+    if (seen.isReady) this.#ready += by;
+    if (!seen.isDown) return;
+    if (by === 1) this.#down.add(name);
+    else this.#down.delete(name);
+  }
+
+  #indexOf(hash: string | null): number {
+    if (hash === null || this.kind !== Pools.resource.kind) return -1;
+    const found = this.#revisions.findIndex((one) => one.hash === hash);
+    return found === -1 ? this.#revisions.push({ hash, number: null }) - 1 : found;
+  }
+
+  /** Builds the card anew, and its needs. */
+  build(part: OwnerPart, now: number): OwnerCard {
+    const { budget, revisions: _own, ...rest } = part;
+    const counts = Object.fromEntries(Object.entries(this.#counts).filter(([, count]) => count > 0));
+    const isSeen = this.isSeen();
+    this.unseenSince = isSeen ? null : (this.unseenSince ?? now);
+    const card: OwnerCard = {
+      id: this.id,
+      kind: this.kind,
+      namespace: this.namespace,
+      name: this.name,
+      current: this.#current,
+      ready: this.#ready,
+      counts,
+      revisions: this.#revisions,
+      budget: budget === null ? null : this.#budget(budget, now),
+      ...rest,
+    };
+    this.needs = this.owner === undefined ? [] : ownerNeeds(this.owner, card, { unseenSince: this.unseenSince, now });
+    return card;
+  }
+
+  /** When the card changes although nothing else does, in milliseconds since the epoch; null: never. */
+  wakeAt({ windows }: Pick<OwnerCard, 'windows'>, now: number): number | null {
+    const times = [
+      windows?.until == null ? [] : Date.parse(windows.until),
+      this.unseenSince === null ? [] : this.unseenSince + UNSEEN_MS,
+      (this.pool?.status?.disruptedVMs ?? []).map(({ at }) => Date.parse(at) + CLAIM_MS),
+    ].flat();
+    const later = times.filter((time) => time > now);
+    return later.length === 0 ? null : Math.min(...later);
+  }
+
+  /** Whether a worker has looked at the newest spec. */
+  isSeen(): boolean {
+    const { metadata, status } = this.owner ?? { metadata: { generation: 0 }, status: undefined };
+    return this.owner === undefined || (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  }
+
+  #budget({ maxUnavailable, places }: { maxUnavailable: string; places: number }, now: number): Budget {
+    const claims = new Map(
+      (this.pool?.status?.disruptedVMs ?? [])
+        .filter(({ at }) => Date.parse(at) + CLAIM_MS > now)
+        .map((claim) => [claim.vm, claim]),
+    );
+    const names = [...new Set([...claims.keys(), ...this.#down])];
+    return {
+      maxUnavailable,
+      places,
+      taken: names.slice(0, PLACES_SHOWN).map((vm): BudgetPlace => {
+        const claim = claims.get(vm);
+        const isDown = this.#down.has(vm);
+        return {
+          vm,
+          what: claim === undefined ? 'it is not ready' : whatFor(claim),
+          since: claim?.at ?? this.#seats.get(vm)?.downSince ?? null,
+          until: claim === undefined || isDown ? null : new Date(Date.parse(claim.at) + CLAIM_MS).toISOString(),
+        };
+      }),
+      takenCount: names.length,
+    };
+  }
+}
+
+/** What a claim is for, by the id of the workflow that holds it. */
+function whatFor({ by, migration }: { by: string; migration?: number }): string {
+  if (migration !== undefined) return 'it moves to another node';
+  const [kind, , namespace, name, what] = by.split('/');
+  if (kind === 'operation') return `operation ${namespace === '-' ? name : `${namespace}/${name}`}`;
+  return what === 'update' ? 'the rollout' : by;
+}

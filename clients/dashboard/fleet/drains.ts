@@ -1,0 +1,54 @@
+import { isDrained, DRAIN_TAINT } from '../../../decisions/views/drained-node.ts';
+import type { NodeView } from '../../../decisions/views/node.ts';
+import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
+import type { DrainCard } from '../contract/fleet.ts';
+
+interface OnNode {
+  vmis: Set<string>;
+  asked: Set<string>;
+}
+
+/** Counts which VMIs are on which nodes, and which nodes they are to leave. */
+export class Drains {
+  readonly #nodes = new Map<string, NodeView>();
+  readonly #on = new Map<string, OnNode>();
+  /** Names of nodes that have changed, or whose VMIs have. */
+  readonly dirty = new Set<string>();
+
+  setNode(name: string, node: NodeView | undefined): void {
+    if (node === undefined) this.#nodes.delete(name);
+    else this.#nodes.set(name, node);
+    this.dirty.add(name);
+  }
+
+  setVmi(key: string, before: VmiView | undefined, after: VmiView | undefined): void {
+    if (before?.node != null) this.#count(key, before.node, undefined);
+    if (after?.node != null && !isFinal(after)) this.#count(key, after.node, after);
+  }
+
+  #count(key: string, node: string, vmi: VmiView | undefined): void {
+    const on = this.#on.get(node) ?? { vmis: new Set(), asked: new Set() };
+    on.vmis.delete(key);
+    on.asked.delete(key);
+    if (vmi !== undefined) on.vmis.add(key);
+    if (vmi?.evacuationNode === node) on.asked.add(key);
+    if (on.vmis.size === 0) this.#on.delete(node);
+    else this.#on.set(node, on);
+    this.dirty.add(node);
+  }
+
+  /** Tells that a migration of the VMI has begun or ended. */
+  touch(vmi: VmiView | undefined): void {
+    if (vmi?.node != null) this.dirty.add(vmi.node);
+  }
+
+  /** Null for a node that no VMI is to leave. */
+  cardOf(node: string, isMigrating: (key: string) => boolean): DrainCard | null {
+    const on = this.#on.get(node);
+    const view = this.#nodes.get(node);
+    const isLeft = view !== undefined && isDrained(view, DRAIN_TAINT);
+    if (on === undefined || (!isLeft && on.asked.size === 0)) return null;
+    const migrating = [...on.vmis].filter(isMigrating).length;
+    return { id: `node/${node}`, node, left: isLeft ? on.vmis.size : on.asked.size, migrating, asked: on.asked.size };
+  }
+}

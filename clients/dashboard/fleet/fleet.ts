@@ -1,0 +1,210 @@
+import type { Stored } from '../../../api/objects.ts';
+import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
+import type { NodeView } from '../../../decisions/views/node.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import type { Owner } from '../../cli/objects.ts';
+import { isOver } from '../../operations/view.ts';
+import type { Revision as KeptRevision } from '../../rollout/revisions.ts';
+import type { Need } from '../contract/fleet.ts';
+import type { Cells, Delta, Needs, Snapshot } from '../contract/messages.ts';
+import type { WhyNot } from '../view/actions.ts';
+import { byUrgency, operationNeeds, scheduleNeeds } from '../view/needs.ts';
+import { operationCard } from '../view/operation-card.ts';
+import { ownerPart } from '../view/owner-part.ts';
+import { scheduleCard } from '../view/schedule-card.ts';
+import type { Card } from './card.ts';
+import { Drains } from './drains.ts';
+import { Members, type SeenMigration } from './members.ts';
+import { Seating } from './seating.ts';
+import { Shelf } from './shelf.ts';
+
+/** What the user may change. */
+export type Changeable = 'pools' | 'operations' | 'clusterOperations';
+
+interface Surroundings {
+  whyNot: (what: Changeable, namespace: string | null) => WhyNot;
+  revisionsOf: (pool: Stored<Pool>) => readonly KeptRevision[];
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+/** What has changed, without its number. */
+export type FleetDelta = Omit<Delta, 'type' | 'seq'>;
+export type FleetSnapshot = Omit<Snapshot, 'type' | 'seq'>;
+
+const NEEDS_SENT = 200;
+
+/**
+ * The page's view of a fleet: takes objects as they change, and gives what has changed of the view. One changed object
+ * costs one square and one card, however large the fleet is.
+ */
+export class Fleet {
+  readonly #around: Surroundings;
+  readonly #members = new Members();
+  readonly #seating: Seating;
+  readonly #drains = new Drains();
+  readonly #operations = new Map<string, StoredOperation>();
+  readonly #shelves = {
+    cards: new Shelf<Snapshot['cards'][number]>(),
+    operations: new Shelf<Snapshot['operations'][number]>(),
+    schedules: new Shelf<Snapshot['schedules'][number]>(),
+    drains: new Shelf<Snapshot['drains'][number]>(),
+  };
+  readonly #needs = new Map<string, Need[]>();
+  #areNeedsNew = false;
+
+  constructor(around: Surroundings) {
+    this.#around = around;
+    const { now, revisionsOf, whyNot } = around;
+    this.#seating = new Seating({
+      members: this.#members,
+      now,
+      partOf: (owner, pool) =>
+        ownerPart(owner, pool, {
+          revisions: pool === null ? [] : revisionsOf(pool),
+          whyNot: pool === null ? null : whyNot('pools', pool.metadata.namespace ?? null),
+          now: now(),
+        }),
+      onCard: (id, card, needs) => {
+        this.#shelves.cards.set(id, card);
+        this.#setNeeds(id, needs);
+      },
+    });
+  }
+
+  setOwner(kind: VmOwnerKind, before: Stored<Owner> | undefined, after: Stored<Owner> | undefined): void {
+    this.#seating.setOwner(kind, before, after);
+  }
+
+  setVm(key: string, vm: VmView | undefined): void {
+    this.#members.setVm(key, vm);
+  }
+
+  setVmi(key: string, before: VmiView | undefined, after: VmiView | undefined): void {
+    this.#members.setVmi(key, after);
+    this.#drains.setVmi(key, before, after);
+  }
+
+  setMigration(key: string, before: SeenMigration | undefined, after: SeenMigration | undefined): void {
+    this.#members.setMigration(key, before, after);
+    for (const view of [before, after])
+      if (view != null) this.#drains.touch(this.#members.vmis.get(`${view.namespace}/${view.vmiName}`));
+  }
+
+  /** Whether the user may not see VMIs of the namespace, so that what VMs say of themselves counts; `*`: of any. */
+  setUnseenVmis(namespace: string, isUnseen: boolean): void {
+    this.#members.setUnseenVmis(namespace, isUnseen);
+  }
+
+  setNode(name: string, node: NodeView | undefined): void {
+    this.#drains.setNode(name, node);
+  }
+
+  /** `key`: its namespace and name, or its name alone if it is cluster-wide. */
+  setOperation(key: string, operation: StoredOperation | undefined): void {
+    if (operation === undefined) this.#operations.delete(key);
+    else this.#operations.set(key, operation);
+    this.#lookAtOperation(key);
+  }
+
+  setSchedule(key: string, schedule: StoredSchedule | undefined): void {
+    const id = `vmops/${key}`;
+    const card = schedule === undefined ? undefined : scheduleCard(schedule);
+    this.#shelves.schedules.set(id, card);
+    this.#setNeeds(id, schedule === undefined || card === undefined ? [] : scheduleNeeds(schedule, card));
+  }
+
+  poolOf(namespace: string, name: string): Stored<Pool> | undefined {
+    return this.#seating.poolOf(namespace, name);
+  }
+
+  /** The card of a VM, by its `namespace/name`. */
+  cardOf(member: string): Card | undefined {
+    return this.#seating.cardOf(member);
+  }
+
+  /** Has what depends on rights and revisions be looked at again; of one pool, if it is given. */
+  touch(pool?: Stored<Pool>): void {
+    this.#seating.touch(pool);
+    if (pool === undefined) for (const key of this.#operations.keys()) this.#lookAtOperation(key);
+  }
+
+  /** Looks at what changes with time alone. */
+  tick(): void {
+    this.#seating.tick();
+    for (const [key, operation] of this.#operations)
+      if (operation.spec.windows !== undefined && !isOver(operation)) this.#lookAtOperation(key);
+  }
+
+  /** Returns what has changed since the last call; null if nothing has. */
+  take(): FleetDelta | null {
+    const isMigrating = (vmi: string): boolean => this.#members.isMigrating(vmi);
+    this.#seating.settle();
+    for (const node of this.#drains.dirty)
+      this.#shelves.drains.set(`node/${node}`, this.#drains.cardOf(node, isMigrating) ?? undefined);
+    this.#drains.dirty.clear();
+    const { cards, operations, schedules, drains } = this.#shelves;
+    const all = {
+      cards: cards.take(),
+      operations: operations.take(),
+      schedules: schedules.take(),
+      drains: drains.take(),
+      cells: this.#seating.take(),
+      needs: this.#areNeedsNew ? this.#allNeeds() : undefined,
+    };
+    this.#areNeedsNew = false;
+    const changed = Object.entries(all).filter(([, value]) => value !== undefined);
+    return changed.length === 0 ? null : Object.fromEntries(changed);
+  }
+
+  /** What was taken so far, as a whole; its squares are `cells`. */
+  snapshot(): FleetSnapshot {
+    const { cards, operations, schedules, drains } = this.#shelves;
+    return {
+      cards: cards.all(),
+      operations: operations.all(),
+      schedules: schedules.all(),
+      drains: drains.all(),
+      needs: this.#allNeeds(),
+    };
+  }
+
+  cells(): Iterable<Cells> {
+    return this.#seating.cells();
+  }
+
+  #lookAtOperation(key: string): void {
+    const operation = this.#operations.get(key);
+    const isClusterWide = !key.includes('/');
+    const id = `${isClusterWide ? 'cvmop' : 'vmop'}/${key}`;
+    if (operation === undefined) {
+      this.#shelves.operations.set(id, undefined);
+      return this.#setNeeds(id, []);
+    }
+    const now = this.#around.now();
+    const { namespace = null } = operation.metadata;
+    const whyNot = isOver(operation)
+      ? null
+      : this.#around.whyNot(isClusterWide ? 'clusterOperations' : 'operations', namespace);
+    const card = operationCard(operation, whyNot, now);
+    this.#shelves.operations.set(id, card);
+    this.#setNeeds(id, operationNeeds(operation, card, now));
+  }
+
+  #setNeeds(id: string, needs: Need[]): void {
+    const before = this.#needs.get(id) ?? [];
+    if (before.length === 0 && needs.length === 0) return;
+    if (needs.length === 0) this.#needs.delete(id);
+    else this.#needs.set(id, needs);
+    this.#areNeedsNew ||= JSON.stringify(before) !== JSON.stringify(needs);
+  }
+
+  #allNeeds(): Needs {
+    const all = [...this.#needs.values()].flat().sort(byUrgency);
+    return { items: all.slice(0, NEEDS_SENT), count: all.length };
+  }
+}

@@ -1,0 +1,117 @@
+import type { Stored } from '../../../api/objects.ts';
+import { liveVmi } from '../../../decisions/health/availability.ts';
+import { inFlightView, type VirtualMachineInstanceMigration } from '../../../decisions/views/from-object/migration.ts';
+import type { MigrationInFlight } from '../../../decisions/views/migration.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { seenVm, seenVmi } from '../view/vm-state.ts';
+import type { Seat } from './card.ts';
+
+/** A migration that has not ended, or null: then it is only known to have been there. */
+export type SeenMigration = MigrationInFlight | null;
+
+export const seenMigration = (object: Stored<VirtualMachineInstanceMigration>): SeenMigration => inFlightView(object);
+
+/** What pools say of their VMs, by the VM's key. */
+interface PoolMarks {
+  isHealed: boolean;
+  isClaimed: boolean;
+}
+
+const SEATS = { Surge: 1, Standby: 2 } as const;
+const NO_MARKS: PoolMarks = { isHealed: false, isClaimed: false };
+
+/** VMs, VMIs and migrations as they are watched, by `namespace/name`; and which of them have changed. */
+export class Members {
+  readonly #vms = new Map<string, VmView>();
+  readonly vmis = new Map<string, VmiView>();
+  readonly #migrations = new Map<string, Set<string>>();
+  readonly #marks = new Map<string, PoolMarks>();
+  /** Members that are to be looked at again. */
+  readonly dirty = new Set<string>();
+  /** Namespaces in which the user may not see VMIs; `*`: in none. */
+  readonly #unseenVmis = new Set<string>();
+
+  setVm(key: string, vm: VmView | undefined): void {
+    set(this.#vms, key, vm);
+    this.dirty.add(key);
+  }
+
+  setVmi(key: string, vmi: VmiView | undefined): void {
+    set(this.vmis, key, vmi);
+    this.dirty.add(key);
+  }
+
+  setMigration(key: string, before: SeenMigration | undefined, after: SeenMigration | undefined): void {
+    for (const [view, isThere] of [
+      [before, false],
+      [after, true],
+    ] as const) {
+      if (view == null) continue;
+      const vmi = `${view.namespace}/${view.vmiName}`;
+      const all = this.#migrations.get(vmi) ?? new Set();
+      if (isThere) all.add(key);
+      else all.delete(key);
+      set(this.#migrations, vmi, all.size === 0 ? undefined : all);
+      this.dirty.add(vmi);
+    }
+  }
+
+  setUnseenVmis(namespace: string, isUnseen: boolean): void {
+    if (this.#unseenVmis.has(namespace) === isUnseen) return;
+    if (isUnseen) this.#unseenVmis.add(namespace);
+    else this.#unseenVmis.delete(namespace);
+    for (const key of this.#vms.keys()) this.dirty.add(key);
+  }
+
+  setMark(key: string, marks: PoolMarks): void {
+    set(this.#marks, key, marks.isHealed || marks.isClaimed ? marks : undefined);
+    this.dirty.add(key);
+  }
+
+  isMigrating(key: string): boolean {
+    return this.#migrations.has(key);
+  }
+
+  /** The key of the owner, and the seat; null if there is no such member. */
+  seatOf(key: string): { owner: string; namespace: string; seat: Seat } | null {
+    const vm = this.#vms.get(key);
+    const vmi = this.vmis.get(key);
+    if (vm !== undefined) return this.#vmSeat(key, vm, vmi);
+    const owner = vmi?.standalone?.owner;
+    if (vmi === undefined || owner?.kind !== 'VirtualMachineInstanceReplicaSet') return null;
+    const { namespace, name } = vmi;
+    const downSince = timeOf(vmi.readySince);
+    const seen = seenVmi(vmi, this.isMigrating(key));
+    const seat: Seat = { name, seen, revision: null, role: undefined, downSince };
+    return { owner: ownerKey(owner.kind, namespace, owner.uid), namespace, seat };
+  }
+
+  #vmSeat(key: string, vm: VmView, found: VmiView | undefined): { owner: string; namespace: string; seat: Seat } {
+    const { namespace, name, owner, roleLabel } = vm;
+    const isUnseen = this.#unseenVmis.has('*') || this.#unseenVmis.has(namespace);
+    const vmi = found?.vmUid === vm.uid ? found : undefined;
+    const marks = { isMigrating: this.isMigrating(key), ...(this.#marks.get(key) ?? NO_MARKS) };
+    const seat: Seat = {
+      name,
+      seen: seenVm(vm, isUnseen ? null : vmi, marks),
+      revision: liveVmi(vmi)?.revision ?? vm.revision,
+      role: roleLabel === null ? undefined : SEATS[roleLabel],
+      downSince: timeOf(vm.notReadySince),
+    };
+    return {
+      owner: owner === null ? `none/${namespace}` : ownerKey(owner.kind, namespace, owner.uid),
+      namespace,
+      seat,
+    };
+  }
+}
+
+export const ownerKey = (kind: string, namespace: string, uid: string): string => `${kind}/${namespace}/${uid}`;
+
+const timeOf = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
+
+function set<V>(map: Map<string, V>, key: string, value: V | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}

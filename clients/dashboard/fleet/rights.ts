@@ -1,0 +1,67 @@
+import {
+  ClusterVirtualMachineOperations,
+  VirtualMachineOperations,
+  VirtualMachinePools,
+  type Resource,
+} from '../../../api/resources.ts';
+import { formatRight, hasRight, type Right } from '../../../kubernetes/access-review.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import type { WhyNot } from '../view/actions.ts';
+import type { Changeable } from './fleet.ts';
+
+const RESOURCES: Record<Changeable, Resource> = {
+  pools: VirtualMachinePools,
+  operations: VirtualMachineOperations,
+  clusterOperations: ClusterVirtualMachineOperations,
+};
+
+/** How long an answer counts: rights may be given and taken while the page is open. Milliseconds. */
+const KNOWN_MS = 60_000;
+
+interface Known {
+  whyNot: WhyNot;
+  at: number;
+}
+
+/** What the user may change, as the API server says; asked once a minute for each namespace that is shown. */
+export class Rights {
+  readonly #kube: KubeClient;
+  readonly #isReadOnly: boolean;
+  readonly #onChange: () => void;
+  readonly #known = new Map<string, Known>();
+  readonly #asking = new Set<string>();
+
+  constructor(kube: KubeClient, { isReadOnly, onChange }: { isReadOnly: boolean; onChange: () => void }) {
+    this.#kube = kube;
+    this.#isReadOnly = isReadOnly;
+    this.#onChange = onChange;
+  }
+
+  /** Returns why the user may not; null if they may. Until the API server has answered, they may not. */
+  whyNot(what: Changeable, namespace: string | null): WhyNot {
+    if (this.#isReadOnly) return READ_ONLY;
+    const key = `${what}/${namespace ?? ''}`;
+    const known = this.#known.get(key);
+    if (known === undefined || Date.now() - known.at > KNOWN_MS) void this.#ask(key, what, namespace);
+    return known === undefined ? 'the API server has not said yet whether you may' : known.whyNot;
+  }
+
+  async #ask(key: string, what: Changeable, namespace: string | null): Promise<void> {
+    if (this.#asking.has(key)) return;
+    this.#asking.add(key);
+    const right: Right = { verb: 'patch', resource: RESOURCES[what] };
+    try {
+      const may = await hasRight(this.#kube, right, namespace ?? undefined);
+      const whyNot = may ? null : `you may not ${formatRight(right)}${namespace === null ? '' : ` in ${namespace}`}`;
+      const before = this.#known.get(key);
+      this.#known.set(key, { whyNot, at: Date.now() });
+      if (before?.whyNot !== whyNot) this.#onChange();
+    } catch {
+      // It is asked again when the page next needs it.
+    } finally {
+      this.#asking.delete(key);
+    }
+  }
+}
+
+export const READ_ONLY = 'this dashboard was started with --read-only';

@@ -1,0 +1,237 @@
+import type { Stored } from '../../../api/objects.ts';
+import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
+import type { Owner } from '../../cli/objects.ts';
+import type { Need, OwnerCard, VmCell } from '../contract/fleet.ts';
+import type { Cells, Changes } from '../contract/messages.ts';
+import type { OwnerPart } from '../view/owner-part.ts';
+import { Card } from './card.ts';
+import { ownerKey, type Members } from './members.ts';
+
+interface Around {
+  members: Members;
+  /** What the card of an owner tells without its members. */
+  partOf: (owner: Stored<Owner>, pool: Stored<Pool> | null) => OwnerPart;
+  /** Takes over a card that has changed; undefined: it is gone. */
+  onCard: (id: string, card: OwnerCard | undefined, needs: Need[]) => void;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+const CELLS_A_MESSAGE = 1_000;
+const NO_OWNER: OwnerPart = {
+  isDeleting: false,
+  desired: 0,
+  standbyWanted: 0,
+  rollout: null,
+  healing: null,
+  windows: null,
+  waits: [],
+  conditions: [],
+  gitOps: null,
+  actions: [],
+  createdAt: '',
+  revisions: [],
+  budget: null,
+};
+
+/** Which member has which square on which card. */
+export class Seating {
+  readonly #around: Around;
+  /** Cards by the key of their owner, or by their id if they have none. */
+  readonly #cards = new Map<string, Card>();
+  readonly #seatedAt = new Map<string, Card>();
+  /** The key of the owner of each member, and the members of each owner, whether it is known or not. */
+  readonly #ownerOf = new Map<string, string>();
+  readonly #byOwner = new Map<string, Set<string>>();
+  readonly #dirty = new Set<Card>();
+  readonly #parts = new Map<Card, OwnerPart>();
+  readonly #wakes = new Map<Card, number>();
+  readonly #changed = new Map<string, Map<string, VmCell | null>>();
+
+  constructor(around: Around) {
+    this.#around = around;
+  }
+
+  setOwner(kind: VmOwnerKind, before: Stored<Owner> | undefined, after: Stored<Owner> | undefined): void {
+    const { namespace = '', uid, name } = (after ?? before!).metadata;
+    const key = ownerKey(kind, namespace, uid);
+    if (after === undefined) return this.#drop(key);
+    if (before !== undefined && before.metadata.uid !== uid) this.#drop(ownerKey(kind, namespace, before.metadata.uid));
+    const known = this.#cards.get(key);
+    const card = known ?? new Card(kind, namespace, name);
+    const pool = card.pool;
+    card.owner = after;
+    this.#cards.set(key, card);
+    this.#look(card);
+    this.#mark(namespace, pool, card.pool);
+    if (known === undefined) for (const member of this.#byOwner.get(key) ?? []) this.#around.members.dirty.add(member);
+  }
+
+  poolOf(namespace: string, name: string): Stored<Pool> | undefined {
+    for (const { pool } of this.#cards.values())
+      if (pool?.metadata.namespace === namespace && pool.metadata.name === name) return pool;
+    return undefined;
+  }
+
+  /** The card of a member, by its `namespace/name`. */
+  cardOf(member: string): Card | undefined {
+    return this.#seatedAt.get(member);
+  }
+
+  /** Has cards be looked at again, whatever they show; that of the pool alone if one is given. */
+  touch(pool?: Stored<Pool>): void {
+    for (const card of this.#cards.values())
+      if (pool === undefined || card.owner?.metadata.uid === pool.metadata.uid) this.#look(card);
+  }
+
+  /** Looks at cards that change with time alone. */
+  tick(): void {
+    const now = this.#around.now();
+    for (const [card, at] of this.#wakes) {
+      if (at > now) continue;
+      this.#wakes.delete(card);
+      this.#look(card);
+    }
+  }
+
+  /** Brings all squares and cards up to date that may have changed. */
+  settle(): void {
+    const { members } = this.#around;
+    for (const card of this.#dirty)
+      // Squares name revisions by their index, so that these come first.
+      if (card.pool !== null && card.setRevisions(this.#partOf(card).revisions))
+        for (const name of card.cells.keys()) members.dirty.add(`${card.namespace}/${name}`);
+    for (const key of members.dirty) this.#seat(key);
+    members.dirty.clear();
+    for (const card of this.#dirty) this.#draw(card);
+    this.#dirty.clear();
+  }
+
+  /** Squares that have changed since they were last taken, by the ids of their cards; undefined if none has. */
+  take(): Record<string, Changes<VmCell>> | undefined {
+    if (this.#changed.size === 0) return undefined;
+    const taken: Record<string, Changes<VmCell>> = {};
+    for (const [card, cells] of this.#changed) {
+      const set = [...cells.values()].filter((cell) => cell !== null);
+      const gone = [...cells].flatMap(([name, cell]) => (cell === null ? [name] : []));
+      taken[card] = { ...(set.length === 0 ? {} : { set }), ...(gone.length === 0 ? {} : { gone }) };
+    }
+    this.#changed.clear();
+    return taken;
+  }
+
+  *cells(): Generator<Cells> {
+    for (const { id, cells } of this.#cards.values()) {
+      const all = [...cells.values()];
+      for (let at = 0; at < all.length; at += CELLS_A_MESSAGE)
+        yield { type: 'cells', card: id, cells: all.slice(at, at + CELLS_A_MESSAGE) };
+    }
+  }
+
+  /** Something of the card has changed other than its members. */
+  #look(card: Card): void {
+    this.#parts.delete(card);
+    this.#dirty.add(card);
+  }
+
+  #mark(namespace: string, before: Stored<Pool> | null, after: Stored<Pool> | null): void {
+    const [was, is] = [marksOf(before), marksOf(after)];
+    for (const vm of new Set([...was.keys(), ...is.keys()])) {
+      const marks = is.get(vm) ?? { isHealed: false, isClaimed: false };
+      const known = was.get(vm);
+      if (known?.isHealed === marks.isHealed && known.isClaimed === marks.isClaimed) continue;
+      this.#around.members.setMark(`${namespace}/${vm}`, marks);
+    }
+  }
+
+  #drop(key: string): void {
+    const card = this.#cards.get(key);
+    if (card === undefined) return;
+    this.#cards.delete(key);
+    this.#dirty.delete(card);
+    this.#parts.delete(card);
+    this.#wakes.delete(card);
+    // Another object may get its name, and its card the same id.
+    for (const name of card.cells.keys()) this.#setCell(card, name, null);
+    this.#mark(card.namespace, card.pool, null);
+    this.#around.onCard(card.id, undefined, []);
+    for (const member of this.#byOwner.get(key) ?? []) {
+      this.#seatedAt.delete(member);
+      this.#around.members.dirty.add(member);
+    }
+  }
+
+  #seat(key: string): void {
+    const found = this.#around.members.seatOf(key);
+    this.#index(key, found?.owner);
+    const before = this.#seatedAt.get(key);
+    const card = found === null ? undefined : this.#cardFor(found.owner, found.namespace);
+    if (before !== undefined && before !== card) this.#unseat(key, before);
+    if (card === undefined || found === null) return;
+    this.#seatedAt.set(key, card);
+    this.#dirty.add(card);
+    const cell = card.seat(found.seat);
+    if (cell !== undefined) this.#setCell(card, found.seat.name, cell);
+  }
+
+  #unseat(key: string, card: Card): void {
+    const name = key.slice(key.indexOf('/') + 1);
+    card.remove(name);
+    this.#seatedAt.delete(key);
+    this.#setCell(card, name, null);
+    this.#dirty.add(card);
+    if (card.kind === null && card.cells.size === 0) this.#drop(card.id);
+  }
+
+  #cardFor(owner: string, namespace: string): Card {
+    const own = this.#cards.get(owner);
+    if (own !== undefined) return own;
+    const key = `none/${namespace}`;
+    const card = this.#cards.get(key) ?? new Card(null, namespace, '');
+    this.#cards.set(key, card);
+    return card;
+  }
+
+  #index(key: string, owner: string | undefined): void {
+    const before = this.#ownerOf.get(key);
+    if (before === owner) return;
+    if (before !== undefined) {
+      const all = this.#byOwner.get(before);
+      all?.delete(key);
+      if (all?.size === 0) this.#byOwner.delete(before);
+    }
+    if (owner === undefined) this.#ownerOf.delete(key);
+    else {
+      this.#ownerOf.set(key, owner);
+      this.#byOwner.set(owner, (this.#byOwner.get(owner) ?? new Set()).add(key));
+    }
+  }
+
+  #setCell({ id }: Card, name: string, cell: VmCell | null): void {
+    const cells = this.#changed.get(id) ?? new Map<string, VmCell | null>();
+    this.#changed.set(id, cells.set(name, cell));
+  }
+
+  #partOf(card: Card): OwnerPart {
+    if (card.owner === undefined) return { ...NO_OWNER, desired: card.cells.size };
+    const part = this.#parts.get(card) ?? this.#around.partOf(card.owner, card.pool);
+    this.#parts.set(card, part);
+    return part;
+  }
+
+  #draw(card: Card): void {
+    const now = this.#around.now();
+    const built = card.build(this.#partOf(card), now);
+    const at = card.wakeAt(built, now);
+    if (at !== null) this.#wakes.set(card, at);
+    this.#around.onCard(card.id, built, card.needs);
+  }
+}
+
+function marksOf(pool: Stored<Pool> | null): Map<string, { isHealed: boolean; isClaimed: boolean }> {
+  const { healing, disruptedVMs = [] } = pool?.status ?? {};
+  const healed = new Set((healing?.cycles ?? []).map(({ vm }) => vm));
+  const claimed = new Set(disruptedVMs.map(({ vm }) => vm));
+  return new Map([...healed, ...claimed].map((vm) => [vm, { isHealed: healed.has(vm), isClaimed: claimed.has(vm) }]));
+}

@@ -1,0 +1,90 @@
+import type { Stored } from '../../../api/objects.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import { Failure } from '../../cli/failure.ts';
+import { checkHeals, pause as pauseHealing, resume as resumeHealing } from '../../healing/control.ts';
+import { checkCycle, whyNoCycle } from '../../healing/cycles.ts';
+import { healView } from '../../healing/view.ts';
+import { isOver, nameOf } from '../../operations/view.ts';
+import { abort, pause, promote, resume } from '../../rollout/control.ts';
+import { rolloutView } from '../../rollout/view.ts';
+import type { Action, ActionName } from '../contract/fleet.ts';
+
+/** Actions for which the user types the name of the object. */
+export const TYPED: readonly ActionName[] = ['rollout.abort', 'rollout.undo', 'operation.abort'];
+
+/** Returns why the user may not act, whatever the state of the object; null if they may. */
+export type WhyNot = string | null;
+
+/** The rules of the command, which throw what it would say. */
+const RULES: Partial<Record<ActionName, (pool: Stored<Pool>) => void>> = {
+  'rollout.pause': (pool) => pause.check(rolloutView(pool), pool),
+  'rollout.resume': (pool) => {
+    resume.check(rolloutView(pool), pool);
+    resume.checkAfter?.(pool);
+  },
+  'rollout.promote': (pool) => promote(false).check(rolloutView(pool), pool),
+  'rollout.abort': (pool) => abort.check(rolloutView(pool), pool),
+  'rollout.undo': ({ metadata: { name }, status }) => {
+    if (status?.updateRevision === undefined) throw new Failure(`pool ${name} has no other revision to go back to`);
+  },
+  'heal.pause': (pool) => {
+    checkHeals(pool);
+    pauseHealing.check(healView(pool), pool);
+  },
+  'heal.resume': (pool) => {
+    checkHeals(pool);
+    resumeHealing.check(healView(pool), pool);
+  },
+};
+
+export function poolActions(pool: Stored<Pool>, whyNot: WhyNot): Action[] {
+  const { name, deletionTimestamp } = pool.metadata;
+  const gone = deletionTimestamp === undefined ? null : `pool ${name} is being deleted`;
+  return Object.entries(RULES).map(([action, rule]) =>
+    actionOf(action as ActionName, whyNot ?? gone ?? refusalOf(() => rule(pool))),
+  );
+}
+
+/** What may be asked of the healing of one VM. `pool`: its own; undefined for a VM of no pool. */
+export function vmActions(pool: Stored<Pool> | undefined, vm: string, whyNot: WhyNot): Action[] {
+  if (pool === undefined) return [];
+  const view = healView(pool);
+  const isReplaced = view.cycles.some((cycle) => cycle.vm === vm);
+  const hasEnded = view.finished.some((one) => one.vm === vm && (one.end === 'GivenUp' || one.end === 'Skipped'));
+  const none = `no replacement of vm ${vm} is in progress`;
+  return (['now', 'skip'] as const).map((verb) =>
+    actionOf(
+      `heal.${verb}`,
+      whyNot ??
+        refusalOf(() => {
+          checkHeals(pool);
+          checkCycle(verb, view, vm);
+          if (!isReplaced && !(verb === 'now' && hasEnded)) throw new Failure(whyNoCycle(view, vm) ?? none);
+        }),
+    ),
+  );
+}
+
+export function operationActions(operation: StoredOperation, whyNot: WhyNot): Action[] {
+  const { spec } = operation;
+  const over = isOver(operation) ? `operation ${nameOf(operation)} has already ended` : null;
+  const rules: [ActionName, string | null][] = [
+    ['operation.pause', spec.paused === true ? 'it is paused already' : null],
+    ['operation.resume', spec.paused === true ? null : 'it is not paused'],
+    ['operation.abort', spec.aborted === true ? 'it is aborted already' : null],
+  ];
+  return rules.map(([name, refused]) => actionOf(name, whyNot ?? over ?? refused));
+}
+
+const actionOf = (name: ActionName, whyNot: WhyNot): Action => ({ name, whyNot, isTyped: TYPED.includes(name) });
+
+function refusalOf(check: () => void): string | null {
+  try {
+    check();
+    return null;
+  } catch (error) {
+    if (error instanceof Failure) return error.message;
+    throw error;
+  }
+}

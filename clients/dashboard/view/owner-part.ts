@@ -1,0 +1,202 @@
+import { durationMs, isDuration } from '../../../api/lib/duration.ts';
+import type { Condition, KubeObject, Stored } from '../../../api/objects.ts';
+import type { MaintenanceWindow, RolloutStep } from '../../../api/pool/pool.ts';
+import { DEFAULT_MAX_UNAVAILABLE, DEFAULT_TIME_ZONE } from '../../../api/rules/pool-defaults.ts';
+import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
+import { maxUnavailableOf } from '../../../decisions/disruption-budget/unavailability.ts';
+import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
+import { poolView } from '../../../decisions/views/from-object/owner.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
+import type { Owner } from '../../cli/objects.ts';
+import { healView } from '../../healing/view.ts';
+import { shownRollout } from '../../rollout/lines.ts';
+import type { Revision as KeptRevision } from '../../rollout/revisions.ts';
+import { rolloutView, type RolloutView } from '../../rollout/view.ts';
+import type { Healing, OwnerCard, Revision, Rollout, Step, Waiting, Windows } from '../contract/fleet.ts';
+import { poolActions, type WhyNot } from './actions.ts';
+
+/** What an owner's card tells without its members. */
+export type OwnerPart = Pick<
+  OwnerCard,
+  | 'isDeleting'
+  | 'desired'
+  | 'standbyWanted'
+  | 'rollout'
+  | 'healing'
+  | 'windows'
+  | 'waits'
+  | 'conditions'
+  | 'gitOps'
+  | 'actions'
+  | 'createdAt'
+> & {
+  /** The target, and the revision before it if that is another one. */
+  revisions: Revision[];
+  /** Null without a budget. */
+  budget: { maxUnavailable: string; places: number } | null;
+};
+
+interface Beside {
+  revisions: readonly KeptRevision[];
+  whyNot: WhyNot;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** `pool`: whether the owner is one. */
+export function ownerPart(owner: Stored<Owner>, pool: Stored<Pool> | null, beside: Beside): OwnerPart {
+  const { metadata } = owner;
+  return {
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    desired: wantedReplicas(owner),
+    conditions: shownConditions(owner.status?.conditions ?? []),
+    gitOps: gitOpsOf(owner),
+    createdAt: metadata.creationTimestamp,
+    ...(pool === null ? NO_POOL : poolPart(pool, beside)),
+  };
+}
+
+const NO_POOL = {
+  standbyWanted: 0,
+  rollout: null,
+  healing: null,
+  windows: null,
+  waits: [],
+  actions: [],
+  revisions: [],
+  budget: null,
+};
+
+type PoolPart = Omit<OwnerPart, 'isDeleting' | 'desired' | 'conditions' | 'gitOps' | 'createdAt'>;
+
+function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolPart {
+  const view = rolloutView(pool, [...revisions]);
+  const { spec } = pool;
+  const windows = windowsOf(spec.rollout?.windows ?? [], now);
+  const { current, target } = view;
+  return {
+    standbyWanted: spec.standby?.replicas ?? 0,
+    rollout: rolloutOf(view, pool),
+    healing: healingOf(pool),
+    windows,
+    waits: waitsOf(pool, view, windows),
+    actions: poolActions(pool, whyNot),
+    revisions: current === null || current.hash === target.hash ? [target] : [target, current],
+    budget: {
+      maxUnavailable: String(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE),
+      places: maxUnavailableOf(poolView(pool)),
+    },
+  };
+}
+
+function rolloutOf(view: RolloutView, { spec }: Pool): Rollout {
+  const { phase, end, requestedBy, reason, updatedReplicas, replicas, paused, halted, failures, startedAt } = view;
+  return {
+    phase,
+    end,
+    sentence: shownRollout(view).sentence,
+    requestedBy,
+    reason,
+    updated: updatedReplicas,
+    replicas,
+    steps: (spec.rollout?.steps ?? []).map((step, index) => stepOf(step, index, view)),
+    paused,
+    halted,
+    failures: failures.map(({ vm, why, at }) => ({ vm, why, at: at ?? '' })),
+    startedAt,
+  };
+}
+
+function stepOf({ to, then }: RolloutStep, index: number, { step, end }: RolloutView): Step {
+  const passed = end === 'Complete' ? Infinity : (step?.passed ?? 0);
+  const at = index === passed && step?.reachedAt != null ? 'reached' : 'ahead';
+  const [what = ''] = Object.keys(then);
+  // oxlint-disable-next-line unicorn/no-thenable -- a field of the API
+  return { to: String(to), then: 'wait' in then ? then.wait : what, state: index < passed ? 'passed' : at };
+}
+
+function healingOf(pool: Stored<Pool>): Healing | null {
+  const { autohealing, phase, paused, suspended, cycles, finished } = healView(pool);
+  if (!autohealing && cycles.length === 0) return null;
+  return {
+    phase,
+    paused,
+    suspended: suspended?.message ?? null,
+    cycles: cycles.map(({ vm, attempt, phase, why, nextAt }) => ({ vm, attempt, phase, why, nextAt })),
+    givenUp: finished.filter(({ end }) => end === 'GivenUp').map(({ vm, why, at }) => ({ vm, why, at })),
+  };
+}
+
+/** Null if there are none, so that anything may begin at any time. */
+export function windowsOf(windows: readonly MaintenanceWindow[], now: number): Windows | null {
+  if (windows.length === 0) return null;
+  const state = windowAt(windows, now);
+  const until = state.open ? state.until : state.next;
+  return {
+    isOpen: state.open,
+    until: until === null ? null : new Date(until).toISOString(),
+    texts: windows.map(({ cron, duration, timeZone = DEFAULT_TIME_ZONE }) => `${cron} for ${duration} (${timeZone})`),
+  };
+}
+
+function waitsOf(pool: Stored<Pool>, view: RolloutView, windows: Windows | null): Waiting[] {
+  const { phase, message } = view;
+  const until = phase === 'WaitingForWindow' ? (windows?.until ?? null) : stepEnd(pool, view);
+  const draining = pool.status?.conditions?.find(({ type, status }) => type === 'Draining' && status === 'True');
+  return [
+    ...(phase.startsWith('Waiting') ? [{ sentence: message, until }] : []),
+    ...(draining?.reason?.startsWith('Waiting') ? [{ sentence: draining.message ?? '', until: null }] : []),
+  ];
+}
+
+/** When the step passes by itself. */
+function stepEnd({ spec }: Pool, { step, phase }: RolloutView): string | null {
+  if (phase !== 'WaitingAtStep' || step?.reachedAt == null) return null;
+  const then = spec.rollout?.steps?.[step.passed]?.then;
+  const wait = then !== undefined && 'wait' in then ? then.wait : undefined;
+  if (wait === undefined || !isDuration(wait)) return null;
+  return new Date(Date.parse(step.reachedAt) + durationMs(wait)).toISOString();
+}
+
+/** Conditions worth a line of their own when they are true, the worst first. */
+const TONES: Record<string, OwnerCard['conditions'][number]['tone']> = {
+  Stalled: 'bad',
+  ReplicaFailure: 'bad',
+  Degraded: 'bad',
+  HealingSuspended: 'bad',
+  Contended: 'bad',
+  HousekeepingFailure: 'warn',
+  Overlapping: 'warn',
+  ScaleInBlocked: 'warn',
+  Draining: 'busy',
+  MembershipChanging: 'busy',
+  Restoring: 'busy',
+  EvictionsNotLimited: 'warn',
+  ConfigurationNotWatched: 'warn',
+  Drifted: 'warn',
+};
+
+function shownConditions(conditions: readonly Condition[]): OwnerPart['conditions'] {
+  const order = Object.keys(TONES);
+  return conditions
+    .filter(({ type, status }) => status === 'True' && type in TONES)
+    .toSorted((one, other) => order.indexOf(one.type) - order.indexOf(other.type))
+    .map(({ type, reason = '', message = '' }) => ({
+      type,
+      reason,
+      message,
+      tone: reason === 'Stuck' ? 'bad' : TONES[type]!,
+    }));
+}
+
+const ARGO_ID = 'argocd.argoproj.io/tracking-id';
+const ARGO_LABEL = 'argocd.argoproj.io/instance';
+const FLUX_LABELS = ['kustomize.toolkit.fluxcd.io/name', 'helm.toolkit.fluxcd.io/name'];
+
+/** The names that Argo CD and Flux write on what they apply. */
+function gitOpsOf({ metadata: { labels = {}, annotations = {} } }: KubeObject): OwnerCard['gitOps'] {
+  const argo = labels[ARGO_LABEL] ?? annotations[ARGO_LABEL] ?? annotations[ARGO_ID]?.split(':')[0];
+  if (argo !== undefined) return { tool: 'Argo CD', name: argo };
+  const flux = FLUX_LABELS.map((label) => labels[label]).find((name) => name !== undefined);
+  return flux === undefined ? null : { tool: 'Flux', name: flux };
+}

@@ -1,0 +1,41 @@
+import { DEFAULT_TIME_ZONE } from '../../../api/rules/pool-defaults.ts';
+import type { ScheduleStatus } from '../../../api/schedules/schedule.ts';
+import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
+import { conditionOf, stateOf } from '../../schedules/view.ts';
+import type { ScheduleCard } from '../contract/fleet.ts';
+
+export function scheduleCard(schedule: StoredSchedule): ScheduleCard {
+  const { metadata, spec, status = {} } = schedule;
+  const { namespace, name } = metadata;
+  const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'somebody' } = spec;
+  const ready = conditionOf(schedule, 'Ready');
+  const succeeded = conditionOf(schedule, 'Succeeded');
+  return {
+    id: `vmops/${namespace}/${name}`,
+    namespace,
+    name,
+    action: operationTemplate.spec.action,
+    schedule: spec.schedule,
+    timeZone,
+    state: stateOf(schedule),
+    tone: toneOf(schedule),
+    sentence: (ready?.status === 'False' ? ready.message : succeeded?.message) ?? '',
+    requestedBy,
+    reason: operationTemplate.spec.reason ?? null,
+    nextAt: status.nextScheduleTime ?? null,
+    lastAt: status.lastScheduleTime ?? null,
+    lastOutcome: succeeded?.reason ?? null,
+    active: status.active ?? [],
+    lastMissed: missedOf(status),
+  };
+}
+
+function toneOf(schedule: StoredSchedule): ScheduleCard['tone'] {
+  if (schedule.spec.suspend === true) return 'warn';
+  const isBad = ['Ready', 'Succeeded'].some((type) => conditionOf(schedule, type)?.status === 'False');
+  if (isBad) return 'bad';
+  return (schedule.status?.active ?? []).length > 0 ? 'busy' : 'good';
+}
+
+const missedOf = ({ lastMissed }: Pick<ScheduleStatus, 'lastMissed'>): ScheduleCard['lastMissed'] =>
+  lastMissed === undefined ? null : { at: lastMissed.time, why: lastMissed.why };

@@ -1,0 +1,275 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { OwnerCard, VmCell } from '../../../clients/dashboard/contract/fleet.ts';
+import { Fleet } from '../../../clients/dashboard/fleet/fleet.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { aVmi } from '../../decisions/fixtures/fleets.ts';
+import { byApproval, hashOf } from '../rollout/pools.ts';
+import { add, aMember, aPoolWith } from './objects.ts';
+import { Viewer } from './viewer.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:30Z');
+const aFleet = (whyNot: string | null = null, now = () => NOW): Fleet =>
+  new Fleet({ whyNot: () => whyNot, revisionsOf: () => [], now });
+const POOL = 'VirtualMachinePool';
+const WEB = 'pool/default/web';
+
+const whyNot = (card: OwnerCard, name: string) => card.actions.find((one) => one.name === name)?.whyNot;
+
+function seen(fleet: Fleet): { card: OwnerCard; cells: VmCell[]; viewer: Viewer } {
+  const viewer = new Viewer().delta(fleet.take());
+  return { card: viewer.items.get(WEB) as OwnerCard, cells: [...(viewer.cells.get(WEB)?.values() ?? [])], viewer };
+}
+
+describe('a card of a pool', () => {
+  test('has a square for each VM, by its state and its revision', () => {
+    const fleet = aFleet();
+    fleet.setOwner(POOL, undefined, aPoolWith());
+    add(fleet, aMember('web-1'));
+    add(fleet, aMember('web-2', { revision: hashOf(2) }));
+    add(fleet, aMember('web-3', { ready: false }), { ready: false });
+    add(fleet, aMember('web-4', { state: 'CrashLoopBackOff', ready: false, startFailures: 3, hasVmi: false }));
+    add(fleet, aMember('web-5', { deleting: true }));
+    add(fleet, aMember('web-6', { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' }));
+    const { card, cells } = seen(fleet);
+    expect(cells).toEqual([
+      ['web-1', 'R', 1],
+      ['web-2', 'R', 0],
+      ['web-3', 'D', 1],
+      ['web-4', 'F', 1],
+      ['web-5', 'T', 1],
+      ['web-6', 'O', 1],
+    ]);
+    expect(card).toMatchObject({
+      desired: 10,
+      current: 5,
+      ready: 2,
+      counts: { R: 2, D: 1, F: 1, T: 1, O: 1 },
+      revisions: [{ hash: hashOf(2) }, { hash: hashOf(1) }],
+    });
+  });
+
+  test('tells who holds its budget, until when and for what', () => {
+    const fleet = aFleet();
+    const at = '2026-01-01T00:00:00Z';
+    const disruptedVMs = [{ vm: 'web-2', by: 'pool/default/default/web/update/abc/1', at }];
+    fleet.setOwner(POOL, undefined, aPoolWith({ spec: { maxUnavailable: 3 }, status: { disruptedVMs } }));
+    add(fleet, aMember('web-1', { ready: false, notReadySince: 0 }), { ready: false });
+    add(fleet, aMember('web-2'));
+    const { card, cells } = seen(fleet);
+    expect(card.budget).toEqual({
+      maxUnavailable: '3',
+      places: 3,
+      takenCount: 2,
+      taken: [
+        { vm: 'web-2', what: 'the rollout', since: at, until: '2026-01-01T00:01:00.000Z' },
+        { vm: 'web-1', what: 'it is not ready', since: '1970-01-01T00:00:00.000Z', until: null },
+      ],
+    });
+    expect(cells).toContainEqual(['web-2', 'R', 1]);
+  });
+
+  test('says that a VM is migrated as long as the migration lasts', () => {
+    const fleet = aFleet();
+    fleet.setOwner(POOL, undefined, aPoolWith());
+    add(fleet, aMember('web-1'));
+    const migration = { namespace: 'default', name: 'm', vmiName: 'web-1', phase: 'Running', createdAt: 0 };
+    fleet.setMigration('default/m', undefined, migration);
+    expect(seen(fleet).cells).toEqual([['web-1', 'M', 1]]);
+    fleet.setMigration('default/m', migration, null);
+    expect(fleet.take()?.cells).toEqual({ [WEB]: { set: [['web-1', 'R', 1]] } });
+  });
+
+  test('disables what makes no sense, and what the user may not do, with the reason', () => {
+    const fleet = aFleet();
+    fleet.setOwner(POOL, undefined, aPoolWith());
+    const { card } = seen(fleet);
+    expect(whyNot(card, 'rollout.pause')).toBeNull();
+    expect(whyNot(card, 'rollout.promote')).toBe('pool web has no spec.rollout.steps: nothing to promote');
+    expect(card.actions.filter(({ isTyped }) => isTyped).map(({ name }) => name)).toEqual([
+      'rollout.abort',
+      'rollout.undo',
+    ]);
+    const limited = aFleet('you may not patch virtualmachinepools.drover.dev in default');
+    limited.setOwner(POOL, undefined, aPoolWith());
+    expect(new Set(seen(limited).card.actions.map((one) => one.whyNot)).size).toBe(1);
+  });
+
+  test('names the tool that owns its manifest', () => {
+    const fleet = aFleet();
+    const pool = aPoolWith();
+    const labels = { 'kustomize.toolkit.fluxcd.io/name': 'shop' };
+    fleet.setOwner(POOL, undefined, { ...pool, metadata: { ...pool.metadata, labels } });
+    expect(seen(fleet).card.gitOps).toEqual({ tool: 'Flux', name: 'shop' });
+  });
+});
+
+function needsOf(...pools: Parameters<typeof aPoolWith>[0][]) {
+  const fleet = aFleet();
+  pools.forEach((given, index) => fleet.setOwner(POOL, undefined, aPoolWith(given, `web-${index}`, `u${index}`)));
+  return seen(fleet).viewer.needs.items;
+}
+
+describe('what needs a person', () => {
+  test('is nothing while a rollout continues by itself', () => expect(needsOf({})).toEqual([]));
+
+  test('is first the rollout that waits for approval, with the command and the button that answer', () => {
+    const waiting = {
+      spec: { rollout: byApproval(1, 5) },
+      rollout: { stepReachedAt: '2026-01-01T00:00:10Z' },
+      progressing: ['WaitingForApproval', 'True', 'waits'] as [string, 'True', string],
+    };
+    const paused = { rollout: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
+    expect(needsOf(paused, waiting)).toMatchObject([
+      {
+        kind: 'approval',
+        sentence: 'the rollout of web-1 waits for approval at step 1 of 2',
+        command: 'drover rollout promote pool web-1 -n default',
+        action: 'rollout.promote',
+      },
+      { kind: 'paused', sentence: 'web-0 is paused by ada: lunch', action: 'rollout.resume' },
+    ]);
+  });
+
+  test('is a VM that was given up, and not one that was healed', () => {
+    const finished = (['GivenUp', 'Healed'] as const).map((end) => ({
+      vm: `web-0-${end.toLowerCase()}`,
+      uid: 'x',
+      attempts: 3,
+      end,
+      why: 'it never ran',
+      at: '2026-01-01T00:00:00Z',
+    }));
+    const needs = needsOf({ spec: { autohealing: {} }, status: { healing: { cycles: [], finished } } });
+    expect(needs).toMatchObject([{ kind: 'given-up', vm: 'web-0-givenup', action: 'heal.now' }]);
+  });
+
+  test('is a pool that no worker has looked at for half a minute', () => {
+    let now = NOW;
+    const fleet = aFleet(null, () => now);
+    fleet.setOwner(POOL, undefined, aPoolWith({ generation: 3 }));
+    const { viewer } = seen(fleet);
+    expect(viewer.needs.items).toEqual([]);
+    now += 30_000;
+    fleet.tick();
+    expect(viewer.delta(fleet.take()).needs.items).toMatchObject([{ kind: 'no-worker', command: 'drover doctor' }]);
+  });
+});
+
+test('VMs that are in no pool or set have a card of their namespace', () => {
+  const fleet = aFleet();
+  add(fleet, aMember('db', { owner: null, revision: null }));
+  const { viewer } = seen(fleet);
+  expect(viewer.items.get('none/default')).toMatchObject({ kind: null, current: 1, ready: 1 });
+  fleet.setVm('default/db', undefined);
+  viewer.delta(fleet.take());
+  expect([...viewer.items.keys(), ...viewer.cells.keys()]).toEqual([]);
+});
+
+test('without a right to see VMIs, a VM is as it says itself', () => {
+  const fleet = aFleet();
+  fleet.setUnseenVmis('*', true);
+  fleet.setOwner(POOL, undefined, aPoolWith());
+  fleet.setVm('default/web-1', aMember('web-1'));
+  fleet.setVm('default/web-2', aMember('web-2', { ready: false }));
+  expect(seen(fleet).cells).toEqual([
+    ['web-1', 'R', 1],
+    ['web-2', 'D', 1],
+  ]);
+});
+
+test('one changed VM of thousands changes one square', () => {
+  const fleet = aFleet();
+  fleet.setOwner(POOL, undefined, aPoolWith());
+  for (let number = 1; number <= 3000; number++) add(fleet, aMember(`web-${number}`));
+  fleet.take();
+  fleet.setVm('default/web-7', aMember('web-7', { deleting: true }));
+  const delta = fleet.take()!;
+  expect(delta.cells).toEqual({ [WEB]: { set: [['web-7', 'T', 1]] } });
+  expect(delta.cards?.set?.map(({ id }) => id)).toEqual([WEB]);
+  expect(JSON.stringify(delta).length).toBeLessThan(5_000);
+});
+
+/** One thing that happens: a pool or a VM comes, changes or goes, or what has changed is sent. */
+const anyEvent = fc.oneof(
+  fc.record({ what: fc.constant('pool' as const), is: fc.constantFrom('none', 'a', 'b', 'c') }),
+  fc.record({
+    what: fc.constant('vm' as const),
+    name: fc.constantFrom('web-1', 'web-2', 'web-3'),
+    vm: fc.option(
+      fc.record({
+        owner: fc.constantFrom('a', 'b', null),
+        ready: fc.boolean(),
+        hasVmi: fc.boolean(),
+        deleting: fc.boolean(),
+        revision: fc.constantFrom(hashOf(1), hashOf(2), hashOf(3)),
+        roleLabel: fc.constantFrom(null, 'Surge' as const, 'Standby' as const),
+      }),
+      { nil: undefined },
+    ),
+  }),
+  fc.record({ what: fc.constant('send' as const) }),
+);
+
+// A pool `a` that rolls out, `b` of the same name that was made again, and `c`, which is `a` later on.
+const poolOf = (is: string) => {
+  const healing = {
+    cycles: [{ vm: 'web-2', uid: 'x', attempt: 1, phase: 'Waiting' as const, why: '', startedAt: '' }],
+    finished: [],
+  };
+  if (is === 'none') return undefined;
+  if (is === 'b') return aPoolWith({ rollout: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z' } } }, 'web', 'b');
+  return aPoolWith(is === 'a' ? {} : { status: { currentRevision: hashOf(2), healing } }, 'web', 'a');
+};
+
+test('deltas lead to what a snapshot of the same fleet shows, whatever happens in whatever order', () => {
+  fc.assert(
+    fc.property(fc.array(anyEvent, { maxLength: 30 }), (events) => {
+      const fleet = aFleet();
+      const viewer = new Viewer();
+      let pool: ReturnType<typeof poolOf>;
+      const vms = new Map<string, VmView>();
+      for (const event of events)
+        if (event.what === 'send') viewer.delta(fleet.take());
+        else if (event.what === 'pool') {
+          const next = poolOf(event.is);
+          if (pool !== undefined || next !== undefined) fleet.setOwner(POOL, pool, next);
+          pool = next;
+        } else {
+          const key = `default/${event.name}`;
+          const before = vms.get(key);
+          const owner = event.vm?.owner == null ? null : { kind: POOL, name: 'web', uid: event.vm.owner };
+          const after = event.vm === undefined ? undefined : aMember(event.name, { ...event.vm, owner });
+          fleet.setVm(key, after);
+          fleet.setVmi(key, before && aVmi(before), after?.hasVmi === true ? aVmi(after) : undefined);
+          if (after === undefined) vms.delete(key);
+          else vms.set(key, after);
+        }
+      viewer.delta(fleet.take());
+      const again = new Viewer().snapshot(fleet.snapshot(), fleet.cells());
+      expect(viewer.all()).toEqual(again.all());
+
+      const anew = aFleet();
+      if (pool !== undefined) anew.setOwner(POOL, undefined, pool);
+      for (const vm of vms.values()) add(anew, vm);
+      const fresh = new Viewer().delta(anew.take());
+      expect(statesOf(viewer)).toEqual(statesOf(fresh));
+    }),
+  );
+});
+
+/** Squares by the hash of their revisions: the order of revisions that no template has tells of the past. */
+function statesOf(viewer: Viewer): unknown {
+  return [...viewer.cells]
+    .map(([card, cells]) => {
+      const { revisions } = viewer.items.get(card) as OwnerCard;
+      const told = [...cells.values()].map(([name, state, revision, role]) => [
+        name,
+        state,
+        revisions[revision]?.hash,
+        role,
+      ]);
+      return [card, told.toSorted((one, other) => String(one[0]).localeCompare(String(other[0])))];
+    })
+    .toSorted((one, other) => String(one[0]).localeCompare(String(other[0])));
+}

@@ -1,0 +1,141 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import type { Message, Session } from '../../../clients/dashboard/contract/messages.ts';
+import type { FleetDelta } from '../../../clients/dashboard/fleet/fleet.ts';
+import { Stream } from '../../../clients/dashboard/server/stream.ts';
+
+/** A browser that reads as fast as it is let. */
+class Browser extends EventEmitter {
+  received = '';
+  isSlow = false;
+  status = 0;
+
+  writeHead(status: number): this {
+    this.status = status;
+    return this;
+  }
+  flushHeaders(): void {}
+  write(text: string): boolean {
+    this.received += text;
+    return !this.isSlow;
+  }
+  end(): void {
+    this.emit('close');
+  }
+
+  get messages(): Message[] {
+    return [...this.received.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!) as Message);
+  }
+  get types(): string[] {
+    return this.messages.map(({ type }) => type);
+  }
+  get lastId(): string | undefined {
+    return [...this.received.matchAll(/^id: (.*)$/gm)].at(-1)?.[1];
+  }
+}
+
+/** What a browser gets that knows nothing: the number that it may come back with comes last. */
+const WHOLE = ['session', 'snapshot', 'cells', 'heartbeat'];
+const SESSION = { type: 'session', state: 'live' } as Session;
+
+/** A stream of a fleet that is a list of words. */
+function aStream() {
+  const changes: FleetDelta[] = [];
+  const source = {
+    take: () => changes.shift() ?? null,
+    snapshot: () => ({ cards: [], operations: [], schedules: [], drains: [], needs: { items: [], count: 0 } }),
+    cells: () => [{ type: 'cells' as const, card: 'pool/default/web', cells: [['web-1', 'R', 0] as const] }],
+  };
+  const stream = new Stream(source, SESSION);
+  const attach = (lastEventId?: string): Browser => {
+    const browser = new Browser();
+    stream.attach(browser as unknown as ServerResponse, lastEventId);
+    return browser;
+  };
+  const change = (words: string): void => {
+    changes.push({ cards: { gone: [words] } });
+    stream.flush();
+  };
+  return { stream, attach, change };
+}
+
+describe('the stream', () => {
+  test('begins with who sees what, the fleet and its squares, and says when all is known', () => {
+    const { stream, attach, change } = aStream();
+    const browser = attach();
+    expect(browser.types).toEqual(WHOLE);
+    stream.synced();
+    change('a');
+    expect(browser.types.slice(4)).toEqual(['synced', 'delta']);
+    expect(attach().types).toEqual(['session', 'snapshot', 'cells', 'synced']);
+  });
+
+  test('numbers deltas one by one', () => {
+    const { attach, change } = aStream();
+    const browser = attach();
+    change('a');
+    change('b');
+    expect(browser.messages.slice(4)).toMatchObject([{ seq: 1 }, { seq: 2 }]);
+  });
+
+  test('sends only what was missed to a browser that comes back, and all to one of another start', () => {
+    const { attach, change } = aStream();
+    const browser = attach();
+    change('a');
+    const last = browser.lastId;
+    change('b');
+    expect(attach(last).messages).toMatchObject([{ type: 'session' }, { type: 'delta', cards: { gone: ['b'] } }]);
+    expect(attach('another.1').types).toEqual(WHOLE);
+    expect(attach(`${last}9`).types).toEqual(WHOLE);
+  });
+
+  test('sends a new snapshot in place of more deltas than are kept', () => {
+    const { attach, change } = aStream();
+    change('a');
+    const last = attach().lastId;
+    for (let time = 0; time < 30; time++) change('x'.repeat(100_000));
+    expect(attach(last).types).toEqual(WHOLE);
+  });
+
+  test('writes nothing to a browser whose buffer is full, and keeps a bounded number of deltas for it', () => {
+    const { attach, change } = aStream();
+    const slow = attach();
+    slow.isSlow = true;
+    change('first');
+    const { length } = slow.received;
+    for (let time = 0; time < 50; time++) change('x'.repeat(100_000));
+    expect(slow.received).toHaveLength(length);
+    slow.isSlow = false;
+    slow.emit('drain');
+    expect(slow.types.slice(-4)).toEqual(WHOLE);
+    expect(slow.received.length).toBeLessThan(10_000);
+    change('later');
+    expect(slow.messages.at(-1)).toMatchObject({ type: 'delta', cards: { gone: ['later'] } });
+  });
+
+  test('forgets a browser that has gone', () => {
+    const { stream, attach, change } = aStream();
+    const browser = attach();
+    browser.emit('close');
+    const { length } = browser.received;
+    change('a');
+    stream.tell({ state: 'reconnecting' });
+    expect(browser.received).toHaveLength(length);
+  });
+
+  test('tells once that the API server does not answer, and once that it does again', () => {
+    const { stream, attach } = aStream();
+    const browser = attach();
+    stream.tell({ state: 'reconnecting', why: 'no answer' });
+    stream.tell({ state: 'reconnecting', why: 'no answer' });
+    stream.tell({ state: 'live', why: null });
+    expect(browser.messages.slice(4)).toMatchObject([{ state: 'reconnecting' }, { state: 'live' }]);
+  });
+
+  test('serves so many browsers, and asks others to come later', () => {
+    const { attach } = aStream();
+    for (let count = 0; count < 64; count++) expect(attach().status).toBe(200);
+    expect(attach().status).toBe(503);
+  });
+});

@@ -3,6 +3,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { KubeConfigError } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
+import { Places } from './places.ts';
 import { proxyFor } from './proxy.ts';
 import { ServerClock } from './server-clock.ts';
 
@@ -39,6 +40,7 @@ export interface Answer extends Pick<HttpRequest, 'method' | 'path'> {
   seconds: number;
 }
 
+const CONNECTIONS = 64;
 const DEADLINE_MS = 30_000;
 /**
  * Longest wait that a server may ask for. A proxy that asks for an hour would have activities sleep into their
@@ -63,6 +65,11 @@ export class Transport {
   #calls: Dispatcher | undefined;
   #streams: Dispatcher | undefined;
   #headers: Record<string, string> = {};
+  /**
+   * One place for each connection. undici has a queue too, but opens a connection for what was aborted in it, only to
+   * close that: when many callers give up, connecting is all that is left to do.
+   */
+  readonly #places: Places;
   #tls = '';
   #fresh = 0;
   #refreshing: Promise<void> | undefined;
@@ -72,6 +79,7 @@ export class Transport {
     if (cluster === null) throw new TypeError('the kubeconfig has no current cluster');
     this.#config = config;
     this.#options = options;
+    this.#places = new Places(options.connections ?? CONNECTIONS);
     this.#server = new URL(cluster.server);
   }
 
@@ -88,16 +96,16 @@ export class Transport {
     // undici's own timers: a timeout signal per call, joined with the caller's, costs more than the call's JSON.
     const deadlineMs = request.deadlineMs ?? DEADLINE_MS;
     for (let attempt = 1; ; attempt++) {
-      await this.#refresh();
-      if (request.method !== 'GET') await this.#options.beforeWrite?.(request.path);
-      request.lastCheck?.();
-      const { statusCode, headers, text } = await this.#measured(request, false, async () => {
-        const sentAt = Date.now();
-        const { statusCode, headers, body } = await this.#send(this.#calls!, request, deadlineMs);
-        // A refusal may come from a proxy.
-        if (statusCode < 400) this.clock.note(headers['date'], sentAt, Date.now());
-        const text = await body.text().catch((error: unknown) => this.#fail(request, error));
-        return { statusCode, headers, text };
+      const { statusCode, headers, text } = await this.#inPlace(request, () => {
+        request.lastCheck?.();
+        return this.#measured(request, false, async () => {
+          const sentAt = Date.now();
+          const { statusCode, headers, body } = await this.#send(this.#calls!, request, deadlineMs);
+          // A refusal may come from a proxy.
+          if (statusCode < 400) this.clock.note(headers['date'], sentAt, Date.now());
+          const text = await body.text().catch((error: unknown) => this.#fail(request, error));
+          return { statusCode, headers, text };
+        });
       });
       if (statusCode < 400) return (text === '' ? {} : JSON.parse(text)) as T;
       if (statusCode === 401 && attempt === 1) {
@@ -121,6 +129,23 @@ export class Transport {
 
   async close(): Promise<void> {
     await Promise.all([this.#calls?.destroy(), this.#streams?.destroy()]);
+  }
+
+  /** Calls `send` once a connection is free; what must hold right before a write is asked again if that took a wait. */
+  async #inPlace<T>({ method, path, signal }: HttpRequest, send: () => Promise<T>): Promise<T> {
+    const mayGo = async (): Promise<void> => {
+      await this.#refresh();
+      if (method !== 'GET') await this.#options.beforeWrite?.(path);
+    };
+    await mayGo();
+    const isFree = this.#places.tryTake();
+    if (!isFree) await this.#places.wait(signal);
+    try {
+      if (!isFree) await mayGo();
+      return await send();
+    } finally {
+      this.#places.giveBack();
+    }
   }
 
   /** Tells `onAnswer` how a request has ended, unless its caller has aborted it. */
@@ -214,7 +239,7 @@ export class Transport {
       const material = { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername };
       const given = Object.fromEntries(Object.entries(material).filter(([, value]) => value !== undefined));
       const stale = [this.#calls, this.#streams];
-      this.#calls = this.#dispatcher(given, { connections: this.#options.connections ?? 64 });
+      this.#calls = this.#dispatcher(given, { connections: this.#options.connections ?? CONNECTIONS });
       this.#streams = this.#dispatcher(given, {});
       this.#tls = tls;
       for (const dispatcher of stale) void dispatcher?.close();

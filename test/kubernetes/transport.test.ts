@@ -77,6 +77,67 @@ test('each request is reported with its outcome and duration, unless its caller 
   for (const { seconds } of told) expect(seconds).toBeLessThan(5);
 });
 
+/** Returns a transport with one connection, which a call holds until `answer` is called; and what the server saw. */
+async function heldTransport(options: TransportOptions = {}): Promise<Held> {
+  const seen: string[] = [];
+  const sockets = new Set<unknown>();
+  const first = Promise.withResolvers<void>();
+  const transport = await transportTo(
+    ({ url, socket }, response) => {
+      seen.push(url!);
+      sockets.add(socket);
+      if (url === '/first') void first.promise.then(() => response.end('{}'));
+      else response.end('{}');
+    },
+    { connections: 1, ...options },
+  );
+  const held = transport.json({ method: 'GET', path: '/first' });
+  await expect.poll(() => seen).toEqual(['/first']);
+  return { transport, seen, sockets, answer: () => (first.resolve(), held) };
+}
+
+interface Held {
+  transport: Transport;
+  seen: string[];
+  sockets: Set<unknown>;
+  answer: () => Promise<unknown>;
+}
+
+test('calls that are aborted while they wait for a connection cost none', async () => {
+  const { transport, seen, sockets, answer } = await heldTransport();
+  const stop = new AbortController();
+  const waiting = Array.from({ length: 5 }, (_, index) =>
+    transport.json({ method: 'GET', path: `/given-up-${index}`, signal: stop.signal }).catch((error: unknown) => error),
+  );
+  const kept = transport.json({ method: 'GET', path: '/kept' });
+  stop.abort(new Error('no longer wanted'));
+  await answer();
+  await kept;
+  for (const outcome of await Promise.all(waiting)) expect(outcome).toMatchObject({ message: 'no longer wanted' });
+  expect(seen).toEqual(['/first', '/kept']);
+  expect(sockets.size).toBe(1);
+});
+
+test('a write that had to wait for a connection is not sent if it may not be any more', async () => {
+  let mayWrite = true;
+  let asked = 0;
+  const { transport, seen, answer } = await heldTransport({
+    beforeWrite: () => {
+      asked++;
+      return mayWrite ? Promise.resolve() : Promise.reject(new Error('another attempt has begun'));
+    },
+  });
+  const late = transport.json({ method: 'DELETE', path: '/late' });
+  const read = transport.json({ method: 'GET', path: '/read' });
+  const refused = expect(late).rejects.toThrow('another attempt has begun');
+  await expect.poll(() => asked).toBe(1);
+  mayWrite = false;
+  await answer();
+  await refused;
+  await read;
+  expect(seen).toEqual(['/first', '/read']);
+});
+
 const REMARK =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; ' +
   'correct the existing errors to complete validation';

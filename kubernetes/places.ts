@@ -1,0 +1,46 @@
+/**
+ * A limited number of places, given in the order in which they were asked for. Whoever gives up while waiting leaves
+ * the queue, and nothing was begun for it.
+ */
+export class Places {
+  #free: number;
+  readonly #queue = new Set<() => void>();
+
+  constructor(places: number) {
+    this.#free = places;
+  }
+
+  /** Takes a free place now, if there is one. */
+  tryTake(): boolean {
+    if (this.#free === 0) return false;
+    this.#free--;
+    return true;
+  }
+
+  /** Waits for a place that another gives back. Throws the signal's reason if it is aborted first. */
+  async wait(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const giveUp = (): void => {
+        this.#queue.delete(take);
+        reject(signal!.reason as Error);
+      };
+      const take = (): void => {
+        signal?.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      this.#queue.add(take);
+      signal?.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  giveBack(): void {
+    const [next] = this.#queue;
+    if (next === undefined) {
+      this.#free++;
+      return;
+    }
+    this.#queue.delete(next);
+    next();
+  }
+}

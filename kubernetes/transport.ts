@@ -3,7 +3,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { KubeConfigError } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
-import { Places } from './places.ts';
+import { Places } from './lib/places.ts';
 import { proxyFor } from './proxy.ts';
 import { ServerClock } from './server-clock.ts';
 

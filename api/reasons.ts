@@ -191,6 +191,10 @@ export const EVENT_REASONS = {
   HealingEnded: 'the healing of a VM has ended otherwise',
   HealingSuspended: 'too many VMs are unhealthy at once: no further VM is replaced',
   HealingResumed: 'VMs are replaced again',
+  WaitingForApproval: 'a rollout has come to a step that waits for `drover rollout promote`',
+  RolloutHalted: 'a rollout has halted, or goes back, because too many VMs have failed',
+  BudgetFull: 'for an hour, a rollout or a drain has waited for the disruption budget, and nothing frees it',
+  NotificationDropped: 'a receiver of notifications was not told something in time',
 } as const satisfies Record<string, string>;
 
 export type EventReason = keyof typeof EVENT_REASONS;

@@ -5,6 +5,8 @@ import { createAwaitRemovalActivities } from '../activities/healing/await-remova
 import { createHealActivities } from '../activities/healing/heal-vm.ts';
 import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
+import { createNotificationActivities } from '../activities/notifications/notifications.ts';
+import { postByHttp } from '../activities/notifications/post.ts';
 import { createOperationActivities } from '../activities/operations/operations.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
@@ -14,11 +16,13 @@ import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createScheduleActivities } from '../activities/schedules/schedules.ts';
 import { createWatchActivities } from '../activities/watch/watch.ts';
+import type { Receiver } from '../api/notifications/receivers.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { runControl } from './operations/run-control.ts';
 import { childSignals } from './watch/lost-children.ts';
+import { noticeSignals } from './watch/signal-notices.ts';
 import { operationSignals, scheduleSignals } from './watch/signal-operation.ts';
 import { signalsOf } from './watch/signal-owner.ts';
 
@@ -27,12 +31,14 @@ interface ActivitiesOptions {
   client: KubeClient;
   cache: ClusterCache;
   metrics: Metrics;
+  /** Who is told what users are to know of. */
+  receivers: () => readonly Receiver[];
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
 /** Creates all activities, by the task queue that serves them: those that act, those that only wait, and the watch. */
-export function createActivities({ config, client, cache, metrics, stopping }: ActivitiesOptions) {
+export function createActivities({ config, client, cache, metrics, receivers, stopping }: ActivitiesOptions) {
   const { burst, concurrency } = config;
   const common = {
     client,
@@ -54,6 +60,13 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     onPatched: (count) => metrics.machineTypesPatched.inc(count),
     onRestarted: (count) => metrics.machineTypesRestarted.inc(count),
   });
+  const { deliver, tryReceivers, ...notifications } = createNotificationActivities({
+    ...common,
+    cluster: config.cluster,
+    receivers,
+    post: postByHttp(),
+    onNotified: (receiver, outcome, count) => metrics.notifications.inc({ receiver, outcome }, count),
+  });
   const onReplaced = ({ namespace, name: pool }: { namespace: string; name: string }): void =>
     metrics.healingReplacements.inc({ namespace, pool });
   return {
@@ -73,6 +86,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...createHealActivities({ ...common, onReplaced }),
       ...operations,
       ...createScheduleActivities(common),
+      ...notifications,
       ...machineTypes,
       ...power,
     }),
@@ -82,6 +96,8 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       changePower,
       followTransition,
       followOperation,
+      deliver,
+      tryReceivers,
     }),
     watching: withWaitFailures(
       createWatchActivities({
@@ -93,6 +109,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
         },
         operationSignals,
         scheduleSignals,
+        noticeSignals,
         childSignals,
         onFailure: () => metrics.failedSignals.inc(),
         onWatching: (isWatching) => metrics.watchRunning.inc(isWatching ? 1 : -1),

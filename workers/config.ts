@@ -36,6 +36,7 @@ const Environment = z.object({
   DROVER_HEALTH_ADDRESS: z.string(),
   DROVER_HEALTH_PORT: whole('DROVER_HEALTH_PORT').optional(),
   DROVER_TEMPORAL_METRICS_PORT: whole('DROVER_TEMPORAL_METRICS_PORT').optional(),
+  DROVER_WEBHOOKS: z.string().optional(),
   DROVER_WORKFLOW_BUNDLE: z.string().optional(),
   DROVER_DATA_CONVERTER: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error']),
@@ -64,6 +65,8 @@ export interface WorkerConfig {
   health: { address: string; port: number } | null;
   /** `address:port` that serves the metrics of Temporal's SDK, such as task latency; null if they are not served. */
   temporalMetrics: string | null;
+  /** Path of the file with the receivers of notifications; null if there are none. */
+  webhooks: string | null;
   /** Path of the `workflows.js` that `deploy/build.ts` wrote; null if the worker bundles the workflows at startup. */
   workflowBundle: string | null;
   /** Path of a module that encodes Temporal's payloads; null if they stay as they are. */
@@ -107,6 +110,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
       data.DROVER_TEMPORAL_METRICS_PORT === undefined
         ? null
         : `${data.DROVER_HEALTH_ADDRESS}:${data.DROVER_TEMPORAL_METRICS_PORT}`,
+    webhooks: data.DROVER_WEBHOOKS ?? null,
     workflowBundle: data.DROVER_WORKFLOW_BUNDLE ?? null,
     dataConverter: data.DROVER_DATA_CONVERTER ?? null,
     logLevel: data.LOG_LEVEL,

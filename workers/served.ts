@@ -4,6 +4,7 @@ import { Worker, type Logger, type WorkerOptions } from '@temporalio/worker';
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { ensureCurrentAttempt } from '../activities/lib/attempt.ts';
 import { workersOf } from '../api/claims/claim.ts';
+import type { Receiver } from '../api/notifications/receivers.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -35,6 +36,7 @@ export interface Surroundings {
   kube: KubeConfigChoice;
   logger: Logger;
   metrics: Metrics;
+  receivers: () => readonly Receiver[];
   /** Aborted when the process is asked to stop. */
   stop: AbortSignal;
 }
@@ -123,7 +125,7 @@ export class Served {
 
   /** Throws what `isRefusal` tells once it is no longer for these workers to serve. */
   async #serve(temporal: TemporalOptions, watched: KeepWatchOptions & { logger: Logger }, uid: string): Promise<void> {
-    const { config, logger, metrics } = this.#in;
+    const { config, logger, metrics, receivers } = this.#in;
     const ending = new AbortController();
     const stop = AbortSignal.any([this.#in.stop, ending.signal]);
     const client = this.#client;
@@ -133,7 +135,7 @@ export class Served {
       // Nothing is decided on incomplete caches: the queues are served once the caches are complete.
       await untilAborted(cache.start(), stop);
       const ours = { ...config, cluster: this.#cluster };
-      const activities = createActivities({ config: ours, client, cache, metrics, stopping: stop });
+      const activities = createActivities({ config: ours, client, cache, metrics, receivers, stopping: stop });
       const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
       this.#serving = new Serving({
         create: () => createWorkers(ours, temporal, activities),

@@ -35,6 +35,7 @@ export const VARIABLES = {
     without: 'not at all',
     within: [1, 65_535],
   },
+  DROVER_WEBHOOKS: { what: 'file that says who is told what users are to know of', without: 'nobody' },
   DROVER_WORKFLOW_BUNDLE: { what: 'file with the bundle of workflows', without: 'bundled at start' },
   DROVER_DATA_CONVERTER: { what: 'module that encodes what Temporal stores', without: 'none' },
   LOG_LEVEL: { what: 'trace, debug, info, warn or error', value: 'info' },

@@ -10,6 +10,7 @@ import { healthOf } from './health/health-of.ts';
 import { serveHealth } from './health/health.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics/metrics.ts';
+import { openReceivers } from './notifications/receivers-file.ts';
 import { Served } from './served.ts';
 import { workflowsPath } from './workflows-path.ts';
 
@@ -25,7 +26,8 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   const stop = stopping.signal;
   endByForce({ stop, logger });
   const metrics = createMetrics();
-  const surroundings = { config, kube, logger, metrics, stop };
+  const receivers = openReceivers(config.webhooks, logger);
+  const surroundings = { config, kube, logger, metrics, receivers, stop };
   const all = (config.namespaces ?? [undefined]).map((namespace) => new Served(surroundings, namespace));
   const drain = (): void => {
     for (const one of all) one.drain();

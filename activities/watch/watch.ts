@@ -17,6 +17,7 @@ import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
 import { ManagedLook } from './managed-look.ts';
 import { leastMsBetweenPlans } from './ms-between-plans.ts';
+import { watchedNotices } from './watched-notices.ts';
 import { watchedOperations } from './watched-operations.ts';
 import { watchedSchedules } from './watched-schedules.ts';
 import type { Signals, Watched, WatchedObjects } from './watched.ts';
@@ -27,6 +28,7 @@ interface WatchActivityOptions {
   signalsOf: (kind: VmOwnerKind) => Signals;
   operationSignals: Signals;
   scheduleSignals: Signals;
+  noticeSignals: Signals;
   childSignals: ChildSignals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
@@ -148,7 +150,7 @@ function watchedKinds({ cache, burst, signalsOf, ...objects }: WatchActivityOpti
       versions: () => cache.versionsOf(owners, ...members, 'migrations', 'nodes'),
     };
   };
-  return [
+  const ofObjects = [
     watched('VirtualMachinePool', { affected: affectedPools, isSettled: isSettledPool, members: ['vms', 'vmis'] }),
     watched('VirtualMachineReplicaSet', { affected: affectedSets, isSettled: isSettledSet, members: ['vms', 'vmis'] }),
     watched('VirtualMachineInstanceReplicaSet', {
@@ -158,7 +160,8 @@ function watchedKinds({ cache, burst, signalsOf, ...objects }: WatchActivityOpti
     }),
     watchedOperations(cache, objects.operationSignals),
     watchedSchedules(cache, objects.scheduleSignals),
-  ].map((watched) => besidesClaimed(watched, cache));
+  ];
+  return [...ofObjects.map((watched) => besidesClaimed(watched, cache)), watchedNotices(cache, objects.noticeSignals)];
 }
 
 /** Leaves out what is in namespaces that have workers of their own: its workflows are told that it is gone. */

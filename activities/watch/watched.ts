@@ -3,7 +3,7 @@ import type { OwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { CacheChange, ObjectChange } from '../cache/objects/cache-change.ts';
 
-/** Tells the workflow of a pool, a replica set, an operation or a schedule, by its key as `Watched` has it. */
+/** Tells the workflow of an object, or of notifications, by its key as `Watched` has it. */
 type Notify = (
   client: Client,
   object: { cluster: string; key: string },
@@ -22,7 +22,7 @@ export interface Signals {
 
 /** Objects of one kind, by `namespace/name`, or by `operationKey`. */
 export interface Watched {
-  what: OwnerKind['noun'] | 'operation' | 'schedule';
+  what: OwnerKind['noun'] | 'operation' | 'schedule' | 'notice';
   signals: Signals;
   all: () => string[];
   exists: (key: string) => boolean;

@@ -219,9 +219,6 @@ export const RoleEntry = z.strictObject({
 });
 export type RoleEntry = z.infer<typeof RoleEntry>;
 
-/** Most VMs of a pool that are none of its replicas. */
-const MAX_ROLES = 2_000;
-
 /** Why VMs that are to leave nodes that are drained have not left them yet. */
 export const DRAINING_REASONS = ['Stuck', 'Evacuating', 'WaitingForBudget', 'WaitingForWindow', 'Waiting'] as const;
 
@@ -260,6 +257,7 @@ export const PoolStatus = z.strictObject({
     .strictObject({ handledRequests: handledRequests(MEMBERSHIP_REQUEST_ANNOTATION) })
     .describe('Requests of users about its members.')
     .exactOptional(),
+  budgetFullSince: time('Since when a rollout has waited for the budget, with no more VMs updated.').exactOptional(),
   contents: z
     .array(StoredContent)
     .max(100)
@@ -268,7 +266,13 @@ export const PoolStatus = z.strictObject({
     )
     .exactOptional(),
   draining: z
-    .array(z.strictObject({ reason: z.enum(DRAINING_REASONS), vms: count('How many VMs.') }))
+    .array(
+      z.strictObject({
+        reason: z.enum(DRAINING_REASONS),
+        vms: count('How many VMs.'),
+        since: time('Since when the condition Draining has this reason, which is that of the first.').exactOptional(),
+      }),
+    )
     .max(DRAINING_REASONS.length)
     .describe('VMs that are to leave nodes that are drained, by what they wait for.')
     .exactOptional(),
@@ -283,7 +287,7 @@ export const PoolStatus = z.strictObject({
   ).exactOptional(),
   roles: z
     .array(RoleEntry)
-    .max(MAX_ROLES)
+    .max(2_000)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
     .describe(
       'Which VMs are standby VMs or extra ones. All others are replicas, whatever their labels say: drover alone may write this.',

@@ -24,17 +24,24 @@ export function drainingCondition(pool: StoredPool, statuses: readonly Evacuatio
   return [withTime(pool, { type: 'Draining', status: 'True', reason, message }, now)];
 }
 
-/** How many VMs wait for what. Empty once none do, if the status has counted some. */
+/**
+ * How many VMs wait for what, and since when what the condition says. Empty once none do, if the status has counted
+ * some. `now`: RFC 3339.
+ */
 export function drainingCounts(
   { status }: StoredPool,
   statuses: readonly EvacuationStatus[],
+  now: string,
 ): Pick<PoolStatus, 'draining'> {
   if (statuses.length === 0 && status?.draining === undefined) return {};
-  const counts = REASONS.map(([state, reason]) => ({
+  const [first, ...others] = REASONS.map(([state, reason]) => ({
     reason,
     vms: statuses.filter((status) => status.state === state).length,
-  }));
-  return { draining: counts.filter(({ vms }) => vms > 0) };
+  })).filter(({ vms }) => vms > 0);
+  if (first === undefined) return { draining: [] };
+  const before = status?.draining?.[0];
+  const since = before?.reason === first.reason ? (before.since ?? now) : now;
+  return { draining: [{ ...first, since }, ...others] };
 }
 
 /** Says which VMs are to leave which nodes, and how far each is; VMs of which the same is true share a sentence. */

@@ -17,6 +17,7 @@ import { housekeepingFailure, replicaFailure, type Failure } from '../owners/fai
 import { goingVms } from '../owners/going.ts';
 import { poolReadiness, readinessConditions } from '../owners/readiness.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
+import type { RolloutPlan } from '../rollout/plan.ts';
 import { surplusCondition } from '../scaling/surplus.ts';
 import { standbyStatus } from '../standby/standby.ts';
 import { poolTemplate } from '../template/template.ts';
@@ -84,12 +85,13 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
     driftedReplicas: drifted.length,
     ...(surge === 0 ? {} : { surgeReplicas: surge }),
     ...standbyStatus(pool, all, vmiOf),
-    ...drainingCounts(pool, drain.statuses),
+    ...drainingCounts(pool, drain.statuses, now),
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
     currentRevision: rollout.current,
     updateRevision: rollout.newest,
     keptDisks: [...kept.values()].reduce((sum, claims) => sum + claims.length, 0),
     rollout: rollout.state,
+    ...budgetFullSince(pool, rollout, now),
     ...(judged.length === 0 && pool.status?.contents === undefined ? {} : { contents: judged }),
     ...(hasHealing(pool, healing) ? { healing: healingStatus(healing) } : {}),
     ...(handledRequests === undefined ? {} : { membership: { handledRequests } }),
@@ -111,6 +113,17 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
       ...housekeepingFailure(failures, now),
     ],
   });
+}
+
+/** A VM that starts again and again is down anew each time: what counts is that nothing comes of it. */
+function budgetFullSince(
+  { status }: StoredPool,
+  { waits, updated }: RolloutPlan,
+  now: string,
+): Pick<PoolStatus, 'budgetFullSince'> {
+  if (!waits.some(({ kind }) => kind === 'Budget' || kind === 'Blocked')) return {};
+  const since = status?.updatedReplicas === updated ? status.budgetFullSince : undefined;
+  return { budgetFullSince: since ?? now };
 }
 
 const hasHealing = ({ spec }: StoredPool, { state: { cycles, handledRequests } }: HealingReport): boolean =>

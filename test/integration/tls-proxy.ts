@@ -1,19 +1,11 @@
-import 'reflect-metadata';
-import { webcrypto } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type SecureContextOptions } from 'node:tls';
-import {
-  BasicConstraintsExtension,
-  PemConverter,
-  SubjectAlternativeNameExtension,
-  X509CertificateGenerator,
-  type X509Certificate,
-} from '@peculiar/x509';
 import { onTestFinished } from 'vitest';
+import { certify, keyOf } from '../certificates.ts';
 
 /** What both sides of a connection have: an authority, and what it has signed. */
 interface Generation {
@@ -93,37 +85,6 @@ export async function tlsProxy(temporalAddress: string): Promise<TlsProxy> {
     refusals: () => refused,
   };
 }
-
-const KEY = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
-const DAY_MS = 24 * 3600 * 1000;
-
-interface Certified {
-  certificate: X509Certificate;
-  keys: webcrypto.CryptoKeyPair;
-}
-
-/** Makes a certificate for this address, signed by the authority; without one, that of an authority. */
-async function certify(name: string, authority?: Certified): Promise<Certified> {
-  const keys = await webcrypto.subtle.generateKey(KEY, true, ['sign', 'verify']);
-  const certificate = await X509CertificateGenerator.create({
-    subject: `CN=${name}`,
-    issuer: authority?.certificate.subject ?? `CN=${name}`,
-    notBefore: new Date(Date.now() - DAY_MS),
-    notAfter: new Date(Date.now() + DAY_MS),
-    publicKey: keys.publicKey,
-    signingKey: (authority?.keys ?? keys).privateKey,
-    signingAlgorithm: KEY,
-    extensions: [
-      authority === undefined
-        ? new BasicConstraintsExtension(true, undefined, true)
-        : new SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }]),
-    ],
-  });
-  return { certificate, keys };
-}
-
-const keyOf = async ({ keys }: Certified): Promise<string> =>
-  PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY');
 
 async function aGeneration(): Promise<Generation> {
   const authority = await certify('authority');

@@ -21,6 +21,12 @@ export function workerMetrics(registry: Registry) {
   for (const kind of ['exception', 'rejection']) faults.inc({ kind }, 0);
   return {
     faults,
+    notifications: new Counter({
+      name: 'drover_notifications_total',
+      help: 'Notices that receivers have taken, have refused, or were not told in time (Dropped), and those of tries that failed.',
+      labelNames: ['receiver', 'outcome'],
+      registers,
+    }),
     cacheBehind: new Gauge({
       name: 'drover_cache_behind_seconds',
       help: 'For how long the watch cache has failed to follow the API server; 0 while it follows.',

@@ -35,6 +35,7 @@ export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
 export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
 export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
 export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
+export const notificationsIdOf = (cluster: string): string => `notifications/${cluster}`;
 export const ownerIdOf = (kind: VmOwnerKind, { cluster, namespace, name }: PoolRef): string =>
   `${OWNER_WORKFLOWS[kind].id}/${cluster}/${namespace}/${name}`;
 export const poolIdOf = (ref: PoolRef): string => ownerIdOf('VirtualMachinePool', ref);

@@ -8,18 +8,20 @@ import { workerOption, type WorkerOption } from './worker-account.ts';
 
 interface DoctorOptions extends WorkerOption {
   output?: 'json' | 'yaml';
+  send?: boolean;
 }
 
 export const doctorCommand = (): Command =>
   new Command('doctor')
     .description('look at everything that drover needs, and say what to mend; the exit code is 1 if a check failed')
     .addOption(workerOption())
+    .option('--send', 'have each receiver of notifications sent an event that says nothing')
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
       'after',
       `
 It looks at the API server, your rights and the workers', drover's custom resources and admission policies, KubeVirt,
-CDI, the clock, Temporal, and the workers that run. It changes nothing: what it has to try is a dry run.
+CDI, the clock, Temporal, the workers that run, and who is told by them. It changes nothing: what it has to try is a dry run.
 ${examples(
   ['After an installation or an upgrade', 'drover doctor'],
   [
@@ -28,13 +30,13 @@ ${examples(
   ],
 )}`,
     )
-    .action(({ worker, output }: DoctorOptions, command: Command) =>
+    .action(({ worker, output, send }: DoctorOptions, command: Command) =>
       inSession(command, async (session) => {
         const [{ examine }, { findingRows, HEADERS, summaryOf }] = await Promise.all([
           import('../../doctor/examine.ts'),
           import('../../doctor/view.ts'),
         ]);
-        const findings = await examine(session, worker);
+        const findings = await examine(session, worker, send);
         if (output === undefined) for (const line of table(HEADERS, findingRows(findings))) print(line);
         else await printData({ items: findings }, output);
         if (findings.some(({ outcome }) => outcome === 'Failed')) throw new Failure(summaryOf(findings));

@@ -93,6 +93,7 @@ export class World {
       client: this.client.asClient,
       cache: this.cache,
       metrics: createMetrics(),
+      receivers: () => [],
       stopping: this.stopping.signal,
     });
     this.#activities = { ...working, ...waiting, ...watching };

@@ -40,7 +40,15 @@ test('what a chart says of this part, and to all of its parts, is taken', () => 
 
 test('each variable of the worker is a setting, or set by another value or the image', () => {
   const settings = Object.keys(schema.properties['settings']!.properties);
-  const others = ['CLUSTER', 'NAMESPACE', 'HEALTH_PORT', 'HEALTH_ADDRESS', 'TEMPORAL_METRICS_PORT', 'WORKFLOW_BUNDLE'];
+  const others = [
+    'CLUSTER',
+    'NAMESPACE',
+    'HEALTH_PORT',
+    'HEALTH_ADDRESS',
+    'TEMPORAL_METRICS_PORT',
+    'WEBHOOKS',
+    'WORKFLOW_BUNDLE',
+  ];
   expect([...settings, ...others.map((name) => `DROVER_${name}`)].toSorted()).toEqual(
     Object.keys(VARIABLES).toSorted(),
   );

@@ -7,6 +7,8 @@ import { createAwaitRemovalActivities } from '../../../activities/healing/await-
 import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
+import { createNotificationActivities } from '../../../activities/notifications/notifications.ts';
+import type { Post } from '../../../activities/notifications/post.ts';
 import { createOperationActivities } from '../../../activities/operations/operations.ts';
 import type { Planned, PlanRequest } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
@@ -24,6 +26,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { runControl } from '../../../workers/operations/run-control.ts';
 import { childSignals } from '../../../workers/watch/lost-children.ts';
+import { noticeSignals } from '../../../workers/watch/signal-notices.ts';
 import { operationSignals, scheduleSignals } from '../../../workers/watch/signal-operation.ts';
 import { signalsOf } from '../../../workers/watch/signal-owner.ts';
 import { CLUSTER } from './names.ts';
@@ -44,6 +47,8 @@ interface WorkerOptions {
   onPlanFailed: (pool: string) => void;
   /** Whether operations are carried out by their workflows, and there are namespaces, and claims of these. */
   withOperations: boolean;
+  /** What sends to the one receiver of notifications; null if nobody is told anything. */
+  post: Post | null;
   /** A status of the pool was not written, because the pool does not bear it out. */
   onUnproven: (pool: string, why: string) => void;
 }
@@ -59,7 +64,7 @@ const NONE: Signals = {
 
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker(options: WorkerOptions): Worker {
-  const { process, client, burst, withOperations, onPlan, onPlanFailed, onUnproven } = options;
+  const { process, client, burst, withOperations, post, onPlan, onPlanFailed, onUnproven } = options;
   const cache = new ClusterCache({ client, follows: (resource) => withOperations || !OF_OPERATIONS.has(resource) });
   const revisions = new Revisions({ client, cache });
   const stopping = new AbortController();
@@ -104,6 +109,12 @@ export function createWorker(options: WorkerOptions): Worker {
     ...createAwaitRemovalActivities(common),
     ...createScheduleActivities(common),
     ...createOperationActivities({ ...common, runs: runControl(CLUSTER) }),
+    ...createNotificationActivities({
+      ...common,
+      cluster: CLUSTER,
+      receivers: () => [{ name: 'ops', url: 'https://ops.example', secrets: [], batch: false }],
+      post: (...args) => post!(...args),
+    }),
     ...createWatchActivities({
       cache,
       burst,
@@ -111,6 +122,8 @@ export function createWorker(options: WorkerOptions): Worker {
       // Most stories start runs themselves.
       operationSignals: withOperations ? operationSignals : NONE,
       scheduleSignals,
+      // It would shift the random numbers of all other stories.
+      noticeSignals: post === null ? NONE : noticeSignals,
       childSignals,
       stopping: stopping.signal,
     }),

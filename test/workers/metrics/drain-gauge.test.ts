@@ -12,9 +12,10 @@ const status = (vm: string, state: EvacuationStatus['state']): EvacuationStatus 
   state,
   message: 'waits',
 });
+const NOW = '2026-01-01T00:00:00.000Z';
 const poolWith = (statuses: EvacuationStatus[], spec: Partial<PoolSpec> = { drain: {} }) => {
   const pool = aPool(spec);
-  return { ...pool, status: { ...pool.status!, ...drainingCounts(pool, statuses) } };
+  return { ...pool, status: { ...pool.status!, ...drainingCounts(pool, statuses, NOW) } };
 };
 
 async function metricsOf(...looks: ReturnType<typeof poolWith>[][]): Promise<string> {
@@ -30,14 +31,14 @@ const line = (reason: string, count: number): string =>
 test('VMs that leave drained nodes are counted by what they wait for, and zero again afterwards', async () => {
   const busy = poolWith([status('web-1', 'Evacuating'), status('web-2', 'Budget'), status('web-3', 'Budget')]);
   expect(busy.status.draining).toEqual([
-    { reason: 'Evacuating', vms: 1 },
+    { reason: 'Evacuating', vms: 1, since: NOW },
     { reason: 'WaitingForBudget', vms: 2 },
   ]);
   const told = await metricsOf([busy]);
   for (const expected of [line('Evacuating', 1), line('WaitingForBudget', 2), line('Stuck', 0)])
     expect(told).toContain(expected);
 
-  expect(drainingCounts(busy, [])).toEqual({ draining: [] });
+  expect(drainingCounts(busy, [], NOW)).toEqual({ draining: [] });
   const after = await metricsOf([busy], [poolWith([])]);
   for (const expected of [line('Evacuating', 0), line('WaitingForBudget', 0)]) expect(after).toContain(expected);
 });

@@ -1,0 +1,77 @@
+import { Agent, ProxyAgent, type Dispatcher } from 'undici';
+import type { Receiver } from '../../api/notifications/receivers.ts';
+import { proxyFor } from '../../kubernetes/proxy.ts';
+import type { Parcel } from './cloud-event.ts';
+
+/** How long a receiver may take to connect, and to begin its answer. */
+const DEADLINE_MS = 10_000;
+/** Of an answer nothing is kept; a longer one ends the connection. */
+const ANSWER_LENGTH = 64 * 1024;
+/** A longer wait is not kept: what is told must not be a day late because of one answer. */
+const MAX_RETRY_AFTER_MS = 30 * 60_000;
+
+/** What has become of a parcel: no answer is kept, since it may come from anybody. */
+export type Posted =
+  | { outcome: 'Taken' }
+  /** This content is refused, and would be again. */
+  | { outcome: 'Refused'; why: string }
+  /** `retryAfterMs`: how long the receiver asks to wait, in milliseconds. */
+  | { outcome: 'Failed'; why: string; retryAfterMs?: number };
+
+/** Sends a parcel to a receiver. Never throws for what the receiver does. */
+export type Post = (receiver: Receiver, parcel: Parcel) => Promise<Posted>;
+
+/** What says of the content, and not of the moment, the address or the rights, that it is not taken. */
+const OF_CONTENT = new Set([400, 413, 422]);
+
+/** Sends by HTTP. Redirects are not followed: the address is the one that the operator has chosen. */
+export const postByHttp =
+  (deadlineMs = DEADLINE_MS): Post =>
+  async ({ url, ca }, { headers, body }) => {
+    const address = new URL(url);
+    // Its path may be secret.
+    const { origin } = address;
+    const dispatcher = dispatcherFor(address, ca, deadlineMs);
+    try {
+      const answer = await dispatcher.request({
+        origin,
+        path: address.pathname + address.search,
+        method: 'POST',
+        headers,
+        body,
+        headersTimeout: deadlineMs,
+        bodyTimeout: deadlineMs,
+      });
+      await answer.body.dump({ limit: ANSWER_LENGTH }).catch(() => {});
+      return postedBy(answer, origin);
+    } catch (error) {
+      const { message, code } = error as Error & { code?: string };
+      return { outcome: 'Failed', why: `${origin} does not answer: ${message || code || 'no answer'}` };
+    } finally {
+      await dispatcher.destroy();
+    }
+  };
+
+function postedBy({ statusCode, headers }: Dispatcher.ResponseData, origin: string): Posted {
+  if (statusCode >= 200 && statusCode < 300) return { outcome: 'Taken' };
+  const why = `${origin} answers ${statusCode}`;
+  if (OF_CONTENT.has(statusCode)) return { outcome: 'Refused', why };
+  if (statusCode >= 300 && statusCode < 400)
+    return { outcome: 'Failed', why: `${why}: redirects are not followed, give the address that it leads to` };
+  const after = headers['retry-after'];
+  const retryAfterMs = waitOf(Array.isArray(after) ? after[0] : after, Date.now());
+  return { outcome: 'Failed', why, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+}
+
+/** Reads `Retry-After`, seconds or a date, in milliseconds. */
+function waitOf(text: string | undefined, now: number): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+}
+
+function dispatcherFor(address: URL, ca: string | undefined, deadlineMs: number): Dispatcher {
+  const tls = { timeout: deadlineMs, ...(ca === undefined ? {} : { ca }) };
+  const proxy = proxyFor(address, process.env);
+  return proxy === undefined ? new Agent({ connect: tls }) : new ProxyAgent({ uri: proxy, requestTls: tls });
+}

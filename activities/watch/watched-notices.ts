@@ -1,0 +1,44 @@
+import type { Notice } from '../../decisions/notifications/notices.ts';
+import { operationNotices, poolNotices, setNotices } from '../../decisions/notifications/notices.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
+import { noticesIn } from '../notifications/find-notices.ts';
+import type { Signals, Watched } from './watched.ts';
+
+/** The one key: one workflow tells all that users are to know of. */
+const ALL = 'notices';
+/** What comes together is looked at together. */
+const LEAST_MS = 1_000;
+
+/** What users are to know of: its workflow runs while there is any. */
+export const watchedNotices = (cache: ClusterCache, signals: Signals): Watched => {
+  const areAny = (): boolean => noticesIn(cache, Date.now()).next().done !== true;
+  return {
+    what: 'notice',
+    signals,
+    all: () => (areAny() ? [ALL] : []),
+    exists: areAny,
+    affected: (change) => (isOfNotices(change) ? [ALL] : []),
+    leastMs: () => LEAST_MS,
+    isUnsettled: areAny,
+    versions: () => cache.versionsOf('pools', 'replicaSets', 'vmiSets'),
+  };
+};
+
+/** Whether users are to know of something else than before. */
+function isOfNotices(change: CacheChange): boolean {
+  if (change.kind === 'claim') return true;
+  if (change.kind === 'pool') return differ(change, poolNotices);
+  if (change.kind === 'operation') return differ(change, operationNotices);
+  if (change.kind === 'replica set') return differ(change, setNotices);
+  return change.kind === 'VMI replica set' && differ(change, setNotices);
+}
+
+const differ = <T>(
+  { before, after }: { before: T | undefined; after: T | undefined },
+  noticesOf: (object: T) => Notice[],
+): boolean =>
+  idsOf(before === undefined ? [] : noticesOf(before)) !== idsOf(after === undefined ? [] : noticesOf(after));
+
+const idsOf = (notices: readonly Notice[]): string =>
+  JSON.stringify(notices.map(({ type, about, which, since }) => [type, about.uid, which, since]));

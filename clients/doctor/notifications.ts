@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { KUBERNETES_EVENTS } from '../../api/notifications/types.ts';
+import { notificationsIdOf, notificationsProgress, tryReceivers } from '../../workflows/lib/messages.ts';
+import type { Session } from '../session/session.ts';
+import { workersIn } from '../session/workers-in.ts';
+import { ok, unknown, warning, type Found } from './finding.ts';
+
+/** A receiver that has not taken anything for this long may be gone. */
+const LATE_MS = 5 * 60_000;
+/** Receivers have ten seconds to answer. */
+const TRIED_WITHIN_MS = 20_000;
+const LOOK_MS = 250;
+
+/** Looks whether receivers take what they are told. `send`: send each of them an event that says nothing. */
+export async function lookAtNotifications(session: Session, send: boolean): Promise<Found[]> {
+  const { client } = await session.temporal();
+  const cluster = await workersIn(session);
+  const late = await lateIn(client, cluster);
+  const tried = send ? await tryAll(client, cluster) : [];
+  if (late.length + tried.length > 0) return [...late, ...tried];
+  return [ok('no receiver keeps notifications waiting; --send sends each an event that says nothing')];
+}
+
+async function lateIn(client: Client, cluster: string): Promise<Found[]> {
+  const handle = client.workflow.getHandle(notificationsIdOf(cluster));
+  const running = await handle.describe().catch((error: unknown) => {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  });
+  if (running?.status.name !== 'RUNNING') return [];
+  const { waiting } = await handle.query(notificationsProgress);
+  const failures = (running.raw.pendingActivities ?? []).map(({ lastFailure }) => lastFailure?.message ?? '');
+  return waiting
+    .filter(({ since }) => Date.now() - Date.parse(since) > LATE_MS)
+    .map(({ receiver, count, since }) => {
+      const why = failures.find((message) => message.startsWith(`receiver ${receiver}:`));
+      return warning(
+        `receiver ${receiver} has not taken ${count} notifications since ${since}${why === undefined ? '' : `: ${why}`}`,
+        receiver === KUBERNETES_EVENTS
+          ? "see the workers' logs: they may lack the right to create Events"
+          : 'mend the receiver, or the file that DROVER_WEBHOOKS names: docs/notifications.md',
+      );
+    });
+}
+
+async function tryAll(client: Client, cluster: string): Promise<Found[]> {
+  const id = randomUUID();
+  const { signalNotifications } = await import('../../workers/watch/signal-notices.ts');
+  await signalNotifications(client, cluster, tryReceivers, id);
+  const handle = client.workflow.getHandle(notificationsIdOf(cluster));
+  for (const end = Date.now() + TRIED_WITHIN_MS; Date.now() < end; await sleep(LOOK_MS)) {
+    const { tried } = await handle.query(notificationsProgress);
+    if (tried?.id !== id) continue;
+    const receivers = Object.entries(tried.results);
+    if (receivers.length === 0) return [ok('the workers have no receivers: docs/notifications.md')];
+    return receivers.map(([name, why]) =>
+      why === ''
+        ? ok(`receiver ${name} has taken an event that says nothing`)
+        : warning(
+            `receiver ${name} has not taken an event that says nothing: ${why}`,
+            'mend it: docs/notifications.md',
+          ),
+    );
+  }
+  return [unknown('no worker has tried the receivers in time')];
+}

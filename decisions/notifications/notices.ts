@@ -1,0 +1,168 @@
+import type { NoticeType } from '../../api/notifications/types.ts';
+import type { VmOwnerKind } from '../../api/owner-kinds.ts';
+import type { Condition } from '../../api/pool/status.ts';
+import type { StoredSet } from '../views/owner.ts';
+import type { StoredPool } from '../views/pool.ts';
+import type { StoredOperation } from '../views/stored-operation.ts';
+
+/** The object that a notice is about; no namespace for one that is cluster-wide. */
+export interface About {
+  kind: string;
+  namespace?: string;
+  name: string;
+  uid: string;
+  /** The VM of that object, if it is about one. */
+  vm?: string;
+}
+
+/** Something that users are to know of, as the status of an object shows it. */
+export interface Notice {
+  type: NoticeType;
+  about: About;
+  /** Tells it from others of its type and its object, such as the next step of a rollout. */
+  which: string;
+  /** Since when that is so, or when it happened; RFC 3339. */
+  since: string;
+  /** The reason of the condition that says it. */
+  reason: string;
+  /** The sentence that the status has for it. */
+  message: string;
+  /** The command that shows more, or answers it. */
+  command: string;
+}
+
+type Owner = Pick<StoredPool | StoredSet, 'metadata'> & { status?: { conditions?: Condition[] } };
+
+const conditionOf = ({ status }: Owner, type: string): Condition | undefined =>
+  status?.conditions?.find((condition) => condition.type === type);
+
+/** What rollouts that have halted are stalled for is told as that. */
+const HALTED: ReadonlySet<string | undefined> = new Set(['Failed', 'Undoing', 'Undone', 'UndoFailed']);
+const TOLD_OTHERWISE: ReadonlySet<string | undefined> = new Set([...HALTED, 'Aborted']);
+
+const DEFAULT_SINCE = new Date(0).toISOString();
+
+function noticeOf(
+  owner: Owner,
+  kind: VmOwnerKind,
+  {
+    type,
+    which = '',
+    since,
+    command,
+  }: Pick<Notice, 'type' | 'command'> & { which?: string; since?: string | undefined },
+  condition: Condition,
+): Notice {
+  const { namespace, name, uid } = owner.metadata;
+  const { lastTransitionTime, reason = '', message = '' } = condition;
+  return {
+    type,
+    about: { kind, namespace, name, uid },
+    which,
+    since: since ?? lastTransitionTime ?? DEFAULT_SINCE,
+    reason,
+    message,
+    command: `${command} -n ${namespace}`,
+  };
+}
+
+const KIND = 'VirtualMachinePool';
+
+/** Returns what users are to know of a pool. */
+export function poolNotices(pool: StoredPool): Notice[] {
+  if (pool.metadata.deletionTimestamp !== undefined) return [];
+  const command = `drover status pool ${pool.metadata.name}`;
+  return [
+    ...rolloutNotices(pool),
+    ...drainNotices(pool),
+    ...healingNotices(pool),
+    ...stalledNotices(pool, KIND, command),
+  ];
+}
+
+function rolloutNotices(pool: StoredPool): Notice[] {
+  const { rollout, budgetFullSince } = pool.status ?? {};
+  const [progressing, degraded] = [conditionOf(pool, 'Progressing'), conditionOf(pool, 'Degraded')];
+  const notices: Notice[] = [];
+  const command = `drover rollout status pool ${pool.metadata.name}`;
+  if (progressing?.reason === 'WaitingForApproval') {
+    const step = { which: `${rollout?.revision}/${rollout?.step}`, since: rollout?.stepReachedAt };
+    const promote = `drover rollout promote pool ${pool.metadata.name}`;
+    notices.push(noticeOf(pool, KIND, { type: 'dev.drover.rollout.waiting', ...step, command: promote }, progressing));
+  }
+  if (degraded?.status === 'True' && HALTED.has(degraded.reason)) {
+    // An undo that fails is worse than what it undoes.
+    const which = `${rollout?.revision}${degraded.reason === 'UndoFailed' ? '/UndoFailed' : ''}`;
+    const since = rollout?.halted?.at;
+    notices.push(noticeOf(pool, KIND, { type: 'dev.drover.rollout.halted', which, since, command }, degraded));
+  }
+  if (progressing !== undefined && budgetFullSince !== undefined) {
+    const full = { which: 'rollout', since: budgetFullSince, command };
+    notices.push(noticeOf(pool, KIND, { type: 'dev.drover.budget.full', ...full }, progressing));
+  }
+  return notices;
+}
+
+function drainNotices(pool: StoredPool): Notice[] {
+  const drain = conditionOf(pool, 'Draining');
+  const since = pool.status?.draining?.[0]?.since;
+  const command = `drover status pool ${pool.metadata.name}`;
+  if (drain?.reason === 'WaitingForBudget')
+    return [noticeOf(pool, KIND, { type: 'dev.drover.budget.full', which: 'drain', since, command }, drain)];
+  if (drain?.reason !== 'Stuck') return [];
+  return [noticeOf(pool, KIND, { type: 'dev.drover.drain.stuck', since, command }, drain)];
+}
+
+function healingNotices(pool: StoredPool): Notice[] {
+  const { name } = pool.metadata;
+  const suspended = conditionOf(pool, 'HealingSuspended');
+  const notices = (pool.status?.healing?.finished ?? [])
+    .filter(({ end }) => end === 'GivenUp')
+    .map(({ vm, end, at, why }): Notice => {
+      const condition = { type: 'Healing', status: 'False', reason: end, message: `${vm}: ${why}` } as const;
+      const told = { which: `${vm}/${at}`, since: at, command: `drover heal now pool ${name} ${vm}` };
+      const notice = noticeOf(pool, KIND, { type: 'dev.drover.vm.givenup', ...told }, condition);
+      return { ...notice, about: { ...notice.about, vm } };
+    });
+  if (suspended?.reason !== 'TooManyUnhealthy') return notices;
+  const command = `drover heal status pool ${name}`;
+  return [...notices, noticeOf(pool, KIND, { type: 'dev.drover.healing.suspended', command }, suspended)];
+}
+
+/** Returns what users are to know of a replica set. */
+export const setNotices = (set: StoredSet): Notice[] =>
+  set.metadata.deletionTimestamp === undefined
+    ? stalledNotices(set, set.kind, `drover status ${SET_NAMES[set.kind]} ${set.metadata.name}`)
+    : [];
+
+const SET_NAMES = { VirtualMachineReplicaSet: 'vmrs', VirtualMachineInstanceReplicaSet: 'vmirs' } as const;
+
+function stalledNotices(owner: Owner, kind: VmOwnerKind, command: string): Notice[] {
+  const stalled = conditionOf(owner, 'Stalled');
+  if (stalled?.status !== 'True' || TOLD_OTHERWISE.has(stalled.reason)) return [];
+  return [noticeOf(owner, kind, { type: 'dev.drover.owner.stalled', which: stalled.reason ?? '', command }, stalled)];
+}
+
+/** Returns what users are to know of an operation: how it has ended, unless they have ended it. */
+export function operationNotices({ metadata, status }: StoredOperation): Notice[] {
+  const end = status?.conditions?.find(
+    ({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True',
+  );
+  if (end === undefined || end.reason === 'Aborted' || status?.completionTime === undefined) return [];
+  const { namespace, name, uid } = metadata;
+  const [kind, named] =
+    namespace === undefined
+      ? ['ClusterVirtualMachineOperation', `cvmop/${name}`]
+      : ['VirtualMachineOperation', `${name} -n ${namespace}`];
+  return [
+    {
+      type: end.type === 'Complete' ? 'dev.drover.operation.completed' : 'dev.drover.operation.failed',
+      about: { kind, ...(namespace === undefined ? {} : { namespace }), name, uid },
+      which: '',
+      since: status.completionTime,
+      reason: end.reason ?? '',
+      message: end.message ?? '',
+      command: `drover operations describe ${named}`,
+    },
+  ];
+}

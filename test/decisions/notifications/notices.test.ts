@@ -1,0 +1,131 @@
+import { expect, test } from 'vitest';
+import type { PoolStatus } from '../../../api/pool/pool.ts';
+import { drainingCounts } from '../../../decisions/drain/condition.ts';
+import { operationNotices, poolNotices, setNotices } from '../../../decisions/notifications/notices.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import { aPool } from '../fixtures/fleets.ts';
+
+const AT = '2026-01-01T10:00:00.000Z';
+const EARLIER = '2026-01-01T09:00:00.000Z';
+
+const condition = (type: string, reason: string, status: 'True' | 'False' = 'True') => ({
+  type,
+  status,
+  reason,
+  message: `${reason} it is`,
+  lastTransitionTime: EARLIER,
+});
+const rollout = { revision: 'abc', step: 1, stepReachedAt: AT } as NonNullable<PoolStatus['rollout']>;
+const poolWith = (status: Partial<PoolStatus>) => ({ ...aPool(), status: { replicas: 3, ...status } });
+const told = (status: Partial<PoolStatus>) =>
+  poolNotices(poolWith(status)).map(({ type, which, since, command }) => [type, which, since, command]);
+
+test('a step that waits for approval is told since the rollout came to it, each step for itself', () => {
+  const conditions = [condition('Progressing', 'WaitingForApproval')];
+  expect(told({ rollout, conditions })).toEqual([
+    ['dev.drover.rollout.waiting', 'abc/1', AT, 'drover rollout promote pool web -n shop'],
+  ]);
+  expect(told({ rollout: { ...rollout, step: 2 }, conditions })[0]![1]).toBe('abc/2');
+  expect(told({ rollout, conditions: [condition('Progressing', 'WaitingAtStep')] })).toEqual([]);
+});
+
+test('a rollout that has halted is told once, whether it goes back or stays, and again if it cannot go back', () => {
+  const halted = { ...rollout, halted: { kind: 'Undoing', by: 'drover', at: AT } } as const;
+  const of = (reason: string) => told({ rollout: halted, conditions: [condition('Degraded', reason)] });
+  const first = of('Undoing');
+  expect(first).toEqual([['dev.drover.rollout.halted', 'abc', AT, 'drover rollout status pool web -n shop']]);
+  expect([of('Undone'), of('Failed')]).toEqual([first, first]);
+  expect(of('UndoFailed')[0]![1]).toBe('abc/UndoFailed');
+  expect(of('UpdateFailed')).toEqual([]);
+});
+
+test('a pool that is stalled for a rollout that halted, or that a user has ended, is told no second time', () => {
+  for (const reason of ['Failed', 'Undone', 'UndoFailed', 'Aborted'])
+    expect(told({ conditions: [condition('Stalled', reason)] })).toEqual([]);
+  expect(told({ conditions: [condition('Stalled', 'InvalidTemplate')] })).toEqual([
+    ['dev.drover.owner.stalled', 'InvalidTemplate', EARLIER, 'drover status pool web -n shop'],
+  ]);
+});
+
+test('a rollout that waits for the budget is told since it does, and so does a drain, since it does', () => {
+  const held = [condition('Progressing', 'ProgressDeadlineExceeded', 'False')];
+  expect(told({ budgetFullSince: AT, conditions: held })).toEqual([
+    ['dev.drover.budget.full', 'rollout', AT, 'drover rollout status pool web -n shop'],
+  ]);
+  const draining = [{ reason: 'WaitingForBudget', vms: 1, since: AT }] as const;
+  expect(told({ conditions: [condition('Draining', 'WaitingForBudget')], draining: [...draining] })).toEqual([
+    ['dev.drover.budget.full', 'drain', AT, 'drover status pool web -n shop'],
+  ]);
+  expect(told({ conditions: [condition('Draining', 'Evacuating')] })).toEqual([]);
+});
+
+const leaving = (state: 'Budget' | 'Evacuating') => [{ vm: 'web-1', node: 'n', state, message: '' }];
+
+test('the status of a drain says since when it waits for what it waits for now', () => {
+  const first = poolWith(drainingCounts(poolWith({}), leaving('Budget'), EARLIER));
+  expect(first.status.draining).toEqual([{ reason: 'WaitingForBudget', vms: 1, since: EARLIER }]);
+  const same = drainingCounts(first, leaving('Budget'), AT);
+  expect(same).toEqual({ draining: first.status.draining });
+  const goesOn = poolWith(drainingCounts(first, [...leaving('Evacuating'), ...leaving('Budget')], AT));
+  expect(goesOn.status.draining).toEqual([
+    { reason: 'Evacuating', vms: 1, since: AT },
+    { reason: 'WaitingForBudget', vms: 1 },
+  ]);
+  expect(drainingCounts(goesOn, leaving('Budget'), AT).draining).toEqual([
+    { reason: 'WaitingForBudget', vms: 1, since: AT },
+  ]);
+});
+
+test('each VM that healing has given up is told by itself', () => {
+  const finished = (['web-1', 'web-2'] as const).map((vm) => ({
+    vm,
+    uid: '',
+    attempts: 3,
+    end: vm === 'web-1' ? ('GivenUp' as const) : ('Healed' as const),
+    why: 'given up after 3 replacements',
+    at: AT,
+  }));
+  const [notice, ...others] = poolNotices(poolWith({ healing: { cycles: [], finished } }));
+  expect(others).toEqual([]);
+  expect(notice).toMatchObject({
+    type: 'dev.drover.vm.givenup',
+    about: { name: 'web', vm: 'web-1' },
+    since: AT,
+    message: 'web-1: given up after 3 replacements',
+    command: 'drover heal now pool web web-1 -n shop',
+  });
+});
+
+test('a pool that is being deleted is told of no more', () => {
+  const pool = poolWith({ rollout, conditions: [condition('Progressing', 'WaitingForApproval')] });
+  expect(poolNotices({ ...pool, metadata: { ...pool.metadata, deletionTimestamp: AT } })).toEqual([]);
+});
+
+test('a replica set is told of if it is stalled', () => {
+  const { metadata, spec } = aPool();
+  const set = { kind: 'VirtualMachineReplicaSet', metadata, spec } as unknown as Parameters<typeof setNotices>[0];
+  const stalled = { ...set, status: { replicas: 0, conditions: [condition('Stalled', 'InvalidTemplate')] } };
+  expect(setNotices(stalled as typeof set)).toMatchObject([
+    { about: { kind: 'VirtualMachineReplicaSet' }, command: 'drover status vmrs web -n shop' },
+  ]);
+});
+
+test('an operation is told of when it ends, unless a user has ended it', () => {
+  const ended = (type: string, reason: string, namespace?: string): StoredOperation =>
+    ({
+      metadata: { name: 'night', uid: 'u', ...(namespace === undefined ? {} : { namespace }) },
+      status: { completionTime: AT, conditions: [condition(type, reason)] },
+    }) as unknown as StoredOperation;
+  expect(operationNotices(ended('Failed', 'VmsFailed', 'shop'))).toMatchObject([
+    {
+      type: 'dev.drover.operation.failed',
+      about: { kind: 'VirtualMachineOperation', namespace: 'shop' },
+      since: AT,
+      command: 'drover operations describe night -n shop',
+    },
+  ]);
+  expect(operationNotices(ended('Complete', 'Complete'))).toMatchObject([
+    { type: 'dev.drover.operation.completed', command: 'drover operations describe cvmop/night' },
+  ]);
+  expect(operationNotices(ended('Failed', 'Aborted', 'shop'))).toEqual([]);
+});

@@ -26,8 +26,11 @@ export class Client {
     port.addEventListener('message', ({ data }: MessageEvent<ToTab>) => this.#hear(data));
     port.start();
     const lock = `drover-tab-${crypto.randomUUID()}`;
-    void navigator.locks.request(lock, () => new Promise(() => {}));
-    this.#say({ type: 'hello', lock });
+    void navigator.locks.request(lock, () => {
+      // Once the lock is held: the worker would get it before, and take this tab for closed.
+      this.#say({ type: 'hello', lock });
+      return new Promise(() => {});
+    });
     document.addEventListener('visibilitychange', () => this.#want());
     addEventListener('pagehide', () => this.#say({ type: 'want', isWanted: false }));
     addEventListener('pageshow', () => this.#want());

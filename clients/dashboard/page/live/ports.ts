@@ -15,8 +15,8 @@ export interface Connection {
 export type ToTab = Connection | Message;
 
 /**
- * What a tab tells the worker. Its first message names a lock that the tab holds as long as it lives. A tab that is
- * hidden or paused does not want the stream, and costs nothing.
+ * What a tab tells the worker: the name of a lock that the tab holds as long as it lives, and whether it wants the
+ * stream. A tab that is hidden or paused does not want the stream, and costs nothing.
  */
 export type ToHub = { type: 'hello'; lock: string } | { type: 'want'; isWanted: boolean };
 

@@ -52,6 +52,8 @@ class VmSquares extends HTMLElement {
     if (this.#line.parentNode !== this) {
       this.setAttribute('role', 'grid');
       this.#line.setAttribute('role', 'row');
+      // Until its squares are drawn, it is not a row without any.
+      this.#line.ariaBusy = 'true';
       this.append(this.#line);
       this.addEventListener('keydown', (event) => this.#key(event));
       this.addEventListener('click', (event) => this.#open(event));
@@ -94,6 +96,7 @@ class VmSquares extends HTMLElement {
       if (this.#drawn[index] !== cell) drawVm(squares[index] as HTMLElement, cell);
     for (let index = cells.length; index < squares.length; index++) drawMissing(squares[index] as HTMLElement);
     this.#drawn = [...cells];
+    this.#line.ariaBusy = null;
     this.#rove(Math.min(this.#focused, Math.max(cells.length - 1, 0)));
   }
 

@@ -92,7 +92,7 @@ describe('the front page', () => {
     await until(async () => expect(await states()).toEqual(['R', 'R', 'U', 'R', 'S', 'none']));
     const frames = page.getByRole('article', { name: 'frames' });
     expect(await frames.getByRole('grid').count()).toBe(0);
-    expect(await frames.locator('.legend').innerText()).toContain('4,201 ready');
+    expect((await frames.locator('.legend').innerText()).replaceAll(/\s+/g, ' ')).toContain('4,201 ready');
   });
 
   test('draws a change of a VM where it is, and leaves all other squares alone', async () => {
@@ -119,29 +119,24 @@ describe('the front page', () => {
 });
 
 describe('each view', () => {
-  const looks = [
-    { colorScheme: 'light', width: 320 },
-    { colorScheme: 'dark', width: 1280 },
-    { colorScheme: 'light', width: 1280 },
-    { colorScheme: 'dark', width: 2560 },
-  ] as const;
+  test.each(['light', 'dark'] as const)('passes axe in %s colours', async (colorScheme) => {
+    const { page, server } = await opened(new Script(story, storyAnswers), { colorScheme });
+    for (const hash of VIEWS) {
+      await page.goto(server.url + hash);
+      await page.locator('main h1').waitFor();
+      expect({ hash, found: await axeFindings(page) }).toEqual({ hash, found: [] });
+    }
+  });
 
-  test.each(looks)(
-    'passes axe and never scrolls sideways, $colorScheme, $width pixels wide',
-    async ({ colorScheme, width }) => {
-      const { page, server } = await opened(new Script(story, storyAnswers), {
-        colorScheme,
-        viewport: { width, height: 900 },
-      });
-      for (const hash of VIEWS) {
-        await page.goto(server.url + hash);
-        await page.locator('main h1').waitFor();
-        expect({ hash, found: await axeFindings(page) }).toEqual({ hash, found: [] });
-        const scrolls = await page.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
-        expect({ hash, scrolls }).toEqual({ hash, scrolls: 0 });
-      }
-    },
-  );
+  test.each([320, 768, 2560])('never scrolls sideways if it is %i pixels wide', async (width) => {
+    const { page, server } = await opened(new Script(story, storyAnswers), { viewport: { width, height: 900 } });
+    for (const hash of VIEWS) {
+      await page.goto(server.url + hash);
+      await page.locator('main h1').waitFor();
+      const scrolls = await page.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
+      expect({ hash, isWider: scrolls > 0 }).toEqual({ hash, isWider: false });
+    }
+  });
 
   test('has an address of its own, and back and forward work', async () => {
     const { page } = await opened(new Script(story, storyAnswers));

@@ -36,6 +36,8 @@ export interface StackOptions {
   /** File with CRDs that replace the stack's own CRDs of KubeVirt's kinds. */
   kubevirtCrds?: string;
   ports?: Partial<StackPorts>;
+  /** Dynamic configuration of Temporal, each as `KEY=VALUE`. */
+  temporalSettings?: readonly string[];
   /** Extra environment for the worker, on top of the stack's. */
   workerEnv?: Record<string, string>;
   /** Restart a process that ends by itself; defaults to true. */
@@ -192,7 +194,8 @@ export class EmbeddedStack implements Stack {
   }
 
   async #startTemporal({ temporal: binary }: Record<ToolName, string>): Promise<void> {
-    const place = { binary, data: this.#data, ephemeral: this.#options.ephemeral ?? false };
+    const { ephemeral = false, temporalSettings: settings = [] } = this.#options;
+    const place = { binary, data: this.#data, ephemeral, settings };
     await this.#startOnPorts(['temporal', 'ui'], ({ temporal: port, ui: uiPort }) =>
       temporal({ ...place, port, uiPort }),
     );

@@ -10,9 +10,18 @@ export interface TemporalOptions {
   port: number;
   uiPort: number;
   ephemeral: boolean;
+  /** Dynamic configuration, each as `KEY=VALUE`. */
+  settings?: readonly string[];
 }
 
-export function temporal({ binary, data, port, uiPort, ephemeral }: TemporalOptions): ServiceSpec<'temporal'> {
+export function temporal({
+  binary,
+  data,
+  port,
+  uiPort,
+  ephemeral,
+  settings = [],
+}: TemporalOptions): ServiceSpec<'temporal'> {
   const args = [
     'server',
     'start-dev',
@@ -22,7 +31,7 @@ export function temporal({ binary, data, port, uiPort, ephemeral }: TemporalOpti
     '--log-level=warn',
     '--disable-config-file',
     '--disable-config-env',
-    '--dynamic-config-value=frontend.enableServerVersionCheck=false',
+    ...['frontend.enableServerVersionCheck=false', ...settings].map((one) => `--dynamic-config-value=${one}`),
     ...(ephemeral ? [] : [`--db-filename=${DATABASE}`]),
   ];
   return {

@@ -20,6 +20,7 @@ import { GivenStack } from '../cluster/given/given-stack.ts';
 import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';
 import { spawnReaped } from '../reaped.ts';
+import { recordHistories } from '../replay/recording.ts';
 import { LeasedStack } from '../stacks/leased-stack.ts';
 import { kindOf, startTestStack, type Wanted } from '../stacks/stack-pool.ts';
 import { waitFor } from '../wait-for.ts';
@@ -61,10 +62,13 @@ export class TestFleet {
     return { ...this.stack.env, ...(this.stack instanceof GivenStack ? this.stack.workerEnv : {}) };
   }
 
-  /** Starts a worker in a process of its own; resolves when it takes work. */
-  async startWorker(env: Record<string, string> = {}): Promise<TestWorker> {
+  /**
+   * Starts a worker in a process of its own; resolves when it takes work. `program`: of another release, with its
+   * arguments.
+   */
+  async startWorker(env: Record<string, string> = {}, program?: readonly string[]): Promise<TestWorker> {
     const programs = inject('programs')!;
-    const child = spawnReaped(process.execPath, [programs.worker], {
+    const child = spawnReaped(process.execPath, [...(program ?? [programs.worker])], {
       cwd: resolve(import.meta.dirname, '../..'),
       env: {
         ...process.env,
@@ -121,6 +125,7 @@ export class TestFleet {
   async leave(stack: LeasedStack): Promise<void> {
     const [usual] = this.#usual.keys();
     await this.#endWorkers([...this.#workers.keys()].filter((worker) => worker !== usual));
+    await recordHistories(this.temporal.client);
     await stack.restoreApiServer();
     if (usual === undefined) await this.#endAll();
     else await until(async () => expect(await this.#terminate((id) => id !== WATCH)).toBe(0));
@@ -149,6 +154,7 @@ export class TestFleet {
 
   async end(): Promise<void> {
     await this.#endWorkers(this.#workers.keys());
+    await recordHistories(this.temporal.client).catch((error: unknown) => console.warn('not recorded', error));
     await this.temporal.connection.close();
     await this.stack.stop();
     await this.kube.close();

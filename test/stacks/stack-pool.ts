@@ -13,6 +13,7 @@ import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import type { Programs } from '../programs.ts';
+import { temporalSettings } from '../replay/recording.ts';
 import { isSoak } from '../soak.ts';
 import { EtcdSnapshot } from './etcd-snapshot.ts';
 
@@ -53,6 +54,7 @@ export function startTestStack(state: string, wanted: Wanted, programs: Programs
     simulatorEnv: programs.env,
     worker: false,
     restarts: false,
+    temporalSettings,
     ...crds,
   });
 }

@@ -13,7 +13,7 @@ import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { until, type TestFleet } from '../fleet.ts';
 
 type AnySpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | VmiSetSpec, 'template'>;
-export type SetObject = KubeObject & { spec: AnySpec; status?: NonNullable<VirtualMachineReplicaSet['status']> };
+type SetObject = KubeObject & { spec: AnySpec; status?: NonNullable<VirtualMachineReplicaSet['status']> };
 
 /** A kind of sets, and that of their members. */
 export interface Kind {

@@ -185,12 +185,14 @@ function createWorkers(
     ...clientOptions(temporal),
     shutdownGraceTime: GRACE,
     maxHeartbeatThrottleInterval: '3s',
+    // What another release has written, and this one can't continue, begins anew from the objects in Kubernetes.
+    workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
     // Tells `drover version` and the Web UI which release polls, and changes nothing about who gets which task.
     workerDeploymentOptions: {
       useWorkerVersioning: false,
       version: { deploymentName: 'drover', buildId: packageJson.version },
     },
-  } as const;
+  } satisfies Partial<WorkerOptions>;
   const queue = taskQueueOf(cluster);
   const create = (options: WorkerOptions): Promise<Worker> =>
     temporal.connection.serve((connection) => Worker.create({ ...options, connection }));

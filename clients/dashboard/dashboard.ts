@@ -45,15 +45,10 @@ export async function startDashboard(session: Session, options: DashboardOptions
     else if (tries > 1) setTimeout(() => void learn(pool, tries - 1), LEARN_MS).unref();
   };
   const revisionsOf = (pool: Stored<Pool>) => {
-    // Numbers of revisions are in objects of their own, which may come a moment after the template. Only rollouts need
-    // them: a fleet has hundreds of pools in which nothing happens.
+    // Numbers of revisions are in objects of their own, which may come a moment after the template.
     const key = `${pool.metadata.uid}/${pool.status?.updateRevision}`;
-    const isAtRest = pool.status?.conditions?.some(
-      ({ type, reason }) => type === 'Progressing' && reason === 'Complete',
-    );
-    if (isAtRest === true || asked.has(key)) return revisions.of(pool);
+    if (!asked.has(key)) void learn(pool);
     asked.add(key);
-    void learn(pool);
     return revisions.of(pool);
   };
   const rights: Rights = new Rights(kube, { isReadOnly, onChange: () => fleet.touch() });

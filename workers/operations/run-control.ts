@@ -41,7 +41,7 @@ export const runControl = (cluster: string): RunControl => ({
       return { is: 'running', progress: await progressOf(handle), troubles: troublesOf(described) };
     if (status === 'COMPLETED') return { is: 'completed', progress: (await handle.result()) as OperationProgress };
     const failure = status === 'FAILED' ? await failureOf(handle) : null;
-    if (failure instanceof ApplicationFailure && failure.type === RESTORED) return { is: 'missing' };
+    if (failure !== null && isToBeginAnew(failure)) return { is: 'missing' };
     const progress = await progressOf(handle);
     if (failure !== null) return { is: 'ended', progress, reason: 'Refused', why: failure.message };
     const why = `its workflow ${workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it continues`;
@@ -64,6 +64,13 @@ export const runControl = (cluster: string): RunControl => ({
     }
   },
 });
+
+/** What Temporal says when the code of a worker could not have written the history of a workflow. */
+const NOT_REPLAYED = 'TMPRL1100';
+
+/** Whether what has ended a run says nothing about the operation: another run takes its place. */
+const isToBeginAnew = (failure: Error): boolean =>
+  failure.message.includes(NOT_REPLAYED) || (failure instanceof ApplicationFailure && failure.type === RESTORED);
 
 /** Temporal terminates a running workflow that is deleted, and then deletes it: that one is lost, not ended. */
 async function describeUnlessDeleted(handle: WorkflowHandle): Promise<WorkflowExecutionDescription | null> {

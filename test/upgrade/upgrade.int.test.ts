@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { aFleet, until, type TestWorker } from '../integration/fleet.ts';
+import { withFastStarts } from '../integration/healing/healings.ts';
+import { nextRelease, previousRelease, type Release } from './releases.ts';
+import { aDrain, aHeal, anOperation, aRollout, type Work } from './works.ts';
+
+const fleet = aFleet({ workers: 0 });
+withFastStarts(fleet);
+
+const folder = mkdtempSync(join(tmpdir(), 'drover-releases-'));
+let [previous, next, wrong]: Release[] = [];
+beforeAll(async () => {
+  previous = previousRelease(folder);
+  console.log(`the previous release is ${previous.of}`);
+  [next, wrong] = [await nextRelease(folder, 'patched'), await nextRelease(folder, 'unpatched')];
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const start = (release: Release): Promise<TestWorker> =>
+  fleet().startWorker({ DROVER_WORKFLOW_BUNDLE: release.workflows }, release.program);
+
+/** Goes from workers of one release to another. */
+type Change = (workers: TestWorker[], to: Release) => Promise<TestWorker[]>;
+
+/** As after a crash of the machine that all workers were on. */
+const killed: Change = async (workers, to) => {
+  await Promise.all(workers.map((worker) => worker.kill()));
+  return [await start(to)];
+};
+
+/** As Kubernetes updates a Deployment: a worker of the new release begins, then one of the old one is asked to end. */
+const replaced: Change = async (workers, to) => {
+  const after: TestWorker[] = [];
+  for (const worker of workers) {
+    after.push(await start(to));
+    expect(await worker.stop()).toBe(0);
+  }
+  return after;
+};
+
+/** Begins works, each in a namespace of its own; resolves in the middle of all. */
+async function begun(...makers: ((of: ReturnType<typeof fleet>) => Promise<Work>)[]) {
+  const since = new Date().toISOString();
+  const works = await Promise.all(makers.map((make) => make(fleet())));
+  await Promise.all(works.map((work) => work.begin()));
+  await Promise.all(works.map((work) => work.untilPart(1)));
+  return { works, since };
+}
+
+/** Returns the workflows that have failed since then, each with the reason: those that a release could not continue. */
+async function failedSince(since: string): Promise<string[]> {
+  const query = `ExecutionStatus = 'Failed' AND CloseTime > '${since}'`;
+  const failed: string[] = [];
+  const { workflow } = fleet().temporal.client;
+  for await (const { workflowId, runId } of workflow.list({ query })) {
+    const { events } = await workflow.getHandle(workflowId, runId).fetchHistory();
+    const { failure } = events!.at(-1)!.workflowExecutionFailedEventAttributes!;
+    failed.push(`${workflowId}: ${failure?.message}`);
+  }
+  return failed;
+}
+
+/** Returns the workflows, begun since then, whose commands the next release has changed. */
+async function patchedSince(since: string): Promise<string[]> {
+  const ids: string[] = [];
+  const query = `TemporalChangeVersion IS NOT NULL AND StartTime > '${since}'`;
+  for await (const { workflowId } of fleet().temporal.client.workflow.list({ query })) ids.push(workflowId);
+  return ids;
+}
+
+/** No workflow keeps failing. */
+const expectNoneStuck = (): Promise<void> =>
+  until(async () => {
+    const { workflow } = fleet().temporal.client;
+    for await (const { workflowId } of workflow.list({ query: `ExecutionStatus = 'Running'` })) {
+      const { raw } = await workflow.getHandle(workflowId).describe();
+      expect({ workflowId, attempt: raw.pendingWorkflowTask?.attempt ?? 1 }).toEqual({ workflowId, attempt: 1 });
+    }
+  });
+
+test.each([
+  ['killed', killed, 1],
+  ['replaced one after another', replaced, 2],
+] as const)(
+  'workers that are %s in the middle of a rollout, a heal, a drain and an operation are followed by the next release, and these by the previous one again: nothing is lost, nothing is done twice',
+  async (_, change, count) => {
+    const before = await Promise.all(Array.from({ length: count }, () => start(previous!)));
+    const { works, since } = await begun(aRollout, aHeal, aDrain, anOperation);
+    const upgraded = await change(before, next!);
+    await Promise.all(works.map((work) => work.untilPart(2)));
+    await until(async () => expect(await patchedSince(since)).not.toEqual([]));
+    expect(await failedSince(since)).toEqual([]);
+    const rolledBack = await replaced(upgraded, previous!);
+    await Promise.all(works.map((work) => work.untilDone()));
+    await expectNoneStuck();
+    await Promise.all(rolledBack.map((worker) => worker.stop()));
+  },
+);
+
+test('a change of workflows without patched ends runs, which the upgrade test would report; others take their places', async () => {
+  const before = await start(previous!);
+  const { works, since } = await begun(aRollout, anOperation);
+  const [worker] = await replaced([before], wrong!);
+  await until(async () => expect(await failedSince(since)).not.toEqual([]));
+  await Promise.all(works.map((work) => work.untilDone()));
+  await expectNoneStuck();
+  await worker!.stop();
+});

@@ -113,6 +113,7 @@ export class Sources {
   readonly #unseen = new Map<string, Session['unseen'][number]>();
   /** Why a watch broke that broke last. */
   lastError = '';
+  #isStopped = false;
   readonly #onUnseen: () => void;
 
   /** `onUnseen`: called when it has changed what the user may not see. */
@@ -150,6 +151,7 @@ export class Sources {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     await Promise.all(this.#watches.map((watch) => watch.stop()));
   }
 
@@ -162,7 +164,10 @@ export class Sources {
     watch: Source['watch'];
     namespace: string | undefined;
   }): Promise<void> {
-    if (!(await this.#may(resource, namespace))) return this.#setUnseen(resource, namespace, FORBIDDEN);
+    const may = await this.#may(resource, namespace);
+    // A watch that begins after the end would hold up the process for ever.
+    if (this.#isStopped) return;
+    if (!may) return this.#setUnseen(resource, namespace, FORBIDDEN);
     const following = watch({
       client: this.#kube,
       ...(namespace === undefined ? {} : { namespace }),

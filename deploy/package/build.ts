@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
 import { bundle } from '../build.ts';
 import { noticesOf } from './notices.ts';
+import { writePage } from './page.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 
@@ -28,7 +29,8 @@ export async function buildPackage(folder: string): Promise<void> {
     bin: { drover: 'drover.mjs', 'kubectl-drover': 'drover.mjs', 'kubectl_complete-drover': 'drover.mjs' },
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-  writeFileSync(join(folder, 'NOTICES.md'), noticesOf(chunks.flatMap(({ moduleIds }) => moduleIds)));
+  const ofPage = writePage(join(folder, 'dashboard'));
+  writeFileSync(join(folder, 'NOTICES.md'), noticesOf([...chunks.flatMap(({ moduleIds }) => moduleIds), ...ofPage]));
   for (const file of ['LICENSE', 'CHANGELOG.md']) cpSync(join(project, file), join(folder, file));
   cpSync(join(import.meta.dirname, 'README.md'), join(folder, 'README.md'));
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -7,7 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { krewManifest } from '../../../deploy/package/krew.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { follow } from '../../clients/drover.ts';
 import { aFleet, namesUpTo } from '../../integration/fleet.ts';
+import { spawnReaped } from '../../reaped.ts';
 import { isSoak } from '../../soak.ts';
 import { Installed, npm } from './installed.ts';
 
@@ -76,6 +79,23 @@ spec:
         expect(output).toMatch(new RegExp(`^${part} +v?\\d+\\.`, 'm'));
     },
   );
+
+  test('serves the page of the dashboard, as JavaScript', async () => {
+    const options = { env: installed.environment(), cwd: installed.folder };
+    const dashboard = spawnReaped(installed.program('drover'), ['dashboard', '--no-browser'], options);
+    let printed = '';
+    dashboard.stdout!.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+    await follow(dashboard.stdout!)('\n');
+    const { origin } = new URL(printed);
+    const read = async (path: string): Promise<string> => (await fetch(`${origin}${path}`)).text();
+    expect(await read('/')).toContain('importmap');
+    expect(await read('/page/main.ts')).toContain('import ');
+    expect(await read('/lib/lit-html/lit-html.js')).toContain('export');
+    const types = readFileSync(installed.path('drover', 'dashboard', 'contract', 'fleet.ts'), 'utf8');
+    expect(types).not.toContain('interface');
+    dashboard.kill('SIGINT');
+    expect(await once(dashboard, 'close')).toEqual([0, null]);
+  });
 
   test('says where to get a worker and the servers for one machine', async () => {
     const worker = await installed.run('drover', ['worker']);

@@ -22,8 +22,8 @@ import { failedOf, RunMethod, type RunLook } from '../power/run-method.ts';
 import type { VmPowerOptions } from '../power/vm-power.ts';
 import type { TransitionContext, TransitionContexts, TransitionRequest } from './context.ts';
 
-/** How long other work is gathered, in milliseconds, unless enough has come together before. */
-const GATHER_MS = 500;
+/** The least time between two turns of a transition, in milliseconds, unless there is enough for a whole one. */
+const TURN_MS = 500;
 
 export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
   /** What there was when the operation was made. */
@@ -64,8 +64,6 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   #isFirst = true;
   /** Whether the caches are known to be no older than the operation. */
   #hasSeenAll = false;
-  /** Since when there is something else to do, in milliseconds since the epoch. */
-  #foundAt: number | null = null;
 
   constructor(options: TransitionMethodOptions) {
     const { operation, turn } = options.request;
@@ -149,11 +147,10 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     this.#isFirst = false;
     const isBusy = this.acting.size + take.length > 0 && unmark.length < MAX_TO_CHANGE;
     const isWork = patch.length + pools.length + check.length + failures.length + (isBusy ? 0 : unmark.length) > 0;
-    this.#foundAt = isWork ? (this.#foundAt ?? now) : null;
-    if (this.#foundAt === null) return Infinity;
-    // What the first look finds is left over from the turn before: there is nothing to gather.
+    if (!isWork) return Infinity;
     const isEnough = Math.max(patch.length, unmark.length) >= MAX_TO_CHANGE || pools.length + check.length > 0;
-    return isEnough || (isFirst && patch.length > 0) ? now : this.#foundAt + GATHER_MS;
+    // What the first look finds is left over from the turn before.
+    return isEnough || (isFirst && patch.length > 0) ? now : this.beganAt + TURN_MS;
   }
 
   protected noted(): Iterable<string> {

@@ -57,8 +57,8 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   /** VMs that are acted on, or on their way, by `namespace/name`. */
   protected acting = new Set<string>();
   protected readonly power: VmPower;
+  protected readonly beganAt = Date.now();
   readonly #in: RunMethodOptions;
-  readonly #beganAt = Date.now();
   /** What the API server fails with. */
   #trouble: string | null = null;
   #found: { plan: Plan; digest: string } | undefined;
@@ -121,7 +121,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     return [...this.noted()].flatMap((key) => {
       const vm = isKnown(key) ? undefined : this.snapshot.vmOf(key);
       if (vm === undefined || !this.power.hasActedOn(vm, this.snapshot.vmiOf(vm))) return [];
-      return [this.#heldOf(this.power.begunWith(key, vm, this.#beganAt))];
+      return [this.#heldOf(this.power.begunWith(key, vm, this.beganAt))];
     });
   }
 
@@ -138,7 +138,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     const digest = digestOf([this.told(plan), plan.skipped, full]);
     this.#found = { plan: { ...plan, full }, digest };
     const { request } = this.#in;
-    const newsAt = digest === request.digest ? Infinity : this.#beganAt + request.reportMs;
+    const newsAt = digest === request.digest ? Infinity : this.beganAt + request.reportMs;
     return {
       next: [...leftOver, ...plan.take.map((taken) => this.#heldOf(taken))],
       waiting: [],

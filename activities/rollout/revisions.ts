@@ -44,10 +44,11 @@ export class Revisions {
     const known = this.#cache.revisions.of(pool.metadata);
     const own = known.find((one) => one.revision === revision);
     if (own !== undefined && known.every((other) => other === own || other.number < own.number)) return true;
-    const write = async (): Promise<boolean> => {
+    const write = async (tries: number): Promise<boolean> => {
+      const [live, list] = await Promise.all([livePool(this.#client, pool.metadata), this.#listOf(pool)]);
       // Otherwise an older template, which a suspended worker still sees, would become the newest again.
-      if (!(await this.#isWanted(pool, revision))) return false;
-      await this.#makeNewest(pool, revision);
+      if (live === undefined || revisionOf(poolTemplate(live.spec)) !== revision) return false;
+      await this.#makeNewest(pool, revision, { live, list, tries });
       return true;
     };
     return retryOnConflict(write, { isRace });
@@ -117,30 +118,37 @@ export class Revisions {
     ]);
   }
 
-  async #isWanted({ metadata }: StoredPool, revision: string): Promise<boolean> {
-    const live = await livePool(this.#client, metadata);
-    return live !== undefined && revisionOf(poolTemplate(live.spec)) === revision;
+  /** Not from the cache: a number that is too low would make an older template the newest. */
+  async #listOf({ metadata: { namespace, name } }: StoredPool): Promise<Stored<ControllerRevision>[]> {
+    const labelSelector = `${POOL_LABEL}=${name}`;
+    return (await this.#client.list<ControllerRevision>(ControllerRevisions, { namespace, labelSelector })).items;
   }
 
-  /** Throws a conflict, "already exists" or "not found" if another worker interferes. */
-  async #makeNewest(pool: StoredPool, revision: string): Promise<void> {
+  /**
+   * Throws a conflict, "already exists" or "not found" if another worker interferes. `list`: what there is with the
+   * pool's label; what has the name without it is only met, and read, after a try.
+   */
+  async #makeNewest(
+    pool: StoredPool,
+    revision: string,
+    { live, list, tries }: { live: StoredPool; list: readonly Stored<ControllerRevision>[]; tries: number },
+  ): Promise<void> {
     const { namespace, name: poolName } = pool.metadata;
     const name = revisionName(poolName, revision);
     const labels = { [POOL_LABEL]: poolName, [REVISION_LABEL]: revision };
-    // Not from the cache: a number that is too low would make an older template the newest.
-    const list = await this.#client.list<ControllerRevision>(ControllerRevisions, {
-      namespace,
-      labelSelector: `${POOL_LABEL}=${poolName}`,
-    });
-    const others = list.items.filter((one) => isRevisionOf(pool, one) && one.metadata.name !== name);
+    const others = list.filter((one) => isRevisionOf(pool, one) && one.metadata.name !== name);
     const newest = Math.max(0, ...others.map((one) => one.revision));
-    const existing = await this.#get(namespace, name);
+    const listed = list.find((one) => one.metadata.name === name);
+    const existing = listed ?? (tries === 1 ? undefined : await this.#get(namespace, name));
+    const { requestedBy, changeCause } = originOf(live, revision);
 
     if (existing !== undefined && isOf(pool, existing)) {
       const isLabelled = Object.entries(labels).every(([key, value]) => existing.metadata.labels?.[key] === value);
       if (existing.revision > newest && isLabelled) return;
-      const { requestedBy = null, changeCause = null } = await this.#originOf(pool, revision);
-      const annotations = { [REQUESTED_BY_ANNOTATION]: requestedBy, [CHANGE_CAUSE_ANNOTATION]: changeCause };
+      const annotations = {
+        [REQUESTED_BY_ANNOTATION]: requestedBy ?? null,
+        [CHANGE_CAUSE_ANNOTATION]: changeCause ?? null,
+      };
       const metadata = { resourceVersion: existing.metadata.resourceVersion, labels, annotations };
       await this.#client.patch(ControllerRevisions, { namespace, name }, 'merge', {
         metadata,
@@ -152,7 +160,6 @@ export class Revisions {
       refuseForeign(existing);
       await this.#client.delete(ControllerRevisions, { namespace, name }, { uid: existing.metadata.uid });
     }
-    const { requestedBy, changeCause } = await this.#originOf(pool, revision);
     const annotations = {
       ...(requestedBy === undefined ? {} : { [REQUESTED_BY_ANNOTATION]: requestedBy }),
       ...(changeCause === undefined ? {} : { [CHANGE_CAUSE_ANNOTATION]: changeCause }),
@@ -166,25 +173,18 @@ export class Revisions {
     });
   }
 
-  /**
-   * Returns who asked for the pool's template, and why, as far as the pool says so; otherwise who wrote the template.
-   */
-  async #originOf(
-    pool: StoredPool,
-    revision: string,
-  ): Promise<{ requestedBy?: string | undefined; changeCause?: string | undefined }> {
-    const { [REQUESTED_BY_ANNOTATION]: stamp, [CHANGE_CAUSE_ANNOTATION]: changeCause } =
-      pool.metadata.annotations ?? {};
-    const requestedBy = requesterOf(stamp, revision);
-    if (requestedBy !== undefined) return { requestedBy, changeCause };
-    const live = await livePool(this.#client, pool.metadata);
-    const isSame = live !== undefined && revisionOf(poolTemplate(live.spec)) === revision;
-    return { requestedBy: isSame ? writerOfTemplate(live) : undefined, changeCause };
-  }
-
   #get(namespace: string, name: string): Promise<Stored<ControllerRevision> | undefined> {
     return ignoreNotFound(this.#client.get<ControllerRevision>(ControllerRevisions, { namespace, name }));
   }
+}
+
+/** Returns who asked for a pool's template, and why, as far as the pool says so; otherwise who wrote the template. */
+function originOf(
+  pool: StoredPool,
+  revision: string,
+): { requestedBy: string | undefined; changeCause: string | undefined } {
+  const { [REQUESTED_BY_ANNOTATION]: stamp, [CHANGE_CAUSE_ANNOTATION]: changeCause } = pool.metadata.annotations ?? {};
+  return { requestedBy: requesterOf(stamp, revision) ?? writerOfTemplate(pool), changeCause };
 }
 
 const ownerOf = ({ metadata: { name, uid } }: StoredPool): OwnerReference => ({

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { leastMsBetweenPlans } from '../../../activities/watch/ms-between-plans.ts';
 import type { PoolStatus, RolloutStatus } from '../../../api/pool/status.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
 import { aPool } from '../../decisions/fixtures/fleets.ts';
 
 const rollout: RolloutStatus = {
@@ -17,16 +19,30 @@ const sick = { vm: 'web-2', uid: 'u', why: 'it crashes', waitsFor: 'Budget' };
 
 test.each([
   ['is as it should be', {}, 0],
-  ['rolls out', { rollout }, 1_000],
+  ['rolls out', { rollout }, 1_500],
   ['has rolled out', { rollout: { ...rollout, completedAt: at } }, 0],
+  ['is healed as it rolls out', { rollout, healing: { cycles: [cycle], finished: [] } }, 1_000],
   ['is healed', { healing: { cycles: [cycle], finished: [] } }, 1_000],
   ['has sick VMs that wait', { healing: { cycles: [], finished: [], notReplaced: [sick] } }, 1_000],
   ['was healed', { healing: { cycles: [], finished: [] } }, 0],
   ['is drained', { draining: [{ reason: 'Evacuating', vms: 1 }] }, 1_000],
   ['was drained', { draining: [] }, 0],
 ])('an owner that %s', (_what, status, ms) => {
-  const pool = { ...aPool({ replicas: 10 }), status: { replicas: 10, ...(status as Partial<PoolStatus>) } };
-  expect(leastMsBetweenPlans(pool)).toBe(ms);
+  const pool = aPool({ replicas: 10 });
+  const seen = { replicas: 10, observedGeneration: pool.metadata.generation };
+  expect(leastMsBetweenPlans({ ...pool, status: { ...seen, ...(status as Partial<PoolStatus>) } as PoolStatus })).toBe(
+    ms,
+  );
 });
 
 test('an owner that is gone is told of at once', () => expect(leastMsBetweenPlans(undefined)).toBe(0));
+
+test('a pool counts as rolling out from the moment that its template has changed', () => {
+  const pool = aPool({ replicas: 10 });
+  const updateRevision = revisionOf(poolTemplate(pool.spec));
+  const status = { replicas: 10, observedGeneration: 1, updateRevision, rollout: { ...rollout, completedAt: at } };
+  const changed = { ...pool, metadata: { ...pool.metadata, generation: 2 }, status };
+  expect(leastMsBetweenPlans(changed)).toBe(0);
+  const another = { ...changed.spec, template: { spec: { ...changed.spec.template.spec, runStrategy: 'Halted' } } };
+  expect(leastMsBetweenPlans({ ...changed, spec: another })).toBe(1_500);
+});

@@ -87,13 +87,12 @@ export class UpdateGuarantees extends PoolCheck {
     const halted = status?.rollout?.halted?.kind;
     const isTold = (halted === 'Undoing' || halted === 'UndoFailed') && to === status?.currentRevision;
     const isUndo = isTold || this.#isUndone(pool, from, to);
-    // Ignores the latest changes: the writer may have read the pool just before its template went back to an earlier
-    // one.
-    const revisions = this.record
-      .limitsOf(pool)
-      .filter(({ at }) => at <= this.now - CALL_MS)
-      .map(({ revision }) => revision);
-    const isOlder = from !== undefined && revisions.lastIndexOf(to) < revisions.lastIndexOf(from);
+    const revisions = this.record.limitsOf(pool);
+    const lastOf = (known: typeof revisions, revision: string): number =>
+      known.findLastIndex((one) => one.revision === revision);
+    // The writer may have read the pool just before its template went back to an earlier one.
+    const known = revisions.filter(({ at }) => at <= this.now - CALL_MS);
+    const isOlder = from !== undefined && lastOf(revisions, to) < lastOf(known, from);
     if (!isUndo && isOlder)
       this.broken(
         'G8',

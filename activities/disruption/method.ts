@@ -1,3 +1,5 @@
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import type { NoPlace } from '../disruption-budget/in-place.ts';
 
 /** A VM that a wave has begun with. */
@@ -58,6 +60,14 @@ export interface WaveProgress {
 
 /** How VMs are disrupted for one reason, one by one. All but `take` look at this worker's caches alone. */
 export interface DisruptionMethod<Held extends { name: string }, O extends { vm: string }, B extends Begun = Begun> {
+  /** Those that were begun with earlier, and those that an earlier attempt may have left half done. */
+  readonly known: { begun: readonly { held: Held; begun: B }[]; halfDone: readonly Held[] };
+  /** What caches must have reached to show what was done. */
+  readonly minVersions: ResourceVersions;
+  /** `namespace/name` of the VM with this name. */
+  keyOf(name: string): string;
+  /** Takes a change in, and returns whether a look may find something else since. */
+  concerns(change: CacheChange): boolean;
   stop(outcomes: readonly O[], now: number): WaveStop | null;
   turn(progress: WaveProgress, now: number): Turn<Held> | Promise<Turn<Held>>;
   /** What is to be known of the VM later, as it is begun with; `isNew`: false if it was begun with earlier. */

@@ -1,7 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import type { Changes } from '../cache/changes.ts';
+import { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import { serverLost, serverRestored } from '../lib/shutdown.ts';
@@ -12,7 +13,7 @@ const SETTLE_MS = 10;
 const SETTLE_LOOKS = 3;
 /** Without any change, the cluster is looked at again after this long, in case a watch has missed something. */
 const LOOK_AGAIN_MS = 30_000;
-/** Outcomes that matter to others are told after this long, in milliseconds. */
+/** Outcomes that matter are told after this long, in milliseconds: VMs that went down together fail together. */
 const NEWS_MS = 1_000;
 /** At least so often it is told that the VMs are still waited for. */
 const SILENT_MS = 600_000;
@@ -22,19 +23,14 @@ const PAUSE_MS = 100;
 const MAX_TRIES = 4;
 const MAX_PAUSE_MS = 10_000;
 
-export interface WaveOptions<Held, B extends Begun> {
-  /** Those that were begun with earlier. */
-  begun: readonly { held: Held; begun: B }[];
-  /** Those that an earlier attempt may have left half done. */
-  halfDone: readonly Held[];
+export interface WaveOptions {
   cache: ClusterCache;
-  changes: Changes;
+  /** Aborted when the worker is asked to shut down. */
+  stopping: AbortSignal;
   /** Aborted when no further VM is to be begun with, and those on their way are not waited for. */
   asked: AbortSignal;
   /** How many VMs are acted on at once. */
   concurrency: number;
-  /** `namespace/name` of the VM with this name. */
-  keyOf: (name: string) => string;
   /** If no VM is on its way and none can be begun with for this long, in milliseconds, the rest is given back. */
   idleMs: number;
   /** Since when that has been so, in milliseconds since the epoch; null if it was not. */
@@ -51,6 +47,8 @@ export interface WaveResult<O, B extends Begun> {
   isOver: boolean;
   /** Since when nothing has been on its way; null if something is. */
   idleSince: number | null;
+  /** What a later look must have seen. */
+  minVersions: ResourceVersions;
 }
 
 /**
@@ -58,14 +56,22 @@ export interface WaveResult<O, B extends Begun> {
  * to tell of outcomes, or if no VM can be taken. All is derived from the objects, so that an attempt on another worker
  * continues where this one was.
  */
-export const disrupt = <Held extends { name: string }, O extends { vm: string }, B extends Begun>(
+export async function disrupt<Held extends { name: string }, O extends { vm: string }, B extends Begun>(
   method: DisruptionMethod<Held, O, B>,
-  options: WaveOptions<Held, B>,
-): Promise<WaveResult<O, B>> => new Wave(method, options).run();
+  options: WaveOptions,
+): Promise<WaveResult<O, B>> {
+  const changes = new Changes(options.cache, options.stopping, (change) => method.concerns(change));
+  try {
+    return await new Wave(method, options, changes).run();
+  } finally {
+    changes.stop();
+  }
+}
 
 class Wave<Held extends { name: string }, O extends { vm: string }, B extends Begun> {
   readonly #method: DisruptionMethod<Held, O, B>;
-  readonly #in: WaveOptions<Held, B>;
+  readonly #in: WaveOptions;
+  readonly #changes: Changes;
   readonly #onTheirWay = new Map<string, { held: Held; begun: B }>();
   readonly #inHand = new Map<string, Promise<void>>();
   readonly #outcomes: O[] = [];
@@ -87,15 +93,17 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   #error: unknown;
   #hasFailed = false;
 
-  constructor(method: DisruptionMethod<Held, O, B>, options: WaveOptions<Held, B>) {
+  constructor(method: DisruptionMethod<Held, O, B>, options: WaveOptions, changes: Changes) {
     this.#method = method;
     this.#in = options;
+    this.#changes = changes;
     this.#restores = options.cache.restores;
     this.#window = options.concurrency;
     this.#idleSince = options.idleSince;
-    for (const one of options.begun) this.#onTheirWay.set(one.held.name, one);
-    for (const held of options.halfDone) this.#begin(held, false);
-    options.asked.addEventListener('abort', () => options.changes.poke());
+    const { begun, halfDone } = method.known;
+    for (const one of begun) this.#onTheirWay.set(one.held.name, one);
+    for (const held of halfDone) this.#begin(held, false);
+    options.asked.addEventListener('abort', () => changes.poke());
   }
 
   async run(): Promise<WaveResult<O, B>> {
@@ -111,7 +119,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
       if (due <= now && this.#inHand.size === 0) return this.#result();
       const wakeAt = Math.min(due <= now ? Infinity : due, now + LOOK_AGAIN_MS, ...times.filter((time) => time > now));
       const settleMs = Math.max(SETTLE_MS, SETTLE_LOOKS * (performance.now() - began));
-      await this.#in.changes.next(Math.max(wakeAt - Date.now(), 1), settleMs);
+      await this.#changes.next(Math.max(wakeAt - Date.now(), 1), settleMs);
     }
   }
 
@@ -140,7 +148,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     }
     if (late.length === 0) return times;
     // The caches alone may be outdated.
-    await this.#in.cache.confirm(late.map((name) => this.#in.keyOf(name)));
+    await this.#in.cache.confirm(late.map((name) => this.#method.keyOf(name)));
     for (const name of late) {
       const one = this.#onTheirWay.get(name)!;
       const found = await this.#method.follow(one.held, one.begun, now);
@@ -188,7 +196,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     const { name } = held;
     const acting = this.#act(held, isNew).finally(() => {
       this.#inHand.delete(name);
-      this.#in.changes.poke();
+      this.#changes.poke();
     });
     this.#inHand.set(name, acting);
   }
@@ -197,6 +205,8 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     const begun = this.#method.begin(held, Date.now(), isNew);
     try {
       const outcome = await this.#method.take(held, begun, (wait) => this.#waitAside(wait));
+      // Whoever follows it must have seen what was done.
+      if (outcome === null) await this.#waitAside(this.#in.cache.catchUp(this.#method.minVersions));
       this.#failuresInARow = 0;
       this.#window = Math.min(this.#window + 1, this.#in.concurrency);
       if (outcome instanceof NoPlace) return;
@@ -231,7 +241,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
 
   async #waitAside<T>(wait: Promise<T>): Promise<T> {
     this.#aside++;
-    this.#in.changes.poke();
+    this.#changes.poke();
     try {
       return await wait;
     } finally {
@@ -258,6 +268,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   #result(): WaveResult<O, B> {
     const begun = [...this.#onTheirWay.values()].map((one) => one.begun);
     const isOver = !this.#isOpen && begun.length === 0;
-    return { outcomes: this.#outcomes, begun, isOver, idleSince: this.#idleSince };
+    const minVersions = maxVersions(this.#method.minVersions, this.#in.cache.versionsOf('pools', 'vms', 'vmis'));
+    return { outcomes: this.#outcomes, begun, isOver, idleSince: this.#idleSince, minVersions };
   }
 }

@@ -85,8 +85,6 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
             ...options,
             asked,
             operationVersion,
-            isRelevant: ({ change }) => method.takesIn(change),
-            subscribe: (onChange) => method.subscribe(onChange),
             idleMs: Infinity,
             idleSince: null,
             reportMs: request.reportMs,

@@ -16,6 +16,8 @@ import type { TakenVm } from '../../decisions/power/plan.ts';
 import { isTripped } from '../../decisions/power/progress.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { Changed } from '../cache/changes.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import type { WaveStop } from '../disruption/method.ts';
 import type { RunChanges, RunRequest } from '../power/request.ts';
 import { failedOf, RunMethod, type RunLook } from '../power/run-method.ts';
@@ -70,28 +72,29 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     const { deadlineMs, requestedBy, reason } = options.context.rules.transition;
     const note = `Restarted for its new machine type, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
     const atOnce = atOnceIn(options);
-    super({ ...options, action: 'Restart', by: operation.uid, turn, note, deadlineMs, atOnce });
+    super({
+      ...options,
+      authority: options.context.authority,
+      action: 'Restart',
+      by: operation.uid,
+      turn,
+      note,
+      deadlineMs,
+      atOnce,
+    });
     this.#in = options;
     this.#atOnce = atOnce;
     this.#context = options.context;
     this.#isEnding = options.request.isEnding;
   }
 
-  /** Whether a change concerns the transition. */
-  get takesIn(): TransitionContext['takesIn'] {
-    return this.#context.takesIn;
+  protected isAbout({ change }: Changed): boolean {
+    return this.#context.takesIn(change);
   }
 
-  /** Calls back when users have changed the operation, or another transition has ended. */
-  subscribe(onChange: () => void): () => void {
-    const { cache } = this.#in;
-    const unsubscribe = [
-      this.#context.authority.subscribe(onChange),
-      cache.subscribe((change) => {
-        if (change.kind === 'operation' && this.takesIn(change)) onChange();
-      }),
-    ];
-    return () => unsubscribe.forEach((one) => one());
+  /** Another transition may have ended, too. */
+  override concerns(change: CacheChange): boolean {
+    return super.concerns(change) || (change.kind === 'operation' && this.#context.takesIn(change));
   }
 
   stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
@@ -120,13 +123,12 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   async #planNow({ ended, takes, now }: RunLook): Promise<TransitionPlan> {
     const { request, contexts, onLook } = this.#in;
     const { authority } = this.#context;
-    const held = authority.whyHeld();
     this.#context = await contexts.of(request, authority);
     const plan = planTransition(this.#context.needs, {
       inProgress: this.acting,
       failed: [...request.failed, ...this.#failed],
       maxRestarts: this.#atOnce,
-      takes: takes && request.takes && held === null,
+      takes: takes && request.takes,
       isEnding: this.#isEnding,
       mayTake: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.whyRefused(vm, now) === null,
       now,
@@ -134,7 +136,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     // Which VMs count may change with each look.
     this.#counted = undefined;
     onLook?.(operationName(request.operation), plan.counts);
-    return held === null ? plan : { ...plan, full: [...plan.full, held] };
+    return plan;
   }
 
   protected told({ counts }: TransitionPlan): unknown {
@@ -161,7 +163,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return (this.#counted ??= new CountedVms(new Set(this.#context.needs.tally.limited), this.snapshot));
   }
 
-  override changed(key: string): void {
+  protected override changed(key: string): void {
     this.#counted?.changed(key);
   }
 
@@ -169,11 +171,9 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return vmi;
   }
 
-  protected whyNotAnyMore(vm: VmView, live: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {
-    const held = this.#context.authority.whyNotNow();
-    if (held !== null) return held;
+  protected whyNotMeant(vm: VmView, live: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {
     const isMeant = transitionNeed(this.#context.rules, vm, live).need === 'restart';
-    return isMeant ? this.whyNoRoom(vm, live.vmiOf(vm)) : 'its machine type has changed since';
+    return isMeant ? null : 'its machine type has changed since';
   }
 
   protected override verify(vm: VmView, live: VmiView): Verification {

@@ -8,12 +8,13 @@ import { DELETED } from '../../decisions/operations/steer.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { isChangeByPeople, liveOperation } from './live-operation.ts';
 import type { RunControl } from './run-control.ts';
 
 interface AuthorityOptions {
   client: KubeClient;
-  cache: Pick<ClusterCache, 'operations' | 'subscribe'>;
+  cache: Pick<ClusterCache, 'operations'>;
   runs: Pick<RunControl, 'runId'>;
 }
 
@@ -80,11 +81,9 @@ export class Authority {
     return held !== null || window.open ? held : whyClosed(window);
   }
 
-  /** Calls back when users have changed or deleted the operation. */
-  subscribe(onChange: () => void): () => void {
-    return this.#cache.subscribe((change) => {
-      if (change.kind === 'operation' && isChangeByPeople(change, this.#claimed.operation)) onChange();
-    });
+  /** Whether users have changed or deleted the operation. */
+  concerns(change: CacheChange): boolean {
+    return change.kind === 'operation' && isChangeByPeople(change, this.#claimed.operation);
   }
 
   /** Undefined if it is deleted. */

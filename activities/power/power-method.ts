@@ -5,6 +5,7 @@ import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { planPower, type PowerPlan, type TakenVm } from '../../decisions/power/plan.ts';
 import { isTripped } from '../../decisions/power/progress.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import type { Changed } from '../cache/changes.ts';
 import type { Change } from '../changes/vm-changer.ts';
 import type { WaveStop } from '../disruption/method.ts';
 import type { Authority } from '../operations/authority.ts';
@@ -26,6 +27,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   readonly #in: PowerMethodOptions;
   readonly #limits: RunLimits;
   readonly #counted: CountedVms;
+  readonly #namespaces: ReadonlySet<string>;
   /** Why a VM is not to be touched, ever; null if the operation is about it. */
   readonly #whyExcluded: ReturnType<typeof whyExcludedBy>;
 
@@ -35,6 +37,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     super({ ...options, ...limits, action: request.action, by: request.operation.uid, change });
     this.#in = options;
     this.#limits = limits;
+    this.#namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
     this.#counted = new CountedVms(chosen, this.snapshot);
     this.#whyExcluded = whyExcludedBy(cache, authority.operation);
   }
@@ -52,8 +55,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
 
   protected plan({ ended, takes, now }: RunLook): PowerPlan {
     const { request, chosen, authority } = this.#in;
-    const held = authority.whyHeld();
-    const plan = planPower({
+    return planPower({
       action: request.action,
       chosen,
       snapshot: this.snapshot,
@@ -64,12 +66,15 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       whyExcluded: this.#whyExcluded,
       atOnce: this.#limits.atOnce,
       restarts: this.#in.change?.restarts === true,
-      takes: takes && held === null,
+      takes,
       windows: authority.windows,
       order: authority.operation?.spec.order,
       now,
     });
-    return held === null ? plan : { ...plan, full: [...plan.full, held] };
+  }
+
+  protected isAbout({ namespace }: Changed): boolean {
+    return this.#namespaces.has(namespace);
   }
 
   protected told(): unknown {
@@ -89,10 +94,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     return this.#in.chosen.get(vm)!;
   }
 
-  /** As the operation is now, and the VM. */
-  protected whyNotAnyMore(vm: VmView, { vmiOf }: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {
-    const { authority } = this.#in;
-    const vmi = vmiOf(vm);
-    return authority.whyNotNow() ?? this.#whyExcluded(vm, vmi) ?? this.whyNoRoom(vm, vmi);
+  protected whyNotMeant(vm: VmView, { vmiOf }: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {
+    return this.#whyExcluded(vm, vmiOf(vm));
   }
 }

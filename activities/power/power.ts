@@ -56,14 +56,11 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
           const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
           const change = changeOf(authority.operation);
           const method = new PowerMethod({ client, cache, places, request, authority, change, chosen, note });
-          const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
           const { changes, plan, idleSince } = await carryOut(method, {
             ...options,
             cache,
             asked,
             operationVersion,
-            isRelevant: ({ namespace }) => namespaces.has(namespace),
-            subscribe: (onChange) => authority.subscribe(onChange),
             idleMs: method.deadlineMs,
             idleSince: lastProgressAt,
             reportMs,

@@ -13,16 +13,20 @@ import { isAboutVmi } from '../../decisions/power/target.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
+import { ofMembers, type Changed } from '../cache/changes.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
-import type { Aside, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
+import type { DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { isAskedToEnd } from '../lib/attempt.ts';
 import { digestOf } from '../lib/digest.ts';
+import type { Authority } from '../operations/authority.ts';
 import type { RunRequest } from './request.ts';
 import { snapshotOfVms } from './snapshot-of-vms.ts';
 import { VmPower, type PowerVm, type VmPowerOptions } from './vm-power.ts';
 
 interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
   request: RunRequest;
+  authority: Authority;
   /** How long a VM may take, in milliseconds. */
   deadlineMs: number;
   /** Of a restart, how many of the VMs that count may be not ready at once. */
@@ -66,7 +70,9 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   constructor(options: RunMethodOptions) {
     this.#in = options;
     this.snapshot = snapshotOfVms(options.cache);
-    this.power = new VmPower({ ...options, whyNotAnyMore: (vm, live) => this.whyNotAnyMore(vm, live) });
+    const whyNotAnyMore: VmPowerOptions['whyNotAnyMore'] = (vm, live) =>
+      options.authority.whyNotNow() ?? this.whyNotMeant(vm, live) ?? this.#whyNoRoom(vm, live.vmiOf(vm));
+    this.power = new VmPower({ ...options, whyNotAnyMore });
   }
 
   abstract stop(outcomes: readonly PowerOutcome[]): WaveStop | null;
@@ -81,6 +87,9 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     return Infinity;
   }
 
+  /** Whether a change of a pool, a VM or a VMI may matter. */
+  protected abstract isAbout(changed: Changed): boolean;
+
   /** VMs on which this run may have noted that it acts, and of which nothing was told yet. */
   protected abstract noted(): Iterable<string>;
 
@@ -90,17 +99,35 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   /** The UID that a VM was chosen by. */
   protected abstract targetOf(taken: TakenVm): string;
 
-  /** As `VmPowerOptions` has it. */
-  protected abstract whyNotAnyMore(...of: Parameters<VmPowerOptions['whyNotAnyMore']>): string | null;
+  /** Why the VM, as the API server has it, is not one to act on any more; null if it is. */
+  protected abstract whyNotMeant(...of: Parameters<VmPowerOptions['whyNotAnyMore']>): string | null;
 
   /** Judges a VMI that is ready after its restart. */
   protected verify(_vm: VmView, _live: VmiView): Verification {
     return { is: 'well' };
   }
 
-  /** What a cache must have reached to show what was done. */
   get minVersions(): ResourceVersions {
     return this.power.minVersions;
+  }
+
+  /** By `namespace/name`, its VMs have their names already. */
+  keyOf(name: string): string {
+    return name;
+  }
+
+  concerns(change: CacheChange): boolean {
+    return this.#isOfMembers(change) || this.#in.authority.concerns(change);
+  }
+
+  readonly #isOfMembers = ofMembers((changed) => {
+    this.changed(`${changed.namespace}/${changed.name}`);
+    return this.isAbout(changed);
+  });
+
+  /** Notes that the VM, or its VMI, has changed in the caches. */
+  protected changed(key: string): void {
+    this.counted.changed(key);
   }
 
   /** What the last look has found. */
@@ -108,16 +135,17 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     return this.#found!;
   }
 
-  /** Those that an earlier call has returned as in progress. */
-  get begun(): { held: PowerVm; begun: VmInProgress }[] {
-    return this.#in.request.inProgress.map(({ vm, since }) => {
-      const begun = { ...this.power.begunWith(vm, this.snapshot.vmOf(vm), since), since };
-      return { held: this.#heldOf(begun), begun };
+  get known(): { begun: { held: PowerVm; begun: VmInProgress }[]; halfDone: PowerVm[] } {
+    const begun = this.#in.request.inProgress.map(({ vm, since }) => {
+      const one = { ...this.power.begunWith(vm, this.snapshot.vmOf(vm), since), since };
+      return { held: this.#heldOf(one), begun: one };
     });
+    const names = new Set(begun.map(({ held }) => held.name));
+    return { begun, halfDone: this.#leftOver((key) => names.has(key)) };
   }
 
   /** Those that this run has acted on, and not told of: with an attempt that was lost. */
-  leftOver(isKnown: (key: string) => boolean): PowerVm[] {
+  #leftOver(isKnown: (key: string) => boolean): PowerVm[] {
     return [...this.noted()].flatMap((key) => {
       const vm = isKnown(key) ? undefined : this.snapshot.vmOf(key);
       if (vm === undefined || !this.power.hasActedOn(vm, this.snapshot.vmiOf(vm))) return [];
@@ -125,16 +153,12 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     });
   }
 
-  /** Notes that the VM, or its VMI, has changed in the caches. */
-  changed(key: string): void {
-    this.counted.changed(key);
-  }
-
   async turn({ busy, ended, takes }: WaveProgress, now: number): Promise<Turn<PowerVm>> {
-    const leftOver = this.leftOver((key) => busy.has(key) || ended.has(key));
+    const leftOver = this.#leftOver((key) => busy.has(key) || ended.has(key));
     this.acting = new Set([...busy, ...leftOver.map(({ name }) => name)]);
-    const plan = await this.plan({ ended, takes, now });
-    const full = [...plan.full, ...(this.#trouble === null ? [] : [this.#trouble])];
+    const held = this.#in.authority.whyHeld();
+    const plan = await this.plan({ ended, takes: takes && held === null, now });
+    const full = [...plan.full, ...[held, this.#trouble].filter((why) => why !== null)];
     const digest = digestOf([this.told(plan), plan.skipped, full]);
     this.#found = { plan: { ...plan, full }, digest };
     const { request } = this.#in;
@@ -155,13 +179,11 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     return isNew ? { ...taken, since: now } : this.power.begunWith(name, this.snapshot.vmOf(name), now);
   }
 
-  async take(held: PowerVm, begun: VmInProgress, aside: Aside): Promise<PowerOutcome | NoPlace | null> {
+  async take(held: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NoPlace | null> {
     if (await isAskedToEnd()) return new NoPlace('another request has replaced this one');
     try {
       const outcome = await this.power.take(held, begun);
       this.#trouble = null;
-      // Whoever follows it must have seen what was done.
-      if (outcome === null) await aside(this.#in.cache.catchUp(this.minVersions));
       return outcome === null || outcome instanceof NoPlace ? outcome : withUid(outcome, begun);
     } catch (error) {
       this.#trouble = `the API server fails: ${(error as Error).message}`;
@@ -194,7 +216,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
    * Returns why a restart or a migration would go beyond the run's own limit. The VM itself counts as it is now: it may
    * have come up since it was cached.
    */
-  protected whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
+  #whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
     const { action, change, atOnce: most } = this.#in;
     if (!isAboutVmi(action) && change?.restarts !== true) return null;
     const { vmOf, vmiOf } = this.snapshot;

@@ -1,5 +1,6 @@
 import { graceOf } from '../../decisions/disruption/grace.ts';
 import { activeVmi, isDown, isMeantToRun } from '../../decisions/health/availability.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { isQueued } from '../../decisions/rollout/state/queue.ts';
 import { roomToStep, STEP_IS_FULL, whyNotOnRecord } from '../../decisions/rollout/turns/on-record.ts';
@@ -7,6 +8,7 @@ import { needsRoom, roomIn } from '../../decisions/rollout/turns/room.ts';
 import { batchStop } from '../../decisions/rollout/turns/stop.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
+import { ofMembers } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import type { Aside, Begun, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
@@ -45,6 +47,17 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     this.#follower = follower;
   }
 
+  /** Whether it is about the pool, or a VM of the pool. */
+  readonly concerns = ofMembers((changed) => this.#follower.isAbout(changed));
+
+  get minVersions(): ResourceVersions {
+    return maxVersions(this.#updater.minVersions, this.#migrator.minVersions);
+  }
+
+  keyOf(name: string): string {
+    return `${this.#request.key.namespace}/${name}`;
+  }
+
   stop(outcomes: readonly UpdateOutcome[], now: number): WaveStop | null {
     const { mayFail } = this.#request;
     const pool = this.#pool();
@@ -56,7 +69,6 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return hasFailed ? { stop: 'stopped', why: 'more VMs have failed than maxFailures allows' } : null;
   }
 
-  /** Those that were begun with earlier, and others to which something may have been done already. */
   get known(): { begun: { held: BatchVm; begun: Begun }[]; halfDone: BatchVm[] } {
     const { vms, revision } = this.#request;
     const known = new Map(this.#request.begun.map((one) => [one.vm, one]));
@@ -128,8 +140,6 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     const outcome = await actor.take(held, aside);
     if (outcome instanceof NoPlace) this.#refusals.note(OWN_BUDGET, outcome.whyNot);
     else this.#refusals.forget(OWN_BUDGET);
-    // Whoever follows it must have seen the previous VMI end.
-    if (outcome === null) await aside(this.#cache.catchUp(actor.minVersions));
     return outcome;
   }
 

@@ -1,10 +1,9 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { ActivityOptions } from '../cache/access.ts';
-import { Changes, ofMembers } from '../cache/changes.ts';
 import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
@@ -33,7 +32,7 @@ interface UpdateActivityOptions extends ActivityOptions {
 }
 
 export function createUpdateActivities(options: UpdateActivityOptions) {
-  const { client, cache, revisions, concurrency, stopping } = options;
+  const { client, cache, revisions, concurrency } = options;
   return {
     /**
      * Brings VMs to the revision: writes it to each, restarts or migrates those that need it, and waits until each is
@@ -50,34 +49,10 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
           const { pool, updater, migrator, template } = prepared;
           const expanded = await revisions.expanded(key, revision);
           const follower = new VmFollower({ ...options, ...request, template, expanded });
-          const changes = new Changes(
-            cache,
-            stopping,
-            ofMembers((changed) => follower.isAbout(changed)),
-          );
-          try {
-            const method = new UpdateMethod({ cache, request, updater, migrator, follower });
-            const { outcomes, begun } = await disrupt(method, {
-              ...method.known,
-              cache,
-              changes,
-              asked,
-              concurrency,
-              keyOf: (name) => `${key.namespace}/${name}`,
-              ...PACE,
-            });
-            await recordUpdates(client, pool, revision, outcomes);
-            return {
-              outcomes,
-              begun,
-              minVersions: maxVersions(
-                maxVersions(updater.minVersions, migrator.minVersions),
-                cache.versionsOf('vms', 'vmis'),
-              ),
-            };
-          } finally {
-            changes.stop();
-          }
+          const method = new UpdateMethod({ cache, request, updater, migrator, follower });
+          const { outcomes, begun, minVersions } = await disrupt(method, { ...options, asked, ...PACE });
+          await recordUpdates(client, pool, revision, outcomes);
+          return { outcomes, begun, minVersions };
         }),
       ),
 

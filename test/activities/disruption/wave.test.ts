@@ -1,7 +1,6 @@
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
-import { Changes } from '../../../activities/cache/changes.ts';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { NoPlace } from '../../../activities/disruption-budget/in-place.ts';
 import type { Begun, DisruptionMethod, Turn, WaveProgress, WaveStop } from '../../../activities/disruption/method.ts';
@@ -26,6 +25,8 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   readonly back = new Set<string>();
   readonly down = new Set<string>();
   vms: Held[] = [];
+  begun: Begun[] = [];
+  readonly minVersions = {};
   dueAt = Infinity;
   readonly refusals = new Refusals();
   readonly outcomes = new Map<string, Outcome>();
@@ -41,6 +42,15 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
     this.queued = queued;
   }
 
+  get known() {
+    const known = new Map(this.begun.map((one) => [one.vm, one]));
+    return {
+      begun: this.vms.flatMap((held) => (known.has(held.name) ? [{ held, begun: known.get(held.name)! }] : [])),
+      halfDone: this.vms.filter(({ name }) => !known.has(name) && !this.queued(name)),
+    };
+  }
+  keyOf = (name: string): string => name;
+  concerns = (): boolean => true;
   stop(): WaveStop | null {
     this.looks++;
     return this.why;
@@ -85,30 +95,30 @@ interface Run {
   restore: () => void;
 }
 
-interface Options extends Pick<WaveOptions<Held, Begun>, 'idleMs' | 'idleSince' | 'reportMs'> {
+interface Options extends Pick<WaveOptions, 'idleMs' | 'idleSince' | 'reportMs'> {
   begun: Begun[];
 }
 
 function run(fleet: Fleet, names: readonly string[], options: Partial<Options> = {}): Run {
+  const listeners = new Set<(change: object) => void>();
   const caches = {
-    subscribe: () => () => {},
+    subscribe: (listener: (change: object) => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     lost: new AbortController().signal,
     confirm: async () => {},
+    catchUp: async () => {},
+    versionsOf: () => ({}),
     restores: 0,
   };
-  const cache = caches as unknown as ClusterCache;
-  const changes = new Changes(cache, new AbortController().signal, () => true);
   const env = new MockActivityEnvironment();
   const { begun = [], ...more } = options;
-  const known = new Map(begun.map((one) => [one.vm, one]));
-  fleet.vms = names.map((name) => ({ name }));
+  Object.assign(fleet, { begun, vms: names.map((name) => ({ name })) });
   const how = {
-    begun: fleet.vms.flatMap((held) => (known.has(held.name) ? [{ held, begun: known.get(held.name)! }] : [])),
-    halfDone: fleet.vms.filter(({ name }) => !known.has(name) && !fleet.queued(name)),
-    cache,
-    changes,
+    cache: caches as unknown as ClusterCache,
+    stopping: new AbortController().signal,
     concurrency: 8,
-    keyOf: (name: string) => name,
     idleMs: 2_000,
     idleSince: null,
     reportMs: 60_000,
@@ -117,7 +127,8 @@ function run(fleet: Fleet, names: readonly string[], options: Partial<Options> =
   const result = env.run(() => withGracefulCancel((asked) => disrupt(fleet, { ...how, asked }))) as Promise<
     WaveResult<Outcome, Begun>
   >;
-  return { result, look: () => changes.poke(), env, restore: () => void caches.restores++ };
+  const look = (): void => listeners.forEach((listener) => listener({}));
+  return { result, look, env, restore: () => void caches.restores++ };
 }
 
 async function until(isSo: () => boolean, look: () => void): Promise<void> {
@@ -210,6 +221,7 @@ test('a stopped wave begins no further VM, and follows those on their way', asyn
     begun: [{ vm: 'a', since: expect.any(Number) as number }],
     isOver: false,
     idleSince: null,
+    minVersions: {},
   });
   expect(fleet.taken).toEqual(['a']);
 });
@@ -308,7 +320,7 @@ test('VMs that are given back without an outcome stay to be done, and the wave s
   fleet.most = 0;
   const idleSince = Date.now() - 1_000;
   const { result } = run(fleet, ['a'], { idleMs: 1_100, idleSince });
-  expect(await result).toEqual({ outcomes: [], begun: [], isOver: true, idleSince });
+  expect(await result).toEqual({ outcomes: [], begun: [], isOver: true, idleSince, minVersions: {} });
 });
 
 test('a cancellation during an act costs its VM nothing', async () => {

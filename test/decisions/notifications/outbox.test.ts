@@ -81,9 +81,8 @@ test('a budget must be full for an hour, by the time in the status, and is not t
   const next = new Outbox(structuredClone(outbox.state));
   next.advance(START + 3_600_000);
   expect(taken(next)).toEqual(['a@0']);
-  look(outbox, START + 3_599_000);
-  outbox.advance(START + 9_999_000);
-  expect([taken(outbox), outbox.isEmpty]).toEqual([[], true]);
+  expect(look(outbox, START + 3_599_000)).toEqual([]);
+  expect([outbox.advance(START + 9_999_000), taken(outbox), outbox.isEmpty]).toEqual([[], [], true]);
 });
 
 test('what has happened is told once, has no end, and is remembered while it can be seen', () => {

@@ -58,6 +58,7 @@ const folder = mkdtempSync(join(tmpdir(), 'drover-report-'));
 const report = join(folder, 'report.json');
 const checking = Promise.all([
   check('tsc', '-p', '.'),
+  check('tsc', '-p', 'clients/dashboard/page'),
   check('oxlint', '--type-aware', '--deny-warnings'),
   check('oxfmt', '--check'),
 ]);

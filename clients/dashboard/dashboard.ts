@@ -45,10 +45,15 @@ export async function startDashboard(session: Session, options: DashboardOptions
     else if (tries > 1) setTimeout(() => void learn(pool, tries - 1), LEARN_MS).unref();
   };
   const revisionsOf = (pool: Stored<Pool>) => {
-    // Numbers of revisions are in objects of their own, which may come a moment after the template.
+    // Numbers of revisions are in objects of their own, which may come a moment after the template. Only rollouts need
+    // them: a fleet has hundreds of pools in which nothing happens.
     const key = `${pool.metadata.uid}/${pool.status?.updateRevision}`;
-    if (!asked.has(key)) void learn(pool);
+    const isAtRest = pool.status?.conditions?.some(
+      ({ type, reason }) => type === 'Progressing' && reason === 'Complete',
+    );
+    if (isAtRest === true || asked.has(key)) return revisions.of(pool);
     asked.add(key);
+    void learn(pool);
     return revisions.of(pool);
   };
   const rights: Rights = new Rights(kube, { isReadOnly, onChange: () => fleet.touch() });

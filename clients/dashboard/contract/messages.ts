@@ -31,7 +31,7 @@ export interface Session {
 }
 
 /** Collections whose items have an `id`. Needs are not among them: their list is sent whole, in its order. */
-interface Collections {
+export interface Collections {
   cards: OwnerCard;
   operations: OperationCard;
   schedules: ScheduleCard;
@@ -77,7 +77,7 @@ export type Delta = { [K in keyof Collections]?: Changes<Collections[K]> } & {
 };
 
 /** All that may be listed is in what was sent: from now on, nothing shown means that there is nothing. */
-interface Synced {
+export interface Synced {
   type: 'synced';
 }
 

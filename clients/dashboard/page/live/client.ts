@@ -1,0 +1,70 @@
+import type { Session } from '../../contract/messages.ts';
+import { Fleet } from './fleet.ts';
+import { Hub } from './hub.ts';
+import type { Connection, ToHub, ToTab } from './ports.ts';
+
+/** What this tab knows, and whether it follows. */
+export class Client {
+  readonly fleet = new Fleet();
+  session: Session | null = null;
+  connection: Connection = { type: 'connection', state: 'connecting', since: Date.now() };
+  /** When the user stopped the updates, in milliseconds since the epoch; null while they come. */
+  pausedAt: number | null = null;
+  /** When something of the fleet last came; null before that. */
+  heardAt: number | null = null;
+  readonly #changed: () => void;
+  #port: MessagePort | undefined;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  /** Follows the stream until the tab is hidden or paused. */
+  start(): void {
+    const port = openPort();
+    this.#port = port;
+    port.addEventListener('message', ({ data }: MessageEvent<ToTab>) => this.#hear(data));
+    port.start();
+    const lock = `drover-tab-${crypto.randomUUID()}`;
+    void navigator.locks.request(lock, () => {
+      // Once the lock is held: the worker would get it before, and take this tab for closed.
+      this.#say({ type: 'hello', lock });
+      return new Promise(() => {});
+    });
+    document.addEventListener('visibilitychange', () => this.#want());
+    addEventListener('pagehide', () => this.#say({ type: 'want', isWanted: false }));
+    addEventListener('pageshow', () => this.#want());
+    this.#want();
+  }
+
+  /** Stops the updates, or goes on with what is so by then. */
+  togglePause(): void {
+    this.pausedAt = this.pausedAt === null ? Date.now() : null;
+    this.#want();
+    this.#changed();
+  }
+
+  #want(): void {
+    this.#say({ type: 'want', isWanted: document.visibilityState === 'visible' && this.pausedAt === null });
+  }
+
+  #say(message: ToHub): void {
+    this.#port?.postMessage(message);
+  }
+
+  #hear(message: ToTab): void {
+    if (message.type === 'connection') this.connection = message;
+    else if (message.type === 'session') this.session = message;
+    else if (this.fleet.take(message)) this.heardAt = Date.now();
+    this.#changed();
+  }
+}
+
+/** The one hub of all tabs, or else one of this tab's own. */
+function openPort(): MessagePort {
+  if (typeof SharedWorker === 'function')
+    return new SharedWorker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'drover' }).port;
+  const { port1, port2 } = new MessageChannel();
+  new Hub().connect(port1);
+  return port2;
+}

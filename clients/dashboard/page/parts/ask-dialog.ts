@@ -1,0 +1,94 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { keyed } from 'lit-html/directives/keyed.js';
+import { ref } from 'lit-html/directives/ref.js';
+import { ACTIONS } from '../pure/words.ts';
+import type { Ask, Page } from '../state/page.ts';
+
+/** Shows the dialog as soon as it is in the page; the browser keeps the focus in it, and gives it back. */
+function open(element: Element | undefined): void {
+  const dialog = element as HTMLDialogElement | undefined;
+  if (dialog !== undefined && !dialog.open) queueMicrotask(() => dialog.isConnected && dialog.showModal());
+}
+
+/** The question before an action: what it will do, why, and for some the name, typed. */
+export function askDialog(page: Page): TemplateResult {
+  const { ask } = page;
+  if (ask === null) return html``;
+  const { about, action, vms } = ask;
+  const { label, title, effect } = ACTIONS[action.name];
+  const send = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const given = new FormData(event.target as HTMLFormElement);
+    const text = (name: string): string => textOf(given.get(name));
+    const [reason, confirm, revision] = [text('reason'), text('confirm'), text('revision')];
+    void page.send({
+      ...(reason === '' ? {} : { reason }),
+      ...(confirm === '' ? {} : { confirm }),
+      ...(revision === '' ? {} : { revision }),
+      ...(given.has('full') ? { full: true } : {}),
+    });
+  };
+  return keyed(
+    `${action.name} ${about.kind} ${about.name}`,
+    html`<dialog
+      class="ask"
+      aria-labelledby="ask-title"
+      aria-describedby="ask-effect"
+      ${ref(open)}
+      @close=${() => page.close()}
+    >
+      <form @submit=${send}>
+        <h2 id="ask-title">${title.replace('NAME', about.name)}</h2>
+        <p id="ask-effect">${effect}</p>
+        ${vms.length === 0 ? nothing : html`<p>VM: <b>${vms.join(', ')}</b></p>`}
+        ${
+          ask.gitOps === null
+            ? nothing
+            : html`<p class="note warn">${ask.gitOps} owns this object: it may change back what you change here.</p>`
+        }
+        ${fields(ask)} ${ask.refused === null ? nothing : html`<p class="note bad" role="alert">${ask.refused}</p>`}
+        <footer>
+          <button type="button" class="quiet" @click=${() => page.close()}>Cancel</button>
+          <button type="submit" class=${action.isTyped ? 'danger main' : 'main'} ?disabled=${ask.isSent}>
+            ${ask.isSent ? 'Asking…' : label}
+          </button>
+        </footer>
+      </form>
+    </dialog>`,
+  ) as TemplateResult;
+}
+
+const textOf = (value: FormDataEntryValue | null): string => (typeof value === 'string' ? value.trim() : '');
+
+function fields({ action, about }: Ask): TemplateResult {
+  return html`
+    <label>
+      <span>Reason <small>optional; kept in the history</small></span>
+      <input name="reason" autocomplete="off" maxlength="1024" autofocus />
+    </label>
+    ${
+      action.name === 'rollout.undo'
+        ? html`<label>
+            <span>Revision <small>number or hash; else the last one that all VMs had</small></span>
+            <input name="revision" autocomplete="off" spellcheck="false" />
+          </label>`
+        : nothing
+    }
+    ${
+      action.name === 'rollout.promote'
+        ? html`<label class="check"><input type="checkbox" name="full" /> <span>past all remaining steps</span></label>`
+        : nothing
+    }
+    ${
+      action.isTyped
+        ? html`<label>
+            <span>Type <b>${about.name}</b> to confirm</span>
+            <input name="confirm" required autocomplete="off" spellcheck="false" pattern=${patternOf(about.name)} />
+          </label>`
+        : nothing
+    }
+  `;
+}
+
+/** The name alone, as a pattern of a text field. */
+const patternOf = (name: string): string => name.replaceAll(/[.\\+*?[\](){}^$|/-]/g, String.raw`\$&`);

@@ -1,0 +1,43 @@
+import { clockOf, distanceOf } from '../pure/times.ts';
+
+const shown = new Set<RelTime>();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** Runs once a second for all of them, while there are any; a hidden tab draws nothing. */
+function tick(): void {
+  if (document.visibilityState === 'visible') for (const one of shown) one.draw();
+}
+
+/** `<rel-time at="2026-11-27T16:04:09Z">`: how long ago, or how soon; the date and the time on demand. */
+class RelTime extends HTMLElement {
+  static readonly observedAttributes = ['at'];
+  readonly #time = document.createElement('time');
+
+  connectedCallback(): void {
+    if (this.#time.parentNode !== this) this.append(this.#time);
+    shown.add(this);
+    timer ??= setInterval(tick, 1000);
+    this.draw();
+  }
+
+  disconnectedCallback(): void {
+    shown.delete(this);
+    if (shown.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  attributeChangedCallback(): void {
+    const at = this.getAttribute('at') ?? '';
+    this.#time.dateTime = at;
+    this.#time.title = clockOf(Date.parse(at));
+    this.draw();
+  }
+
+  draw(): void {
+    const text = distanceOf(Date.parse(this.getAttribute('at') ?? ''), Date.now());
+    if (this.#time.textContent !== text) this.#time.textContent = text;
+  }
+}
+
+customElements.define('rel-time', RelTime);

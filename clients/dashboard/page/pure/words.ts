@@ -1,0 +1,100 @@
+import type { ActionName, VmState } from '../../contract/fleet.ts';
+
+interface StateWords {
+  /** As a sentence about a VM has it. */
+  word: string;
+  /** What a square shows besides its colour; a ready VM is a plain square. */
+  glyph: string;
+}
+
+/** In the order of a proportional bar: what is well first, what is worst last. */
+export const STATES: Record<VmState, StateWords> = {
+  R: { word: 'ready', glyph: '' },
+  Y: { word: 'standby', glyph: '○' },
+  O: { word: 'stopped as wanted', glyph: '–' },
+  U: { word: 'restarting for the rollout', glyph: '↻' },
+  S: { word: 'starting', glyph: '↑' },
+  M: { word: 'migrating', glyph: '→' },
+  H: { word: 'being healed', glyph: '+' },
+  T: { word: 'leaving', glyph: '↓' },
+  P: { word: 'paused', glyph: '‖' },
+  D: { word: 'down', glyph: '!' },
+  F: { word: 'failing', glyph: '×' },
+};
+
+interface ActionWords {
+  label: string;
+  /** The question of the dialog; `NAME` stands for the object. */
+  title: string;
+  /** What it will do, in a sentence. */
+  effect: string;
+}
+
+export const ACTIONS: Record<ActionName, ActionWords> = {
+  'rollout.pause': {
+    label: 'Pause',
+    title: 'Pause the rollout of NAME?',
+    effect: 'No further VM is updated. VMs that have begun are followed to their end.',
+  },
+  'rollout.resume': { label: 'Resume', title: 'Resume the rollout of NAME?', effect: 'It goes on where it stopped.' },
+  'rollout.promote': {
+    label: 'Promote',
+    title: 'Promote the rollout of NAME?',
+    effect: 'The rollout goes on to its next step.',
+  },
+  'rollout.abort': {
+    label: 'Abort',
+    title: 'Abort the rollout of NAME?',
+    effect: 'No further VM is updated, and VMs that were updated stay so. The template stays as it is.',
+  },
+  'rollout.undo': {
+    label: 'Undo',
+    title: 'Undo the rollout of NAME?',
+    effect: 'The pool gets the template back that all its VMs had before, and VMs are updated to it.',
+  },
+  'heal.pause': {
+    label: 'Pause healing',
+    title: 'Pause the healing of NAME?',
+    effect: 'VMs that fail are left as they are.',
+  },
+  'heal.resume': {
+    label: 'Resume healing',
+    title: 'Resume the healing of NAME?',
+    effect: 'VMs that fail are replaced again.',
+  },
+  'heal.now': {
+    label: 'Heal now',
+    title: 'Heal VMs of NAME now?',
+    effect: 'The VM is replaced without a further wait, even if it was given up.',
+  },
+  'heal.skip': {
+    label: 'Skip',
+    title: 'Skip the healing of VMs of NAME?',
+    effect: 'The VM is left as it is until it has been ready again.',
+  },
+  'operation.pause': {
+    label: 'Pause',
+    title: 'Pause the operation NAME?',
+    effect: 'No further VM is touched. VMs in progress are followed to their end.',
+  },
+  'operation.resume': { label: 'Resume', title: 'Resume the operation NAME?', effect: 'It goes on where it stopped.' },
+  'operation.abort': {
+    label: 'Abort',
+    title: 'Abort the operation NAME?',
+    effect: 'It ends once the VMs in progress are done, and can not continue.',
+  },
+};
+
+const KINDS: Record<string, string> = {
+  VirtualMachinePool: 'pool',
+  VirtualMachineReplicaSet: 'replica set',
+  VirtualMachineInstanceReplicaSet: 'VMI replica set',
+};
+
+/** What users call a card of this kind. */
+export const kindWord = (kind: string | null): string =>
+  kind === null ? 'VMs without an owner' : (KINDS[kind] ?? kind);
+
+/** `1 VM`, `3 VMs`. */
+export const counted = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? noun : nouns}`;

@@ -1,0 +1,79 @@
+import type { Fault } from '../../contract/requests.ts';
+
+/** What is known of a resource of the server that the stream does not have. */
+type Loaded<T> = { state: 'loading' } | { state: 'here'; data: T } | { state: 'failed'; sentence: string };
+
+interface Entry {
+  loaded: Loaded<unknown>;
+  /** Milliseconds since the epoch: when it was last asked for, and when a view last wanted it. */
+  askedAt: number;
+  wantedAt: number;
+  isAsking: boolean;
+}
+
+/** Older details are asked for again while they are shown. */
+const FRESH_MS = 4_000;
+/** What no view has wanted for so long is forgotten. */
+const KEPT_MS = 60_000;
+const NO_ANSWER = 'The server does not answer.';
+
+/** Asks for details while a view shows them. */
+export class Loader {
+  readonly #entries = new Map<string, Entry>();
+  readonly #changed: () => void;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  /** Returns what is known, and sees to it that more will be. */
+  get<T>(path: string): Loaded<T> {
+    const now = Date.now();
+    const entry: Entry = this.#entries.get(path) ?? {
+      loaded: { state: 'loading' },
+      askedAt: 0,
+      wantedAt: now,
+      isAsking: false,
+    };
+    entry.wantedAt = now;
+    this.#entries.set(path, entry);
+    if (entry.askedAt === 0) void this.#ask(path, entry);
+    return entry.loaded as Loaded<T>;
+  }
+
+  /** Asks again for what is shown and no longer fresh. */
+  refresh(now: number, { evenIfFresh = false } = {}): void {
+    for (const [path, entry] of this.#entries) {
+      if (now - entry.wantedAt > KEPT_MS) this.#entries.delete(path);
+      else if (evenIfFresh || now - entry.askedAt > FRESH_MS) void this.#ask(path, entry);
+    }
+  }
+
+  /** Forgets what is no longer shown, such as that of another view. */
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  async #ask(path: string, entry: Entry): Promise<void> {
+    if (entry.isAsking) return;
+    entry.isAsking = true;
+    entry.askedAt = Date.now();
+    const loaded = await fetched(path);
+    entry.isAsking = false;
+    // A server that is away for a moment takes nothing from the view.
+    if (loaded.state === 'failed' && loaded.sentence === NO_ANSWER && entry.loaded.state === 'here') return;
+    if (JSON.stringify(loaded) === JSON.stringify(entry.loaded)) return;
+    entry.loaded = loaded;
+    this.#changed();
+  }
+}
+
+async function fetched(path: string): Promise<Loaded<unknown>> {
+  try {
+    const answer = await fetch(path);
+    const body: unknown = await answer.json();
+    return answer.ok ? { state: 'here', data: body } : { state: 'failed', sentence: (body as Fault).sentence };
+  } catch {
+    return { state: 'failed', sentence: NO_ANSWER };
+  }
+}

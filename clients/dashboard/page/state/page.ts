@@ -1,0 +1,97 @@
+import type { Action, ActionName, ObjectRef } from '../../contract/fleet.ts';
+import type { ActionRequest, ActionResult } from '../../contract/requests.ts';
+import { Client } from '../live/client.ts';
+import { routeOf, type Route } from '../pure/route.ts';
+import { Loader } from './loader.ts';
+
+/** A question to the user, before something is asked of drover. */
+export interface Ask {
+  action: Action;
+  about: ObjectRef;
+  /** Which VMs, for an action on some. */
+  vms: string[];
+  /** The tool that owns the object, if one does: it may change back what is changed here. */
+  gitOps: string | null;
+  /** While the answer is awaited. */
+  isSent: boolean;
+  /** Why it was refused, last time. */
+  refused: string | null;
+}
+
+/** What came of an action, told beside the object. */
+export type Told = Extract<ActionResult, { ok: true }>;
+
+export const sameObject = (one: ObjectRef, other: ObjectRef): boolean =>
+  one.kind === other.kind && one.namespace === other.namespace && one.name === other.name;
+
+/** What this tab shows, and what the user does in it. */
+export class Page {
+  readonly client: Client;
+  readonly loader: Loader;
+  route: Route = routeOf(location.hash);
+  ask: Ask | null = null;
+  told: { about: ObjectRef; result: Told } | null = null;
+  readonly #draw: () => void;
+
+  constructor(draw: () => void) {
+    this.#draw = draw;
+    this.client = new Client(draw);
+    this.loader = new Loader(draw);
+  }
+
+  get isReadOnly(): boolean {
+    return this.client.session?.isReadOnly ?? false;
+  }
+
+  /** Shows what the address says. */
+  follow(): void {
+    this.route = routeOf(location.hash);
+    this.loader.clear();
+    this.#draw();
+  }
+
+  open(ask: Pick<Ask, 'action' | 'about' | 'vms' | 'gitOps'>): void {
+    this.ask = { ...ask, isSent: false, refused: null };
+    this.told = null;
+    this.#draw();
+  }
+
+  close(): void {
+    this.ask = null;
+    this.#draw();
+  }
+
+  forget(): void {
+    this.told = null;
+    this.#draw();
+  }
+
+  /** Asks drover, and tells what came of it where it was asked. */
+  async send(given: Pick<ActionRequest, 'reason' | 'confirm' | 'full' | 'revision'>): Promise<void> {
+    const { ask } = this;
+    if (ask === null || ask.isSent) return;
+    this.ask = { ...ask, isSent: true, refused: null };
+    this.#draw();
+    const { about, vms, action } = ask;
+    const result = await posted({ action: action.name, about, ...(vms.length === 0 ? {} : { vms }), ...given });
+    if (result.ok) {
+      this.ask = null;
+      this.told = { about, result };
+    } else if (this.ask !== null) this.ask = { ...ask, isSent: false, refused: result.sentence };
+    this.loader.refresh(Date.now(), { evenIfFresh: true });
+    this.#draw();
+  }
+}
+
+async function posted(request: ActionRequest & { action: ActionName }): Promise<ActionResult> {
+  try {
+    const answer = await fetch('/api/actions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+    });
+    return (await answer.json()) as ActionResult;
+  } catch {
+    return { ok: false, sentence: 'The server does not answer: whether it was done is not known.' };
+  }
+}

@@ -1,0 +1,94 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { guard } from 'lit-html/directives/guard.js';
+import { repeat } from 'lit-html/directives/repeat.js';
+import type { OwnerCard } from '../../contract/fleet.ts';
+import { hrefOf, type Route } from '../pure/route.ts';
+import { summaryOf } from '../pure/summary.ts';
+import { counted } from '../pure/words.ts';
+import type { Page } from '../state/page.ts';
+import { cardView } from './card.ts';
+import { barView } from './members.ts';
+import { needsView } from './needs.ts';
+
+type FleetRoute = Extract<Route, { view: 'fleet' }>;
+
+/** First what needs a person, then everything there is. */
+export function fleetView(page: Page, route: FleetRoute): TemplateResult {
+  const { fleet } = page.client;
+  const all = [...fleet.items.cards.values()];
+  const cards = all.filter((card) => isWanted(card, route)).sort(byPlace);
+  return html`${needsView(page)}
+    <section class="fleet" aria-labelledby="fleet-title">
+      <header>
+        <h2 id="fleet-title">Fleet</h2>
+        ${filters(all, route)}
+      </header>
+      ${all.length === 0 ? emptyWords(page) : summary(cards)}
+      ${all.length > 0 && cards.length === 0 ? html`<p class="empty">Nothing matches. <a href="#/">Show all</a></p>` : nothing}
+      <div class="cards">
+        ${repeat(
+          cards,
+          ({ id }) => id,
+          (card) => guard([card, fleet.versionOf(card.id), page.told], () => cardView(page, card)),
+        )}
+      </div>
+    </section>`;
+}
+
+function emptyWords({ client }: Page): TemplateResult | typeof nothing {
+  if (!client.fleet.isSynced) return nothing;
+  return html`<p class="empty">
+    There is no pool yet, and no set. Make one: <code>drover apply -f examples/pool.yaml</code>
+  </p>`;
+}
+
+const isWanted = ({ namespace, name }: OwnerCard, { find, namespace: wanted }: FleetRoute): boolean =>
+  (wanted === '' || namespace === wanted) && `${namespace}/${name}`.toLowerCase().includes(find.toLowerCase());
+
+/** What has an owner before what has none; then by namespace and name, so that no card moves by itself. */
+function byPlace(one: OwnerCard, other: OwnerCard): number {
+  const [a, b] = [placeOf(one), placeOf(other)];
+  return a < b ? -1 : Number(a > b);
+}
+
+const placeOf = ({ kind, namespace, name }: OwnerCard): string => `${kind === null ? 1 : 0}/${namespace}/${name}`;
+
+/** What is looked for is in the address, so that it can be sent. */
+function go(asked: { find: string; namespace: string }): void {
+  history.replaceState(null, '', hrefOf('', asked));
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
+function filters(cards: readonly OwnerCard[], { find, namespace }: FleetRoute): TemplateResult {
+  const namespaces = [...new Set(cards.map((card) => card.namespace))].sort();
+  return html`<search>
+    <label
+      ><span class="unseen">Find by name</span>
+      <input
+        type="search"
+        placeholder="Find by name"
+        .value=${find}
+        @input=${({ target }: Event) => go({ find: (target as HTMLInputElement).value, namespace })}
+    /></label>
+    ${
+      namespaces.length < 2
+        ? nothing
+        : html`<label
+            ><span class="unseen">Namespace</span>
+            <select @change=${({ target }: Event) => go({ find, namespace: (target as HTMLSelectElement).value })}>
+              <option value="">all namespaces</option>
+              ${namespaces.map((one) => html`<option value=${one} ?selected=${one === namespace}>${one}</option>`)}
+            </select></label
+          >`
+    }
+  </search>`;
+}
+
+function summary(cards: readonly OwnerCard[]): TemplateResult {
+  const { owners, vms, ready, total } = summaryOf(cards);
+  return html`<p class="summary">
+      <b>${ready.toLocaleString('en')}</b> of ${counted(vms, 'VM')} ready, in
+      ${counted(owners, 'pool or set', 'pools and sets')}
+    </p>
+    ${barView(total)}`;
+}

@@ -1,0 +1,67 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { repeat } from 'lit-html/directives/repeat.js';
+import type { Action, Need } from '../../contract/fleet.ts';
+import { actionButton } from '../parts/buttons.ts';
+import { liveState } from '../pure/news.ts';
+import { hrefOf, idOf } from '../pure/route.ts';
+import { counted } from '../pure/words.ts';
+import type { Page } from '../state/page.ts';
+
+/** What needs a person, the most urgent first: the beginning of the page. */
+export function needsView(page: Page): TemplateResult {
+  const { items, count } = page.client.fleet.needs;
+  return html`<section class="needs" aria-labelledby="needs-title">
+    <h1 id="needs-title" tabindex="-1">
+      ${count === 0 ? calmTitle(page) : `${counted(count, 'thing')} need${count === 1 ? 's' : ''} a person`}
+    </h1>
+    ${
+      items.length === 0
+        ? nothing
+        : html`<ol>
+            ${repeat(
+              items,
+              ({ id }) => id,
+              (need) => needItem(page, need),
+            )}
+          </ol>`
+    }
+    ${count > items.length ? html`<p class="more">and ${count - items.length} more</p>` : nothing}
+  </section>`;
+}
+
+/** Nothing is not the same as nothing yet. */
+function calmTitle({ client }: Page): TemplateResult | string {
+  if (client.fleet.isSynced)
+    return html`<span class="calm"><span class="mark" aria-hidden="true">✓</span> Nothing needs a person</span>`;
+  return liveState(client) === 'signed-out' ? 'Signed out' : 'Looking…';
+}
+
+function needItem(page: Page, need: Need): TemplateResult {
+  const { tone, sentence, since, about, vm, command } = need;
+  const id = vm !== null && about.namespace !== null ? `vm/${about.namespace}/${vm}` : idOf(about);
+  const text = `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
+  const action = actionOf(page, need);
+  return html`<li class=${tone}>
+    <span class="mark" role="img" aria-label=${tone === 'bad' ? 'urgent' : 'waits'}>${tone === 'bad' ? '!' : '‖'}</span>
+    <div>
+      <p class="sentence">${id === null ? text : html`<a href=${hrefOf(id)}>${text}</a>`}</p>
+      <p class="detail">
+        ${about.namespace ?? 'whole cluster'}${since === null ? nothing : html` · <rel-time at=${since}></rel-time>`}
+        ${command === '' ? nothing : html` · <code>${command}</code>`}
+      </p>
+    </div>
+    ${action === null ? nothing : actionButton(page, action, { about, ...(vm === null ? {} : { vms: [vm] }), gitOps: gitOpsOf(page, need) })}
+  </li>`;
+}
+
+/** The button that answers, with what its card says of it. */
+function actionOf({ client }: Page, { action, about }: Need): Action | null {
+  const id = idOf(about);
+  if (action === null || id === null) return null;
+  const { cards, operations } = client.fleet.items;
+  const holder = cards.get(id) ?? operations.get(id);
+  return holder?.actions.find(({ name }) => name === action) ?? null;
+}
+
+const gitOpsOf = ({ client }: Page, { about }: Need): string | null =>
+  client.fleet.items.cards.get(idOf(about) ?? '')?.gitOps?.tool ?? null;

@@ -1,0 +1,174 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { repeat } from 'lit-html/directives/repeat.js';
+import type { OperationCard } from '../../contract/fleet.ts';
+import { actionButtons, type Subject } from '../parts/buttons.ts';
+import { hrefOf } from '../pure/route.ts';
+import { counted } from '../pure/words.ts';
+import type { Page } from '../state/page.ts';
+import { goneView } from './owner.ts';
+
+const newestFirst = (one: OperationCard, other: OperationCard): number => other.createdAt.localeCompare(one.createdAt);
+
+/** Operations that run, then those that are over; transitions of machine types are operations too. */
+export function operationsView({ client }: Page): TemplateResult {
+  const all = [...client.fleet.items.operations.values()].sort(newestFirst);
+  return html`<h1 tabindex="-1">Operations</h1>
+    ${all.length === 0 ? html`<p class="empty">${client.fleet.isSynced ? html`There is none. Make one: <code>drover vm restart --pool web</code>` : 'Loading…'}</p>` : nothing}
+    ${section(
+      'In progress',
+      'running-title',
+      all.filter(({ isOver, transition }) => !isOver && transition === null),
+    )}
+    ${section(
+      'Machine type transitions',
+      'transitions-title',
+      all.filter(({ isOver, transition }) => !isOver && transition !== null),
+    )}
+    ${section(
+      'Over',
+      'over-title',
+      all.filter(({ isOver }) => isOver),
+    )}`;
+}
+
+const section = (title: string, id: string, some: OperationCard[]): TemplateResult | typeof nothing =>
+  some.length === 0
+    ? nothing
+    : html`<section aria-labelledby=${id}>
+        <h2 id=${id}>${title}</h2>
+        <ul class="list">
+          ${repeat(
+            some,
+            (one) => one.id,
+            (one) => rowView(one),
+          )}
+        </ul>
+      </section>`;
+
+/** What it does, in words: `Restart`, or from which machine type to which. */
+const whatOf = ({ action, transition }: OperationCard): string =>
+  transition === null
+    ? action
+    : `${action}: ${transition.from} → ${transition.to}, restarted by ${transition.restartedBy}`;
+
+function rowView(one: OperationCard): TemplateResult {
+  const { id, namespace, name, state, tone, requestedBy, createdAt } = one;
+  return html`<li>
+    <p class="name"><a href=${hrefOf(id)}>${name}</a> <small>${namespace ?? 'whole cluster'}</small></p>
+    <p>${whatOf(one)}</p>
+    <p><span class="key ${tone}">${state}</span></p>
+    ${progressView(one)}
+    <p class="muted">${requestedBy}, <rel-time at=${createdAt}></rel-time></p>
+  </li>`;
+}
+
+function progressView({ chosen, done, failed, inProgress, open }: OperationCard): TemplateResult {
+  const parts = [
+    { what: 'done', state: 'R', count: done },
+    { what: 'in progress', state: 'U', count: inProgress },
+    { what: 'failed', state: 'F', count: failed },
+    { what: 'to go', state: 'none', count: open },
+  ].filter(({ count }) => count > 0);
+  return html`<div class="progress">
+    <div class="bar" aria-hidden="true">
+      ${parts.map(({ state, count }) => html`<i data-s=${state} .style=${`flex-grow: ${count}`}></i>`)}
+    </div>
+    <p>${done} of ${counted(chosen, 'VM')}${parts.slice(1).map(({ what, count }) => `, ${count} ${what}`)}</p>
+  </div>`;
+}
+
+const subjectOf = ({ namespace, name }: OperationCard): Subject => ({
+  about: { kind: namespace === null ? 'ClusterVirtualMachineOperation' : 'VirtualMachineOperation', namespace, name },
+});
+
+/** One operation: how far it is, what it leaves alone and why, what failed. */
+export function operationView(page: Page, id: string): TemplateResult {
+  const one = page.client.fleet.items.operations.get(id);
+  if (one === undefined) return goneView(page, id);
+  const { namespace, name, state, tone, sentence, requestedBy, reason, createdAt, endedAt, windows } = one;
+  return html`<nav class="crumbs" aria-label="Above">
+      <a href="#/operations">Operations</a> / ${namespace ?? 'whole cluster'}
+    </nav>
+    <header class="head">
+      <h1 tabindex="-1">${name}</h1>
+      <p class="place">${whatOf(one)}</p>
+      <p><span class="key ${tone}">${state}</span></p>
+    </header>
+    ${actionButtons(page, one.actions, subjectOf(one), true)}
+    <p>${sentence}</p>
+    ${progressView(one)}
+    <dl class="facts">
+      <div>
+        <dt>requested</dt>
+        <dd>by ${requestedBy}, <rel-time at=${createdAt}></rel-time></dd>
+      </div>
+      ${
+        reason === null
+          ? nothing
+          : html`<div>
+              <dt>reason</dt>
+              <dd>${reason}</dd>
+            </div>`
+      }
+      ${
+        endedAt === null
+          ? nothing
+          : html`<div>
+              <dt>ended</dt>
+              <dd><rel-time at=${endedAt}></rel-time></dd>
+            </div>`
+      }
+      ${
+        windows === null
+          ? nothing
+          : html`<div>
+              <dt>windows</dt>
+              <dd>
+                ${windows.texts.join('; ')}:
+                ${windows.isOpen ? 'open' : 'closed'}${
+                  windows.until === null
+                    ? nothing
+                    : html`, ${windows.isOpen ? 'closes' : 'opens'} <rel-time at=${windows.until}></rel-time>`
+                }
+              </dd>
+            </div>`
+      }
+    </dl>
+    ${reportOf(one)}`;
+}
+
+function reportOf({ skips, failures }: OperationCard): TemplateResult {
+  return html`${
+    skips.length === 0
+      ? nothing
+      : html`<section aria-labelledby="skips-title">
+          <h2 id="skips-title">Not now, and why</h2>
+          <ul class="reasons">
+            ${skips.map(
+              ({ why, count, names, isExcluded }) =>
+                html`<li>
+                  <p>
+                    ${count === null ? nothing : html`<b>${counted(count, 'VM')}</b> `}${why}${isExcluded ? html` <span class="badge">left alone</span>` : nothing}
+                  </p>
+                  ${names.length === 0 ? nothing : html`<small>${names.join(', ')}${count !== null && count > names.length ? ' …' : ''}</small>`}
+                </li>`,
+            )}
+          </ul>
+        </section>`
+  }
+  ${
+    failures.length === 0
+      ? nothing
+      : html`<section aria-labelledby="failures-title">
+          <h2 id="failures-title">Failed</h2>
+          <ul class="reasons">
+            ${failures.map(
+              ({ vm, why }) =>
+                html`<li>
+                  <p><b>${vm}</b> ${why}</p>
+                </li>`,
+            )}
+          </ul>
+        </section>`
+  }`;
+}

@@ -1,0 +1,180 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { askDialog } from '../parts/ask-dialog.ts';
+import { liveState, type LiveState } from '../pure/news.ts';
+import type { Route } from '../pure/route.ts';
+import { clockOf } from '../pure/times.ts';
+import type { Page } from '../state/page.ts';
+import { drainsView, nodeView } from './drains.ts';
+import { fleetView } from './fleet-view.ts';
+import { operationView, operationsView } from './operations.ts';
+import { ownerView } from './owner.ts';
+import { schedulesView } from './schedules.ts';
+import { vmView } from './vm.ts';
+
+const WORDS: Record<LiveState, string> = {
+  connecting: 'Connecting',
+  loading: 'Loading',
+  live: 'Live',
+  paused: 'Paused',
+  reconnecting: 'Reconnecting',
+  'cut-off': 'Cut off',
+  'signed-out': 'Signed out',
+};
+
+/** The whole page. */
+export function shell(page: Page): TemplateResult {
+  return html`
+    <a class="skip" href="#content" @click=${skip}>Skip to the content</a>
+    ${top(page)} ${banner(page)}
+    <main id="content" tabindex="-1">${contentOf(page, page.route)}</main>
+    ${bottom(page)} ${askDialog(page)}
+  `;
+}
+
+/** The address says which view is shown, so it stays as it is. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>('main')?.focus();
+}
+
+const NAV = [
+  { href: '#/', label: 'Fleet', views: ['fleet', 'owner', 'vm'] },
+  { href: '#/operations', label: 'Operations', views: ['operations', 'operation'] },
+  { href: '#/schedules', label: 'Schedules', views: ['schedules'] },
+  { href: '#/drains', label: 'Drains', views: ['drains', 'node'] },
+] as const satisfies { href: string; label: string; views: Route['view'][] }[];
+
+function top(page: Page): TemplateResult {
+  const { count } = page.client.fleet.needs;
+  const running = [...page.client.fleet.items.operations.values()].filter(({ isOver }) => !isOver).length;
+  const numbers: Record<string, number> = {
+    Fleet: count,
+    Operations: running,
+    Drains: page.client.fleet.items.drains.size,
+  };
+  return html`<header class="top">
+    <a class="brand" href="#/"><img src="/page/styles/icon.svg" alt="" width="18" height="18" />drover</a>
+    <nav aria-label="Views">
+      ${NAV.map(({ href, label, views }) => {
+        const isHere = (views as readonly string[]).includes(page.route.view);
+        const number = numbers[label] ?? 0;
+        return html`<a href=${href} aria-current=${isHere ? 'page' : nothing}
+          >${label}${number === 0 ? nothing : html` <span class=${label === 'Fleet' ? 'number warn' : 'number'}>${number}</span>`}</a
+        >`;
+      })}
+    </nav>
+    <div class="live">${page.isReadOnly ? html`<span class="badge">read-only</span>` : nothing} ${liveParts(page)}</div>
+  </header>`;
+}
+
+function liveParts({ client }: Page): TemplateResult {
+  const state = liveState(client);
+  const isPaused = client.pausedAt !== null;
+  const title = client.heardAt === null ? '' : `last change ${clockOf(client.heardAt)}`;
+  return html`<span class="pill" data-live=${state} title=${title}><i aria-hidden="true"></i>${WORDS[state]}</span
+    ><button
+      type="button"
+      class="quiet"
+      aria-pressed=${isPaused ? 'true' : 'false'}
+      @click=${() => client.togglePause()}
+    >
+      Pause updates
+    </button>`;
+}
+
+const at = (time: number | string): TemplateResult => html`<rel-time at=${new Date(time).toISOString()}></rel-time>`;
+
+/** What keeps the page from showing what is so, and what it can't show. */
+function banner({ client }: Page): TemplateResult | typeof nothing {
+  const { connection, session, pausedAt } = client;
+  switch (liveState(client)) {
+    case 'signed-out':
+      return html`<p class="banner bad">
+        The server does not know this browser: it was started anew. Open the address that
+        <code>drover dashboard</code> has printed.
+      </p>`;
+    case 'reconnecting':
+      return html`<p class="banner warn">
+        The dashboard’s server went away ${at(connection.since)}. What you see is from before; it goes on by itself.
+      </p>`;
+    case 'cut-off':
+      return html`<p class="banner warn">
+        The API server does not answer${session === null ? nothing : html`, since ${at(session.since)}`}. What you see
+        is from before; it goes on by itself. <small>${session?.why}</small>
+      </p>`;
+    case 'paused':
+      return html`<p class="banner">
+        Updates were paused ${at(pausedAt ?? 0)}.
+        <button type="button" class="quiet" @click=${() => client.togglePause()}>Go on</button>
+      </p>`;
+    case 'connecting':
+    case 'loading':
+    case 'live':
+      return nothing;
+  }
+}
+
+function bottom({ client: { session } }: Page): TemplateResult {
+  if (session === null) return html`<footer class="bottom"></footer>`;
+  const { user, server, versions, namespaces, unseen } = session;
+  return html`<footer class="bottom">
+    <p>
+      ${user ?? 'unknown user'} on ${server} · drover ${versions.drover}
+      ${versions.kubevirt === null ? nothing : html` · KubeVirt ${versions.kubevirt}`}
+      ${namespaces === null ? nothing : html` · namespaces ${namespaces.join(', ')} alone`}
+    </p>
+    ${unseen.map(
+      ({ what, namespace, why }) =>
+        html`<p class="warn">Not shown: ${what}${namespace === null ? '' : ` in ${namespace}`}, because ${why}</p>`,
+    )}
+  </footer>`;
+}
+
+function contentOf(page: Page, route: Route): TemplateResult {
+  switch (route.view) {
+    case 'fleet':
+      return fleetView(page, route);
+    case 'owner':
+      return ownerView(page, route);
+    case 'vm':
+      return vmView(page, route);
+    case 'operations':
+      return operationsView(page);
+    case 'operation':
+      return operationView(page, route.id);
+    case 'schedules':
+      return schedulesView(page);
+    case 'drains':
+      return drainsView(page);
+    case 'node':
+      return nodeView(page, route.name);
+    case 'unknown':
+      return html`<h1 tabindex="-1">There is no such view</h1>
+        <p><a href="#/">The whole fleet</a></p>`;
+  }
+}
+
+/** What the tab is called: how much needs a person, then what it shows. */
+export function titleOf({ client, route }: Page): string {
+  const { count } = client.fleet.needs;
+  const what = subjectOf(route);
+  return `${count === 0 ? '' : `(${count}) `}${what === '' ? '' : `${what} · `}drover`;
+}
+
+function subjectOf(route: Route): string {
+  switch (route.view) {
+    case 'owner':
+    case 'operation':
+      return route.id.split('/').slice(1).join('/');
+    case 'vm':
+    case 'node':
+      return route.name;
+    case 'operations':
+    case 'schedules':
+    case 'drains':
+      return route.view;
+    case 'fleet':
+    case 'unknown':
+      return '';
+  }
+}

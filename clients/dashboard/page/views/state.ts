@@ -1,0 +1,167 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Budget, Healing, OwnerCard, Rollout, Windows } from '../../contract/fleet.ts';
+import { hrefOf } from '../pure/route.ts';
+import { counted } from '../pure/words.ts';
+
+const TAKEN_SHOWN = 3;
+
+/** What happens to the VMs of a card, why, and until when. */
+export function stateView(card: OwnerCard, { isWhole = false } = {}): TemplateResult {
+  const { rollout, budget, windows, waits, healing, conditions } = card;
+  return html`<div class="state">
+    ${rollout === null ? nothing : rolloutView(rollout, isWhole)}
+    ${waits.map(
+      ({ sentence, until }) =>
+        html`<p class="line">
+          <span class="key">waits</span>
+          <span>${sentence}${until === null ? nothing : html`; goes on <rel-time at=${until}></rel-time>`}</span>
+        </p>`,
+    )}
+    ${budget === null || (budget.takenCount === 0 && !isWhole) ? nothing : budgetView(budget, card.namespace, isWhole)}
+    ${windows === null ? nothing : windowsView(windows)}
+    ${healing === null ? nothing : healingView(healing, card, isWhole)}
+    ${conditions
+      .slice(0, isWhole ? undefined : 2)
+      .map(
+        ({ type, reason, message, tone }) =>
+          html`<p class="line">
+            <span class="key ${tone}">${type}</span> <span>${reason}${message === '' ? '' : `: ${message}`}</span>
+          </p>`,
+      )}
+  </div>`;
+}
+
+function rolloutView(rollout: Rollout, isWhole: boolean): TemplateResult {
+  const { sentence, steps, paused, halted, failures, updated, replicas, end, requestedBy, reason } = rollout;
+  if (end === 'Complete' && !isWhole && paused === null) return html``;
+  return html`${steps.length === 0 || end === 'Complete' ? nothing : stepsView(rollout)}
+  ${
+    sentence === ''
+      ? nothing
+      : html`<p class="line">
+          <span class="key ${toneOf(rollout)}">rollout</span>
+          <span
+            >${sentence}
+            ${end === null ? html`<small>${updated} of ${counted(replicas, 'VM')} updated</small>` : nothing}</span
+          >
+        </p>`
+  }
+  ${paused === null ? nothing : byLine('paused', 'warn', paused)}
+  ${halted === null ? nothing : byLine(halted.kind.toLowerCase(), 'bad', halted)}
+  ${
+    isWhole && requestedBy !== null
+      ? html`<p class="line">
+          <span class="key">asked for</span> <span>by ${requestedBy}${reason === null ? '' : `: ${reason}`}</span>
+        </p>`
+      : nothing
+  }
+  ${failures.slice(isWhole ? 0 : -1).map(
+    ({ vm, why, at }) =>
+      html`<p class="line">
+        <span class="key bad">failed</span> <span>${vm}, <rel-time at=${at}></rel-time>: ${why}</span>
+      </p>`,
+  )}`;
+}
+
+function toneOf({ end, phase, paused }: Rollout): string {
+  if (end === 'Failed' || end === 'Blocked') return 'bad';
+  if (end === 'Complete') return 'good';
+  return paused !== null || phase.startsWith('Waiting') || end === 'OutdatedVms' ? 'warn' : 'busy';
+}
+
+const byLine = (
+  what: string,
+  tone: string,
+  { by, at, why }: { by: string; at: string | null; why: string | null },
+): TemplateResult =>
+  html`<p class="line">
+    <span class="key ${tone}">${what}</span>
+    <span
+      >by ${by}${at === null ? nothing : html`, <rel-time at=${at}></rel-time>`}${why === null ? '' : `: ${why}`}</span
+    >
+  </p>`;
+
+const STEP_WORDS = { passed: 'passed', reached: 'reached, waits', ahead: 'ahead' };
+
+function stepsView({ steps }: Rollout): TemplateResult {
+  return html`<ol class="steps" aria-label="Steps of the rollout">
+    ${steps.map(
+      ({ to, then, state }) =>
+        html`<li data-step=${state}>
+          <b>${to}</b> <span>${then}</span><span class="unseen">, ${STEP_WORDS[state]}</span>
+        </li>`,
+    )}
+  </ol>`;
+}
+
+/** Who holds the places, what for, and until when. */
+function budgetView(
+  { maxUnavailable, places, taken, takenCount }: Budget,
+  namespace: string,
+  isWhole: boolean,
+): TemplateResult {
+  const shown = taken.slice(0, isWhole ? undefined : TAKEN_SHOWN);
+  const more = takenCount - shown.length;
+  return html`<div class="line">
+    <span class="key ${takenCount >= places && takenCount > 0 ? 'warn' : ''}">budget</span>
+    <div>
+      <span class="places" aria-hidden="true"
+        >${Array.from({ length: Math.min(places, 12) }, (_, index) => html`<i class=${index < takenCount ? 'taken' : ''}></i>`)}</span
+      >
+      ${takenCount} of ${counted(places, 'place')} taken <small>maxUnavailable ${maxUnavailable}</small>
+      ${
+        shown.length === 0
+          ? nothing
+          : html`<ul class="taken">
+              ${shown.map(
+                ({ vm, what, since, until }) =>
+                  html`<li>
+                    <a href=${hrefOf(`vm/${namespace}/${vm}`)}>${vm}</a>:
+                    ${what}${
+                      since === null ? nothing : html`, taken <rel-time at=${since}></rel-time>`
+                    }${until === null ? nothing : html`, at most until <rel-time at=${until}></rel-time>`}
+                  </li>`,
+              )}
+            </ul>`
+      }
+      ${more > 0 ? html`<small>and ${more} more</small>` : nothing}
+    </div>
+  </div>`;
+}
+
+const windowsView = ({ isOpen, until, texts }: Windows): TemplateResult =>
+  html`<p class="line">
+    <span class="key ${isOpen ? 'good' : ''}">window</span>
+    <span
+      >${isOpen ? 'open' : 'closed'}${until === null ? nothing : html`, ${isOpen ? 'closes' : 'opens'} <rel-time at=${until}></rel-time>`}
+      <small>${texts.join('; ')}</small></span
+    >
+  </p>`;
+
+function healingView(
+  { paused, suspended, cycles, givenUp }: Healing,
+  { namespace }: OwnerCard,
+  isWhole: boolean,
+): TemplateResult {
+  const link = (vm: string): TemplateResult => html`<a href=${hrefOf(`vm/${namespace}/${vm}`)}>${vm}</a>`;
+  const most = isWhole ? 50 : 2;
+  return html`${paused === null ? nothing : byLine('healing paused', 'warn', paused)}
+  ${suspended === null || paused !== null ? nothing : html`<p class="line"><span class="key bad">healing</span> <span>suspended: ${suspended}</span></p>`}
+  ${cycles.slice(0, most).map(
+    ({ vm, attempt, why, nextAt }) =>
+      html`<p class="line">
+        <span class="key busy">healing</span>
+        <span
+          >${link(vm)}, attempt
+          ${attempt}${nextAt === null ? nothing : html`, next <rel-time at=${nextAt}></rel-time>`}: ${why}</span
+        >
+      </p>`,
+  )}
+  ${cycles.length > most ? html`<p class="line"><span class="key"></span> <small>and ${cycles.length - most} more are being healed</small></p>` : nothing}
+  ${givenUp.slice(0, most).map(
+    ({ vm, why, at }) =>
+      html`<p class="line">
+        <span class="key bad">given up</span> <span>${link(vm)}, <rel-time at=${at}></rel-time>: ${why}</span>
+      </p>`,
+  )}`;
+}

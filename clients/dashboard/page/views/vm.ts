@@ -1,0 +1,120 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { VmState } from '../../contract/fleet.ts';
+import type { Disk, VmDetails } from '../../contract/requests.ts';
+import { actionButtons } from '../parts/buttons.ts';
+import { hrefOf, refOf, type Route } from '../pure/route.ts';
+import { STATES } from '../pure/words.ts';
+import type { Page } from '../state/page.ts';
+import { historyView, workflowLink } from './history.ts';
+
+type VmRoute = Extract<Route, { view: 'vm' }>;
+
+/** A VM: why it is as it is comes first. */
+export function vmView(page: Page, { namespace, name }: VmRoute): TemplateResult {
+  const loaded = page.loader.get<VmDetails>(`/api/vms/${namespace}/${encodeURIComponent(name)}`);
+  const crumbs = (card: string | null): TemplateResult =>
+    html`<nav class="crumbs" aria-label="Above">
+      <a href="#/">Fleet</a> /
+      ${namespace}${card === null ? nothing : html` / <a href=${hrefOf(card)}>${card.split('/').at(-1)}</a>`}
+    </nav>`;
+  if (loaded.state !== 'here')
+    return html`${crumbs(null)}
+      <h1 tabindex="-1">${name}</h1>
+      <p class=${loaded.state === 'failed' ? 'note bad' : 'empty'}>
+        ${loaded.state === 'failed' ? loaded.sentence : 'Loading…'}
+      </p>`;
+  const vm = loaded.data;
+  return html`${crumbs(vm.card)} ${headOf(page, vm)} ${whyOf(vm)} ${buttonsOf(page, vm)}
+    <div class="columns">
+      <section aria-labelledby="facts-title">
+        <h2 id="facts-title">Facts</h2>
+        <dl class="facts">
+          ${vm.facts.map(
+            ({ label, value }) =>
+              html`<div>
+                <dt>${label}</dt>
+                <dd>${value}</dd>
+              </div>`,
+          )}
+        </dl>
+        ${workflowLink(vm.temporalUrl)}
+      </section>
+      ${disksOf(vm.disks)}
+    </div>
+    <section aria-labelledby="past-title">
+      <h2 id="past-title">What happened to it</h2>
+      ${historyView(vm.history, vm.unknown)}
+    </section>`;
+}
+
+/** The state that the stream has: it is newer than what was asked for. */
+function stateOf({ client }: Page, { card, name }: VmDetails): VmState | null {
+  return client.fleet.cellsOf(card).find(([its]) => its === name)?.[1] ?? null;
+}
+
+function headOf(page: Page, vm: VmDetails): TemplateResult {
+  const state = stateOf(page, vm);
+  return html`<header class="head">
+    <h1 tabindex="-1">${vm.name}</h1>
+    <p class="place">VM</p>
+    <p class="ready ${vm.isReady ? 'good' : 'warn'}">
+      ${state === null ? nothing : html`<i class="dot" data-s=${state} aria-hidden="true"></i> <b>${STATES[state].word}</b> · `}${vm.status}
+    </p>
+  </header>`;
+}
+
+const whyOf = ({ why }: VmDetails): TemplateResult | typeof nothing =>
+  why.length === 0
+    ? nothing
+    : html`<section class="because" aria-labelledby="why-title">
+        <h2 id="why-title">Why</h2>
+        <ol>
+          ${why.map((sentence) => html`<li>${sentence}</li>`)}
+        </ol>
+      </section>`;
+
+/** What is asked for a VM is asked of its pool. */
+function buttonsOf(page: Page, { card, name, actions }: VmDetails): TemplateResult | typeof nothing {
+  const owner = page.client.fleet.items.cards.get(card);
+  if (owner === undefined || owner.kind === null) return nothing;
+  return actionButtons(page, actions, { about: refOf(owner), vms: [name], gitOps: owner.gitOps?.tool ?? null }, true);
+}
+
+function disksOf(disks: readonly Disk[]): TemplateResult | typeof nothing {
+  if (disks.length === 0) return nothing;
+  return html`<section aria-labelledby="disks-title">
+    <h2 id="disks-title">Disks</h2>
+    <div class="scroll" tabindex="0" role="group" aria-label="Table of disks">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Disk</th>
+            <th scope="col">Claim</th>
+            <th scope="col">Size</th>
+            <th scope="col">Class</th>
+            <th scope="col">Phase</th>
+            <th scope="col">When the VM leaves</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${disks.map(
+            ({ name, claim, size, storageClass, phase, isKept }) =>
+              html`<tr>
+                <th scope="row">${name}</th>
+                <td>${claim ?? '–'}</td>
+                <td class="num">${size ?? '–'}</td>
+                <td>${storageClass ?? '–'}</td>
+                <td>${phase ?? '–'}</td>
+                <td>${keptWord(isKept)}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}
+
+function keptWord(isKept: boolean | null): string {
+  if (isKept === null) return '–';
+  return isKept ? 'stays' : 'goes with it';
+}

@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import type { OperationSpec, OperationStatus } from '../../../api/operations/operation.ts';
+import type { OperationCard } from '../../../clients/dashboard/contract/fleet.ts';
+import { Fleet } from '../../../clients/dashboard/fleet/fleet.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import { Viewer } from './viewer.ts';
+
+const NOW = Date.parse('2026-01-02T00:00:00Z');
+
+const operation = (spec: Partial<OperationSpec>, status?: OperationStatus): StoredOperation => ({
+  metadata: {
+    namespace: 'shop',
+    name: 'restart-1',
+    uid: 'u',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+  spec: { action: 'Restart', vms: {}, ...spec },
+  ...(status === undefined ? {} : { status }),
+});
+
+function seen(one: StoredOperation): { card: OperationCard; needs: Viewer['needs']['items'] } {
+  const fleet = new Fleet({ whyNot: () => null, revisionsOf: () => [], now: () => NOW });
+  fleet.setOperation('shop/restart-1', one);
+  const viewer = new Viewer().delta(fleet.take());
+  return { card: viewer.items.get('vmop/shop/restart-1') as OperationCard, needs: viewer.needs.items };
+}
+
+const over = (reason: string, completionTime: string): OperationStatus => ({
+  completionTime,
+  conditions: [
+    { type: 'Progressing', status: 'False', reason, message: 'because' },
+    { type: 'Failed', status: 'True', reason },
+  ],
+});
+
+describe('an operation', () => {
+  test('is shown with its progress, and what it leaves alone by the reason', () => {
+    const { card, needs } = seen(
+      operation(
+        { reason: 'patches' },
+        {
+          vms: { chosen: 9, done: 3, failed: 0, inProgress: 2, open: 1, excluded: 3 },
+          waits: [{ why: 'their owners opted out', vms: 3, names: ['db-1'], excluded: true }],
+          conditions: [{ type: 'Progressing', status: 'True', reason: 'Restarting' }],
+        },
+      ),
+    );
+    expect(card).toMatchObject({
+      action: 'Restart',
+      state: 'Restarting',
+      tone: 'busy',
+      reason: 'patches',
+      chosen: 9,
+      done: 3,
+      skips: [{ why: 'their owners opted out', count: 3, names: ['db-1'], isExcluded: true }],
+    });
+    expect(card.actions.map(({ name, whyNot }) => [name, whyNot])).toEqual([
+      ['operation.pause', null],
+      ['operation.resume', 'it is not paused'],
+      ['operation.abort', null],
+    ]);
+    expect(needs).toEqual([]);
+  });
+
+  test('needs a user while it is paused, and for a day after it has failed', () => {
+    expect(seen(operation({ paused: true })).needs).toMatchObject([
+      { kind: 'operation-paused', action: 'operation.resume', command: 'drover operations resume restart-1 -n shop' },
+    ]);
+    expect(seen(operation({}, over('VmsFailed', '2026-01-01T12:00:00Z'))).needs).toMatchObject([
+      { kind: 'operation-failed', sentence: 'operation restart-1 has ended VmsFailed: because' },
+    ]);
+    expect(seen(operation({}, over('VmsFailed', '2025-12-31T23:00:00Z'))).needs).toEqual([]);
+    expect(seen(operation({}, over('Aborted', '2026-01-01T12:00:00Z'))).needs).toEqual([]);
+  });
+
+  test('can no longer be steered once it is over', () => {
+    const { card } = seen(operation({}, over('Complete', '2026-01-01T12:00:00Z')));
+    expect(card).toMatchObject({ isOver: true, tone: 'good' });
+    expect(new Set(card.actions.map(({ whyNot }) => whyNot))).toEqual(
+      new Set(['operation shop/restart-1 has already ended']),
+    );
+  });
+});

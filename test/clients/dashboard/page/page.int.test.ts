@@ -1,0 +1,362 @@
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { waitFor } from '../../../wait-for.ts';
+import { aBrowser, aContext, axeFindings, textIn } from './fixture/browser.ts';
+import { aCard, asMessages, aSession, cellsOf, may, minutes } from './fixture/fleets.ts';
+import { Script, servePage } from './fixture/page-server.ts';
+import { needOf, story, storyAnswers } from './fixture/story.ts';
+
+const browser = aBrowser();
+const PATIENCE_MS = 30_000;
+const WEB = 'pool/default/web';
+
+/** Opens the page on what a script says, and waits until it is live. */
+async function opened(script: Script, { hash = '', ...options }: BrowserContextOptions & { hash?: string } = {}) {
+  const server = await servePage(script);
+  onTestFinished(server.close);
+  const context = await aContext(browser(), options);
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(server.url + hash);
+  await isLive(page);
+  return { server, context, page };
+}
+
+const isLive = (page: Page): Promise<void> => page.locator('[data-live="live"]').waitFor();
+const until = (check: () => Promise<void>): Promise<void> => waitFor(check, PATIENCE_MS);
+const VIEWS = [
+  '',
+  '#/pool/default/web',
+  '#/pool/default/web?as=table',
+  '#/pool/render/frames',
+  '#/vm/data/db-4',
+  '#/node/node-3',
+  '#/operations',
+  '#/vmop/default/restart-x7k2p',
+  '#/schedules',
+  '#/drains',
+  '#/nowhere',
+];
+
+describe('the front page', () => {
+  test('begins with what needs a person, the most urgent first, each with its command and its button', async () => {
+    const { page } = await opened(new Script(story, storyAnswers));
+    expect(await page.title()).toBe('(2) drover');
+    expect(await textIn(page, 'main h1')).toBe('2 things need a person');
+    const items = page.locator('.needs li');
+    expect(await items.first().innerText()).toContain('VM db-4 of pool db was given up');
+    expect(await items.nth(1).innerText()).toContain('drover rollout promote pool web');
+    expect(await items.nth(1).getByRole('button').innerText()).toBe('Promote');
+    const first = await page.locator('main h1, main h2, main h3').first().innerText();
+    expect(first).toBe('2 things need a person');
+  });
+
+  test.each([
+    ['halted', 'the rollout of web has failed: 2 VMs did not become ready'],
+    ['budget-full', 'all 5 places of the budget of web have been taken for 20 minutes'],
+  ] as const)('shows that a pool is %s, with a link to it', async (kind, sentence) => {
+    const cells = cellsOf('web', 'RR');
+    const { page } = await opened(
+      new Script(() => asMessages([[aCard('web', cells), cells]], { needs: [needOf(kind, sentence)] })),
+    );
+    const link = page.locator('.needs').getByRole('link', { name: sentence });
+    expect(await link.getAttribute('href')).toBe('#/pool/default/web');
+  });
+
+  test('is calm if nothing needs a person, and does not say so before all is there', async () => {
+    const cells = cellsOf('web', 'RRR');
+    const greeting = asMessages([[aCard('web', cells), cells]]);
+    const script = new Script(() => greeting.slice(0, -1).map((message) => ({ ...message })));
+    const server = await servePage(script);
+    onTestFinished(server.close);
+    const page = await (await aContext(browser())).newPage();
+    await page.goto(server.url);
+    await page.locator('.card').waitFor();
+    expect(await textIn(page, 'main h1')).toBe('Looking…');
+    script.send({ type: 'synced' });
+    await isLive(page);
+    expect(await textIn(page, 'main h1')).toContain('Nothing needs a person');
+  });
+
+  test('shows a square for each VM by state and revision, a bar from 500 on, and places of missing VMs', async () => {
+    const { page } = await opened(new Script(story, storyAnswers));
+    const card = page.getByRole('article', { name: 'web', exact: true });
+    const grids = card.getByRole('grid');
+    await until(async () => expect(await grids.count()).toBe(2));
+    expect(await grids.first().getAttribute('aria-label')).toBe('VMs of web, new, revision 8');
+    const states = () =>
+      grids
+        .first()
+        .locator('[data-s]')
+        .evaluateAll((all) => all.map((one) => one.getAttribute('data-s')));
+    await until(async () => expect(await states()).toEqual(['R', 'R', 'U', 'R', 'S', 'none']));
+    const frames = page.getByRole('article', { name: 'frames' });
+    expect(await frames.getByRole('grid').count()).toBe(0);
+    expect((await frames.locator('.legend').innerText()).replaceAll(/\s+/g, ' ')).toContain('4,201 ready');
+  });
+
+  test('draws a change of a VM where it is, and leaves all other squares alone', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page } = await opened(script);
+    const square = page.locator('vm-squares [aria-label^="web-7:"]');
+    await square.waitFor();
+    const others = page.locator('vm-squares [aria-label^="web-8:"]');
+    await others.evaluate((element) => void element.setAttribute('data-kept', 'yes'));
+    script.change({ cells: { [WEB]: { set: [['web-7', 'M', 1]] } } });
+    await page.locator('vm-squares [aria-label="web-7: migrating"][data-s="M"]').waitFor();
+    expect(await others.getAttribute('data-kept')).toBe('yes');
+  });
+
+  test('finds cards by name, and has what is looked for in its address', async () => {
+    const { page } = await opened(new Script(story, storyAnswers));
+    await page.getByRole('searchbox').fill('edg');
+    await until(async () => expect(await page.getByRole('article').count()).toBe(1));
+    expect(page.url()).toContain('find=edg');
+    await page.reload();
+    await isLive(page);
+    expect(await page.getByRole('article').count()).toBe(1);
+  });
+});
+
+describe('each view', () => {
+  test.each(['light', 'dark'] as const)('passes axe in %s colours', async (colorScheme) => {
+    const { page, server } = await opened(new Script(story, storyAnswers), { colorScheme });
+    for (const hash of VIEWS) {
+      await page.goto(server.url + hash);
+      await page.locator('main h1').waitFor();
+      expect({ hash, found: await axeFindings(page) }).toEqual({ hash, found: [] });
+    }
+  });
+
+  test.each([320, 768, 2560])('never scrolls sideways if it is %i pixels wide', async (width) => {
+    const { page, server } = await opened(new Script(story, storyAnswers), { viewport: { width, height: 900 } });
+    for (const hash of VIEWS) {
+      await page.goto(server.url + hash);
+      await page.locator('main h1').waitFor();
+      const scrolls = await page.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
+      expect({ hash, isWider: scrolls > 0 }).toEqual({ hash, isWider: false });
+    }
+  });
+
+  test('has an address of its own, and back and forward work', async () => {
+    const { page } = await opened(new Script(story, storyAnswers));
+    await page
+      .getByRole('article', { name: 'web', exact: true })
+      .getByRole('link', { name: 'web', exact: true })
+      .click();
+    await page.getByRole('heading', { level: 1, name: 'web', exact: true }).waitFor();
+    expect(new URL(page.url()).hash).toBe('#/pool/default/web');
+    await page.getByRole('link', { name: 'Operations' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Operations' }).waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { level: 1, name: 'web', exact: true }).waitFor();
+    await page.goForward();
+    await page.getByRole('heading', { level: 1, name: 'Operations' }).waitFor();
+  });
+
+  test('is reached and left with the keyboard alone', async () => {
+    const { page } = await opened(new Script(story, storyAnswers));
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement.id')).toBe('content');
+    const grid = page.getByRole('grid', { name: 'VMs of web, new, revision 8' });
+    await grid.locator('[tabindex="0"]').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('End');
+    expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('web-5: starting');
+    expect(await page.locator('.tip').innerText()).toBe('web-5: starting');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'web-5' }).waitFor();
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('H1');
+  });
+
+  test('pages through many VMs, and shows the same as a table', async () => {
+    const { page } = await opened(new Script(story, storyAnswers), { hash: '#/pool/render/frames' });
+    await page.getByRole('link', { name: 'next →' }).click();
+    await page.locator('vm-squares [aria-label="frames-501: ready"]').waitFor();
+    expect(await page.getByRole('gridcell').count()).toBe(500);
+    await page.getByRole('link', { name: 'as a table' }).click();
+    await page.getByRole('rowheader', { name: 'frames-501', exact: true }).waitFor();
+    expect(new URL(page.url()).hash).toBe('#/pool/render/frames?page=2&as=table');
+  });
+});
+
+const need = (page: Page) => page.locator('.needs').getByRole('button', { name: 'Promote web' });
+
+test('the page of a VM begins with why it is down, and has its disks and what happened to it', async () => {
+  const { page } = await opened(new Script(story, storyAnswers));
+  await page.getByRole('link', { name: 'VM db-4 of pool db was given up' }).click();
+  await page.getByRole('heading', { level: 1, name: 'db-4' }).waitFor();
+  const text = await textIn(page, 'main');
+  expect(text).toMatch(/^Fleet \/ data \/ db db-4 VM .*failing.* Why it was given up after 5 replacements/);
+  for (const told of ['db-4-root', 'stays', '5 times', 'you may not list them']) expect(text).toContain(told);
+  await page.getByRole('button', { name: 'Heal now db-4' }).click();
+  expect(await page.getByRole('dialog').innerText()).toContain('VM: db-4');
+});
+
+describe('a button', () => {
+  test('asks for a reason, warns if GitOps owns the object, and tells what came of it beside the object', async () => {
+    const script = new Script(story, storyAnswers);
+    script.act = () => ({ ok: true, sentence: 'web is promoted to step 2 of 3', remarks: [] });
+    const { page } = await opened(script);
+    await need(page).click();
+    const dialog = page.getByRole('dialog', { name: 'Promote the rollout of web?' });
+    expect(await dialog.innerText()).toContain('Argo CD owns this object');
+    await dialog.getByLabel('Reason').fill('canary is fine');
+    await dialog.getByRole('button', { name: 'Promote' }).click();
+    await page.getByText('web is promoted to step 2 of 3').waitFor();
+    expect(await dialog.count()).toBe(0);
+    expect(script.asked).toEqual([
+      {
+        action: 'rollout.promote',
+        about: { kind: 'VirtualMachinePool', namespace: 'default', name: 'web' },
+        reason: 'canary is fine',
+      },
+    ]);
+  });
+
+  test('that undoes or aborts wants the name typed, and sends nothing without it', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page } = await opened(script, { hash: '#/pool/default/web' });
+    await page.getByRole('button', { name: 'Undo web' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Type web to confirm').fill('wob');
+    await dialog.getByRole('button', { name: 'Undo' }).click();
+    expect(script.asked).toEqual([]);
+    await dialog.getByLabel('Type web to confirm').fill('web');
+    await dialog.getByRole('button', { name: 'Undo' }).click();
+    await until(async () => expect(script.asked).toMatchObject([{ action: 'rollout.undo', confirm: 'web' }]));
+  });
+
+  test('tells why it was refused in the dialog, which stays open until it is cancelled, by Escape too', async () => {
+    const script = new Script(story, storyAnswers);
+    script.act = () => ({ ok: false, sentence: 'the rollout has not reached step 2 yet' });
+    const { page } = await opened(script);
+    await need(page).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
+    await page.getByRole('alert').filter({ hasText: 'has not reached step 2' }).waitFor();
+    await page.keyboard.press('Escape');
+    await until(async () => expect(await page.getByRole('dialog').count()).toBe(0));
+    expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Promote web');
+  });
+
+  test('that is not allowed is in reach, says why, and does nothing', async () => {
+    const { page } = await opened(new Script(story, storyAnswers), { hash: '#/pool/data/db' });
+    const button = page.getByRole('button', { name: 'Pause db', exact: true });
+    expect(await button.getAttribute('aria-disabled')).toBe('true');
+    await button.focus();
+    expect(await page.getByRole('tooltip').filter({ visible: true }).innerText()).toBe(
+      'you may not update virtualmachinepools in data',
+    );
+    await button.press('Enter');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
+  test('of a read-only page is not there on cards, and the page says so', async () => {
+    const cells = cellsOf('web', 'RR');
+    const actions = [{ ...may('rollout.pause'), whyNot: 'the dashboard is read-only' }];
+    const session = aSession({ isReadOnly: true });
+    const { page } = await opened(
+      new Script(() => asMessages([[aCard('web', cells, { actions }), cells]], { session })),
+    );
+    expect(await textIn(page, 'header .live')).toContain('read-only');
+    expect(await page.getByRole('article').getByRole('button').count()).toBe(0);
+  });
+});
+
+describe('the stream', () => {
+  test('is one for all tabs, however many', async () => {
+    const script = new Script(story, storyAnswers);
+    const { context, server } = await opened(script);
+    for (let index = 0; index < 7; index++) {
+      const page = await context.newPage();
+      await page.goto(server.url);
+      await isLive(page);
+    }
+    expect({ opened: script.opened, open: script.streams.size }).toEqual({ opened: 1, open: 1 });
+  });
+
+  test('comes back after the server was away, and the page says that it was', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page, server } = await opened(script);
+    await server.close();
+    await page.locator('[data-live="reconnecting"]').waitFor();
+    expect(await textIn(page, '.banner')).toContain('server went away');
+    expect(await page.getByRole('article').count()).toBe(5);
+    const again = await servePage(script, server.port);
+    onTestFinished(again.close);
+    await isLive(page);
+    expect(await page.locator('.banner').count()).toBe(0);
+  });
+
+  test('that is refused because the server was started anew leads to the address that it printed', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page } = await opened(script);
+    script.status = 401;
+    for (const stream of script.streams) stream.destroy();
+    await page.locator('[data-live="signed-out"]').waitFor();
+    expect(await textIn(page, '.banner')).toContain('has printed');
+  });
+
+  test('goes on while the API server is away, and the page says since when and why', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page } = await opened(script);
+    script.send(aSession({ state: 'reconnecting', since: minutes(-3), why: 'connection refused' }));
+    await page.locator('[data-live="cut-off"]').waitFor();
+    expect(await textIn(page, '.banner')).toMatch(/API server does not answer, since 3 min ago.* connection refused/);
+    script.send(aSession());
+    await isLive(page);
+  });
+
+  test('that leaves a message out is begun again', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page } = await opened(script);
+    script.send({ type: 'delta', seq: 40, cells: {} });
+    await until(async () => expect(script.opened).toBe(2));
+    await isLive(page);
+  });
+
+  test('stops while updates are paused, and a resumed page shows what is so by then', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page } = await opened(script);
+    const square = page.locator('vm-squares [aria-label^="web-7:"]');
+    await square.waitFor();
+    await page.getByRole('button', { name: 'Pause updates' }).click();
+    await page.locator('[data-live="paused"]').waitFor();
+    script.change({ cells: { [WEB]: { set: [['web-7', 'F', 1]] } } });
+    await until(async () => expect(script.streams.size).toBe(0));
+    expect(await square.getAttribute('data-s')).toBe('R');
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await isLive(page);
+  });
+
+  test('ends while the only tab is hidden, and begins again with it', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page } = await opened(script);
+    const show = (state: string) =>
+      page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'))`);
+    await show('hidden');
+    await until(async () => expect(script.streams.size).toBe(0));
+    await show('visible');
+    await until(async () => expect(script.streams.size).toBe(1));
+    await isLive(page);
+  });
+
+  test('leads to one drawing a frame, however many messages come in it', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page } = await opened(script);
+    await page.evaluate(`{
+      const frames = new Map();
+      const { requestAnimationFrame: real } = window;
+      window.requestAnimationFrame = (act) => real.call(window, (at) => { frames.set(at, (frames.get(at) ?? 0) + 1); act(at); });
+      window.frames200 = frames;
+    }`);
+    for (let index = 0; index < 200; index++)
+      script.change({ cells: { [WEB]: { set: [['web-7', index % 2 === 0 ? 'M' : 'S', 1]] } } });
+    script.change({ cells: { [WEB]: { set: [['web-7', 'P', 1]] } } });
+    await page.locator('vm-squares [aria-label="web-7: paused"]').waitFor();
+    // One for the page, and one for the squares.
+    expect(await page.evaluate('Math.max(...window.frames200.values())')).toBeLessThanOrEqual(2);
+  });
+});

@@ -3,7 +3,7 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import type { Owner } from '../../cli/objects.ts';
 import { isOver } from '../../operations/view.ts';
-import type { ActionName, Need, NeedKind, OperationCard, OwnerCard, ScheduleCard } from '../contract/fleet.ts';
+import type { ActionName, Healing, Need, NeedKind, OperationCard, OwnerCard, ScheduleCard } from '../contract/fleet.ts';
 
 /** How long an object may wait for a worker before somebody should look, in milliseconds. */
 export const UNSEEN_MS = 30_000;
@@ -22,7 +22,7 @@ const conditionOf = ({ status }: Owner, type: string) =>
 /** `unseenSince`: since when no worker has looked at its spec, in milliseconds since the epoch; null if one has. */
 export function ownerNeeds(
   owner: Stored<Owner>,
-  card: Omit<OwnerCard, 'counts'>,
+  card: OwnerCard,
   { unseenSince, now }: { unseenSince: number | null; now: number },
 ): Need[] {
   const about = { kind: card.kind!, namespace: card.namespace, name: card.name };
@@ -59,7 +59,7 @@ function needOf(id: string, about: Need['about'], { tone = 'warn', vm, action, c
   };
 }
 
-function rolloutNeeds(owner: Stored<Owner>, { name, rollout, waits }: Omit<OwnerCard, 'counts'>): Told[] {
+function rolloutNeeds(owner: Stored<Owner>, { name, rollout }: OwnerCard): Told[] {
   if (rollout === null) return [];
   const { phase, end, sentence, paused, halted, steps } = rollout;
   const since = conditionOf(owner, 'Progressing')?.lastTransitionTime ?? rollout.startedAt;
@@ -100,48 +100,39 @@ function rolloutNeeds(owner: Stored<Owner>, { name, rollout, waits }: Omit<Owner
     const told = { kind: 'budget-full' as const, sentence: `the rollout of ${name} can't continue: ${sentence}` };
     return [{ ...told, tone: 'bad', since, command: command('status') }];
   }
-  void waits;
   return [];
 }
 
-function healingNeeds({ name, healing }: Omit<OwnerCard, 'counts'>): Told[] {
+/** A pause says more than the condition that it leads to. */
+function heldUp(name: string, paused: Healing['paused'], suspended: string | null): Told[] {
+  if (paused !== null)
+    return [
+      {
+        kind: 'healing-suspended',
+        sentence: `the healing of ${name} is paused by ${paused.by}${paused.why === null ? '' : `: ${paused.why}`}`,
+        since: paused.at,
+        command: `drover heal resume pool ${name}`,
+        action: 'heal.resume',
+      },
+    ];
+  if (suspended === null) return [];
+  const sentence = `${name} heals no VM: ${suspended}`;
+  const command = `drover heal status pool ${name}`;
+  return [{ kind: 'healing-suspended', tone: 'bad', sentence, since: null, command }];
+}
+
+function healingNeeds({ name, healing }: OwnerCard): Told[] {
   if (healing === null) return [];
   const { paused, suspended, givenUp } = healing;
-  const heal = (verb: string): string => `drover heal ${verb} pool ${name}`;
-  const paused_: Told[] =
-    paused === null
-      ? []
-      : [
-          {
-            kind: 'healing-suspended',
-            sentence: `the healing of ${name} is paused by ${paused.by}${paused.why === null ? '' : `: ${paused.why}`}`,
-            since: paused.at,
-            command: heal('resume'),
-            action: 'heal.resume',
-          },
-        ];
-  const suspended_: Told[] =
-    paused !== null || suspended === null
-      ? []
-      : [
-          {
-            kind: 'healing-suspended',
-            tone: 'bad',
-            sentence: `${name} heals no VM: ${suspended}`,
-            since: null,
-            command: heal('status'),
-          },
-        ];
   return [
-    ...paused_,
-    ...suspended_,
+    ...heldUp(name, paused, suspended),
     ...givenUp.map(({ vm, why, at }) => ({
       kind: 'given-up' as const,
       tone: 'bad' as const,
       sentence: `${vm} was given up: ${why}`,
       since: at,
       vm,
-      command: `${heal('now')} ${vm}`,
+      command: `drover heal now pool ${name} ${vm}`,
       action: 'heal.now' as const,
     })),
   ];
@@ -154,7 +145,7 @@ const OF_CONDITIONS: readonly [type: string, kind: NeedKind][] = [
   ['Overlapping', 'stalled'],
 ];
 
-function conditionNeeds(owner: Stored<Owner>, { name, rollout }: Omit<OwnerCard, 'counts'>, word: string): Told[] {
+function conditionNeeds(owner: Stored<Owner>, { name, rollout }: OwnerCard, word: string): Told[] {
   const draining = conditionOf(owner, 'Draining');
   const stuck: Told[] =
     draining?.reason !== 'Stuck'

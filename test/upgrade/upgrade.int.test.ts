@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { aFleet, until, type TestWorker } from '../integration/fleet.ts';
 import { withFastStarts } from '../integration/healing/healings.ts';
+import { testOneOf } from '../soak.ts';
 import { nextRelease, previousRelease, type Release } from './releases.ts';
 import { aDrain, aHeal, anOperation, aRollout, type Work } from './works.ts';
 
@@ -81,31 +82,32 @@ const expectNoneStuck = (): Promise<void> =>
     }
   });
 
-test.each([
-  ['killed', killed, 1],
-  ['replaced one after another', replaced, 2],
-] as const)(
-  'workers that are %s in the middle of a rollout, a heal, a drain and an operation are followed by the next release, and these by the previous one again: nothing is lost, nothing is done twice',
-  async (_, change, count) => {
-    const before = await Promise.all(Array.from({ length: count }, () => start(previous!)));
-    const { works, since } = await begun(aRollout, aHeal, aDrain, anOperation);
-    const upgraded = await change(before, next!);
-    await Promise.all(works.map((work) => work.untilPart(2)));
-    await until(async () => expect(await patchedSince(since)).not.toEqual([]));
-    expect(await failedSince(since)).toEqual([]);
-    const rolledBack = await replaced(upgraded, previous!);
-    await Promise.all(works.map((work) => work.untilDone()));
-    await expectNoneStuck();
-    await Promise.all(rolledBack.map((worker) => worker.stop()));
-  },
-);
-
-test('a change of workflows without patched ends runs, which the upgrade test would report; others take their places', async () => {
-  const before = await start(previous!);
-  const { works, since } = await begun(aRollout, anOperation);
-  const [worker] = await replaced([before], wrong!);
-  await until(async () => expect(await failedSince(since)).not.toEqual([]));
+const thereAndBack = (change: Change, count: number) => async (): Promise<void> => {
+  const before = await Promise.all(Array.from({ length: count }, () => start(previous!)));
+  const { works, since } = await begun(aRollout, aHeal, aDrain, anOperation);
+  const upgraded = await change(before, next!);
+  await Promise.all(works.map((work) => work.untilPart(2)));
+  await until(async () => expect(await patchedSince(since)).not.toEqual([]));
+  expect(await failedSince(since)).toEqual([]);
+  const rolledBack = await replaced(upgraded, previous!);
   await Promise.all(works.map((work) => work.untilDone()));
   await expectNoneStuck();
-  await worker!.stop();
+  await Promise.all(rolledBack.map((worker) => worker.stop()));
+};
+
+testOneOf({
+  'the next release follows workers that are killed in the middle of a rollout, a heal, a drain and an operation, and the previous one follows it: nothing is lost, nothing is done twice':
+    thereAndBack(killed, 1),
+  'the next release follows workers that are replaced one after another in the middle of a rollout, a heal, a drain and an operation, and the previous one follows it: nothing is lost, nothing is done twice':
+    thereAndBack(replaced, 2),
+  'a change of workflows without patched ends runs, which the other tests would report, and others take their places':
+    async () => {
+      const before = await start(previous!);
+      const { works, since } = await begun(aRollout, anOperation);
+      const [worker] = await replaced([before], wrong!);
+      await until(async () => expect(await failedSince(since)).not.toEqual([]));
+      await Promise.all(works.map((work) => work.untilDone()));
+      await expectNoneStuck();
+      await worker!.stop();
+    },
 });

@@ -12,6 +12,7 @@ import { disksCommand } from './commands/disks/disks.ts';
 import { drainCommand } from './commands/drain/drain.ts';
 import { driftCommand } from './commands/drift.ts';
 import { completeCommand, completionCommand } from './commands/drover/completion.ts';
+import { configCommand } from './commands/drover/config.ts';
 import { dashboardCommand } from './commands/drover/dashboard.ts';
 import { devCommand } from './commands/drover/dev.ts';
 import { doctorCommand } from './commands/drover/doctor.ts';
@@ -34,6 +35,7 @@ import { rolloutCommand } from './commands/rollout/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
 import { schedulesCommand } from './commands/schedules/schedules.ts';
 import { statusCommand } from './commands/status.ts';
+import { putSettingsInForce } from './settings/put-in-force.ts';
 
 /** The `drover` command with all of its subcommands. `name`: what users type to call it. */
 export function droverProgram(name = 'drover'): Command {
@@ -62,6 +64,11 @@ function withoutCompletion(name: string): Command {
         ['Scale it', 'drover scale pool web --replicas 20'],
       ),
     );
+  program.hook('preAction', async (_, command) => {
+    // Who presses Tab is not told of a settings file that can't be used.
+    const isTab = command.name() === 'complete';
+    await putSettingsInForce(command).catch((error: unknown) => (isTab ? undefined : Promise.reject(error)));
+  });
   program.commandsGroup('Pools and replica sets:');
   for (const command of [
     applyCommand(),
@@ -102,6 +109,7 @@ function withoutCompletion(name: string): Command {
     supportBundleCommand(),
     workerCommand(),
     devCommand(),
+    configCommand(),
     versionCommand(),
   ])
     program.addCommand(inherit(command, program));

@@ -1,5 +1,5 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import { FIELD_MANAGER } from '../api/names.ts';
+import { FIELD_MANAGER, GROUP, TRACEPARENT_ANNOTATION } from '../api/names.ts';
 import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
 import type { ServerClock } from './server-clock.ts';
@@ -55,17 +55,25 @@ const PATCH_CONTENT_TYPE: Record<PatchType, string> = {
   apply: 'application/apply-patch+yaml',
 };
 
+interface KubeClientOptions extends TransportOptions {
+  fieldManager?: string;
+  /** Noted on each object of drover's own kinds that is written: the trace that what follows belongs to. */
+  traceparent?: string | undefined;
+}
+
 const PAGE = 500;
 
 /** The API server's verbs on any resource. Every call throws `KubeError` or `KubeUnreachable`. */
 export class KubeClient {
   readonly #transport: Transport;
   readonly #fieldManager: string;
+  readonly #traceparent: string | undefined;
 
-  constructor(config: KubeConfig, options: TransportOptions & { fieldManager?: string } = {}) {
-    const { fieldManager = FIELD_MANAGER, ...transport } = options;
+  constructor(config: KubeConfig, options: KubeClientOptions = {}) {
+    const { fieldManager = FIELD_MANAGER, traceparent, ...transport } = options;
     this.#transport = new Transport(config, transport);
     this.#fieldManager = fieldManager;
+    this.#traceparent = traceparent;
   }
 
   get server(): string {
@@ -153,7 +161,12 @@ export class KubeClient {
     const name = subresource === undefined ? undefined : object.metadata.name;
     const path = pathOf(resource, object.metadata.namespace, name, subresource);
     const query = this.#writeQuery(dryRun, fieldManager) + (strict === true ? '&fieldValidation=Strict' : '');
-    return this.#transport.json({ method: 'POST', path: path + query, body: typed(resource, object), ...call });
+    return this.#transport.json({
+      method: 'POST',
+      path: path + query,
+      body: this.#noted(resource, typed(resource, object), dryRun),
+      ...call,
+    });
   }
 
   /** Replaces the whole object; if its metadata has a `resourceVersion`, only that version of it. */
@@ -179,11 +192,12 @@ export class KubeClient {
     const { dryRun, subresource, fieldManager, force, ...call } = options;
     const query = this.#writeQuery(dryRun, fieldManager) + (force === true ? '&force=true' : '');
     const body = type === 'apply' ? typed(resource, patch as KubeObject) : patch;
+    const isWhole = type !== 'json' && subresource === undefined;
     const path = pathOf(resource, key.namespace, key.name, subresource);
     return this.#transport.json({
       method: 'PATCH',
       path: path + query,
-      body,
+      body: isWhole ? this.#noted(resource, body as Partial<KubeObject>, dryRun) : body,
       contentType: PATCH_CONTENT_TYPE[type],
       ...call,
     });
@@ -252,6 +266,14 @@ export class KubeClient {
 
   close(): Promise<void> {
     return this.#transport.close();
+  }
+
+  /** Returns what is written, with a note of the trace of whoever writes it. */
+  #noted<T extends Partial<KubeObject>>(resource: Resource, object: T, isDryRun = false): T {
+    if (this.#traceparent === undefined || isDryRun || resource.group !== GROUP) return object;
+    const { metadata } = object;
+    const annotations = { ...metadata?.annotations, [TRACEPARENT_ANNOTATION]: this.#traceparent };
+    return { ...object, metadata: { ...metadata, annotations } };
   }
 
   #writeQuery(dryRun: boolean | undefined, fieldManager = this.#fieldManager): string {

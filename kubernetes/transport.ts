@@ -28,16 +28,25 @@ export interface TransportOptions {
   userAgent?: string;
   /** Called with its path right before each call that may change something; if it throws, nothing is sent. */
   beforeWrite?: (path: string) => Promise<void>;
-  /** Called when a request has its whole answer, or none; for a watch, when its answer begins. */
-  onAnswer?: (answer: Answer) => void;
+  /** Told of each request when it begins. */
+  onRequest?: RequestListener;
 }
 
-/** How a request ended. */
-export interface Answer extends Pick<HttpRequest, 'method' | 'path'> {
+/** Returns what is called with the end of a request, and headers that go with it. */
+export type RequestListener = (request: Asked) => { onEnd: (end: Ended) => void; headers?: Record<string, string> };
+
+/** What is asked of the API server. */
+export interface Asked extends Pick<HttpRequest, 'method' | 'path'> {
   isWatch: boolean;
+}
+
+/** How a request ended: when it had its whole answer, or none; for a watch, when its answer began. */
+export interface Ended {
   /** The HTTP status; undefined if the API server has not answered. */
   status: number | undefined;
   seconds: number;
+  /** Its caller did not wait for an answer. */
+  isAborted: boolean;
 }
 
 const CONNECTIONS = 64;
@@ -98,9 +107,9 @@ export class Transport {
     for (let attempt = 1; ; attempt++) {
       const { statusCode, headers, text } = await this.#inPlace(request, () => {
         request.lastCheck?.();
-        return this.#measured(request, false, async () => {
+        return this.#measured(request, false, async (more) => {
           const sentAt = Date.now();
-          const { statusCode, headers, body } = await this.#send(this.#calls!, request, deadlineMs);
+          const { statusCode, headers, body } = await this.#send(this.#calls!, request, { deadlineMs, more });
           // A refusal may come from a proxy.
           if (statusCode < 400) this.clock.note(headers['date'], sentAt, Date.now());
           const text = await body.text().catch((error: unknown) => this.#fail(request, error));
@@ -119,8 +128,8 @@ export class Transport {
   /** Returns the answer's body as a stream, for watches: on a connection of its own and without a deadline. */
   async stream(request: HttpRequest): Promise<AsyncIterable<Buffer>> {
     await this.#refresh();
-    const { statusCode, headers, body } = await this.#measured(request, true, () =>
-      this.#send(this.#streams!, request, 0),
+    const { statusCode, headers, body } = await this.#measured(request, true, (more) =>
+      this.#send(this.#streams!, request, { deadlineMs: 0, more }),
     );
     if (statusCode < 400) return body;
     if (statusCode === 401) this.#fresh = 0;
@@ -148,26 +157,31 @@ export class Transport {
     }
   }
 
-  /** Tells `onAnswer` how a request has ended, unless its caller has aborted it. */
+  /** Tells `onRequest` of a request, and how it has ended. */
   async #measured<T extends { statusCode: number }>(
     { method, path, signal }: HttpRequest,
     isWatch: boolean,
-    ask: () => Promise<T>,
+    ask: (headers: Record<string, string> | undefined) => Promise<T>,
   ): Promise<T> {
     const began = performance.now();
+    const told = this.#options.onRequest?.({ method, path, isWatch });
     let status: number | undefined;
     try {
-      const answer = await ask();
+      const answer = await ask(told?.headers);
       status = answer.statusCode;
       return answer;
     } finally {
-      if (status !== undefined || signal?.aborted !== true)
-        this.#options.onAnswer?.({ method, path, isWatch, status, seconds: (performance.now() - began) / 1000 });
+      const isAborted = status === undefined && signal?.aborted === true;
+      told?.onEnd({ status, seconds: (performance.now() - began) / 1000, isAborted });
     }
   }
 
-  async #send(dispatcher: Dispatcher, request: HttpRequest, deadlineMs: number): Promise<Dispatcher.ResponseData> {
-    const headers: Record<string, string> = { accept: request.accept ?? ACCEPT, ...this.#headers };
+  async #send(
+    dispatcher: Dispatcher,
+    request: HttpRequest,
+    { deadlineMs, more }: { deadlineMs: number; more: Record<string, string> | undefined },
+  ): Promise<Dispatcher.ResponseData> {
+    const headers: Record<string, string> = { accept: request.accept ?? ACCEPT, ...this.#headers, ...more };
     let body: string | undefined;
     if (request.body !== undefined) {
       headers['content-type'] = request.contentType ?? 'application/json';

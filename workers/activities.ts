@@ -8,19 +8,20 @@ import { createMachineTypeActivities } from '../activities/machine-types/machine
 import { createNotificationActivities } from '../activities/notifications/notifications.ts';
 import { postByHttp } from '../activities/notifications/post.ts';
 import { createOperationActivities } from '../activities/operations/operations.ts';
-import { createPoolActivities } from '../activities/pool/pool.ts';
+import { createPoolActivities, type PoolActivityOptions } from '../activities/pool/pool.ts';
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../activities/power/power.ts';
-import { createReplicaSetActivities } from '../activities/replica-sets/replica-sets.ts';
+import { createReplicaSetActivities, type ReplicaSetActivityOptions } from '../activities/replica-sets/replica-sets.ts';
 import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createScheduleActivities } from '../activities/schedules/schedules.ts';
-import { createWatchActivities } from '../activities/watch/watch.ts';
+import { createWatchActivities, type WatchActivityOptions } from '../activities/watch/watch.ts';
 import type { Receiver } from '../api/notifications/receivers.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { runControl } from './operations/run-control.ts';
+import type { FollowedTraces } from './tracing/follow-traces.ts';
 import { childSignals } from './watch/lost-children.ts';
 import { noticeSignals } from './watch/signal-notices.ts';
 import { operationSignals, scheduleSignals } from './watch/signal-operation.ts';
@@ -33,12 +34,13 @@ interface ActivitiesOptions {
   metrics: Metrics;
   /** Who is told what users are to know of. */
   receivers: () => readonly Receiver[];
+  tracing: FollowedTraces | undefined;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
 /** Creates all activities, by the task queue that serves them: those that act, those that only wait, and the watch. */
-export function createActivities({ config, client, cache, metrics, receivers, stopping }: ActivitiesOptions) {
+export function createActivities({ config, client, cache, metrics, receivers, tracing, stopping }: ActivitiesOptions) {
   const { burst, concurrency } = config;
   const common = {
     client,
@@ -69,17 +71,18 @@ export function createActivities({ config, client, cache, metrics, receivers, st
   });
   const onReplaced = ({ namespace, name: pool }: { namespace: string; name: string }): void =>
     metrics.healingReplacements.inc({ namespace, pool });
+  const measured = measures(metrics, tracing);
   return {
     working: withFailures({
       ...createPoolActivities({
         ...common,
         burst,
-        onPlanFailed: ({ namespace, name: pool }) => metrics.failedPlans.inc({ namespace, pool }),
+        onPlanned: measured.poolPlanned,
       }),
       ...createReplicaSetActivities({
         ...common,
         burst,
-        onPlanFailed: ({ kind, namespace, name: set }) => metrics.failedSetPlans.inc({ namespace, kind, set }),
+        onPlanned: measured.setPlanned,
       }),
       removeVms,
       ...createEvacuationActivities(common),
@@ -103,18 +106,35 @@ export function createActivities({ config, client, cache, metrics, receivers, st
       createWatchActivities({
         cache,
         burst,
-        signalsOf: (kind) => {
-          const { notify, ...signals } = signalsOf(kind);
-          return { ...signals, notify: (...args) => notify(...args).then(() => metrics.lastSignal.setToCurrentTime()) };
-        },
+        signalsOf,
         operationSignals,
         scheduleSignals,
         noticeSignals,
         childSignals,
         onFailure: () => metrics.failedSignals.inc(),
+        onSignalled: measured.signalled,
         onWatching: (isWatching) => metrics.watchRunning.inc(isWatching ? 1 : -1),
         stopping,
       }),
     ),
+  };
+}
+
+/** What activities tell of themselves, in metrics and traces. */
+function measures(metrics: Metrics, tracing: FollowedTraces | undefined) {
+  return {
+    poolPlanned: (({ namespace, name: pool, seconds, isFailed }) => {
+      metrics.planSeconds.observe({ kind: 'VirtualMachinePool' }, seconds);
+      if (isFailed) metrics.failedPlans.inc({ namespace, pool });
+    }) satisfies PoolActivityOptions['onPlanned'],
+    setPlanned: (({ kind, namespace, name: set, seconds, isFailed }) => {
+      metrics.planSeconds.observe({ kind }, seconds);
+      if (isFailed) metrics.failedSetPlans.inc({ namespace, kind, set });
+    }) satisfies ReplicaSetActivityOptions['onPlanned'],
+    signalled: (({ kind, key, seconds }) => {
+      if (kind !== 'notice') tracing?.signalled({ kind, key, seconds });
+      metrics.lastSignal.setToCurrentTime();
+      if (seconds !== undefined) metrics.signalDelay.observe({ kind }, seconds);
+    }) satisfies WatchActivityOptions['onSignalled'],
   };
 }

@@ -1,50 +1,12 @@
-import * as z from 'zod';
-import { namespacesIn } from '../api/claims/claim.ts';
-import { VARIABLES, type VariableName } from './variables.ts';
+import { gatherSettings, type Gathered } from './settings/gather.ts';
+import { settingsInForce, type InForce } from './settings/in-force.ts';
+import { valueOf } from './settings/schema.ts';
+import { SETTINGS, type SettingName } from './settings/settings.ts';
 
-type WholeNumber = { [Name in VariableName]: (typeof VARIABLES)[Name] extends { within: unknown } ? Name : never };
-
-/** Accepts the whole numbers that the variable may be, given as text. */
-function whole(name: WholeNumber[VariableName]) {
-  const [least, most] = VARIABLES[name].within;
-  return z
-    .string()
-    .refine(
-      (text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most,
-      `must be a whole number from ${least} to ${most}`,
-    )
-    .transform(Number);
-}
-
-const isNamespace = (name: string): boolean => /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name);
-
-const Environment = z.object({
-  DROVER_CLUSTER: z
-    .string()
-    .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be lower-case letters, digits, "-" and "."'),
-  DROVER_NAMESPACE: z
-    .string()
-    .transform(namespacesIn)
-    .refine((names) => names.every(isNamespace), 'must be the names of namespaces, with commas between them')
-    .optional(),
-  DROVER_BURST: whole('DROVER_BURST'),
-  DROVER_CONCURRENCY: whole('DROVER_CONCURRENCY'),
-  DROVER_CONNECTIONS: whole('DROVER_CONNECTIONS'),
-  DROVER_SLOTS: whole('DROVER_SLOTS'),
-  DROVER_WAIT_SLOTS: whole('DROVER_WAIT_SLOTS'),
-  DROVER_CACHED_WORKFLOWS: whole('DROVER_CACHED_WORKFLOWS'),
-  DROVER_HEALTH_ADDRESS: z.string(),
-  DROVER_HEALTH_PORT: whole('DROVER_HEALTH_PORT').optional(),
-  DROVER_TEMPORAL_METRICS_PORT: whole('DROVER_TEMPORAL_METRICS_PORT').optional(),
-  DROVER_WEBHOOKS: z.string().optional(),
-  DROVER_WORKFLOW_BUNDLE: z.string().optional(),
-  DROVER_DATA_CONVERTER: z.string().optional(),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error']),
-} satisfies Record<VariableName, z.ZodType>);
-
-const DEFAULTS = Object.fromEntries(
-  Object.entries(VARIABLES).flatMap(([name, variable]) => ('value' in variable ? [[name, variable.value]] : [])),
-);
+type WholeNumber = {
+  [Name in SettingName]: (typeof SETTINGS)[Name] extends { within: unknown } ? Name : never;
+}[SettingName];
+type LogLevel = (typeof SETTINGS)['worker.logLevel']['oneOf'][number];
 
 export interface WorkerConfig {
   /** Drover's name for the Kubernetes cluster: part of every workflow ID and of the task queue. */
@@ -71,48 +33,44 @@ export interface WorkerConfig {
   workflowBundle: string | null;
   /** Path of a module that encodes Temporal's payloads; null if they stay as they are. */
   dataConverter: string | null;
-  logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error';
+  logLevel: LogLevel;
+  /** All settings that are in force. */
+  settings: readonly InForce[];
+  /** The path of the settings file; undefined without one. */
+  settingsFile: string | undefined;
 }
 
-/** Thrown for an invalid variable; the message names it and says what would be valid. */
-class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
+/** Returns what a worker is to do by its settings. Throws `ConfigError`, or `ManifestErrors` for its settings file. */
+export const readConfig = (env: NodeJS.ProcessEnv): WorkerConfig => configOf(gatherSettings({ env }));
 
-export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
-  const set = {
-    ...DEFAULTS,
-    ...Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== '')),
-  };
-  const parsed = Environment.safeParse(set);
-  if (!parsed.success) {
-    throw new ConfigError(
-      parsed.error.issues
-        .map(({ path, message }) => `${path.join('.')}=${set[String(path[0])]}: ${message}`)
-        .join('; '),
-    );
-  }
-  const { data } = parsed;
+/** Throws `ConfigError`. */
+export function configOf(gathered: Gathered): WorkerConfig {
+  const settings = settingsInForce(gathered);
+  const values = new Map(settings.map(({ setting, value }) => [setting, value]));
+  const text = (name: SettingName): string | null => values.get(name) ?? null;
+  const whole = (name: WholeNumber): number => Number(values.get(name));
+  const [address, port, metricsPort] = [
+    text('worker.healthAddress')!,
+    text('worker.healthPort'),
+    text('worker.temporalMetricsPort'),
+  ];
+  const namespaces = text('worker.namespaces');
   return {
-    cluster: data.DROVER_CLUSTER,
-    namespaces: data.DROVER_NAMESPACE,
-    burst: data.DROVER_BURST,
-    concurrency: data.DROVER_CONCURRENCY,
-    connections: data.DROVER_CONNECTIONS,
-    slots: data.DROVER_SLOTS,
-    waitSlots: data.DROVER_WAIT_SLOTS,
-    cachedWorkflows: data.DROVER_CACHED_WORKFLOWS,
-    health:
-      data.DROVER_HEALTH_PORT === undefined
-        ? null
-        : { address: data.DROVER_HEALTH_ADDRESS, port: data.DROVER_HEALTH_PORT },
-    temporalMetrics:
-      data.DROVER_TEMPORAL_METRICS_PORT === undefined
-        ? null
-        : `${data.DROVER_HEALTH_ADDRESS}:${data.DROVER_TEMPORAL_METRICS_PORT}`,
-    webhooks: data.DROVER_WEBHOOKS ?? null,
-    workflowBundle: data.DROVER_WORKFLOW_BUNDLE ?? null,
-    dataConverter: data.DROVER_DATA_CONVERTER ?? null,
-    logLevel: data.LOG_LEVEL,
+    cluster: text('cluster')!,
+    namespaces: namespaces === null ? undefined : (valueOf(SETTINGS['worker.namespaces'], namespaces) as string[]),
+    burst: whole('worker.burst'),
+    concurrency: whole('worker.concurrency'),
+    connections: whole('worker.connections'),
+    slots: whole('worker.slots'),
+    waitSlots: whole('worker.waitSlots'),
+    cachedWorkflows: whole('worker.cachedWorkflows'),
+    health: port === null ? null : { address, port: Number(port) },
+    temporalMetrics: metricsPort === null ? null : `${address}:${metricsPort}`,
+    webhooks: text('worker.webhooks'),
+    workflowBundle: text('worker.workflowBundle'),
+    dataConverter: text('dataConverter'),
+    logLevel: text('worker.logLevel') as LogLevel,
+    settings,
+    settingsFile: gathered.path,
   };
 }

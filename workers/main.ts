@@ -1,8 +1,11 @@
-import { readConfig } from './config.ts';
+import { configOf } from './config.ts';
+import { gatherSettings } from './settings/gather.ts';
 import { runWorker } from './worker.ts';
 
 try {
-  await runWorker(readConfig(process.env));
+  const gathered = gatherSettings({ env: process.env });
+  process.env = gathered.env;
+  await runWorker(configOf(gathered));
 } catch (error) {
   process.stderr.write(`drover worker: ${(error as Error).message}\n`);
   process.exitCode = 1;

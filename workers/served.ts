@@ -18,6 +18,9 @@ import { RepeatedProblem } from './health/repeated-problem.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { refuseLeft } from './refuse-left.ts';
 import { Serving } from './serving.ts';
+import { followTraces } from './tracing/follow-traces.ts';
+import { both, tracedRequests } from './tracing/traced-requests.ts';
+import type { Tracer } from './tracing/tracing.ts';
 import { watchRun } from './watch/cluster-watch.ts';
 import { isRefusal, keepWatch, waitUntilWatched, type KeepWatchOptions } from './watch/keep-watch.ts';
 import { untilPutBack } from './watch/put-back.ts';
@@ -37,12 +40,16 @@ export interface Surroundings {
   logger: Logger;
   metrics: Metrics;
   receivers: () => readonly Receiver[];
+  /** Undefined if nobody wants traces. */
+  tracer: Tracer | undefined;
   /** Aborted when the process is asked to stop. */
   stop: AbortSignal;
 }
 
 /** How the process reaches Temporal, and what it runs there. */
 export interface TemporalOptions extends Pick<WorkerOptions, 'dataConverter'> {
+  /** Of activities; undefined without. */
+  interceptors?: WorkerOptions['interceptors'];
   connection: TemporalConnection;
   workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
 }
@@ -61,7 +68,7 @@ export class Served {
   #serving: Serving | undefined;
 
   constructor(surroundings: Surroundings, namespace?: string) {
-    const { config, kube, metrics } = surroundings;
+    const { config, kube, metrics, tracer } = surroundings;
     this.#in = surroundings;
     this.namespace = namespace;
     this.#cluster = namespace === undefined ? config.cluster : workersOf(config.cluster, namespace);
@@ -72,7 +79,7 @@ export class Served {
         if (this.#cache !== undefined) refuseLeft(this.#cache, path);
         return ensureCurrentAttempt();
       },
-      onAnswer: metrics.requests.answered,
+      onRequest: tracer === undefined ? metrics.requests.began : both(metrics.requests.began, tracedRequests),
     });
   }
 
@@ -125,7 +132,7 @@ export class Served {
 
   /** Throws what `isRefusal` tells once it is no longer for these workers to serve. */
   async #serve(temporal: TemporalOptions, watched: KeepWatchOptions & { logger: Logger }, uid: string): Promise<void> {
-    const { config, logger, metrics, receivers } = this.#in;
+    const { config, logger, metrics, receivers, tracer } = this.#in;
     const ending = new AbortController();
     const stop = AbortSignal.any([this.#in.stop, ending.signal]);
     const client = this.#client;
@@ -135,10 +142,11 @@ export class Served {
       // Nothing is decided on incomplete caches: the queues are served once the caches are complete.
       await untilAborted(cache.start(), stop);
       const ours = { ...config, cluster: this.#cluster };
-      const activities = createActivities({ config: ours, client, cache, metrics, receivers, stopping: stop });
+      const tracing = tracer && followTraces(tracer, cache, this.#cluster);
+      const activities = createActivities({ config: ours, client, cache, metrics, receivers, tracing, stopping: stop });
       const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
       this.#serving = new Serving({
-        create: () => createWorkers(ours, temporal, activities),
+        create: () => createWorkers(ours, { ...temporal, interceptors: tracing?.interceptors }, activities),
         cache,
         stop,
         onServing: () => this.#sayReady(cache),
@@ -183,10 +191,14 @@ function createWorkers(
 ): Promise<Worker>[] {
   const common = {
     ...clientOptions(temporal),
+    ...(temporal.interceptors === undefined ? {} : { interceptors: temporal.interceptors }),
     shutdownGraceTime: GRACE,
     maxHeartbeatThrottleInterval: '3s',
     // What another release has written, and this one can't continue, begins anew from the objects in Kubernetes.
     workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
+    // By what Temporal says of its queues: few long polls while little happens, and many when it is busy.
+    workflowTaskPollerBehavior: { type: 'autoscaling' },
+    activityTaskPollerBehavior: { type: 'autoscaling' },
     // Tells `drover version` and the Web UI which release polls, and changes nothing about who gets which task.
     workerDeploymentOptions: {
       useWorkerVersioning: false,

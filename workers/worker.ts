@@ -12,6 +12,8 @@ import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { openReceivers } from './notifications/receivers-file.ts';
 import { Served } from './served.ts';
+import { tellChanges } from './settings/tell-changes.ts';
+import { openTracer } from './tracing/tracing.ts';
 import { workflowsPath } from './workflows-path.ts';
 
 /**
@@ -20,14 +22,18 @@ import { workflowsPath } from './workflows-path.ts';
  */
 export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {}): Promise<void> {
   const logger = createLogger(config.logLevel);
+  const given = config.settings.filter(({ from }) => from !== 'default');
+  logger.info('settings', Object.fromEntries(given.map(({ setting, value, from }) => [setting, `${value} (${from})`])));
   installRuntime(logger, config.temporalMetrics);
   const dataConverter = await loadDataConverter(config.dataConverter ?? undefined);
   const stopping = stopOnSignals();
   const stop = stopping.signal;
   endByForce({ stop, logger });
+  if (config.settingsFile !== undefined) tellChanges(config.settingsFile, logger, stop);
   const metrics = createMetrics();
   const receivers = openReceivers(config.webhooks, logger);
-  const surroundings = { config, kube, logger, metrics, receivers, stop };
+  const tracer = await openTracer('drover-worker');
+  const surroundings = { config, kube, logger, metrics, receivers, tracer, stop };
   const all = (config.namespaces ?? [undefined]).map((namespace) => new Served(surroundings, namespace));
   const drain = (): void => {
     for (const one of all) one.drain();
@@ -40,7 +46,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       drain();
     },
   });
-  const server = config.health && (await serveHealth(config.health, healthOf(all, metrics)));
+  const server = config.health && (await serveHealth(config.health, healthOf(all, metrics, config.settings)));
   let connection: TemporalConnection | undefined;
   try {
     connection = await TemporalConnection.open({ logger, stop });
@@ -56,6 +62,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   } finally {
     await connection?.close();
     await Promise.all(all.map((one) => one.close()));
+    await tracer?.close();
     server?.close();
   }
 }

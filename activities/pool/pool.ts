@@ -13,6 +13,7 @@ import { createDiskActivities } from '../disks/disk-activities.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
+import { timed } from '../lib/timed.ts';
 import { createReleaseActivities } from '../members/release-vms.ts';
 import { createScaleInActivities } from '../members/scale-in.ts';
 import { createReturnActivities } from '../membership/adopt-returned.ts';
@@ -39,8 +40,8 @@ export interface PoolActivityOptions extends ActivityOptions {
   revisions: Revisions;
   /** Maximum number of VMs of a pool in flight, creations and deletions each. */
   burst: number;
-  /** Called when a decision about this pool has thrown. */
-  onPlanFailed?: (pool: { namespace: string; name: string }) => void;
+  /** Told of each plan of a pool: how long the decisions took, and whether one has thrown. */
+  onPlanned?: (plan: { namespace: string; name: string; seconds: number; isFailed: boolean }) => void;
 }
 
 export function createPoolActivities({
@@ -50,7 +51,7 @@ export function createPoolActivities({
   revisions,
   burst,
   concurrency,
-  onPlanFailed,
+  onPlanned,
 }: PoolActivityOptions) {
   const told = new ToldBatches();
   const requests = new RequestsSeen(cache);
@@ -76,13 +77,12 @@ export function createPoolActivities({
       if (pool === undefined || cache.isLeft(namespace)) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
       await revisions.expandAll(pool);
-      const { plan, error } = containedPlan({ ...snapshotOf(cache, pool), ...asked, batches, burst });
+      const input = { ...snapshotOf(cache, pool), ...asked, batches, burst };
+      const [{ plan, error }, seconds] = timed(() => containedPlan(input));
+      onPlanned?.({ namespace, name, seconds, isFailed: error !== null });
       if (error !== null) {
-        onPlanFailed?.({ namespace, name });
-        log.error('no plan could be made for a pool: its condition Stalled has the reason', {
-          pool: `${namespace}/${name}`,
-          error: error.stack ?? error.message,
-        });
+        const about = { pool: `${namespace}/${name}`, error: error.stack ?? error.message };
+        log.error('no plan could be made for a pool: its condition Stalled has the reason', about);
       }
       return {
         gone: false,

@@ -1,4 +1,5 @@
 import { log } from '@temporalio/activity';
+import type { SetKind } from '../../api/owner-kinds.ts';
 import {
   containedVmiSetPlan,
   containedReplicaSetPlan,
@@ -8,22 +9,23 @@ import type { StoredVmiSet, StoredReplicaSet, StoredSet } from '../../decisions/
 import type { ActivityOptions } from '../cache/access.ts';
 import { vmiSetSnapshot, setSnapshot } from '../cache/snapshot.ts';
 import { serverLost } from '../lib/shutdown.ts';
+import { timed } from '../lib/timed.ts';
 import { kindOfOwner } from '../owners/kinds.ts';
 import { knownSet } from '../owners/live-owner.ts';
 import { createAdoptionActivities } from './adopt-vms.ts';
 import { createMakeActivities } from './make-replicas.ts';
 import type { PlannedSet, ReplicaSetRequest } from './types.ts';
 
-interface ReplicaSetActivityOptions extends ActivityOptions {
+export interface ReplicaSetActivityOptions extends ActivityOptions {
   /** Maximum number of VMs of a set in flight, creations and deletions each. */
   burst: number;
-  /** Called when a decision about this set has thrown. */
-  onPlanFailed?: (set: { kind: string; namespace: string; name: string }) => void;
+  /** Told of each plan of a set: how long the decisions took, and whether one has thrown. */
+  onPlanned?: (plan: { kind: SetKind; namespace: string; name: string; seconds: number; isFailed: boolean }) => void;
 }
 
 /** Creates the activities of replica sets alone; their members leave as the VMs of pools do. */
 export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
-  const { client, cache, burst, concurrency, onPlanFailed } = options;
+  const { client, cache, burst, concurrency, onPlanned } = options;
   const planOf = ({ kind, starts, ...asked }: ReplicaSetRequest, set: StoredSet): ContainedSetPlan =>
     kind === 'VirtualMachineReplicaSet'
       ? containedReplicaSetPlan({ ...setSnapshot(cache, set as StoredReplicaSet), ...asked, burst })
@@ -43,9 +45,9 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       const set = await knownSet(client, cache, { kind, namespace, name });
       if (set === undefined || cache.isLeft(request.namespace)) return { gone: true };
       const { uid, generation = 0 } = set.metadata;
-      const { plan, error } = planOf({ ...request, now }, set);
+      const [{ plan, error }, seconds] = timed(() => planOf({ ...request, now }, set));
+      onPlanned?.({ kind, namespace, name, seconds, isFailed: error !== null });
       if (error !== null) {
-        onPlanFailed?.({ kind, namespace, name });
         const why = error.stack ?? error.message;
         log.error('no plan could be made for a set: its condition Stalled says so', {
           set: `${namespace}/${name}`,

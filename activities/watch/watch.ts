@@ -22,7 +22,7 @@ import { watchedOperations } from './watched-operations.ts';
 import { watchedSchedules } from './watched-schedules.ts';
 import type { Signals, Watched, WatchedObjects } from './watched.ts';
 
-interface WatchActivityOptions {
+export interface WatchActivityOptions {
   cache: ClusterCache;
   burst: number;
   signalsOf: (kind: VmOwnerKind) => Signals;
@@ -32,6 +32,8 @@ interface WatchActivityOptions {
   childSignals: ChildSignals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
+  /** Called for each signal that Temporal has accepted; `seconds`: since the change that it tells of, if seen. */
+  onSignalled?: (signal: { kind: Watched['what']; key: string; seconds: number | undefined }) => void;
   /** Called when this worker begins to watch, and when it no longer does. */
   onWatching?: (isWatching: boolean) => void;
   /** Aborted when the worker is asked to shut down: its watch then moves to another worker at once. */
@@ -47,7 +49,7 @@ const RESYNC_MS = 300_000;
 const MANAGED_MS = 15_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { cache, childSignals, onFailure, onWatching, stopping } = options;
+  const { cache, childSignals, onWatching, stopping } = options;
   const { resyncMs = RESYNC_MS, managedMs = MANAGED_MS } = options;
 
   const watched = watchedKinds(options);
@@ -63,7 +65,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       // Kept here: cache callbacks run outside any activity, where there is no current context.
       const context = Context.current();
       const { log, info } = context;
-      const followers = watched.map((one) => follow(one, cluster, context, onFailure));
+      const followers = watched.map((one) => follow(one, cluster, context, options));
       const unsubscribe = cache.subscribe((change) => {
         for (const { hear } of followers) hear(change);
       });
@@ -220,16 +222,25 @@ function follow(
   { what, signals, all, exists, affected, leastMs, isUnsettled, versions }: Watched,
   cluster: string,
   { client, log }: Context,
-  onFailure?: () => void,
+  { onFailure, onSignalled }: Pick<WatchActivityOptions, 'onFailure' | 'onSignalled'>,
 ): Follower {
   const failed = new Set<string>();
+  /** When changes were seen of which no signal tells yet. */
+  const seen = new Map<string, number>();
   const ended = new AbortController();
   const notify = (key: string): Promise<void> => {
     const send = exists(key) ? signals.notify : signals.signalDeleted;
+    const since = seen.get(key);
+    seen.delete(key);
     return send(client, { cluster, key }, versions()).then(
-      () => void failed.delete(key),
+      () => {
+        failed.delete(key);
+        const seconds = since === undefined ? undefined : (performance.now() - since) / 1_000;
+        onSignalled?.({ kind: what, key, seconds });
+      },
       (error: unknown) => {
         failed.add(key);
+        if (since !== undefined) seen.set(key, since);
         onFailure?.();
         log.warn(`a ${what} could not be signalled`, { owner: key, error: (error as Error).message });
       },
@@ -249,6 +260,7 @@ function follow(
     start: () => tell(all()),
     hear: (change) => {
       for (const key of affected(change)) {
+        if (!seen.has(key)) seen.set(key, performance.now());
         if (change.kind === what) notifications.atOnce(key);
         else notifications.for(key);
       }

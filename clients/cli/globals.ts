@@ -9,6 +9,7 @@ export interface Globals {
   address?: string;
   temporalNamespace?: string;
   state?: string;
+  config?: string;
 }
 
 const CLUSTER = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
@@ -20,7 +21,7 @@ export function addGlobalOptions(program: Command): Command {
         namespaceName,
       ),
     )
-    .option('--context <name>', 'context of the kubeconfig')
+    .option('--context <name>', 'context of the kubeconfig (default: $DROVER_CONTEXT or its current one)')
     .option('--kubeconfig <file>', 'kubeconfig (default: $KUBECONFIG, a running embedded stack, or ~/.kube/config)')
     .addOption(
       new Option('--cluster <name>', "drover's name for the cluster, in workflow ids and the task queue")
@@ -33,7 +34,8 @@ export function addGlobalOptions(program: Command): Command {
       "Temporal's address (default: $TEMPORAL_ADDRESS, a running embedded stack, or localhost:7233)",
     )
     .option('--temporal-namespace <name>', "Temporal's namespace (default: $TEMPORAL_NAMESPACE or default)")
-    .option('--state <dir>', 'state folder of the embedded stack (default: $DROVER_STATE)');
+    .option('--state <dir>', 'state folder of the embedded stack (default: $DROVER_STATE)')
+    .option('--config <file>', 'settings file (default: $DROVER_CONFIG or ~/.config/drover/config.yaml)');
 }
 
 /**

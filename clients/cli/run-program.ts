@@ -1,4 +1,5 @@
 import { CommanderError, type Command } from 'commander';
+import { traced } from '../tracing/traced-command.ts';
 import { FailureBesides, linesOf, UsageError } from './failure.ts';
 import { note, plain } from './output.ts';
 
@@ -36,15 +37,26 @@ export async function runProgram(program: Command, args: string[]): Promise<void
 /** Runs one command line, and returns the exit code for its error: 0 if it has none. */
 export async function runLine(program: Command, args: string[]): Promise<number> {
   try {
-    await program.parseAsync(
-      args.map((word) => ALONE[word] ?? word),
-      { from: 'user' },
-    );
+    const words = args.map((word) => ALONE[word] ?? word);
+    await traced(commandOf(program, words), () => program.parseAsync(words, { from: 'user' }));
     return 0;
   } catch (error) {
     report(error);
     return exitCodeOf(error);
   }
+}
+
+/** Returns the words of the command in a command line, such as `pool` and `scale`. */
+function commandOf(program: Command, words: readonly string[]): string[] {
+  const found: string[] = [];
+  let command = program;
+  for (const word of words) {
+    const next = command.commands.find((one) => one.name() === word);
+    if (next === undefined) continue;
+    found.push(word);
+    command = next;
+  }
+  return found;
 }
 
 function report(error: unknown): void {

@@ -4,6 +4,8 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { RunningStack } from '../../dev/find-stack.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { tracedRequests } from '../../workers/tracing/traced-requests.ts';
+import { spanUnderWay } from '../../workers/tracing/tracing.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note } from '../cli/output.ts';
@@ -27,6 +29,13 @@ export class Session {
 
   get cluster(): string {
     return this.globals.cluster;
+  }
+
+  /** Returns the context of the kubeconfig; `undefined` for its current one. */
+  get context(): string | undefined {
+    const { context, kubeconfig, state } = this.globals;
+    if (context !== undefined || kubeconfig !== undefined || state !== undefined) return context;
+    return process.env['DROVER_CONTEXT'] || undefined;
   }
 
   async kube(): Promise<KubeClient> {
@@ -105,9 +114,10 @@ export class Session {
    * the stack's kubeconfig.
    */
   #kubeGiven(): boolean {
-    const { kubeconfig, context, state } = this.globals;
+    const { kubeconfig, state } = this.globals;
     return (
-      kubeconfig !== undefined || (state === undefined && (context !== undefined || Boolean(process.env['KUBECONFIG'])))
+      kubeconfig !== undefined ||
+      (state === undefined && (this.context !== undefined || Boolean(process.env['KUBECONFIG'])))
     );
   }
 
@@ -193,9 +203,11 @@ export class Session {
       import('../../kubernetes/config.ts'),
       import('../../kubernetes/client.ts'),
     ]);
-    const config = loadKubeConfig({ kubeconfig, context: this.globals.context });
+    const config = loadKubeConfig({ kubeconfig, context: this.context });
     const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
-    return { client: new KubeClient(config, { userAgent: 'drover-cli' }), namespace };
+    const traceparent = spanUnderWay()?.traceparent;
+    const traces = traceparent === undefined ? {} : { traceparent, onRequest: tracedRequests };
+    return { client: new KubeClient(config, { userAgent: 'drover-cli', ...traces }), namespace };
   }
 
   async #openTemporal(): Promise<Temporal> {

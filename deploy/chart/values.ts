@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import * as z from 'zod';
-import { VARIABLES, type Variable } from '../../workers/variables.ts';
+import { schemaOf } from '../../workers/settings/schema.ts';
+import { eachSetting, isOfWorker } from '../../workers/settings/settings.ts';
 
 interface Workload {
   spec: {
@@ -26,20 +27,17 @@ const resources = (of: { resources: object }, what: string) => kubernetes(what).
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Variables that the image or other values set. */
-const SET_OTHERWISE =
-  /^DROVER_(CLUSTER|NAMESPACE|HEALTH_PORT|HEALTH_ADDRESS|TEMPORAL_METRICS_PORT|WEBHOOKS|WORKFLOW_BUNDLE)$/;
-
-const settingOf = (name: string, { what, value, without, within }: Variable): z.ZodType => {
-  const told = `${what}; default: ${value ?? without}`;
-  if (within !== undefined) return z.int().min(within[0]).max(within[1]).optional().describe(told);
-  if (name === 'LOG_LEVEL') return z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional().describe(told);
-  return z.string().optional().describe(told);
-};
+const SET_OTHERWISE = /^DROVER_(NAMESPACE|HEALTH_PORT|HEALTH_ADDRESS|TEMPORAL_METRICS_PORT|WEBHOOKS|WORKFLOW_BUNDLE)$/;
 
 const settings = Object.fromEntries(
-  Object.entries(VARIABLES)
-    .filter(([name]) => !SET_OTHERWISE.test(name))
-    .map(([name, variable]) => [name, settingOf(name, variable)]),
+  eachSetting()
+    .filter(([name, { variable }]) => (isOfWorker(name) || name === 'dataConverter') && !SET_OTHERWISE.test(variable))
+    .map(([, setting]) => [
+      setting.variable,
+      schemaOf(setting)
+        .optional()
+        .describe(`${setting.what}; default: ${setting.value ?? setting.without}`),
+    ]),
 );
 
 /** The values of the Helm chart: what they mean, what they may be, and their defaults. */
@@ -90,7 +88,7 @@ export const Values = z.strictObject({
         .prefault({}),
     })
     .prefault({}),
-  settings: z.strictObject(settings).prefault({}).describe('[variables](../docs/deploy.md#settings) of the worker'),
+  settings: z.strictObject(settings).prefault({}).describe('[variables](../docs/settings.md) of the worker'),
   environment: kubernetesList('further environment variables of the pods, as `[{name: HTTPS_PROXY, value: …}]`'),
   notifications: z
     .strictObject({

@@ -82,6 +82,23 @@ const PANELS: Panel[] = [
   graph('VMs of an earlier revision', 'VMs that do not have the newest template of their pool.', {
     '{{namespace}}/{{pool}}': `${ofPools('drover_pool_current_vms')} - ${ofPools('drover_pool_updated_vms')} > 0`,
   }),
+  graph(
+    'Disruption budget in use',
+    'Of the pools that roll out: VMs that are not available, as a part of those that may be.',
+    {
+      '{{namespace}}/{{pool}}': `${ofPools('drover_pool_unavailable_vms')} / (${ofPools('drover_pool_max_unavailable_vms')} > 0) and on (namespace, pool) drover_pool_rollout{${POOL}, state="RollingOut"} == 1`,
+    },
+    { unit: 'percentunit' },
+  ),
+  graph(
+    'Handover',
+    'From a VM that is ready again until the next one goes down: half of them, and 19 of 20.',
+    {
+      half: `histogram_quantile(0.5, sum by (le) (rate(drover_rollout_handover_seconds_bucket{${POOL}}[$__rate_interval])))`,
+      '19 of 20': `histogram_quantile(0.95, sum by (le) (rate(drover_rollout_handover_seconds_bucket{${POOL}}[$__rate_interval])))`,
+    },
+    { unit: 's' },
+  ),
   list(
     'Rollouts that wait, or have stopped',
     'Rollouts that somebody has to look at.',
@@ -164,6 +181,7 @@ const PANELS: Panel[] = [
     },
     { unit: 's' },
   ),
+  graph('Requests in flight', 'Of the worker that has the most.', { requests: 'max(drover_kube_in_flight)' }),
   graph(
     'Cache behind',
     'For how long a worker has failed to follow a resource.',
@@ -189,11 +207,31 @@ const PANELS: Panel[] = [
     },
     { unit: 'ms' },
   ),
+  graph(
+    'Delay of signals',
+    'From a change in the cluster until Temporal has the signal, 19 of 20.',
+    {
+      '{{kind}}':
+        'histogram_quantile(0.95, sum by (kind, le) (rate(drover_signal_delay_seconds_bucket[$__rate_interval])))',
+    },
+    { unit: 's' },
+  ),
+  graph(
+    'Plans',
+    'How long decisions about a pool or a set take, 19 of 20.',
+    {
+      '{{kind}}': 'histogram_quantile(0.95, sum by (kind, le) (rate(drover_plan_seconds_bucket[$__rate_interval])))',
+    },
+    { unit: 's' },
+  ),
   graph('Signals that did not reach Temporal', 'In 10 minutes.', {
     failed: 'sum(increase(drover_failed_signals_total[10m]))',
   }),
   graph('Free slots', 'Of the workers that have the fewest, by task queue and kind of task.', {
     '{{task_queue}} {{worker_type}}': `min by (task_queue, worker_type) (temporal_worker_task_slots_available{${QUEUES}})`,
+  }),
+  graph('Workflows in memory', 'Of the worker that has the most; those that it drops are replayed later.', {
+    workflows: `max(temporal_sticky_cache_size{${QUEUES}})`,
   }),
   graph(
     'Event loop',

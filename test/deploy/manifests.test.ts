@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
 import { ROLE_FILE, roleFile, WORKER_RULES_FILE, workerRulesFile } from '../../deploy/generate-role.ts';
+import { settingsPage } from '../../deploy/generate-settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { readConfig } from '../../workers/config.ts';
 import { imageEnvironment } from './dockerfile.ts';
@@ -107,7 +108,10 @@ test("the worker's metrics and those of Temporal's SDK can be scraped, on the po
   const [policy] = readManifests('networkpolicy.yaml') as unknown as [{ spec: { ingress: { ports: object[] }[] } }];
   expect(policy.spec.ingress[0]!.ports).toEqual([{ port: 8080 }, { port: 9090 }]);
   const page = readFileSync(new URL('../docs/security.md', folder), 'utf8');
-  expect(page).toContain('DROVER_TEMPORAL_METRICS_PORT=9090');
+  expect(page).toContain('on the ports 8080 and 9090');
+  const { health, temporalMetrics } = readConfig(imageEnvironment());
+  expect(containerOf(deployment!).ports!.map(({ containerPort }) => containerPort)).toEqual([health!.port, 9090]);
+  expect(temporalMetrics).toBe('0.0.0.0:9090');
 });
 
 test('a disruption leaves one worker running, and there are several', () => {
@@ -135,21 +139,6 @@ test('the pods are configured by variables that drover reads', () => {
   ).not.toThrow();
 });
 
-test('docs/deploy.md lists the variables of the worker, with their defaults', () => {
-  const page = readFileSync(new URL('../docs/deploy.md', folder), 'utf8');
-  const rows = new Map(
-    [...page.matchAll(/^\| `([A-Z_]+)` \| ([^|]*) \|/gm)].map(([, name = '', value = '']) => [
-      name,
-      value.replaceAll('`', '').trim(),
-    ]),
-  );
-  const source = readFileSync(new URL('../workers/config.ts', folder), 'utf8');
-  const read = [...source.matchAll(/^ {2}([A-Z_]+): /gm)].map(([, name = '']) => name);
-  expect(read.filter((name) => !rows.has(name))).toEqual([]);
-  const defaults = readConfig({});
-  expect(rows.get('DROVER_CLUSTER')).toBe(defaults.cluster);
-  expect(rows.get('DROVER_BURST')).toBe(String(defaults.burst));
-  expect(rows.get('DROVER_CONCURRENCY')).toBe(String(defaults.concurrency));
-  expect(rows.get('DROVER_CONNECTIONS')).toBe(String(defaults.connections));
-  expect(rows.get('LOG_LEVEL')).toBe(defaults.logLevel);
+test('docs/settings.md lists all settings as they are', () => {
+  expect(readFileSync(new URL('../docs/settings.md', folder), 'utf8')).toBe(settingsPage());
 });

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test } from 'vitest';
-import { Transport, withoutRemark, type Answer, type TransportOptions } from '../../kubernetes/transport.ts';
+import { Transport, withoutRemark, type Asked, type Ended, type TransportOptions } from '../../kubernetes/transport.ts';
 
 /** Returns a transport to a server that answers each call so. */
 async function transportTo(answer: RequestListener, options: TransportOptions = {}): Promise<Transport> {
@@ -52,14 +52,14 @@ test("the server's clock is learned from its answers, and not from refusals", as
   expect(Math.abs(aheadOf(transport) - hour)).toBeLessThan(5_000);
 });
 
-test('each request is reported with its outcome and duration, unless its caller has aborted it', async () => {
-  const told: Answer[] = [];
+test('each request is reported with its outcome and duration, or as aborted by its caller', async () => {
+  const told: (Asked & Ended)[] = [];
   const transport = await transportTo(
     ({ url }, response) => {
       if (url === '/silent') response.destroy();
       else if (url !== '/slow') response.writeHead(url === '/refused' ? 403 : 200).end('{}');
     },
-    { onAnswer: (answer) => void told.push(answer) },
+    { onRequest: (asked) => ({ onEnd: (end) => void told.push({ ...asked, ...end }) }) },
   );
   await transport.json({ method: 'GET', path: '/well' });
   await transport.json({ method: 'POST', path: '/refused' }).catch(() => undefined);
@@ -67,11 +67,12 @@ test('each request is reported with its outcome and duration, unless its caller 
   const aborted = transport.json({ method: 'GET', path: '/slow', signal: AbortSignal.timeout(20) });
   await expect(aborted).rejects.toThrow(/timeout/);
   await transport.stream({ method: 'GET', path: '/watch' });
-  const isTold = { isWatch: false, seconds: expect.any(Number) as number };
+  const isTold = { isWatch: false, isAborted: false, seconds: expect.any(Number) as number };
   expect(told).toEqual([
     { ...isTold, method: 'GET', path: '/well', status: 200 },
     { ...isTold, method: 'POST', path: '/refused', status: 403 },
     { ...isTold, method: 'GET', path: '/silent', status: undefined },
+    { ...isTold, method: 'GET', path: '/slow', status: undefined, isAborted: true },
     { ...isTold, method: 'GET', path: '/watch', status: 200, isWatch: true },
   ]);
   for (const { seconds } of told) expect(seconds).toBeLessThan(5);

@@ -24,7 +24,11 @@ test('an uncaught error is logged and counted; the worker drains once, and ends 
 test('metrics that cannot be read are an answer of 500, and no rejection that would end the worker; and it says why it is not ready', async () => {
   const server = await serveHealth(
     { address: '127.0.0.1', port: 0 },
-    { unready: () => 'Temporal is awaited', metrics: () => Promise.reject(new Error('no metrics')) },
+    {
+      unready: () => 'Temporal is awaited',
+      metrics: () => Promise.reject(new Error('no metrics')),
+      config: () => ({}),
+    },
   );
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;

@@ -27,7 +27,7 @@ test.each([
   ['one of two that are left to it', [serving, starting], false],
   ['nothing, since nothing is left to it', [waiting], false],
 ])('a worker that takes work for %s', (_what, all, isReady) =>
-  expect(healthOf(all, createMetrics()).unready() === undefined).toBe(isReady),
+  expect(healthOf(all, createMetrics(), []).unready() === undefined).toBe(isReady),
 );
 
 test.each([
@@ -49,13 +49,13 @@ test.each([
   ],
   ['Temporal', starting, 'namespace bank: Temporal has not taken its workers yet, or it is shutting down'],
 ])('a worker that is not ready says why: %s', (_what, one, why) =>
-  expect(healthOf([one], createMetrics()).unready()).toBe(why),
+  expect(healthOf([one], createMetrics(), []).unready()).toBe(why),
 );
 
 test('the metrics tell of all namespaces together, and which are served', async () => {
   const metrics = createMetrics();
   const other = { namespace: 'bank', cache: cacheOf(4, 2_000), isServing: true };
-  const health = healthOf([serving, other, waiting], metrics);
+  const health = healthOf([serving, other, waiting], metrics, []);
   await health.metrics();
   const lines = (await health.metrics()).split('\n');
   expect(lines).toContain('drover_cached_objects{resource="virtualmachines"} 7');

@@ -1,5 +1,6 @@
 import type { ClusterCache } from '../../activities/cache/cluster-cache.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { InForce } from '../settings/in-force.ts';
 import type { Health } from './health.ts';
 
 interface Serves {
@@ -13,7 +14,8 @@ interface Serves {
  * Tells how a worker fares by all that it serves. It is ready if it takes work for all, but for namespaces that wait to
  * be left to it.
  */
-export const healthOf = (all: readonly Serves[], metrics: Metrics): Health => ({
+export const healthOf = (all: readonly Serves[], metrics: Metrics, settings: readonly InForce[]): Health => ({
+  config: () => ({ items: settings }),
   unready: () => {
     const isReady = all.some(({ isServing }) => isServing) && all.every(({ cache, isServing }) => isServing || !cache);
     return isReady ? undefined : all.flatMap((one) => (one.isServing ? [] : [whyNot(one)])).join('; ');

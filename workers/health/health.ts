@@ -6,11 +6,13 @@ export interface Health {
   unready: () => string | undefined;
   /** Resolves to the metrics in Prometheus' text format. */
   metrics: () => Promise<string>;
+  /** Returns the settings in force, for people and programs to read. */
+  config: () => object;
 }
 
 /**
- * Serves `/healthz` (OK while the process lives), `/readyz` (OK while it takes work, and why not otherwise), and
- * `/metrics` in Prometheus' text format.
+ * Serves `/healthz` (OK while the process lives), `/readyz` (OK while it takes work, and why not otherwise), `/metrics`
+ * in Prometheus' text format, and `/config`, the settings in force.
  */
 export async function serveHealth(
   { address, port }: { address: string; port: number },
@@ -23,7 +25,8 @@ export async function serveHealth(
       return unready === undefined ? [200, 'ok\n'] : [503, `not ready: ${unready}\n`];
     }
     if (path === '/metrics') return [200, await health.metrics()];
-    return [404, 'there are /healthz, /readyz and /metrics\n'];
+    if (path === '/config') return [200, `${JSON.stringify(health.config(), null, 2)}\n`];
+    return [404, 'there are /healthz, /readyz, /metrics and /config\n'];
   };
   const server = createServer((request, response) => {
     const answer = ([status, body]: [number, string]): void =>

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { DrainGauge } from './drain-gauge.ts';
+import { Handovers } from './handovers.ts';
 import { HealingGauges } from './healing-gauges.ts';
 import { OperationGauges } from './operation-gauges.ts';
 import { PoolGauges } from './pool-gauges.ts';
@@ -43,7 +44,7 @@ export function createMetrics() {
     watchRunning: gauge('drover_watch_running', '1 while this worker watches the cluster for all workers.'),
     lastSignal: gauge(
       'drover_last_signal_timestamp_seconds',
-      'When this worker last signalled a change to the workflow of a pool or a set; 0 if it never has.',
+      'When this worker last signalled a change to a workflow; 0 if it never has.',
     ),
     missedEvents: counter(
       'drover_missed_events_total',
@@ -70,6 +71,7 @@ export function createMetrics() {
     sets: new ReplicaSetGauges(registry),
     operations: new OperationGauges(registry),
     vms: new VmMetrics(registry),
+    handovers: new Handovers(registry),
     healing: new HealingGauges(registry),
     healingReplacements: counter(
       'drover_healing_replacements_total',

@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { PoolStatus } from '../../api/pool/pool.ts';
+import { maxUnavailableOf } from '../../decisions/disruption-budget/unavailability.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 
 type Told = Pick<
@@ -13,10 +14,20 @@ type Told = Pick<
 /** State of pools, from their spec and status; every worker reports all of them. */
 export class PoolGauges {
   readonly #counts: Record<
-    'desired' | 'current' | 'ready' | 'updated' | 'available' | 'unavailable' | 'standby' | 'standby_ready',
+    | 'desired'
+    | 'current'
+    | 'ready'
+    | 'updated'
+    | 'available'
+    | 'unavailable'
+    | 'max_unavailable'
+    | 'claimed'
+    | 'standby'
+    | 'standby_ready',
     Gauge<'namespace' | 'pool'>
   >;
   readonly #rollout: Gauge<'namespace' | 'pool' | 'state'>;
+  readonly #rolloutStarted: Gauge<'namespace' | 'pool'>;
   readonly #stalled: Gauge<'namespace' | 'pool' | 'reason'>;
 
   constructor(registry: Registry) {
@@ -37,12 +48,23 @@ export class PoolGauges {
       available: gauge('available', 'VMs of a pool that have been ready for minReadySeconds.'),
       standby: gauge('standby', 'Standby VMs that a pool has, in addition to its replicas.'),
       standby_ready: gauge('standby_ready', 'Standby VMs of a pool that are ready to become replicas.'),
+      max_unavailable: gauge(
+        'max_unavailable',
+        'VMs of a pool that may be unavailable at once, by its disruption budget.',
+      ),
+      claimed: gauge('claimed', 'VMs of a pool for which a place in its disruption budget is claimed.'),
       unavailable: gauge('unavailable', 'VMs that the spec of a pool asks for and that are not available.'),
     };
     this.#rollout = new Gauge({
       name: 'drover_pool_rollout',
       help: `1 for the state of a pool's rollout: the reason of its condition Progressing. ${everyWorker}`,
       labelNames: ['namespace', 'pool', 'state'],
+      registers,
+    });
+    this.#rolloutStarted = new Gauge({
+      name: 'drover_pool_rollout_started_timestamp_seconds',
+      help: `When the rollout of a pool began that has not completed. ${everyWorker}`,
+      labelNames: ['namespace', 'pool'],
       registers,
     });
     this.#stalled = new Gauge({
@@ -54,8 +76,10 @@ export class PoolGauges {
   }
 
   look(pools: Iterable<StoredPool>): void {
-    for (const gauge of [...Object.values(this.#counts), this.#rollout, this.#stalled]) gauge.reset();
-    for (const { metadata, spec, status } of pools) {
+    for (const gauge of [...Object.values(this.#counts), this.#rollout, this.#rolloutStarted, this.#stalled])
+      gauge.reset();
+    for (const pool of pools) {
+      const { metadata, spec, status } = pool;
       const labels = { namespace: metadata.namespace, pool: metadata.name };
       const {
         replicas = 0,
@@ -73,10 +97,21 @@ export class PoolGauges {
       this.#counts.standby.set(labels, standbyReplicas);
       this.#counts.standby_ready.set(labels, readyStandbyReplicas);
       this.#counts.unavailable.set(labels, Math.max(0, spec.replicas - availableReplicas));
-      for (const { type, status: is, reason = 'Unknown' } of status?.conditions ?? []) {
-        if (type === 'Progressing') this.#rollout.set({ ...labels, state: reason }, 1);
-        if (type === 'Stalled' && is === 'True') this.#stalled.set({ ...labels, reason }, 1);
-      }
+      this.#counts.max_unavailable.set(labels, maxUnavailableOf(pool));
+      this.#counts.claimed.set(labels, status?.disruptedVMs?.length ?? 0);
+      this.#lookAtState(labels, status ?? {});
+    }
+  }
+
+  #lookAtState(
+    labels: { namespace: string; pool: string },
+    { rollout, conditions = [] }: Pick<PoolStatus, 'rollout' | 'conditions'>,
+  ): void {
+    if (rollout !== undefined && rollout.completedAt === undefined)
+      this.#rolloutStarted.set(labels, Date.parse(rollout.startedAt) / 1_000);
+    for (const { type, status: is, reason = 'Unknown' } of conditions) {
+      if (type === 'Progressing') this.#rollout.set({ ...labels, state: reason }, 1);
+      if (type === 'Stalled' && is === 'True') this.#stalled.set({ ...labels, reason }, 1);
     }
   }
 }

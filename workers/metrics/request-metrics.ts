@@ -1,5 +1,5 @@
-import { Histogram, type Registry } from 'prom-client';
-import type { Answer } from '../../kubernetes/transport.ts';
+import { Gauge, Histogram, type Registry } from 'prom-client';
+import type { Asked, RequestListener } from '../../kubernetes/transport.ts';
 
 /** From an answer out of the API server's cache to its own deadline, in seconds. */
 const SECONDS = [0.005, 0.025, 0.1, 0.5, 2, 10, 30];
@@ -13,6 +13,7 @@ const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' 
 /** Requests of this worker to the API server, how long they take and how they end. */
 export class RequestMetrics {
   readonly #seconds: Histogram<'verb' | 'resource' | 'code'>;
+  readonly #inFlight: Gauge;
 
   constructor(registry: Registry) {
     this.#seconds = new Histogram({
@@ -22,17 +23,29 @@ export class RequestMetrics {
       buckets: SECONDS,
       registers: [registry],
     });
+    this.#inFlight = new Gauge({
+      name: 'drover_kube_in_flight',
+      help: 'Requests to the API server that have no answer yet.',
+      registers: [registry],
+    });
   }
 
-  readonly answered = ({ status, seconds, ...request }: Answer): void =>
-    this.#seconds.observe({ ...requestOf(request), code: status ?? 'none' }, seconds);
+  readonly began: RequestListener = (asked) => {
+    this.#inFlight.inc();
+    return {
+      onEnd: ({ status, seconds, isAborted }) => {
+        this.#inFlight.dec();
+        if (!isAborted) this.#seconds.observe({ ...requestOf(asked), code: status ?? 'none' }, seconds);
+      },
+    };
+  };
 }
 
 /**
  * Returns the verb and the resource as RBAC calls them, without names and namespaces, so that there are no more series
  * than the worker has rights. The resource of `/version` and the like is empty.
  */
-function requestOf({ method, path, isWatch }: Pick<Answer, 'method' | 'path' | 'isWatch'>): {
+function requestOf({ method, path, isWatch }: Asked): {
   verb: string;
   resource: string;
 } {

@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 
 /** Which release this worker is, and how well it does. */
@@ -19,6 +19,8 @@ export function workerMetrics(registry: Registry) {
   });
   // The worker ends soon after the first: an increase can only be seen from a zero that was scraped before.
   for (const kind of ['exception', 'rejection']) faults.inc({ kind }, 0);
+  const histogram = (name: string, help: string, buckets: number[]): Histogram<'kind'> =>
+    new Histogram({ name, help, labelNames: ['kind'], buckets, registers });
   return {
     faults,
     notifications: new Counter({
@@ -27,6 +29,16 @@ export function workerMetrics(registry: Registry) {
       labelNames: ['receiver', 'outcome'],
       registers,
     }),
+    signalDelay: histogram(
+      'drover_signal_delay_seconds',
+      'From a change that the watch saw until Temporal had accepted the signal to the workflow that it concerns.',
+      [0.05, 0.25, 1, 2.5, 5, 15, 60],
+    ),
+    planSeconds: histogram(
+      'drover_plan_seconds',
+      'How long decisions about a pool or a set took; nothing else happens in the worker meanwhile.',
+      [0.001, 0.005, 0.025, 0.1, 0.5, 2],
+    ),
     cacheBehind: new Gauge({
       name: 'drover_cache_behind_seconds',
       help: 'For how long the watch cache has failed to follow the API server; 0 while it follows.',

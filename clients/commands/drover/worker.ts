@@ -1,16 +1,18 @@
-import { Command } from 'commander';
-import { VARIABLES, type Variable } from '../../../workers/variables.ts';
+import { Command, Option } from 'commander';
+import { eachSetting, isOfWorker } from '../../../workers/settings/settings.ts';
 import type { runWorker } from '../../../workers/worker.ts';
 import { Failure } from '../../cli/failure.ts';
 import { examples } from '../../cli/options.ts';
 import { Session } from '../../session/session.ts';
+import { environmentBefore, flagsOf } from '../../settings/put-in-force.ts';
 
-function variables(): string[] {
-  const all: [string, Variable][] = Object.entries(VARIABLES);
-  const width = Math.max(...all.map(([name]) => name.length));
-  return all.map(
-    ([name, { what, value, without }]) => `  ${name.padEnd(width)}  ${what} (${value ?? `default: ${without}`})`,
-  );
+/** A flag for each setting of a worker. */
+function workerOptions(): Option[] {
+  const own = eachSetting().filter(([name]) => isOfWorker(name));
+  return own.map(([, { flag, variable, what, value, without, within }]) => {
+    const text = `${what} (default: ${value ?? without})`.replaceAll('`', '');
+    return new Option(`${flag} <${within === undefined ? 'text' : 'number'}>`, text).env(variable);
+  });
 }
 
 /** Throws `Failure` in the npm package, which leaves out what has a native part. */
@@ -26,30 +28,36 @@ async function loadWorker(): Promise<{ runWorker: typeof runWorker }> {
   }
 }
 
-export const workerCommand = (): Command =>
-  new Command('worker')
+export function workerCommand(): Command {
+  const command = new Command('worker');
+  for (const option of workerOptions()) command.addOption(option);
+  return command
     .description('run a worker in the foreground, which keeps pools and sets as their specs say; any number may run')
     .addHelpText(
       'after',
       `
-Environment:
-${variables().join('\n')}
-
 Temporal and the cluster are found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, Temporal's other variables, and KUBECONFIG.
+All of this may stand in a settings file: docs/settings.md.
 `,
     )
     .addHelpText(
       'after',
       examples(
         ['For the cluster of the kubeconfig and the Temporal on this machine', 'drover worker'],
-        ['With health and metrics', 'DROVER_HEALTH_PORT=8080 drover worker --address temporal:7233'],
+        ['With health and metrics', 'drover worker --health-port 8080 --address temporal:7233'],
       ),
     )
     .action(async (_options: object, command: Command) => {
       const session = new Session(command.optsWithGlobals());
-      const [worker, { readConfig }] = await Promise.all([loadWorker(), import('../../../workers/config.ts')]);
+      const [worker, { configOf }, { gatherSettings }] = await Promise.all([
+        loadWorker(),
+        import('../../../workers/config.ts'),
+        import('../../../workers/settings/gather.ts'),
+      ]);
+      const before = environmentBefore(command);
       process.env = await session.environment();
-      const config = readConfig({ ...process.env, DROVER_CLUSTER: session.cluster });
+      const config = configOf(gatherSettings({ env: before, flags: flagsOf(command), config: session.globals.config }));
       process.once('SIGINT', () => (process.exitCode = 130));
-      await worker.runWorker(config, { context: session.globals.context });
+      await worker.runWorker(config, { context: session.context });
     });
+}

@@ -94,6 +94,7 @@ export class World {
       cache: this.cache,
       metrics: createMetrics(),
       receivers: () => [],
+      tracing: undefined,
       stopping: this.stopping.signal,
     });
     this.#activities = { ...working, ...waiting, ...watching };

@@ -7,7 +7,6 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
-  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -17,7 +16,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { VARIABLES } from '../../../workers/variables.ts';
+import { eachSetting, isOfWorker } from '../../../workers/settings/settings.ts';
 import { BIN, childrenOf, drover, nowhere, outcomeOf } from '../drover.ts';
 import { droverHere } from '../in-process.ts';
 
@@ -46,15 +45,19 @@ describe('help', () => {
     for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
   });
 
-  test('of worker lists every variable that one reads, with its default', async () => {
+  test('of worker lists every setting of one, with its flag, its variable and its default', async () => {
     const { stdout } = await droverHere(['worker', '--help']);
-    const table = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8').matchAll(
-      /^\| `((?:DROVER|LOG)_\w+)` \| (?:`(.*?)`|none)/gm,
-    );
-    const documented = [...table].map(([, name = '', value]) => ({ name, value }));
-    expect(documented.map(({ name }) => name).sort()).toEqual(Object.keys(VARIABLES).sort());
-    for (const { name, value } of documented)
-      expect(stdout).toMatch(new RegExp(`^  ${name} .*\\(${value ?? 'default: .*'}\\)$`, 'm'));
+    const words = stdout.replaceAll(/\s+/g, ' ');
+    for (const [, { flag, variable, value, without }] of eachSetting().filter(([name]) => isOfWorker(name))) {
+      expect(stdout).toMatch(new RegExp(`^ {2}${flag} <\\w+>`, 'm'));
+      expect(words).toContain(`(default: ${value ?? without!.replaceAll('`', '')}) (env: ${variable})`);
+    }
+  });
+
+  test('of drover lists the flag of every setting that is not of workers alone', async () => {
+    const { stdout } = await droverHere(['--help']);
+    for (const [name, { flag }] of eachSetting())
+      if (!isOfWorker(name) && flag !== undefined) expect(stdout).toMatch(new RegExp(`^ {2}(-\\w, )?${flag} <`, 'm'));
   });
 
   test('is printed by drover alone', async () => {

@@ -3,7 +3,7 @@ import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { chartFiles } from '../../../deploy/chart/generate.ts';
-import { VARIABLES } from '../../../workers/variables.ts';
+import { eachSetting, isOfWorker } from '../../../workers/settings/settings.ts';
 
 const read = (file: string): string => readFileSync(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8');
 const schema = JSON.parse(read('values.schema.json')) as { properties: Record<string, { properties: object }> };
@@ -40,16 +40,11 @@ test('what a chart says of this part, and to all of its parts, is taken', () => 
 
 test('each variable of the worker is a setting, or set by another value or the image', () => {
   const settings = Object.keys(schema.properties['settings']!.properties);
-  const others = [
-    'CLUSTER',
-    'NAMESPACE',
-    'HEALTH_PORT',
-    'HEALTH_ADDRESS',
-    'TEMPORAL_METRICS_PORT',
-    'WEBHOOKS',
-    'WORKFLOW_BUNDLE',
-  ];
+  const others = ['NAMESPACE', 'HEALTH_PORT', 'HEALTH_ADDRESS', 'TEMPORAL_METRICS_PORT', 'WEBHOOKS', 'WORKFLOW_BUNDLE'];
   expect([...settings, ...others.map((name) => `DROVER_${name}`)].toSorted()).toEqual(
-    Object.keys(VARIABLES).toSorted(),
+    eachSetting()
+      .filter(([name]) => isOfWorker(name) || name === 'dataConverter')
+      .map(([, { variable }]) => variable)
+      .toSorted(),
   );
 });

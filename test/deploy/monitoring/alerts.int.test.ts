@@ -46,7 +46,9 @@ async function scrape({ metrics, sdk, ...seen }: Seen, instance: string): Promis
   metrics.sets.look([set]);
   metrics.operations.look(seen.operations, seen.schedules);
   const target = `job="drover",instance="${instance}"`;
-  const scraped = new Map([...sdk].map(([series, value]) => [series.replace('}', `,${target}}`), value]));
+  const scraped = new Map(
+    [...sdk].map(([series, value]) => [series.replace('}', `,${target}}`).replace('{,', '{'), value]),
+  );
   for (const { name, values } of await metrics.registry.getMetricsAsJSON())
     for (const { metricName = name, labels, value } of values as unknown as Sample[]) {
       const own = Object.entries(labels).map(([label, is]) => `${label}="${is}"`);
@@ -120,6 +122,14 @@ test('promtool accepts the alerts, and the queries of the dashboard', async () =
   await run('check', readRules());
   const records = expressionsOfDashboard().map((expr, index) => ({ record: `panel:${index}`, expr }));
   await run('check', { groups: [{ name: 'dashboard', rules: records }] });
+});
+
+test("promtool's linter accepts the names and the words of drover's metrics", async () => {
+  const file = join(folder, 'metrics.txt');
+  const text = await createMetrics().registry.metrics();
+  const own = text.split('\n').filter((line) => !/^(# \w+ )?(nodejs|process)_/.test(line));
+  writeFileSync(file, own.join('\n'));
+  await promisify(execFile)('sh', ['-c', '"$0" check metrics < "$1"', promtool, file]);
 });
 
 test('a cluster without any worker is reported as unwatched', async () => {

@@ -9,6 +9,7 @@ const OF_QUEUE = ['namespace', 'service_name', 'task_queue'];
 export const SDK_METRICS: Readonly<Record<string, readonly string[]>> = {
   temporal_workflow_task_execution_failed: [...OF_QUEUE, 'workflow_type', 'failure_reason'],
   temporal_workflow_task_schedule_to_start_latency_bucket: [...OF_QUEUE, 'le'],
+  temporal_sticky_cache_size: OF_QUEUE,
   temporal_worker_task_slots_available: [...OF_QUEUE, 'worker_type'],
 };
 

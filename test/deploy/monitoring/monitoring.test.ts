@@ -50,7 +50,7 @@ interface Workload {
   spec: {
     template: {
       spec: {
-        containers: [{ env: { name: string; value: string }[]; ports: { name: string; containerPort: number }[] }];
+        containers: [{ ports: { name: string; containerPort: number }[] }];
       };
     };
   };
@@ -91,11 +91,11 @@ test.each(rules)(
 );
 
 test('each alert has a runbook, and each runbook an alert', () => {
-  const page = readFileSync(new URL('../../docs/deploy.md', FOLDER), 'utf8');
+  const page = readFileSync(new URL('../../docs/monitoring.md', FOLDER), 'utf8');
   const runbooks = [...page.matchAll(/^#+ (Drover\w+)$/gm)].map(([, title]) => title!);
   expect(rules.map(({ alert }) => alert)).toEqual(runbooks);
   for (const { alert, annotations } of rules)
-    expect(annotations['runbook']).toBe(`docs/deploy.md#${alert.toLowerCase()}`);
+    expect(annotations['runbook']).toBe(`docs/monitoring.md#${alert.toLowerCase()}`);
 });
 
 test('legends name labels of the series that they are for', () => {
@@ -120,7 +120,6 @@ test('panels lie side by side within the 24 columns of the dashboard, and say wh
 test('the component includes each file for a cluster, and scrapes the permitted ports', () => {
   const component = parse(read('kustomization.yaml')) as {
     resources: string[];
-    patches: { patch: string }[];
     configMapGenerator: { files: string[] }[];
   };
   const manifests = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml'));
@@ -134,13 +133,10 @@ test('the component includes each file for a cluster, and scrapes the permitted 
     { spec: { ingress: { ports: { port: number }[] }[] } },
   ];
   const [worker] = readManifests('worker.yaml') as unknown as [Workload];
-  const [patch] = component.patches.map((one) => parse(one.patch) as Workload);
-  const [{ env, ports }] = patch!.spec.template.spec.containers;
-  const named = [...worker.spec.template.spec.containers[0].ports, ...ports];
+  const named = worker.spec.template.spec.containers[0].ports;
   expect(named.map(({ containerPort }) => containerPort)).toEqual(
     policy.spec.ingress[0]!.ports.map(({ port }) => port),
   );
-  expect(env).toEqual([{ name: 'DROVER_TEMPORAL_METRICS_PORT', value: String(ports[0]!.containerPort) }]);
   expect(monitor.spec.podMetricsEndpoints).toEqual(named.map(({ name }) => ({ port: name, honorLabels: true })));
 });
 

@@ -36,6 +36,7 @@ const POOL = { namespace: 'shop', pool: 'web' };
 const SET = { namespace: 'ci', kind: 'VirtualMachineReplicaSet', set: 'runners' };
 const FAILED =
   'temporal_workflow_task_execution_failed{namespace="default",task_queue="drover/default",workflow_type="pool"}';
+const WAITED = 'temporal_workflow_task_schedule_to_start_latency';
 
 const inPool = (after: number, pool: Partial<PoolStatus>, labels: Record<string, string> = {}): Scenario => ({
   after,
@@ -45,13 +46,13 @@ const inPool = (after: number, pool: Partial<PoolStatus>, labels: Record<string,
 const rollout = (after: number, state: string): Scenario =>
   inPool(after, { conditions: [condition('Progressing', 'True', state)] }, { state });
 const answered = ({ metrics }: Seen, status: number | undefined): void =>
-  metrics.requests.answered({
-    method: 'PATCH',
-    path: '/apis/kubevirt.io/v1/namespaces/shop/virtualmachines/web-1?fieldManager=drover',
-    isWatch: false,
-    status,
-    seconds: 0.01,
-  });
+  metrics.requests
+    .began({
+      method: 'PATCH',
+      path: '/apis/kubevirt.io/v1/namespaces/shop/virtualmachines/web-1?fieldManager=drover',
+      isWatch: false,
+    })
+    .onEnd({ status, seconds: 0.01, isAborted: false });
 
 function boot({ metrics, minutes }: Seen, seconds: number): void {
   const times = { phaseSince: seconds * 1_000, createdAt: 0 };
@@ -83,6 +84,28 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     minute: ({ sdk }) => void sdk.set(FAILED, (sdk.get(FAILED) ?? 0) + 1),
     labels: { workflow_type: 'pool' },
   },
+  DroverTasksWait: {
+    after: 25,
+    minute: ({ sdk, minutes }) => {
+      for (const [le, count] of Object.entries({ 1000: 0, 10000: 0, 60000: minutes, '+Inf': minutes }))
+        sdk.set(`${WAITED}_bucket{task_queue="drover/default",le="${le}"}`, count);
+    },
+    labels: { task_queue: 'drover/default' },
+  },
+  DroverSignalsLate: {
+    after: 25,
+    minute: ({ metrics }) => metrics.signalDelay.observe({ kind: 'pool' }, 30),
+  },
+  DroverCacheBehind: {
+    after: 5,
+    minute: ({ metrics }) => metrics.cacheBehind.set({ resource: 'virtualmachines' }, 90),
+    labels: { resource: 'virtualmachines' },
+  },
+  DroverWorkerBusy: {
+    after: 13,
+    minute: ({ sdk }, isFirst) => void (isFirst && sdk.set('nodejs_eventloop_lag_p99_seconds{}', 3)),
+    labels: { job: 'drover' },
+  },
   DroverWorkerFault: {
     after: 3,
     // The worker counts one, and ends.
@@ -110,6 +133,10 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ),
   DroverRolloutStuck: rollout(7, 'UpdateFailed'),
   DroverRolloutWaits: rollout(62, 'WaitingForApproval'),
+  DroverBudgetFull: inPool(62, {
+    availableReplicas: 2,
+    conditions: [condition('Progressing', 'True', 'RollingOut')],
+  }),
   DroverReplicaSetShort: { after: 17, minute: ({ set }) => void (set.availableReplicas = 4), labels: SET },
   DroverReplicaSetProblem: {
     after: 7,

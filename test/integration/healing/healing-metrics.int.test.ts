@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { choosePorts } from '../../../dev/process/ports.ts';
@@ -16,7 +19,11 @@ async function measured(autohealing: Autohealing): Promise<{
   sdkMetrics: () => Promise<string>;
 }> {
   const { ui: port, temporal: sdk } = await choosePorts(['ui', 'temporal'], {}, {});
-  const worker = await fleet().startWorker({ DROVER_HEALTH_PORT: `${port}`, DROVER_TEMPORAL_METRICS_PORT: `${sdk}` });
+  const folder = mkdtempSync(join(tmpdir(), 'drover-settings-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'config.yaml');
+  writeFileSync(file, `worker:\n  healthPort: ${port}\n  temporalMetricsPort: ${sdk}\n`);
+  const worker = await fleet().startWorker({ DROVER_CONFIG: file, DROVER_BURST: '100' });
   onTestFinished(async () => void (await worker.stop()));
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing });
   const untilTold = (...lines: string[]): Promise<void> =>
@@ -25,6 +32,13 @@ async function measured(autohealing: Autohealing): Promise<{
       expect(told).toEqual(expect.arrayContaining(lines));
     });
   const sdkMetrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${sdk}/metrics`)).text();
+  const { items } = (await (await fetch(`http://127.0.0.1:${port}/config`)).json()) as { items: object[] };
+  expect(items).toEqual(
+    expect.arrayContaining([
+      { setting: 'worker.burst', value: '100', from: 'DROVER_BURST' },
+      { setting: 'worker.healthPort', value: `${port}`, from: `${file}:2` },
+    ]),
+  );
   return { pool, ofPool: `namespace="${pool.pool.namespace}",pool="web"`, untilTold, sdkMetrics };
 }
 

@@ -79,7 +79,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const pools = createPoolActivities({
     ...common,
     burst,
-    onPlanFailed: ({ name }) => onPlanFailed(name),
+    onPlanned: ({ name, isFailed }) => void (isFailed && onPlanFailed(name)),
   });
   const told = new ToldBatches();
   const activities = withFailures({

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createMetrics } from '../../../workers/metrics/metrics.ts';
 
-test('docs/deploy.md lists every drover metric with its labels', () => {
-  const text = readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8');
+test('docs/monitoring.md lists every drover metric with its labels', () => {
+  const text = readFileSync(new URL('../../../docs/monitoring.md', import.meta.url), 'utf8');
   const told = [...text.matchAll(/^\| `(drover_[^`]+)` \|/gm)].map(([, metric]) => metric);
   const own = createMetrics()
     .registry.getMetricsAsArray()

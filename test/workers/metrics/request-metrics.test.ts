@@ -1,19 +1,28 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import type { Answer } from '../../../kubernetes/transport.ts';
+import type { Asked, Ended } from '../../../kubernetes/transport.ts';
 import { RequestMetrics } from '../../../workers/metrics/request-metrics.ts';
 
-async function measured(answer: Partial<Answer>): Promise<string> {
+async function measured(answer: Partial<Asked & Ended>): Promise<string> {
   const registry = new Registry();
   const requests = new RequestMetrics(registry);
-  requests.answered({ method: 'GET', path: '/version', isWatch: false, status: 200, seconds: 0.02, ...answer });
+  const all = {
+    method: 'GET',
+    path: '/version',
+    isWatch: false,
+    status: 200,
+    seconds: 0.02,
+    isAborted: false,
+    ...answer,
+  } as const;
+  requests.began(all).onEnd(all);
   const text = await registry.metrics();
   return /_count\{(.*)\} 1/.exec(text)![1]!;
 }
 
 const VMS = '/apis/kubevirt.io/v1/namespaces/shop/virtualmachines';
 
-test.each<[Partial<Answer>, string, string, string]>([
+test.each<[Partial<Asked & Ended>, string, string, string]>([
   [{ path: `${VMS}?limit=500` }, 'list', 'virtualmachines', '200'],
   [{ path: '/apis/kubevirt.io/v1/virtualmachines?watch=1', isWatch: true }, 'watch', 'virtualmachines', '200'],
   [{ path: `${VMS}/web-1` }, 'get', 'virtualmachines', '200'],
@@ -31,4 +40,15 @@ test.each<[Partial<Answer>, string, string, string]>([
   [{ path: '/version' }, 'get', '', '200'],
 ])('%j is measured by its verb, its resource and its code', async (answer, verb, resource, code) => {
   expect(await measured(answer)).toBe(`verb="${verb}",resource="${resource}",code="${code}"`);
+});
+
+test('requests without an answer are in flight, and those that are aborted are not counted', async () => {
+  const registry = new Registry();
+  const requests = new RequestMetrics(registry);
+  const [one] = [1, 2].map(() => requests.began({ method: 'GET', path: '/version', isWatch: false }));
+  expect(await registry.metrics()).toContain('drover_kube_in_flight 2');
+  one!.onEnd({ status: undefined, seconds: 1, isAborted: true });
+  const text = await registry.metrics();
+  expect(text).toContain('drover_kube_in_flight 1');
+  expect(text).not.toMatch(/^drover_kube_request_seconds_count/m);
 });

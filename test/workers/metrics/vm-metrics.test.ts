@@ -89,6 +89,8 @@ test('a pool is measured by its spec and its status, and no longer once it is go
     replicas: 4,
     readyReplicas: 3,
     updatedReplicas: 1,
+    rollout: { revision: 'a', startedAt: '2026-01-01T00:00:10Z', batches: 1, lastBatch: 1, step: 0, failures: [] },
+    disruptedVMs: [{ vm: 'web-1', by: 'pool/default/shop/web/update/a/1', at: '2026-01-01T00:00:20Z' }],
     conditions: [
       {
         type: 'Progressing',
@@ -109,10 +111,20 @@ test('a pool is measured by its spec and its status, and no longer once it is go
   const pool: StoredPool = { ...aPool({ replicas: 5 }), status };
   gauges.look([pool]);
   const text = await registry.metrics();
-  for (const [name, count] of Object.entries({ desired: 5, current: 4, ready: 3, updated: 1, unavailable: 2 }))
+  for (const [name, count] of Object.entries({
+    desired: 5,
+    current: 4,
+    ready: 3,
+    updated: 1,
+    unavailable: 2,
+    max_unavailable: 1,
+    claimed: 1,
+  }))
     expect(text).toContain(`drover_pool_${name}_vms{${OF_POOL}} ${count}`);
   expect(text).toContain(`drover_pool_rollout{${OF_POOL},state="RollingOut"} 1`);
   expect(text).toContain(`drover_pool_stalled{${OF_POOL},reason="InvalidTemplate"} 1`);
+  const began = Date.parse('2026-01-01T00:00:10Z') / 1_000;
+  expect(text).toContain(`drover_pool_rollout_started_timestamp_seconds{${OF_POOL}} ${began}`);
   gauges.look([]);
   expect(await registry.metrics()).not.toContain(OF_POOL);
 });

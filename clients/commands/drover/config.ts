@@ -1,0 +1,30 @@
+import { Command } from 'commander';
+import { printData } from '../../cli/data.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import { note, print, table } from '../../cli/output.ts';
+import { inSession } from '../../session/session.ts';
+import { environmentBefore, flagsOf } from '../../settings/put-in-force.ts';
+
+export const configCommand = (): Command =>
+  new Command('config')
+    .description('show the settings in force, and where each is from: a flag, a variable, the settings file, a default')
+    .addOption(formatOption(['json', 'yaml', 'table']))
+    .option('--worker', 'those of a worker that is started here; GET /config of a running worker shows its own')
+    .addHelpText(
+      'after',
+      examples(
+        ['What commands use', 'drover config'],
+        ['What a worker would use, with another settings file', 'drover config --worker --config east.yaml'],
+      ),
+    )
+    .action(({ output, worker }: { output?: 'json' | 'yaml' | 'table'; worker?: true }, command: Command) =>
+      inSession(command, async (session) => {
+        const { shownSettings } = await import('../../settings/show.ts');
+        const options = { env: environmentBefore(command), flags: flagsOf(command), isWorker: worker === true };
+        const shown = await shownSettings(session, options);
+        if (output === 'json' || output === 'yaml') return printData(shown, output);
+        note(shown.file === undefined ? 'there is no settings file' : `settings file: ${shown.file}`);
+        const rows = shown.items.map(({ setting, value, from }) => [setting, value ?? '<none>', from]);
+        for (const line of table(['SETTING', 'VALUE', 'FROM'], rows)) print(line);
+      }),
+    );

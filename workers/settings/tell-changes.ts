@@ -1,0 +1,18 @@
+import { unwatchFile, watchFile } from 'node:fs';
+
+const LOOK_MS = 5_000;
+
+/**
+ * Says in the log when the settings file changes. A worker keeps the settings that it has begun with: half of them
+ * can't be changed under way, and all workers would change at once.
+ */
+export function tellChanges(
+  path: string,
+  logger: { warn: (message: string, about: object) => void },
+  stop: AbortSignal,
+): void {
+  const tell = (): void =>
+    logger.warn('the settings file has changed: restart this worker for what it says now', { file: path });
+  watchFile(path, { interval: LOOK_MS, persistent: false }, tell);
+  stop.addEventListener('abort', () => unwatchFile(path, tell), { once: true });
+}

@@ -16,6 +16,7 @@ import { Session } from '../../clients/session/session.ts';
 import { startStack } from '../../dev/stack.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { startChromium } from '../../test/clients/dashboard/page/fixture/chromium.ts';
+import { byApproval } from '../../test/clients/rollout/pools.ts';
 
 /** Makes the pictures of the dashboard from a stack of its own: `node docs/images/make.ts`. It takes some minutes. */
 const PATIENCE_MS = 300_000;
@@ -34,15 +35,10 @@ const template = (memory: string) => ({
 /** Pools, a set and an operation, in which something of most kinds happens. */
 async function fill(kube: KubeClient): Promise<void> {
   for (const name of ['shop', 'data', 'render']) await kube.create(Namespaces, { metadata: { name } });
-  // oxlint-disable-next-line unicorn/no-thenable -- as the spec has it
-  const steps = [
-    { to: '25%', then: { approval: {} } },
-    { to: '50%', then: { wait: '10m' } },
-  ];
   const pools = [
     {
       metadata: { namespace: 'shop', name: 'web' },
-      spec: { replicas: 24, maxUnavailable: '25%', template: template('64Mi'), rollout: { steps } },
+      spec: { replicas: 24, maxUnavailable: '25%', template: template('64Mi'), rollout: byApproval('25%', '50%') },
     },
     { metadata: { namespace: 'data', name: 'db' }, spec: { replicas: 6, template: template('64Mi') } },
     {

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Autohealing } from '../../../api/pool/pool.ts';
+import { readRules } from '../../../deploy/monitoring/generate.ts';
 import { choosePorts } from '../../../dev/process/ports.ts';
 import { SDK_METRICS } from '../../deploy/monitoring/exported.ts';
+import { expressionsOfDashboard, readQuery } from '../../deploy/monitoring/queries.ts';
 import { aFleet, until } from '../fleet.ts';
 import { HealedPool, QUICK, withFastStarts } from './healings.ts';
 
@@ -17,6 +19,7 @@ async function measured(autohealing: Autohealing): Promise<{
   ofPool: string;
   untilTold: (...lines: string[]) => Promise<void>;
   sdkMetrics: () => Promise<string>;
+  scraped: () => Promise<string>;
 }> {
   const { ui: port, temporal: sdk } = await choosePorts(['ui', 'temporal'], {}, {});
   const folder = mkdtempSync(join(tmpdir(), 'drover-settings-'));
@@ -26,9 +29,10 @@ async function measured(autohealing: Autohealing): Promise<{
   const worker = await fleet().startWorker({ DROVER_CONFIG: file, DROVER_BURST: '100' });
   onTestFinished(async () => void (await worker.stop()));
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing });
+  const scraped = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const untilTold = (...lines: string[]): Promise<void> =>
     until(async () => {
-      const told = (await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).split('\n');
+      const told = (await scraped()).split('\n');
       expect(told).toEqual(expect.arrayContaining(lines));
     });
   const sdkMetrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${sdk}/metrics`)).text();
@@ -39,11 +43,14 @@ async function measured(autohealing: Autohealing): Promise<{
       { setting: 'worker.healthPort', value: `${port}`, from: `${file}:2` },
     ]),
   );
-  return { pool, ofPool: `namespace="${pool.pool.namespace}",pool="web"`, untilTold, sdkMetrics };
+  return { pool, ofPool: `namespace="${pool.pool.namespace}",pool="web"`, untilTold, sdkMetrics, scraped };
 }
 
 test('a worker measures which VMs are being replaced, how often, and that a user has paused it', async () => {
-  const { pool, ofPool, untilTold, sdkMetrics } = await measured({ ...QUICK, backoff: { initial: '1h', jitter: 0 } });
+  const { pool, ofPool, untilTold, sdkMetrics, scraped } = await measured({
+    ...QUICK,
+    backoff: { initial: '1h', jitter: 0 },
+  });
   await untilTold(`drover_healing_cycles{${ofPool},phase="Waiting"} 0`);
   await pool.break(1);
   await untilTold(
@@ -52,6 +59,19 @@ test('a worker measures which VMs are being replaced, how often, and that a user
   );
   await pool.pool.heal({ action: 'pause' });
   await untilTold(`drover_healing_suspended{${ofPool},reason="PausedByUser"} 1`);
+  // Each name that alerts and the dashboard use is there, and what only a run can show has been measured.
+  const text = await scraped();
+  const asked = [
+    ...readRules().groups.flatMap(({ rules }) => rules.map(({ expr }) => expr)),
+    ...expressionsOfDashboard(),
+  ];
+  for (const { name } of asked.flatMap((expr) => readQuery(expr).selectors))
+    if (!name.startsWith('temporal_')) expect(text).toContain(`# TYPE ${name.replace(/_(bucket|count|sum)$/, '')} `);
+  for (const seen of [
+    'drover_signal_delay_seconds_count{kind="pool"}',
+    'drover_plan_seconds_count{kind="VirtualMachinePool"}',
+  ])
+    expect(Number(text.split(`${seen} `)[1]?.split('\n')[0])).toBeGreaterThan(0);
   // What alerts and the dashboard ask of Temporal's SDK, but for failures, of which there are none.
   const { temporal_workflow_task_execution_failed: _, ...always } = SDK_METRICS;
   const told = await sdkMetrics();

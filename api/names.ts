@@ -16,6 +16,8 @@ export const REVISION_LABEL = `${GROUP}/revision`;
  * as `<revision>@<uid>`, or `<revision>@<node>` if nothing tells the UID.
  */
 export const POD_REVISION_ANNOTATION = `${GROUP}/pod-revision`;
+/** On a Job that a check of a rollout has made: the pool. */
+export const CHECK_LABEL = `${GROUP}/check-of`;
 /** On a VM of a pool that is not one of its replicas: what it is for (`MemberRole`). */
 export const ROLE_LABEL = `${GROUP}/role`;
 /** On a standby VM of a pool: the state that drover has brought the VM to, `Stopped` or `Paused`. */

@@ -19,6 +19,7 @@ export const CONDITION_REASONS = {
     ScalingIn: 'VMs are deleted',
     WaitingForApproval: 'a step waits for `drover rollout promote`',
     WaitingAtStep: 'a step waits for its time',
+    WaitingForCheck: 'a step waits until its check has held for a time',
     WaitingForWindow: 'no maintenance window is open',
     Undoing: 'VMs return to the previous revision',
     Deleting: 'the pool is being deleted',
@@ -29,7 +30,7 @@ export const CONDITION_REASONS = {
     Undone: 'VMs are back at the previous revision',
     UndoFailed: 'VMs could not be brought back',
     UpdateFailed: 'VMs have failed to get the template, or have not been ready since',
-    Failed: 'too many VMs have failed',
+    Failed: 'too many VMs have failed, or the check of a step has',
     Aborted: 'a user has ended the rollout',
     ProgressDeadlineExceeded: 'VMs that are down for other reasons use up the disruption budget',
   },
@@ -136,6 +137,7 @@ export const CONDITION_REASONS = {
     FailedUnmarkKeptDisks: 'the labels of kept disks that VMs use again could not be removed',
     FailedCreateRevision: 'the template could not be stored as a ControllerRevision',
     FailedDeleteRevisions: 'ControllerRevisions that nothing uses could not be deleted',
+    FailedCheck: 'what was seen of the check of a step could not be recorded',
   },
 } as const satisfies Record<string, Record<string, string>>;
 

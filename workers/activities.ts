@@ -12,6 +12,8 @@ import { createPoolActivities, type PoolActivityOptions } from '../activities/po
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../activities/power/power.ts';
 import { createReplicaSetActivities, type ReplicaSetActivityOptions } from '../activities/replica-sets/replica-sets.ts';
+import { askPrometheus } from '../activities/rollout/checks/ask-prometheus.ts';
+import { createCheckActivities } from '../activities/rollout/checks/check-activities.ts';
 import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createScheduleActivities } from '../activities/schedules/schedules.ts';
@@ -85,6 +87,7 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
         onPlanned: measured.setPlanned,
       }),
       removeVms,
+      ...createCheckActivities({ client, addresses: config.checkAddresses, ask: askPrometheus }),
       ...createEvacuationActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...operations,

@@ -31,6 +31,8 @@ export interface WorkerConfig {
   webhooks: string | null;
   /** Path of the `workflows.js` that `deploy/build.ts` wrote; null if the worker bundles the workflows at startup. */
   workflowBundle: string | null;
+  /** URLs that checks of rollouts may ask, and all below these. */
+  checkAddresses: readonly string[];
   /** Path of a module that encodes Temporal's payloads; null if they stay as they are. */
   dataConverter: string | null;
   logLevel: LogLevel;
@@ -48,16 +50,19 @@ export function configOf(gathered: Gathered): WorkerConfig {
   const settings = settingsInForce(gathered);
   const values = new Map(settings.map(({ setting, value }) => [setting, value]));
   const text = (name: SettingName): string | null => values.get(name) ?? null;
+  const list = (name: 'worker.namespaces' | 'worker.checkAddresses'): string[] | undefined => {
+    const all = text(name);
+    return all === null ? undefined : (valueOf(SETTINGS[name], all) as string[]);
+  };
   const whole = (name: WholeNumber): number => Number(values.get(name));
   const [address, port, metricsPort] = [
     text('worker.healthAddress')!,
     text('worker.healthPort'),
     text('worker.temporalMetricsPort'),
   ];
-  const namespaces = text('worker.namespaces');
   return {
     cluster: text('cluster')!,
-    namespaces: namespaces === null ? undefined : (valueOf(SETTINGS['worker.namespaces'], namespaces) as string[]),
+    namespaces: list('worker.namespaces'),
     burst: whole('worker.burst'),
     concurrency: whole('worker.concurrency'),
     connections: whole('worker.connections'),
@@ -68,6 +73,7 @@ export function configOf(gathered: Gathered): WorkerConfig {
     temporalMetrics: metricsPort === null ? null : `${address}:${metricsPort}`,
     webhooks: text('worker.webhooks'),
     workflowBundle: text('worker.workflowBundle'),
+    checkAddresses: list('worker.checkAddresses') ?? [],
     dataConverter: text('dataConverter'),
     logLevel: text('worker.logLevel') as LogLevel,
     settings,

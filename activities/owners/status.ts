@@ -22,7 +22,9 @@ import type { OwnerKey } from './types.ts';
 const CLAIMS = 'disruptedVMs';
 /** Written by whatever makes VMs that are no replicas, and taken from no caller: by it, VMs are deleted. */
 const ROLES = 'roles';
-const NOT_PLANNED: readonly string[] = [CLAIMS, 'disruptionsSeen', ROLES];
+/** Written by whatever looks at the check of a step, and taken from no caller: by it, steps pass. */
+const CHECK = 'check';
+const NOT_PLANNED: readonly string[] = [CLAIMS, 'disruptionsSeen', ROLES, CHECK];
 const OF_POOLS: string[] = PoolStatus.keyof().options.filter((field) => !NOT_PLANNED.includes(field));
 const OF_SETS: string[] = ReplicaSetStatus.keyof().options;
 

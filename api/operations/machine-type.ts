@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { count } from '../pool/status.ts';
+import { count } from '../pool/text.ts';
 import { rules, textMatching } from '../pool/text.ts';
 import { MAX_RESULTS_TOLD } from './limits.ts';
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { API_VERSION } from '../names.ts';
 import { LabelSelector, SelectionPolicy } from '../pool/selection.ts';
-import { count, WritesAndConditions as Common } from '../pool/status.ts';
-import { Duration, IntOrPercent, rules, WholeNumber } from '../pool/text.ts';
+import { WritesAndConditions as Common } from '../pool/status.ts';
+import { Duration, IntOrPercent, rules, WholeNumber, count } from '../pool/text.ts';
 import { Windows } from '../pool/windows.ts';
 import { MAX_FAILURES_TOLD, MAX_NAMES, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
 import { MachineTypeChange, MachineTypeStatus } from './machine-type.ts';

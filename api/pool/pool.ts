@@ -15,7 +15,7 @@ import { VmTemplate } from './vm-template.ts';
 
 export { Autohealing } from './autohealing.ts';
 export { Drain, type DrainMethod } from './drain.ts';
-export { Rollout, type RolloutStep } from './rollout.ts';
+export { Rollout, type CheckStatus, type RolloutStep, type StepCheck } from './rollout.ts';
 export {
   LabelSelector,
   SelectionPolicy,

@@ -1,7 +1,118 @@
 import * as z from 'zod';
+import { DEFAULT_CHECK, DEFAULT_JOB_CHECK, MIN_EVERY_MS } from '../lib/check-defaults.ts';
+import { durationMs, isDuration } from '../lib/duration.ts';
 import { exactlyOne } from './one-of.ts';
-import { Duration, ListedIntOrPercent, rules, WholeNumber } from './text.ts';
+import {
+  Annotations,
+  count,
+  crossFieldRule,
+  Duration,
+  Labels,
+  ListedIntOrPercent,
+  rules,
+  textMatching,
+  time,
+  uncheckedField,
+  WholeNumber,
+  withRules,
+} from './text.ts';
 import { Windows } from './windows.ts';
+
+const ADDRESS_SHAPE = 'must be the http or https URL of a Prometheus, without a user, a query and a fragment';
+const RANGE = 'must hold min, max or both';
+
+const Prometheus = z.strictObject({
+  address: textMatching(/^https?:\/\/[^\s@?#]+$/, 512, ADDRESS_SHAPE).describe(
+    'URL of the Prometheus, or of what answers its API. It must be among those that the workers may ask.',
+  ),
+  query: z
+    .string()
+    .min(1)
+    .max(4096)
+    .describe('An expression of PromQL with one value: a number, or a vector of one series.'),
+  min: z.number().describe('The least value with which the check holds.').exactOptional(),
+  max: z.number().describe('The greatest value with which the check holds.').exactOptional(),
+  secretName: z
+    .string()
+    .min(1)
+    .max(253)
+    .describe(
+      'A Secret of the type drover.dev/prometheus in the namespace of the pool, with any of token, ca.crt, tls.crt and tls.key.',
+    )
+    .exactOptional(),
+});
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+const RISING = 'min must not be more than max';
+const hasRange = crossFieldRule(Prometheus, ({ min, max }) => min !== undefined || max !== undefined, RANGE);
+const Ranged = crossFieldRule(hasRange, ({ min, max }) => !isNumber(min) || !isNumber(max) || min <= max, RISING).meta(
+  rules(
+    ['has(self.min) || has(self.max)', RANGE],
+    ['!has(self.min) || !has(self.max) || self.min <= self.max', RISING],
+  ),
+);
+
+const Job = z.strictObject({
+  template: z
+    .strictObject({
+      metadata: z
+        .strictObject({ labels: Labels.exactOptional(), annotations: Annotations.exactOptional() })
+        .describe('Labels and annotations of each Job.')
+        .exactOptional(),
+      spec: z.looseObject({ template: z.looseObject({}) }).describe('Spec of each Job, as Kubernetes defines it.'),
+    })
+    .describe('The Job that is made to look, in the namespace of the pool.'),
+});
+
+const EITHER = 'must hold exactly one of prometheus and job';
+const SOONER = 'holdsFor must be less than deadline';
+const msOf = (value: unknown, otherwise: string): number | undefined => {
+  const text = value ?? otherwise;
+  return typeof text === 'string' && isDuration(text) ? durationMs(text) : undefined;
+};
+
+const Check = z.strictObject({
+  prometheus: Ranged.describe('The value of a query must be within a range.').exactOptional(),
+  job: Job.describe('A Job must succeed.').exactOptional(),
+  holdsFor: Duration.describe(
+    'How long the check must hold before the step passes. 5m by default; 0s, which is once, for a Job.',
+  ).exactOptional(),
+  every: Duration.refine((text) => !isDuration(text) || durationMs(text) >= MIN_EVERY_MS, 'must be at least 5s')
+    .describe('How often it is looked at, at least 5s. 1m by default.')
+    .exactOptional(),
+  deadline: Duration.describe(
+    'The check fails if the step has not passed so long after it was reached. 1h by default.',
+  ).exactOptional(),
+  failureThreshold: WholeNumber.min(1)
+    .max(1000)
+    .describe('The check fails once it does not hold so many times in a row. 3 by default, 1 for a Job.')
+    .exactOptional(),
+  onFailure: z
+    .enum(['Pause', 'Undo'])
+    .describe(
+      'What happens when the check fails: Pause begins no further update, Undo takes the VMs back. As onFailure of the rollout by default; Pause for Continue.',
+    )
+    .exactOptional(),
+});
+
+const holdsForLess = (check: unknown): boolean => {
+  const isJob = uncheckedField(check, 'job') !== undefined;
+  const holdsFor = msOf(uncheckedField(check, 'holdsFor'), isJob ? DEFAULT_JOB_CHECK.holdsFor : DEFAULT_CHECK.holdsFor);
+  const deadline = msOf(uncheckedField(check, 'deadline'), DEFAULT_CHECK.deadline);
+  return holdsFor === undefined || deadline === undefined || holdsFor < deadline;
+};
+const inCel = (field: 'holdsFor' | 'deadline', otherwise: string): string =>
+  `duration(has(self.${field}) ? self.${field} : ${otherwise})`;
+const HOLDS_FOR = `(has(self.job) ? '${DEFAULT_JOB_CHECK.holdsFor}' : '${DEFAULT_CHECK.holdsFor}')`;
+const isOne = ({ prometheus, job }: Readonly<Record<string, unknown>>): boolean =>
+  (prometheus === undefined) !== (job === undefined);
+
+export const StepCheck = withRules(
+  crossFieldRule(crossFieldRule(Check, isOne, EITHER), holdsForLess, SOONER),
+  ['has(self.prometheus) != has(self.job)', EITHER],
+  [`${inCel('holdsFor', HOLDS_FOR)} < ${inCel('deadline', `'${DEFAULT_CHECK.deadline}'`)}`, SOONER],
+);
+export type StepCheck = z.infer<typeof StepCheck>;
 
 const Step = z.strictObject({
   to: ListedIntOrPercent.describe(
@@ -12,6 +123,7 @@ const Step = z.strictObject({
   then: exactlyOne({
     wait: Duration.describe('Continue automatically after this time.'),
     approval: z.strictObject({}).describe('Continue once a user promotes the rollout.'),
+    check: StepCheck.describe('Continue once a check has held for a time; halt the rollout if it fails.'),
   }).describe('What the rollout waits for at this step.'),
 });
 export type RolloutStep = z.infer<typeof Step>;
@@ -84,3 +196,33 @@ export const Rollout = z
   })
   .describe('The pace of proactive updates.');
 export type Rollout = z.infer<typeof Rollout>;
+
+/** What is known of the check of the step that a rollout is at. Workers write it as they look, and nobody else. */
+export const CheckStatus = z.strictObject({
+  of: z
+    .strictObject({
+      revision: z.string().describe('That is rolled out.'),
+      step: count('Number of the step, counted from 1.'),
+      since: time('When the step was reached, or the rollout was resumed there.'),
+      digest: z.string().max(64).describe('Hash of the check as it is specified.'),
+    })
+    .describe('What was checked: of anything else, this says nothing.'),
+  startedAt: time('When it was first looked at, without a long gap since.'),
+  lastAt: time('When it was last looked at.'),
+  outcome: z
+    .enum(['Holds', 'Fails', 'Unknown'])
+    .describe('Of the last look. Unknown: it could not be told whether the check holds.'),
+  message: z.string().max(1024).describe('The value and its limit, or why there is none.'),
+  inARow: count('How many looks in a row have ended so.'),
+  holdsSince: time('Since when it holds, as far as that could be told.').exactOptional(),
+  holdsUntil: time('When it was last seen to hold.').exactOptional(),
+  run: count('Which Job of the check is the last, counted from 1; absent without Jobs.').exactOptional(),
+  job: z
+    .strictObject({
+      name: z.string(),
+      uid: z.string().describe('Absent until it is known to have been made.').exactOptional(),
+    })
+    .describe('The Job that has not ended.')
+    .exactOptional(),
+});
+export type CheckStatus = z.infer<typeof CheckStatus>;

@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import { HEALING_REQUEST_ANNOTATION, MEMBERSHIP_REQUEST_ANNOTATION, ROLLOUT_REQUEST_ANNOTATION } from '../names.ts';
+import { CheckStatus } from './rollout.ts';
+import { count, time } from './text.ts';
 
 /** Kubernetes' condition; `lastTransitionTime` is RFC 3339. */
 export const Condition = z.strictObject({
@@ -12,15 +14,10 @@ export const Condition = z.strictObject({
 });
 export type Condition = z.infer<typeof Condition>;
 
-/** A number of objects in a status. */
-export const count = (words: string) => z.int32().min(0).describe(words);
-
 /** What a spec wants that leaves its number out. */
 export const desiredReplicas = count(
   'The newest spec.replicas that was seen: how many are wanted while the spec leaves it out.',
 ).exactOptional();
-
-const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);
 
 /** Who did something, when, and why. */
 const Act = {
@@ -252,6 +249,7 @@ export const PoolStatus = z.strictObject({
   updateRevision: z.string().describe('Revision of the template.').exactOptional(),
   keptDisks: count('Disks of VMs that have left, kept for the next VMs of their numbers.').exactOptional(),
   rollout: RolloutStatus.describe('The newest rollout.').exactOptional(),
+  check: CheckStatus.describe('The check of the step that the rollout is at.').exactOptional(),
   healing: HealingStatus.describe('Replacements of failing VMs, if the pool has autohealing.').exactOptional(),
   membership: z
     .strictObject({ handledRequests: handledRequests(MEMBERSHIP_REQUEST_ANNOTATION) })

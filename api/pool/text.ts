@@ -126,3 +126,9 @@ export const Annotations = z.record(
   z.string().regex(LABEL_KEY, 'must be an annotation key such as note or example.com/note'),
   z.string(),
 );
+
+/** A number of objects in a status. */
+export const count = (words: string) => z.int32().min(0).describe(words);
+
+/** A time in a status, in RFC 3339. */
+export const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);

@@ -52,7 +52,7 @@ export function shownRollout(view: RolloutView, now?: Now): Shown {
       maxFailures: 0,
       failures: failures.length,
       faults: [],
-      about: [...stepLines(view, now), ...changeLines(view, now), ...revisionLines(view)],
+      about: [...stepLines(view, now), ...checkLines(view, now), ...changeLines(view, now), ...revisionLines(view)],
     },
     sentence: phase === 'Aborted' ? '' : sentenceOf(view),
     style: styleOf(view),
@@ -110,6 +110,19 @@ function stepLines({ step, end, phase }: RolloutView, now: Now): string[] {
       : `at ${at} ${now === undefined ? `since ${step.reachedAt}` : `for ${ageOf(step.reachedAt, now)}`}`,
   ];
 }
+
+/** What was last seen of the check of the step, and when it is looked at again. */
+function checkLines({ check, end, paused }: RolloutView, now: Now): string[] {
+  if (check === null) return [];
+  const { what, holdsFor, every, deadline, seen } = check;
+  const rule = `it must hold for ${holdsFor} within ${deadline}`;
+  const again = end === null && paused === null ? `, and is looked at every ${every}` : '';
+  if (seen === null) return [`check ${what}: not looked at yet; ${rule}`];
+  const said = `${OUTCOMES[seen.outcome]}${whenOf(seen.lastAt, now)}: ${seen.message}`;
+  return [`check ${what}: ${said}; ${rule}${again}`];
+}
+
+const OUTCOMES = { Holds: 'held ', Fails: 'did not hold ', Unknown: 'could not be judged ' } as const;
 
 /** Empty if the message tells it, or nothing restarts for it any more. */
 function changeLines({ changed, end, message }: RolloutView, now: Now): string[] {

@@ -1,4 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
+import type { CheckStatus } from '../../api/pool/pool.ts';
+import { defaultsOf, known, subjectOf } from '../../decisions/rollout/checks/check.ts';
 import { pauserOf } from '../../decisions/rollout/state/state.ts';
 import type { FailedVm } from '../../decisions/runs/progress.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
@@ -40,6 +42,8 @@ export interface RolloutView {
   surgeReplicas: number;
   /** Null if the pool has no steps, or its status has no rollout of the template. */
   step: { passed: number; of: number; reachedAt: string | null } | null;
+  /** The check that it waits for, or by which it has ended; null if there is none. */
+  check: CheckView | null;
   paused: { by: string; at: string | null; why: string | null } | null;
   halted: { kind: string; by: string; at: string; why: string | null } | null;
   /** The newest last. */
@@ -49,6 +53,17 @@ export interface RolloutView {
   batches: number;
   startedAt: string | null;
   completedAt: string | null;
+}
+
+/** The check of a step. Durations are written as in a pool. */
+interface CheckView {
+  /** What is looked at: a query, or a Job. */
+  what: string;
+  holdsFor: string;
+  every: string;
+  deadline: string;
+  /** What has been seen of it; null if nothing has yet. */
+  seen: CheckStatus | null;
 }
 
 /** Who has paused a pool that its spec pauses. */
@@ -93,6 +108,7 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
     readyReplicas: known.readyReplicas ?? 0,
     surgeReplicas: known.surgeReplicas ?? 0,
     step: stepOf(pool, rollout),
+    check: checkOf(pool, rollout),
     paused: pauseOf(pool),
     ...historyOf(rollout),
   };
@@ -129,6 +145,16 @@ function stepOf({ spec }: Pool, rollout: Rollout | undefined): RolloutView['step
   const of = spec.rollout?.steps?.length ?? 0;
   if (of === 0 || rollout === undefined) return null;
   return { passed: Math.min(rollout.step, of), of, reachedAt: rollout.stepReachedAt ?? null };
+}
+
+function checkOf({ spec, status }: Pool, rollout: Rollout | undefined): CheckView | null {
+  const check = rollout && spec.rollout?.steps?.[rollout.step]?.then.check;
+  const of = check === undefined ? null : subjectOf(check, rollout!);
+  if (check === undefined || of === null || rollout?.completedAt !== undefined) return null;
+  const found = known(status?.check, of);
+  const { holdsFor, every, deadline } = { ...defaultsOf(check), ...check };
+  const what = check.prometheus?.query ?? (found?.job === undefined ? 'by a Job' : `by Job ${found.job.name}`);
+  return { what, holdsFor, every, deadline, seen: found };
 }
 
 /** A user's pause takes precedence over `spec.paused`: it says more. */

@@ -1,6 +1,7 @@
 import { claimsBinding, claimsPolicy } from '../../api/claims/policy.ts';
 import { definitionsBinding, definitionsPolicy } from '../../api/crd/keep-definitions.ts';
 import { operationsBinding, operationsPolicy } from '../../api/operations/policy.ts';
+import { checkJobsBinding, checkJobsPolicy } from '../../api/requests/check-jobs-policy.ts';
 import { requestsBinding, requestsPolicy } from '../../api/requests/policy.ts';
 import { ValidatingAdmissionPolicies, ValidatingAdmissionPolicyBindings } from '../../api/resources.ts';
 
@@ -20,6 +21,11 @@ export const ADMISSION_POLICIES = [
     policy: requestsPolicy(),
     binding: requestsBinding(),
     without: 'requests on pools may name any user as their author',
+  },
+  {
+    policy: checkJobsPolicy(),
+    binding: checkJobsBinding(),
+    without: 'any user who may write pools can have drover run Jobs, if the worker has the right to',
   },
   {
     policy: claimsPolicy(),

@@ -17,6 +17,7 @@ export const HOUSEKEEPING = {
   unmarkKeptDisks: 'FailedUnmarkKeptDisks',
   createRevision: 'FailedCreateRevision',
   deleteRevisions: 'FailedDeleteRevisions',
+  lookAtCheck: 'FailedCheck',
 } as const satisfies Record<string, ConditionReason<'HousekeepingFailure'>>;
 
 export type HousekeepingKind = keyof typeof HOUSEKEEPING;

@@ -66,6 +66,8 @@ export type PoolStep =
   | { kind: 'deleteKeptDisks'; claims: { name: string; uid: string; vm: string }[]; role?: MemberRole; reason: string }
   /** Claims that are no longer kept disks. */
   | { kind: 'unmarkKeptDisks'; claims: { name: string; uid: string; resourceVersion: string }[]; reason: string }
+  /** The check of the step that the rollout waits at is due. `at`: milliseconds since the epoch. */
+  | { kind: 'lookAtCheck'; at: number; reason: string }
   /** Names of ControllerRevisions. */
   | { kind: 'deleteRevisions'; revisions: string[]; reason: string };
 

@@ -49,6 +49,7 @@ export function allSteps(context: PoolContext, decided: Decided): AllSteps {
     const ending = labelling.length === 0 ? steps : steps.filter(({ kind }) => kind !== 'removeFinalizer');
     return { steps: [...ending, ...labelling], whenIdle: () => [] };
   }
+  if (rollout.look !== null) steps.push({ kind: 'lookAtCheck', at: context.now, reason: rollout.look });
   steps.push(...keptReplicas(pool), ...labelling, ...roles.steps, ...membership.steps, ...restore.steps);
   const whenIdle = (): PoolStep[] => {
     const staying = new Map(vms.filter(isStayingOn).map((vm) => [vm.name, vm]));

@@ -1,6 +1,6 @@
 import { durationMs, isDuration } from '../../api/lib/duration.ts';
 import { HEALING_REQUEST_ANNOTATION, MEMBERSHIP_REQUEST_ANNOTATION } from '../../api/names.ts';
-import type { HandledRequest, PoolStatus, RolloutStatus } from '../../api/pool/pool.ts';
+import type { HandledRequest, PoolStatus, RolloutStatus, StepCheck } from '../../api/pool/pool.ts';
 import { olderContent } from '../configuration/older-content.ts';
 import { stateFrom } from '../healing/state.ts';
 import { isActive, isReady } from '../health/availability.ts';
@@ -9,6 +9,7 @@ import { membershipRequestOf } from '../requests/membership.ts';
 import { withAnswer, type Annotations } from '../requests/request.ts';
 import { withRolloutRequest } from '../requests/rollout.ts';
 import { withChanges } from '../rollout/changes.ts';
+import { known, subjectOf, verdictOf, type Verdict } from '../rollout/checks/check.ts';
 import { RolloutContext, type RolloutInput } from '../rollout/state/context.ts';
 import { begun } from '../rollout/state/state.ts';
 import { namedRemovals } from '../scaling/named-removals.ts';
@@ -104,7 +105,11 @@ function answered<State extends { handledRequests?: HandledRequest[] }>(
 }
 
 /** Returns why nothing allows `after` if the rollout is held by `base`; null if that holds it no less. */
-function whyLooser({ spec, input: { now } }: RolloutContext, base: RolloutStatus, after: RolloutStatus): string | null {
+function whyLooser(
+  { spec, input: { now, pool } }: RolloutContext,
+  base: RolloutStatus,
+  after: RolloutStatus,
+): string | null {
   const { paused, halted } = base;
   if (after.revision !== base.revision) return `revision ${after.revision} is not rolled out`;
   if (!isSameAnswers(base.handledRequests, after.handledRequests)) return 'it answers a request that does not exist';
@@ -113,18 +118,38 @@ function whyLooser({ spec, input: { now } }: RolloutContext, base: RolloutStatus
     return `the rollout that ${paused.by} has paused was not resumed`;
   const isOver = halted?.kind === 'Undoing' ? after.halted === undefined : after.halted?.kind !== halted?.kind;
   if (halted !== undefined && isOver) return `the rollout that has ended (${halted.kind}) was not resumed`;
-  if (after.halted?.kind === 'Undoing' && halted === undefined && spec.rollout.onFailure !== 'Undo')
+  const { steps } = spec.rollout;
+  const check = steps[base.step]?.then.check;
+  const verdict = check && verdictOf(check, known(pool.status?.check, subjectOf(check, base)));
+  if (after.halted?.kind === 'Undoing' && halted === undefined && !mayUndo(spec.rollout, check, verdict))
     return 'its pool undoes no rollout';
-  return whyNotPassed(spec.rollout.steps, base, after, now);
+  return whyNotPassed(steps, base, after, { now, verdict });
 }
 
 type Steps = RolloutContext['spec']['rollout']['steps'];
 
-/** Steps end by a request, which `base` has taken into account, or by time. */
-function whyNotPassed(steps: Steps, base: RolloutStatus, after: RolloutStatus, now: number): string | null {
+/** Reports whether the pool has a rollout undone that has failed, or whose check has. */
+const mayUndo = (
+  { onFailure }: RolloutContext['spec']['rollout'],
+  check: StepCheck | undefined,
+  verdict: Verdict | undefined,
+): boolean => onFailure === 'Undo' || (verdict === 'Failed' && check?.onFailure === 'Undo');
+
+/**
+ * Steps end by a request, which `base` has taken into account, by time, or by a check. `verdict`: on the check of the
+ * step that `base` is at, by what workers have recorded.
+ */
+function whyNotPassed(
+  steps: Steps,
+  base: RolloutStatus,
+  after: RolloutStatus,
+  { now, verdict }: { now: number; verdict: Verdict | undefined },
+): string | null {
   let since = base.stepReachedAt === undefined ? now : Date.parse(base.stepReachedAt);
   for (let at = base.step; at < after.step; at++, since = now) {
-    const wait = steps[at]?.then.wait;
+    const { wait, check } = steps[at]?.then ?? {};
+    if (check !== undefined && at === base.step && verdict === 'Passed') continue;
+    if (check !== undefined) return `the check of step ${at + 1} has not passed`;
     if (wait === undefined || !isDuration(wait)) return `step ${at + 1} was not promoted`;
     if (since + durationMs(wait) > now + AHEAD_MS) return `step ${at + 1} has not lasted ${wait}`;
   }

@@ -173,7 +173,8 @@ function conditionOfEnd(phase: Ended, { state: { halted }, target, notBack }: Ro
 function waitReason(waits: RolloutPlan['waits']): ConditionReason<'Progressing'> {
   const kinds = new Set(waits.map(({ kind }) => kind));
   if (kinds.has('Approval')) return 'WaitingForApproval';
-  return kinds.has('Window') ? 'WaitingForWindow' : 'WaitingAtStep';
+  if (kinds.has('Window')) return 'WaitingForWindow';
+  return kinds.has('Check') ? 'WaitingForCheck' : 'WaitingAtStep';
 }
 
 function paused({ spec }: StoredPool, { state }: RolloutPlan): UntimedCondition<'Paused'> {

@@ -9,14 +9,16 @@ import type { VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import { rolloutNeeds, type Candidate } from './candidates.ts';
 import { withChanges, withOlderContent } from './changes.ts';
+import { leftJob } from './checks/check.ts';
+import { withFailedCheck, withTooManyFailures } from './halting.ts';
 import { inProgressOf } from './in-progress.ts';
 import { batchOf, nextVms } from './next-batch.ts';
 import { outdatedPods, type OutdatedPods } from './outdated-pods.ts';
 import { withRegressions } from './regression.ts';
 import { RolloutContext, type RolloutInput } from './state/context.ts';
-import { begun, failuresOfThisWay, halted, hasFailed, isGoingBack } from './state/state.ts';
+import { begun, failuresOfThisWay, hasFailed, isGoingBack } from './state/state.ts';
 import type { Wait } from './state/waits.ts';
-import { stepRoom } from './steps.ts';
+import { ON_RECORD_MS, stepRoom } from './steps.ts';
 
 /** A batch is considered lost when it has reported nothing for this long after its deadline. */
 const LOST_AFTER_MS = 15 * 60_000;
@@ -47,6 +49,8 @@ export interface RolloutPlan {
   lost: number[];
   /** The surge VMs that the rollout needs. */
   surge: SurgeNeed;
+  /** Why the check of its step is to be looked at now; null if it is not. */
+  look: string | null;
   /** What the rollout waits for, one sentence each. */
   waits: Wait[];
   /** When the passing of time alone changes something; milliseconds since the epoch. */
@@ -77,11 +81,12 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const { batches } = input;
   const stale = withOlderContent(context);
   const changed = withChanges(context, withRolloutRequest(context, taken(context, input.state)));
-  const known = tripped(context, withSurgeFailures(context, withRegressions(context, changed)));
+  const failed = withTooManyFailures(context, withSurgeFailures(context, withRegressions(context, changed)));
+  const known = withFailedCheck(context, failed);
   const target = targetOf(context, known);
   const needs = rolloutNeeds(context, known, target);
   const inProgress = inProgressOf(context);
-  const { state: stepped, room } = stepRoom(context, known, target, needs, inProgress);
+  const { state: stepped, room, look } = stepRoom(context, known, target, needs, inProgress);
   const kind = stepped.halted?.kind;
   const nothingToDo = needs.free.length === 0 && needs.later === 0 && batches.length === 0;
   const isOver = nothingToDo && room === null && (kind === undefined || kind === 'Undoing');
@@ -113,6 +118,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
       .map(({ n }) => n),
     lost: batches.filter((batch) => isLost(context, batch)).map(({ n }) => n),
     surge: { ...surge, unsettled: new Set([...unsettled, ...costly(vms ?? [])]) },
+    look: look ?? leftLook(context, state),
     waits: waits.all,
     wakeAt: waits.wakeAt,
     forNewVms: forNewVms(context, state, target, isOver, room !== null),
@@ -127,36 +133,23 @@ export function planRollout(input: RolloutInput): RolloutPlan {
 const costly = (vms: readonly Candidate[]): string[] =>
   vms.filter(({ act }) => act !== 'write').map(({ vm }) => vm.name);
 
+/** Why a worker is to look at a check that nobody waits for: its Job is left. */
+function leftLook(
+  { input: { pool, now }, waits }: RolloutContext,
+  { step, stepReachedAt }: RolloutStatus,
+): string | null {
+  const left = leftJob(pool);
+  if (left !== null) return `delete Job ${left.name}, which nobody waits for any more`;
+  const stored = pool.status?.rollout;
+  const isOver = step !== stored?.step || stepReachedAt !== stored.stepReachedAt;
+  if (pool.status?.check?.job !== undefined && isOver) waits.wake(now + ON_RECORD_MS);
+  return null;
+}
+
 /** The known state of the rollout of the newest template. */
 function taken({ input, newest, now }: RolloutContext, state: RolloutStatus | null): RolloutStatus {
   const known = state ?? input.pool.status?.rollout;
   return known?.revision === newest ? known : begun(newest, now, known);
-}
-
-/** Halts the rollout, or undoes it, after too many failures; too many failures during an undo halt the undo. */
-function tripped({ input, spec, newest, current, now }: RolloutContext, state: RolloutStatus): RolloutStatus {
-  const { onFailure, maxFailures } = spec.rollout;
-  const isUndo = state.halted?.kind === 'Undoing';
-  const canGoBack = input.templateOf(current) !== undefined;
-  if (isUndo && !canGoBack)
-    return halted(
-      state,
-      'UndoFailed',
-      { by: 'drover', why: `the template of revision ${current} is no longer kept` },
-      now,
-    );
-  const failures = failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true);
-  // A completed rollout is not judged by rules that may have changed since.
-  if (state.completedAt !== undefined) return state;
-  if (failures.length <= maxFailures || onFailure === 'Continue') return state;
-  const { vm, why } = failures.at(-1)!;
-  const failed = failures.length === 1 ? '1 VM' : `${failures.length} VMs`;
-  const words = `${failed} failed, and maxFailures allows ${maxFailures}; the last: ${vm}: ${why}`.slice(0, 1024);
-  const asked = { by: 'drover', why: words };
-  if (isUndo) return halted(state, 'UndoFailed', asked, now);
-  if (state.halted !== undefined) return state;
-  const canUndo = onFailure === 'Undo' && current !== newest && canGoBack;
-  return canUndo ? halted(state, 'Undoing', asked, now) : halted(state, 'Failed', asked, now);
 }
 
 /** How many more VMs may fail before the rollout, or its undo, halts; null: any number. */
@@ -234,6 +227,9 @@ const notBack = ({ active, input: { vmiOf } }: RolloutContext, target: RolloutTa
     .filter((vm) => isDown(vm, vmiOf(vm)) || (!vm.optedOut && vm.revision !== target.revision))
     .map(({ name }) => name);
 
+/** What a rollout waits for that no VM has to do with. */
+const HOLDING: ReadonlySet<Wait['kind']> = new Set(['Approval', 'Step', 'Check', 'Window']);
+
 function phaseOf(
   context: RolloutContext,
   state: RolloutStatus,
@@ -249,9 +245,7 @@ function phaseOf(
   if (kind === 'Failed' || kind === 'UndoFailed') return 'Failed';
   if (context.isStopped(state)) return 'Paused';
   if (kind === 'Undoing') return 'Undoing';
-  return context.waits.all.some(({ kind: what }) => what === 'Approval' || what === 'Step' || what === 'Window')
-    ? 'Waiting'
-    : 'RollingOut';
+  return context.waits.all.some(({ kind: what }) => HOLDING.has(what)) ? 'Waiting' : 'RollingOut';
 }
 
 /** Batches that continue say so every 10 minutes; those that replace VMs may be silent until the deadline. */

@@ -1,19 +1,25 @@
 import { durationMs, isDuration } from '../../api/lib/duration.ts';
 import { countOf } from '../../api/lib/int-or-percent.ts';
-import type { RolloutStatus, RolloutStep } from '../../api/pool/pool.ts';
+import type { RolloutStatus, RolloutStep, StepCheck } from '../../api/pool/pool.ts';
 import { availableSince, isDown, isMeantToRun, runsByItself } from '../health/availability.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { RolloutNeeds } from './candidates.ts';
+import { checkRules, checkWords, nextLookAt, seenOf, subjectOf, verdictOf } from './checks/check.ts';
 import type { VmsInProgress } from './in-progress.ts';
 import type { RolloutContext } from './state/context.ts';
 import { hasFailed, promoted } from './state/state.ts';
+
+/** A status is written within that time. */
+export const ON_RECORD_MS = 1_000;
 
 /** Where a rollout stands in its steps. */
 interface StepRoom {
   state: RolloutStatus;
   /** How many more running VMs may be taken before the next step; null if no step is left. */
   room: number | null;
+  /** Why the check of the step is to be looked at now; absent if it is not. */
+  look?: string;
 }
 
 /**
@@ -103,7 +109,8 @@ function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, t
   const lastAt = available[Math.min(most, available.length) - 1] ?? 0;
   const since = Math.max(Date.parse(at.stepReachedAt ?? context.now), lastAt);
   const reached = { state: { ...at, stepReachedAt: new Date(since).toISOString() }, room };
-  const { wait } = step.then;
+  const { wait, check } = step.then;
+  if (check !== undefined) return atCheck(context, check, reached, words);
   // An unreadable wait may have been stored before the API server refused such: its length is unknown.
   if (wait === undefined || !isDuration(wait)) {
     const why =
@@ -118,6 +125,36 @@ function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, t
   waits.wake(until);
   waits.for('Step', `${words} is reached: it continues at ${new Date(until).toISOString()}`);
   return reached;
+}
+
+/** Returns where the rollout stands at a step that is reached and has a check; null if the step is passed. */
+function atCheck(context: RolloutContext, check: StepCheck, reached: StepRoom, words: string): StepRoom | null {
+  const { input, waits } = context;
+  const { now, pool } = input;
+  const { state } = reached;
+  // A rollout that is stopped neither passes nor fails, and nobody looks.
+  if (context.isStopped(state)) return reached;
+  const seen = seenOf(check, pool.status?.check, subjectOf(check, state), now);
+  const verdict = verdictOf(check, seen);
+  if (verdict === 'Passed') return null;
+  waits.for(verdict === 'Unjudged' ? 'Approval' : 'Check', `${words} is reached: ${checkWords(check, seen, verdict)}`);
+  const at = nextLookAt(check, seen);
+  waits.wake(at);
+  if (at > now) return reached;
+  const mayLook = isOnRecord(context, state);
+  waits.wake(now + (mayLook ? checkRules(check).everyMs : ON_RECORD_MS));
+  return mayLook ? { ...reached, look: `look at the check of ${words}` } : reached;
+}
+
+/** A worker looks at the check of the step that the status of the pool says is reached. */
+function isOnRecord({ input }: RolloutContext, { revision, step, stepReachedAt, resumedAt }: RolloutStatus): boolean {
+  const stored = input.pool.status?.rollout;
+  return (
+    stored?.revision === revision &&
+    stored.step === step &&
+    stored.stepReachedAt === stepReachedAt &&
+    stored.resumedAt === resumedAt
+  );
 }
 
 /** Says what keeps a step from being reached: VMs of it that are stopped, or that are not ready. */

@@ -146,6 +146,10 @@ export const Values = z.strictObject({
         false,
         'workers may read Secrets and ConfigMaps, for [those that VMs have of their own](../docs/pools.md#names)',
       ),
+      checkJobs: flag(
+        false,
+        'workers may create, get and delete Jobs, for [checks of rollouts](../docs/pools.md#a-check-in-place-of-a-person)',
+      ),
       takeover: flag(
         false,
         "workers may change KubeVirt's own pools, for [`drover takeover` and `release`](../docs/pools.md#take-over-a-pool-of-kubevirt)",

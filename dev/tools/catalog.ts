@@ -20,6 +20,8 @@ export interface Tool {
     /** Folder of the go.mod that pins the version. */
     readonly module: string;
     readonly package: string;
+    /** Packages of further programs, which the same build puts beside it. */
+    readonly beside?: readonly string[];
     readonly ldflags: string;
     /** Build tags, separated by commas. */
     readonly tags?: string;

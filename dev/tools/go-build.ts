@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { lastLines } from '../process/log-file.ts';
 import { identify, signalGroup } from '../process/process-identity.ts';
@@ -49,9 +50,11 @@ export async function goBuild(tool: Buildable, target: string, context: BuildCon
 
   const title = `${tool.name} ${tool.version}`;
   onProgress(`building ${title} with ${toolchain}, once: this takes some minutes`);
-  const { module, package: packagePath, ldflags, tags = '' } = tool.build;
+  const { module, package: packagePath, beside = [], ldflags, tags = '' } = tool.build;
   const flags = ['-v', '-trimpath', '-buildvcs=false', '-tags', tags, '-ldflags', ldflags];
-  const args = ['build', ...flags, '-o', target, packagePath];
+  // Several programs are written to a folder, by the names of their packages.
+  const output = beside.length === 0 ? target : `${dirname(target)}/`;
+  const args = ['build', ...flags, '-o', output, packagePath, ...beside];
   const child = spawn('go', args, { cwd: module, env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
   const identity = child.pid === undefined ? undefined : identify(child.pid);
   const ended = new Promise<string | undefined>((resolve) => {
@@ -65,14 +68,14 @@ export async function goBuild(tool: Buildable, target: string, context: BuildCon
   signal?.addEventListener('abort', interrupt, { once: true });
 
   const started = Date.now();
-  const output: string[] = [];
+  const said: string[] = [];
   let packages = 0;
   let modules = 0;
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     for (const line of text.split('\n')) {
       if (line.startsWith('go: downloading ')) modules++;
       else if (/^[\w.~-]+(\/[\w.~-]+)*$/.test(line)) packages++;
-      else if (line !== '') output.push(line);
+      else if (line !== '') said.push(line);
     }
   });
   const ticker = setInterval(() => {
@@ -82,7 +85,7 @@ export async function goBuild(tool: Buildable, target: string, context: BuildCon
   try {
     const failure = await ended;
     signal?.throwIfAborted();
-    if (failure !== undefined) throw new Error(explain(tool, failure, output.join('\n')));
+    if (failure !== undefined) throw new Error(explain(tool, failure, said.join('\n')));
     onProgress(`built ${title} in ${Math.round((Date.now() - started) / 1000)} s`);
   } finally {
     clearInterval(ticker);

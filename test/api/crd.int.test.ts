@@ -37,6 +37,10 @@ const inNamespace = <T extends Applicable>(object: T, name = 'web'): T => ({
 
 const stepsTo = (...steps: IntOrPercent[]): Rollout => ({ steps: steps.map((to) => ({ to, then: { approval: {} } })) });
 
+const QUERY = { address: 'http://prometheus:9090', query: 'up', min: 1 };
+const JOB = { template: { spec: { template: { spec: { restartPolicy: 'Never' } } } } };
+const checkedBy = (check: object): object => ({ rollout: { steps: [{ to: 1, then: { check } }] } });
+
 /** Returns the API server's error message for an object that it should reject. */
 async function refusalOf(object: object, resource = VirtualMachinePools): Promise<string> {
   try {
@@ -64,7 +68,8 @@ describe('the API server', () => {
             { to: '9%', then: { wait: '1h30m' } },
             { to: 10, then: { approval: {} } },
             { to: '10%', then: { approval: {} } },
-            { to: '11%', then: { approval: {} } },
+            { to: '11%', then: { check: { prometheus: { ...QUERY, max: 1.5 }, holdsFor: '10m', onFailure: 'Undo' } } },
+            { to: '12%', then: { check: { job: JOB, failureThreshold: 2 } } },
             { to: '100%', then: { approval: {} } },
           ],
           windows: [{ cron: '0 22 * * 1-5', duration: '6h', timeZone: 'Europe/Zurich' }],
@@ -142,7 +147,29 @@ describe('the API server', () => {
       'template.spec.template.spec.evictionStrategy must be left out, None or External in a pool with drain',
     ],
     ['no duration', { autohealing: { backoff: { max: '10min' } } }, 'must be a duration such as 30s, 10m or 1h30m'],
-    ['a step without end', { rollout: { steps: [{ to: 1, then: {} }] } }, 'must hold exactly one of wait and approval'],
+    [
+      'a step without end',
+      { rollout: { steps: [{ to: 1, then: {} }] } },
+      'must hold exactly one of wait, approval and check',
+    ],
+    ['a check of nothing', checkedBy({}), 'must hold exactly one of prometheus and job'],
+    [
+      'a check of two things',
+      checkedBy({ prometheus: QUERY, job: JOB }),
+      'must hold exactly one of prometheus and job',
+    ],
+    ['a query without a range', checkedBy({ prometheus: { ...QUERY, min: undefined } }), 'must hold min, max or both'],
+    ['an empty range', checkedBy({ prometheus: { ...QUERY, max: 0 } }), 'min must not be more than max'],
+    [
+      'no address',
+      checkedBy({ prometheus: { ...QUERY, address: 'prometheus:9090' } }),
+      'must be the http or https URL of a Prometheus',
+    ],
+    [
+      'a check that must hold beyond its deadline',
+      checkedBy({ prometheus: QUERY, holdsFor: '60m' }),
+      'holdsFor must be less than deadline',
+    ],
     ['a step to no VM', { rollout: stepsTo(0) }, 'spec.rollout.steps[0].to: Invalid value: 0'],
     ['a step to no share', { rollout: stepsTo(1, '0%') }, 'spec.rollout.steps[1].to: Invalid value: "0%"'],
     ['a step to more than all', { rollout: stepsTo('101%') }, 'spec.rollout.steps[0].to: Invalid value: "101%"'],

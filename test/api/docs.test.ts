@@ -36,7 +36,7 @@ describe('docs/pools.md', () => {
   });
 
   it('shows a pool, and parts of one, that drover accepts without a warning', () => {
-    expect(blocks).toHaveLength(5);
+    expect(blocks).toHaveLength(6);
     for (const block of blocks) {
       const shown = parse(block) as object;
       const pool = 'kind' in shown ? block : stringify(barePool(shown));

@@ -1,4 +1,5 @@
-import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
+import type { PoolSpec, StepCheck, VmTemplate } from '../../api/pool/pool.ts';
+import { PROMETHEUS } from './world/names.ts';
 
 export interface Shape {
   /** Templates of different versions have different revisions, and VMs need a restart for the change. */
@@ -79,6 +80,15 @@ export function aTemplate({
     },
   };
 }
+
+/** A check that holds if the Prometheus of the model answers 1. */
+export const aCheck = (fields: Partial<StepCheck> = {}): StepCheck => ({
+  prometheus: { address: PROMETHEUS, query: 'up', min: 1 },
+  holdsFor: '30s',
+  every: '10s',
+  deadline: '3m',
+  ...fields,
+});
 
 export const aSpec = (spec: Partial<PoolSpec> = {}): PoolSpec => ({ replicas: 5, template: aTemplate(), ...spec });
 

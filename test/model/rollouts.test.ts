@@ -7,6 +7,7 @@ import { aSpec } from './pools.ts';
 import { RolloutLog } from './rollout-log.ts';
 import { stories as budget } from './rollouts/budget/stories.ts';
 import { stories as canary } from './rollouts/canary/stories.ts';
+import { stories as checks } from './rollouts/checks/stories.ts';
 import { stories as failure } from './rollouts/failure/stories.ts';
 import { stories as healing } from './rollouts/healing/stories.ts';
 import { stories as liveUpdate } from './rollouts/live-update/stories.ts';
@@ -30,6 +31,7 @@ const FOLDERS: [string, Stories][] = [
   ['budget', budget],
   ['surge', surge],
   ['canary', canary],
+  ['checks', checks],
   ['failure', failure],
   ['people', people],
   ['scale', scale],

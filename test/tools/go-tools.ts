@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { versionIn, type Buildable } from '../../dev/tools/catalog.ts';
 import { givenPath, isProgram } from '../../dev/tools/find-tool.ts';
@@ -10,9 +10,22 @@ import { inWords, madeOnce, type MakeOptions } from '../../dev/tools/made-once.t
 const TOOLS = {
   helm: { module: 'helm.sh/helm/v4', package: 'cmd/helm' },
   helm3: { module: 'helm.sh/helm/v3', package: 'cmd/helm' },
-  // Without the services that Prometheus discovers targets in, which are a third of the build.
-  promtool: { module: 'github.com/prometheus/prometheus', package: 'cmd/promtool', tags: 'remove_all_sd' },
-} as const;
+  // Without the services that it discovers targets in, which are a third of the build, and without its user interface.
+  prometheus: {
+    module: 'github.com/prometheus/prometheus',
+    package: 'cmd/prometheus',
+    beside: 'promtool',
+    tags: 'remove_all_sd',
+  },
+} as const satisfies Record<string, Made>;
+
+interface Made {
+  module: string;
+  package: string;
+  /** Another program of the module, which is built with it. */
+  beside?: string;
+  tags?: string;
+}
 
 type GoTool = keyof typeof TOOLS;
 
@@ -22,13 +35,19 @@ export const GO_TOOLS = (Object.keys(TOOLS) as GoTool[]).filter(
 );
 
 function buildable(name: GoTool): Buildable {
-  const { module, package: path, ...tags } = TOOLS[name];
+  const { module, package: path, beside, ...tags }: Made = TOOLS[name];
   const folder = fileURLToPath(new URL(name, import.meta.url));
   return {
     name,
     version: versionIn(folder, module),
     variable: `DROVER_${name.toUpperCase()}`,
-    build: { module: folder, package: `${module}/${path}`, ldflags: '-s -w', ...tags },
+    build: {
+      module: folder,
+      package: `${module}/${path}`,
+      ...(beside && { beside: [`${module}/cmd/${beside}`] }),
+      ldflags: '-s -w',
+      ...tags,
+    },
   };
 }
 
@@ -50,3 +69,7 @@ export async function resolveGoTool(name: GoTool, options: MakeOptions & { cache
     throw inWords(error, options.cache);
   }
 }
+
+/** Returns the path of promtool, which is built beside Prometheus. */
+export const resolvePromtool = async (options: Parameters<typeof resolveGoTool>[1]): Promise<string> =>
+  join(dirname(await resolveGoTool('prometheus', options)), 'promtool');

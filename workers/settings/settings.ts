@@ -102,6 +102,17 @@ export const SETTINGS = {
     like: NAMES,
     isList: true,
   },
+  'worker.checkAddresses': {
+    what: 'URLs of Prometheus that checks of rollouts may ask, and all below these, such as `http://prometheus.monitoring:9090`',
+    variable: 'DROVER_CHECK_ADDRESSES',
+    flag: '--check-addresses',
+    without: 'none',
+    like: {
+      pattern: /^https?:\/\/[^\s@?#%,]+$/,
+      must: 'must be http or https URLs without a user, a query and a fragment, with commas between them',
+    },
+    isList: true,
+  },
   // What deletes a part of a pool's VMs is told the names of all others: at most 1 MB for this many.
   'worker.burst': {
     what: 'VMs of one pool that are being created at once, and as many deleted',

@@ -2,6 +2,7 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { EvacuationActivities } from '../../activities/drain/evacuate.ts';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
+import type { CheckActivities } from '../../activities/rollout/checks/check-activities.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { MembersReport } from '../../decisions/membership/change.ts';
 import { failureOf } from '../../decisions/owners/failures.ts';
@@ -23,6 +24,13 @@ import { beginArrival, isArrival } from './arrivals.ts';
 
 const { deleteKeptDisks, unmarkKeptDisks } = proxyActivities<PoolActivities>(ON_VMS);
 const { annotateRuns, clearNamedRemovals } = proxyActivities<PoolActivities & HealActivities>(MANY_WRITES);
+/** A look counts from when it was planned: a late one is planned anew. */
+const { lookAtCheck } = proxyActivities<CheckActivities>({
+  startToCloseTimeout: '60s',
+  scheduleToStartTimeout: '30s',
+  heartbeatTimeout: '10s',
+  retry: { maximumAttempts: 1 },
+});
 const { createRevision, deleteRevisions, updatePodDisruptionBudget } = proxyActivities<
   PoolActivities & EvacuationActivities
 >(FEW_WRITES);
@@ -42,6 +50,7 @@ export function begin(step: PoolStep, context: StepContext): void {
   if (isArrival(step)) return beginArrival(step, context);
   if (isOfMembers(step))
     return tidy(context, step.kind, reason, () => carryOut(step, key, words, context.onMembersReport));
+  if (isTidied(step)) return tidy(context, step.kind, reason, tidying(step, context, words));
   switch (step.kind) {
     case 'delete':
     case 'halt':
@@ -57,24 +66,46 @@ export function begin(step: PoolStep, context: StepContext): void {
       return runOperation({ kind: 'disks', names: [], reason }, context, failureOf(step)!, () =>
         deleteKeptDisks.executeWithOptions(words, [key, step.claims]),
       );
-    case 'unmarkKeptDisks':
-      return tidy(context, step.kind, reason, () => unmarkKeptDisks.executeWithOptions(words, [key, step.claims]));
     case 'update':
       context.rollouts.begin(key, step, minVersions);
       return;
     case 'evacuate':
       return context.evacuations.begin(key, step, minVersions);
+  }
+}
+
+const TIDIED = [
+  'unmarkKeptDisks',
+  'updatePodDisruptionBudget',
+  'createRevision',
+  'clearNamedRemovals',
+  'annotateRuns',
+  'lookAtCheck',
+  'deleteRevisions',
+] as const;
+type Tidied = Extract<PoolStep, { kind: (typeof TIDIED)[number] }>;
+const isTidied = (step: PoolStep): step is Tidied => TIDIED.some((kind) => kind === step.kind);
+
+/** What carries out housekeeping of a pool. */
+function tidying(
+  step: Tidied,
+  { key, minVersions }: StepContext,
+  words: { summary: string },
+): Parameters<typeof tidy>[3] {
+  switch (step.kind) {
+    case 'unmarkKeptDisks':
+      return () => unmarkKeptDisks.executeWithOptions(words, [key, step.claims]);
     case 'updatePodDisruptionBudget':
-      return tidy(context, step.kind, reason, () =>
-        updatePodDisruptionBudget.executeWithOptions(words, [key, minVersions]),
-      );
+      return () => updatePodDisruptionBudget.executeWithOptions(words, [key, minVersions]);
     case 'createRevision':
-      return tidy(context, step.kind, reason, () => createRevision.executeWithOptions(words, [key]));
+      return () => createRevision.executeWithOptions(words, [key]);
     case 'clearNamedRemovals':
-      return tidy(context, step.kind, reason, () => clearNamedRemovals.executeWithOptions(words, [key, step.vms]));
+      return () => clearNamedRemovals.executeWithOptions(words, [key, step.vms]);
     case 'annotateRuns':
-      return tidy(context, step.kind, reason, () => annotateRuns.executeWithOptions(words, [key, step.vms]));
+      return () => annotateRuns.executeWithOptions(words, [key, step.vms]);
+    case 'lookAtCheck':
+      return () => lookAtCheck.executeWithOptions(words, [key, step.at]);
     case 'deleteRevisions':
-      return tidy(context, step.kind, reason, () => deleteRevisions.executeWithOptions(words, [key, step.revisions]));
+      return () => deleteRevisions.executeWithOptions(words, [key, step.revisions]);
   }
 }

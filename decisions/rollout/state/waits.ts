@@ -1,7 +1,7 @@
 /** Something that a rollout waits for, in one sentence. */
 export interface Wait {
   /** `Blocked`: VMs that nothing is being done about have used up the budget for longer than the deadline. */
-  kind: 'Approval' | 'Step' | 'Window' | 'Budget' | 'Blocked' | 'Vms' | 'Left' | 'Delay';
+  kind: 'Approval' | 'Step' | 'Check' | 'Window' | 'Budget' | 'Blocked' | 'Vms' | 'Left' | 'Delay';
   words: string;
 }
 

@@ -1,9 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { REVISION_LABEL, ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
-import type { HandledRequest, PoolSpec, PoolStatus, RolloutStatus, RolloutStep } from '../../../api/pool/pool.ts';
+import type {
+  CheckStatus,
+  HandledRequest,
+  PoolSpec,
+  PoolStatus,
+  RolloutStatus,
+  RolloutStep,
+  StepCheck,
+} from '../../../api/pool/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { digestOf, requestText } from '../../../decisions/requests/request.ts';
+import { subjectOf } from '../../../decisions/rollout/checks/check.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
@@ -36,6 +45,19 @@ interface Held {
   /** What the status says once that is done. */
   goesOn: Change<RolloutStatus>;
 }
+
+const CHECK: StepCheck = { prometheus: { address: 'http://prometheus', query: 'up', min: 1 }, holdsFor: '5m' };
+/** What a caller may make up: the check has held for an hour. */
+const HELD_LONG = {
+  of: subjectOf(CHECK, { ...ROLLOUT, stepReachedAt: LONG_AGO })!,
+  startedAt: LONG_AGO,
+  lastAt: new Date().toISOString(),
+  outcome: 'Holds',
+  message: '1 is at least 1',
+  inARow: 60,
+  holdsSince: LONG_AGO,
+  holdsUntil: new Date().toISOString(),
+} as const;
 
 const atStep = (then: RolloutStep['then']): Pick<PoolSpec, 'rollout'> => ({ rollout: { steps: [aStep(1, then)] } });
 const HELD: Record<string, Held> = {
@@ -150,4 +172,34 @@ describe.each(Object.entries(HELD))('a rollout that %s', (_what, held) => {
     await updated(world, pool, vms, Date.now());
     expect(revisionsOf(world)).toEqual([TO, TO, TO]);
   });
+});
+
+test('a check passes its step by what a worker has recorded, and by nothing that the status says besides', async () => {
+  const { world, pool } = await given({
+    rollout: { stepReachedAt: LONG_AGO },
+    spec: atStep({ check: CHECK }),
+    request: { action: 'promote', revision: TO, step: 1 },
+    goesOn: {},
+  });
+  let version = '';
+  const write = (status: object): Promise<string[]> =>
+    world.written('writeStatus', [keyOf(pool), status, [], { pools: version }]);
+  const passed = withRollout({ step: 1 });
+  expect(await write({ ...passed, check: HELD_LONG })).toEqual([]);
+  expect(world.answer).toMatchObject({ refused: 'the check of step 1 has not passed' });
+  await world.written('lookAtCheck', [keyOf(pool), Date.now()]);
+  expect(world.server.get(VirtualMachinePools, pool.metadata)).toMatchObject({
+    status: { check: { outcome: 'Unknown', message: expect.stringContaining('DROVER_CHECK_ADDRESSES') as string } },
+  });
+  const record = (check: CheckStatus): void => {
+    const change = (before: object) => ({ ...before, status: { ...(before as typeof pool).status, check } });
+    world.server.write(VirtualMachinePools, pool.metadata, change as never, 'status');
+    version = world.server.version;
+  };
+  record({ ...HELD_LONG, of: { ...HELD_LONG.of, digest: 'another' } });
+  expect(await write(passed)).toEqual([]);
+  record(HELD_LONG);
+  const back = { ...ROLLOUT, halted: { ...BY, kind: 'Undoing' as const } };
+  expect(await write({ ...passed, rollout: back })).toEqual([]);
+  expect(await write(passed)).not.toEqual([]);
 });

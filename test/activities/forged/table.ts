@@ -21,7 +21,7 @@ import { memberOfAnnotation } from '../../../decisions/annotations/member-of.ts'
 import type { RemovalCause } from '../../../decisions/owners/steps.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
-import { aTemplate } from '../../model/pools.ts';
+import { aCheck, aTemplate } from '../../model/pools.ts';
 import { BANK, keyOf, NEW_TYPE, OLD_TYPE, SHOP, targetOf, type ActivityName, type World } from './world.ts';
 
 type Args = readonly unknown[];
@@ -292,6 +292,37 @@ export const TABLE: Record<ActivityName, Row> = {
   tellDropped: { trusts: 'an Event says that a receiver was not told something' },
   beginOperation: { trusts: 'the status of an operation says that it was begun' },
   followOperation: { trusts: 'the status of an operation says what its run says' },
+  lookAtCheck: {
+    forged: ({ web }) => [
+      ['a pool that is not there', [{ ...web, name: 'none' }, Date.now()]],
+      ['a pool of another UID', [{ ...web, uid: 'another' }, Date.now()]],
+      ['a pool whose rollout waits at no step', [web, Date.now()]],
+      ['a time that is long ago', [web, 0]],
+      ['no time', [web]],
+    ],
+    honest: {
+      'a pool whose rollout waits for a check': (world) => {
+        // oxlint-disable-next-line unicorn/no-thenable
+        const steps = [{ to: 1, then: { check: aCheck() } }];
+        const pool = world.pool('web', { template: aTemplate({}), rollout: { steps } });
+        const at = new Date().toISOString();
+        const status = {
+          replicas: 1,
+          rollout: {
+            revision: revisionOf(poolTemplate(pool.spec)),
+            startedAt: at,
+            stepReachedAt: at,
+            batches: 1,
+            lastBatch: 1,
+            step: 0,
+            failures: [],
+          },
+        };
+        world.server.write(VirtualMachinePools, pool.metadata, (before) => ({ ...before, status }), 'status');
+        return () => [keyOf(pool), Date.now()];
+      },
+    },
+  },
   lookAtSchedule: {
     forged: ({ web, schedule }) => [
       ['a schedule that is not there', [{ ...web, name: 'none' }, null]],

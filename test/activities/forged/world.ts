@@ -85,9 +85,8 @@ export class World {
   /** Fills the worker's caches. */
   async start(): Promise<this> {
     await this.cache.start();
-    const config = { cluster: CLUSTER, burst: 250, concurrency: 8, connections: 8 } as Parameters<
-      typeof createActivities
-    >[0]['config'];
+    const limits = { burst: 250, concurrency: 8, connections: 8, checkAddresses: [] };
+    const config = { cluster: CLUSTER, ...limits } as unknown as Parameters<typeof createActivities>[0]['config'];
     const { working, waiting, watching } = createActivities({
       config,
       client: this.client.asClient,

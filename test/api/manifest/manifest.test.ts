@@ -287,7 +287,26 @@ describe('a fault in a manifest', () => {
     [
       'a step that waits for nothing',
       { rollout: { steps: [{ to: 1, then: {} }] } },
-      'spec.rollout.steps[0].then: must hold exactly one of wait and approval',
+      'spec.rollout.steps[0].then: must hold exactly one of wait, approval and check',
+    ],
+    [
+      'a check of nothing',
+      { rollout: { steps: [{ to: 1, then: { check: {} } }] } },
+      'spec.rollout.steps[0].then.check: must hold exactly one of prometheus and job',
+    ],
+    [
+      'a check without a range',
+      { rollout: { steps: [{ to: 1, then: { check: { prometheus: { address: 'http://a', query: 'up' } } } }] } },
+      'spec.rollout.steps[0].then.check.prometheus: must hold min, max or both',
+    ],
+    [
+      'a check that looks too often',
+      {
+        rollout: {
+          steps: [{ to: 1, then: { check: { job: { template: { spec: { template: {} } } }, every: '1s' } } }],
+        },
+      },
+      'spec.rollout.steps[0].then.check.every: must be at least 5s, found the text "1s"',
     ],
     ['a list for an object', { rollout: [] }, 'spec.rollout: must be an object (lines of "key: value"), found a list'],
     [

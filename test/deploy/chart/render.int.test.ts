@@ -35,14 +35,20 @@ const SAME: Record<string, [Installation, { components?: string[]; [field: strin
   'all that is optional': [
     {
       values: {
-        rbac: { references: true, takeover: true },
+        rbac: { references: true, checkJobs: true, takeover: true },
         flowControl: { enabled: true },
         monitoring: { scrape: 'PodMonitor', rules: true, dashboard: true },
       },
     },
     {
       namespace: 'drover',
-      components: ['components/references', 'components/takeover', 'components/flow-control', 'monitoring'],
+      components: [
+        'components/references',
+        'components/check-jobs',
+        'components/takeover',
+        'components/flow-control',
+        'monitoring',
+      ],
     },
   ],
   'one namespace': [

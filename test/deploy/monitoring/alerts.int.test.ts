@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRules } from '../../../deploy/monitoring/generate.ts';
 import { defaultCache } from '../../../dev/paths.ts';
 import { createMetrics } from '../../../workers/metrics/metrics.ts';
-import { resolveGoTool } from '../../tools/go-tools.ts';
+import { resolvePromtool } from '../../tools/go-tools.ts';
 import { expressionsOfDashboard } from './queries.ts';
 import { objectsOf, SCENARIOS, type Scenario, type Seen } from './scenarios.ts';
 
@@ -20,7 +20,7 @@ const rules = readRules().groups.flatMap((group) => group.rules);
 let promtool: string;
 let folder: string;
 beforeAll(async () => {
-  promtool = await resolveGoTool('promtool', { cache: defaultCache(), onProgress: () => {} });
+  promtool = await resolvePromtool({ cache: defaultCache(), onProgress: () => {} });
   folder = mkdtempSync(join(tmpdir(), 'drover-alerts-'));
 });
 afterAll(() => {

@@ -8,6 +8,7 @@ import type {
   IntOrPercent,
   PoolSpec,
   PoolStatus,
+  StepCheck,
   VmTemplate,
 } from '../../../api/pool/pool.ts';
 import { Events, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
@@ -83,6 +84,7 @@ type Steps = NonNullable<NonNullable<PoolSpec['rollout']>['steps']>;
 // oxlint-disable-next-line unicorn/no-thenable
 const step = (to: IntOrPercent, then: Steps[number]['then']): Steps[number] => ({ to, then });
 export const approvalAt = (to: IntOrPercent): Steps[number] => step(to, { approval: {} });
+export const checkAt = (to: IntOrPercent, check: StepCheck): Steps[number] => step(to, { check });
 export const waitAt = (to: IntOrPercent, wait: string): Steps[number] => step(to, { wait });
 
 const NAME = 'web';

@@ -2,6 +2,7 @@ import { activityNow, isByWorker } from '../facts.ts';
 import { HoldGuarantees } from '../holds/guarantee.ts';
 import { PoolRecord } from '../pool-record.ts';
 import { RequestGuarantees } from '../requests/guarantee.ts';
+import { CheckGuarantees } from '../rollouts/checks/guarantee.ts';
 import type { Call } from '../world/model-client.ts';
 import { STRANGERS } from '../world/strangers.ts';
 import type { World } from '../world/world.ts';
@@ -43,6 +44,7 @@ export function watched(world: World, live: () => Promise<void>, off: readonly s
     new PlanGuarantees(world, off),
     new BatchGuarantees(world, off),
     new UpdateGuarantees(world, off, record),
+    new CheckGuarantees(world, off),
     new RunGuarantees(world, off),
     transitions,
     new SetGuarantees(world, off),

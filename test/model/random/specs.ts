@@ -9,7 +9,7 @@ import type {
   UpdateStrategy,
 } from '../../../api/pool/pool.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
-import { aTemplate } from '../pools.ts';
+import { aCheck, aTemplate } from '../pools.ts';
 
 /** Undefined in most cases. */
 export const seldom = <T>(value: fc.Arbitrary<T>, weight = 3): fc.Arbitrary<T | undefined> =>
@@ -28,7 +28,12 @@ export const anyRollout: fc.Arbitrary<Rollout> = fc
     onFailure: seldom(fc.constantFrom('Pause', 'Undo', 'Continue'), 1),
     maxFailures: seldom(fc.integer({ min: 0, max: 3 })),
     steps: seldom(
-      fc.constantFrom<NonNullable<Rollout['steps']>>([aStep(1, { approval: {} })], [aStep(2, { wait: '30s' })]),
+      fc.constantFrom<NonNullable<Rollout['steps']>>(
+        [aStep(1, { approval: {} })],
+        [aStep(2, { wait: '30s' })],
+        [aStep(1, { check: aCheck() })],
+        [aStep(1, { check: aCheck({ onFailure: 'Undo', failureThreshold: 1 }) }), aStep(2, { wait: '30s' })],
+      ),
       4,
     ),
   })

@@ -1,5 +1,6 @@
 import type { Planned } from '../../../activities/owners/types.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { Look } from '../../../decisions/rollout/checks/check.ts';
 import type { Write } from './api-server.ts';
 import type { Call } from './model-client.ts';
 import type { Run } from './temporal/run.ts';
@@ -12,6 +13,8 @@ export interface Onlooker {
   onRefused?: (call: Call) => void;
   /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
   onPlan?: (planned: Planned, inputOf: () => PoolPlanInput | undefined) => void;
+  /** A worker has looked at the check of a step of this pool, by its UID, and not yet recorded what it saw. */
+  onLook?: (pool: string, outcome: Look['outcome']) => void;
   /** A workflow begins. */
   onBegin?: (run: Run) => void;
   /** A workflow signals another. */

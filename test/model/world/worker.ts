@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { snapshotOf } from '../../../activities/cache/snapshot.ts';
@@ -10,11 +11,13 @@ import { createMachineTypeActivities } from '../../../activities/machine-types/m
 import { createNotificationActivities } from '../../../activities/notifications/notifications.ts';
 import type { Post } from '../../../activities/notifications/post.ts';
 import { createOperationActivities } from '../../../activities/operations/operations.ts';
-import type { Planned, PlanRequest } from '../../../activities/owners/types.ts';
+import type { Planned, PlanRequest, PoolKey } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../../../activities/power/power.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
+import type { Answer } from '../../../activities/rollout/checks/ask-prometheus.ts';
+import { createCheckActivities } from '../../../activities/rollout/checks/check-activities.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
@@ -23,13 +26,14 @@ import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { Signals } from '../../../activities/watch/watched.ts';
 import { ClusterVirtualMachineOperations, Leases, Namespaces, type Resource } from '../../../api/resources.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { Look, Looked } from '../../../decisions/rollout/checks/check.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { runControl } from '../../../workers/operations/run-control.ts';
 import { childSignals } from '../../../workers/watch/lost-children.ts';
 import { noticeSignals } from '../../../workers/watch/signal-notices.ts';
 import { operationSignals, scheduleSignals } from '../../../workers/watch/signal-operation.ts';
 import { signalsOf } from '../../../workers/watch/signal-owner.ts';
-import { CLUSTER } from './names.ts';
+import { CLUSTER, PROMETHEUS } from './names.ts';
 import type { ModelWorker } from './temporal/activity.ts';
 import type { Process } from './virtual-time.ts';
 
@@ -49,6 +53,9 @@ interface WorkerOptions {
   withOperations: boolean;
   /** What sends to the one receiver of notifications; null if nobody is told anything. */
   post: Post | null;
+  /** The value that the Prometheus answers which checks ask; throws if it does not answer. */
+  prometheus: () => string;
+  onLook: (pool: string, outcome: Look['outcome']) => void;
   /** A status of the pool was not written, because the pool does not bear it out. */
   onUnproven: (pool: string, why: string) => void;
 }
@@ -62,9 +69,17 @@ const NONE: Signals = {
   managed: () => Promise.resolve(new Set()),
 };
 
+/** What the API of Prometheus answers if the query has this value. */
+async function answerOf(value: () => string): Promise<Answer> {
+  await sleep(50);
+  const data = { resultType: 'scalar', result: [0, value()] };
+  return { status: 200, body: JSON.stringify({ status: 'success', data }) };
+}
+
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker(options: WorkerOptions): Worker {
   const { process, client, burst, withOperations, post, onPlan, onPlanFailed, onUnproven } = options;
+  const { prometheus, onLook } = options;
   const cache = new ClusterCache({ client, follows: (resource) => withOperations || !OF_OPERATIONS.has(resource) });
   const revisions = new Revisions({ client, cache });
   const stopping = new AbortController();
@@ -101,6 +116,13 @@ export function createWorker(options: WorkerOptions): Worker {
       return written;
     },
     ...createReplicaSetActivities({ ...common, burst }),
+    lookAtCheck: (key: PoolKey, at: number) => {
+      const onLooked = (looked: Looked): void => {
+        if ('outcome' in looked) onLook(key.uid, looked.outcome);
+      };
+      const options = { client, addresses: [PROMETHEUS], ask: () => answerOf(prometheus), onLooked };
+      return createCheckActivities(options).lookAtCheck(key, at);
+    },
     ...createUpdateActivities(common),
     ...createEvacuationActivities(common),
     ...createHealActivities(common),

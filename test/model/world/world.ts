@@ -78,6 +78,8 @@ export class World {
   /** Returns why the API server refuses a call of a worker that would change something; null if it does not. */
   refuse: (call: Call) => KubeError | null = () => null;
   readonly #options: Required<WorldOptions>;
+  /** What the Prometheus answers that checks of rollouts ask; by default 1, and 0 for a minute of each five. */
+  prometheus: () => string = () => (Math.floor(this.time.now / 60_000) % 5 === 3 ? '0' : '1');
   #call: Call | null = null;
   #workers = 0;
 
@@ -242,6 +244,10 @@ export class World {
         burst,
         withOperations,
         post,
+        prometheus: () => this.prometheus(),
+        onLook: (pool, look) => {
+          for (const onlooker of this.onlookers) onlooker.onLook?.(pool, look);
+        },
         onPlan: (planned, inputOf) => {
           for (const onlooker of this.onlookers) onlooker.onPlan?.(planned, inputOf);
         },

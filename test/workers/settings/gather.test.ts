@@ -20,10 +20,11 @@ function written(text: string, file = 'config.yaml'): string {
 }
 
 /** Values that a setting may have: its own by a flag, by a variable and in the file. */
-function valuesOf({ within, oneOf, isList, isPath }: Setting): string[] {
+function valuesOf({ within, oneOf, isList, isPath, like }: Setting): string[] {
   if (within !== undefined) return [1, 2, 3].map((more) => String(within[0] + more));
   if (oneOf !== undefined) return oneOf.slice(0, 3);
-  if (isList === true) return ['a,b', 'c', 'd,e'];
+  const lists = ['a,b', 'c', 'd,e'];
+  if (isList === true) return like?.pattern.test('a') === false ? ['http://a,http://b', 'http://c', 'http://d'] : lists;
   return ['one', 'two', 'three'].map((value) => (isPath === true ? `/${value}` : value));
 }
 

@@ -1,0 +1,53 @@
+import { GROUP } from '../names.ts';
+import type { KubeObject } from '../objects.ts';
+import { Jobs, VirtualMachinePools } from '../resources.ts';
+
+const JOBS_POLICY = `check-jobs.${GROUP}`;
+
+/** The steps of a pool, as a variable of the policy. */
+const stepsOf = (pool: string): string =>
+  `${pool} != null && has(${pool}.spec.rollout) && has(${pool}.spec.rollout.steps) ? ${pool}.spec.rollout.steps : []`;
+const MAY_CREATE = `authorizer.group('${Jobs.group}').resource('${Jobs.plural}').namespace(request.namespace).check('create').allowed()`;
+
+/**
+ * The policy by which only who may create Jobs can have a worker do so, by the check of a step: a Job runs pods under
+ * any account of its namespace.
+ */
+export const checkJobsPolicy = (): KubeObject => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name: JOBS_POLICY },
+  spec: {
+    failurePolicy: 'Fail',
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: [GROUP],
+          apiVersions: ['*'],
+          operations: ['CREATE', 'UPDATE'],
+          resources: [VirtualMachinePools.plural],
+        },
+      ],
+    },
+    variables: [
+      { name: 'now', expression: stepsOf('object') },
+      { name: 'before', expression: stepsOf('oldObject') },
+      { name: 'jobs', expression: `variables.now.exists(step, has(step.then.check) && has(step.then.check.job))` },
+    ],
+    validations: [
+      {
+        expression: `!variables.jobs || variables.now == variables.before || ${MAY_CREATE}`,
+        messageExpression: `request.userInfo.username + ' may not have checks run Jobs: that takes the right to create ${Jobs.plural} of ${Jobs.group} in namespace ' + request.namespace`,
+        reason: 'Forbidden',
+      },
+    ],
+  },
+});
+
+/** What puts the policy into force. */
+export const checkJobsBinding = (): KubeObject => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  metadata: { name: JOBS_POLICY },
+  spec: { policyName: JOBS_POLICY, validationActions: ['Deny'] },
+});

@@ -1,0 +1,52 @@
+import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { seenOf, subjectOf, verdictOf, whyFailed } from './checks/check.ts';
+import type { RolloutContext } from './state/context.ts';
+import { failuresOfThisWay, halted } from './state/state.ts';
+
+/** Halts the rollout, or undoes it, after too many failures; too many failures during an undo halt the undo. */
+export function withTooManyFailures(context: RolloutContext, state: RolloutStatus): RolloutStatus {
+  const { input, spec, current, now } = context;
+  const { onFailure, maxFailures } = spec.rollout;
+  const isUndo = state.halted?.kind === 'Undoing';
+  if (isUndo && input.templateOf(current) === undefined)
+    return halted(
+      state,
+      'UndoFailed',
+      { by: 'drover', why: `the template of revision ${current} is no longer kept` },
+      now,
+    );
+  const failures = failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true);
+  // A completed rollout is not judged by rules that may have changed since.
+  if (state.completedAt !== undefined) return state;
+  if (failures.length <= maxFailures || onFailure === 'Continue') return state;
+  const { vm, why } = failures.at(-1)!;
+  const failed = failures.length === 1 ? '1 VM' : `${failures.length} VMs`;
+  const words = `${failed} failed, and maxFailures allows ${maxFailures}; the last: ${vm}: ${why}`.slice(0, 1024);
+  if (isUndo) return halted(state, 'UndoFailed', { by: 'drover', why: words }, now);
+  return state.halted === undefined ? ended(context, state, onFailure, words) : state;
+}
+
+/** Halts the rollout, or undoes it, once the check of the step that it waits at has failed. */
+export function withFailedCheck(context: RolloutContext, state: RolloutStatus): RolloutStatus {
+  const { input, spec, newest, current } = context;
+  const { steps, onFailure } = spec.rollout;
+  const check = steps[state.step]?.then.check;
+  const isCareful = spec.update.kind === 'proactive' && current !== newest;
+  if (check === undefined || !isCareful || state.completedAt !== undefined || state.halted !== undefined) return state;
+  if (context.isStopped(state)) return state;
+  const seen = seenOf(check, input.pool.status?.check, subjectOf(check, state), input.now);
+  if (seen === null || verdictOf(check, seen) !== 'Failed') return state;
+  const why = `the check of step ${state.step + 1} of ${steps.length} has failed: ${whyFailed(check, seen)}`;
+  return ended(context, state, check.onFailure ?? onFailure, why.slice(0, 1024));
+}
+
+/** Ends the rollout as the pool wants that after a failure, as far as there is something to go back to. */
+function ended(
+  { input, newest, current, now }: RolloutContext,
+  state: RolloutStatus,
+  onFailure: 'Pause' | 'Undo' | 'Continue',
+  why: string,
+): RolloutStatus {
+  const canUndo = onFailure === 'Undo' && current !== newest && input.templateOf(current) !== undefined;
+  return halted(state, canUndo ? 'Undoing' : 'Failed', { by: 'drover', why }, now);
+}

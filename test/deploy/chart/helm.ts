@@ -52,7 +52,9 @@ export class Helm {
 
   /** Returns what would be installed. */
   async objects({ namespace = 'drover', values = {} }: Installation = {}): Promise<KubeObject[]> {
-    const args = ['drover', CHART, '--namespace', namespace, '--values', this.valuesFile(values)];
+    // A Helm that Go builds knows no version of Kubernetes.
+    const kubernetes = ['--kube-version', '1.35.0'];
+    const args = ['drover', CHART, '--namespace', namespace, '--values', this.valuesFile(values), ...kubernetes];
     return objectsIn(await this.run('template', ...args));
   }
 

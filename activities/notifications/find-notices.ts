@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { matchesGlob, type Receiver } from '../../api/notifications/receivers.ts';
 import { KUBERNETES_EVENTS, noticeRule } from '../../api/notifications/types.ts';
-import { operationNotices, poolNotices, setNotices, type Notice } from '../../decisions/notifications/notices.ts';
+import {
+  dueAt,
+  operationNotices,
+  poolNotices,
+  setNotices,
+  type Notice,
+} from '../../decisions/notifications/notices.ts';
 import { KEEP_MS, type FoundNotice } from '../../decisions/notifications/outbox.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
@@ -16,12 +22,16 @@ const hashOf = (text: string, length: number): string =>
 /** What a notice is known by as long as it holds, and if it returns. */
 const keyOf = ({ about, type, which }: Notice): string => hashOf(`${about.uid}/${type}/${which}`, 16);
 
-/** Yields all that users are to know of now. `now`: milliseconds; what happened more than a day before is left out. */
+/**
+ * Yields all that users are to know of now: neither what has not been so for long enough, nor what happened more than a
+ * day before. `now`: milliseconds.
+ */
 export function* noticesIn(cache: NoticeSource, now: number): Generator<Notice> {
   for (const notice of allNotices(cache)) {
     const { about, type, since } = notice;
     if (about.namespace !== undefined && cache.isLeft(about.namespace)) continue;
-    if (noticeRule(type).hasEnd || Date.parse(since) > now - KEEP_MS) yield notice;
+    const isRecent = noticeRule(type).hasEnd || Date.parse(since) > now - KEEP_MS;
+    if (isRecent && dueAt(notice) <= now) yield notice;
   }
 }
 

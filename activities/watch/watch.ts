@@ -219,7 +219,7 @@ async function eachInTurn(keys: readonly string[], act: (key: string) => unknown
 
 /** Signals the workflows of one kind of owner. */
 function follow(
-  { what, signals, all, exists, affected, leastMs, isUnsettled, versions }: Watched,
+  { what, signals, all, exists, affected, leastMs, due = () => [], isUnsettled, versions }: Watched,
   cluster: string,
   { client, log }: Context,
   { onFailure, onSignalled }: Pick<WatchActivityOptions, 'onFailure' | 'onSignalled'>,
@@ -265,7 +265,7 @@ function follow(
         else notifications.for(key);
       }
     },
-    tryAgain: () => tell(failed),
+    tryAgain: () => tell([...failed, ...due()]),
     resync: () => void eachInTurn(all(), (key) => isUnsettled(key) && notifications.for(key), ended.signal),
     findUnmanaged: () => void managed.look(),
     stop: () => {

@@ -30,6 +30,8 @@ export interface Watched {
   affected: (change: CacheChange) => string[];
   /** The least time between two signals of it, in milliseconds. */
   leastMs: (key: string) => number;
+  /** Those for which time alone has changed something since the last call. */
+  due?: () => string[];
   /** Whether its workflow would have something to do now. */
   isUnsettled: (key: string) => boolean;
   /** The resource versions that the plan triggered by a signal must have observed. */

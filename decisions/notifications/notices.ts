@@ -1,4 +1,4 @@
-import type { NoticeType } from '../../api/notifications/types.ts';
+import { noticeRule, type NoticeType } from '../../api/notifications/types.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import type { StoredSet } from '../views/owner.ts';
@@ -30,6 +30,10 @@ export interface Notice {
   /** The command that shows more, or answers it. */
   command: string;
 }
+
+/** When it has been so for long enough to be told, in milliseconds since the epoch. */
+export const dueAt = ({ type, since }: Pick<Notice, 'type' | 'since'>): number =>
+  Date.parse(since) + noticeRule(type).afterSeconds * 1_000;
 
 type Owner = Pick<StoredPool | StoredSet, 'metadata'> & { status?: { conditions?: Condition[] } };
 

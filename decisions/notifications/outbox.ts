@@ -1,5 +1,5 @@
 import { noticeRule } from '../../api/notifications/types.ts';
-import type { Notice } from './notices.ts';
+import { dueAt, type Notice } from './notices.ts';
 
 /** A notice as a look at the cluster has found it. */
 export interface FoundNotice extends Notice {
@@ -144,7 +144,7 @@ export class Outbox {
   nextAt(now: number): number | null {
     const times = Object.values(this.state.known).flatMap((one) => {
       if (one === null) return [];
-      return one.endsAt ?? (isPending(one, now) ? dueAt(one) : []);
+      return one.endsAt ?? (isPending(one, now) ? dueAt(one.notice) : []);
     });
     const expiries = Object.values(this.state.queues).flatMap(([first]) =>
       first === undefined ? [] : first.at + KEEP_MS,
@@ -214,10 +214,8 @@ export class Outbox {
   }
 }
 
-const dueAt = ({ notice: { type, since } }: Known): number => Date.parse(since) + noticeRule(type).afterSeconds * 1_000;
-
-/** Whether it has not been so for long enough. */
-const isPending = (one: Known, now: number): boolean => one.told.length === 0 && dueAt(one) > now;
+/** Whether it has not been so for long enough: the worker that found it may have a clock that is ahead. */
+const isPending = ({ notice, told }: Known, now: number): boolean => told.length === 0 && dueAt(notice) > now;
 
 const outgoing = ({ key: _key, to: _to, ...notice }: FoundNotice, phase: Outgoing['phase'], at: number): Outgoing => ({
   ...notice,

@@ -47,7 +47,7 @@ test('ids are the same whoever looks, and others for another time, another pool 
   const ids = [
     ...idsOf(stalled('web')),
     ...idsOf(stalled('api')),
-    ...idsOf(stalled('web', 'shop', new Date(NOW).toISOString())),
+    ...idsOf(stalled('web', 'shop', new Date(NOW - 120_000).toISOString())),
     ...idsOf(givenUp(RECENTLY)),
   ];
   expect(new Set(ids).size).toBe(4);
@@ -99,7 +99,15 @@ test('namespaces that are left to others are theirs to tell', () => {
 });
 
 test('no more is found than there is room for, the oldest first', () => {
-  const pools = [1, 3, 2].map((n) => stalled(`web-${n}`, 'shop', new Date(NOW + n * 1_000).toISOString()));
+  const pools = [1, 3, 2].map((n) => stalled(`web-${n}`, 'shop', new Date(NOW - 3_600_000 + n * 1_000).toISOString()));
   const { began, more } = lookForNotices(source(pools), [receiver('ops')], { ...nothing, room: 2 }, NOW);
   expect([began.map(({ about }) => about.name), more]).toEqual([['web-1', 'web-2'], true]);
+});
+
+test('what has to last before it is told is not found before', () => {
+  const foundAfter = (ms: number): number =>
+    lookForNotices(source([stalled('web', 'shop', new Date(NOW - ms).toISOString())]), [receiver('ops')], nothing, NOW)
+      .began.length;
+  expect(foundAfter(59_000)).toBe(0);
+  expect(foundAfter(60_000)).toBe(1);
 });

@@ -164,3 +164,22 @@ test('a budget that is full is told after an hour, and its end a minute after it
     { post: receiver.post, longHistory: 20 },
   );
 });
+
+test('a budget that is full for less than an hour begins no workflow that tells receivers', () => {
+  const receiver = new ModelReceiver();
+  return play(
+    async (world) => {
+      await begun(world, { replicas: 3, maxUnavailable: 1, rollout: { progressDeadlineSeconds: 60, maxFailures: 5 } });
+      crashLoop(world, 'web-3');
+      await world.wait(MINUTE_MS);
+      await world.people.changePool('web', { template: aTemplate({ version: 2, failsToStart: true }) });
+      expect(await world.until(() => statusOf(world)?.budgetFullSince !== undefined, 20 * MINUTE_MS)).toBe(true);
+      await world.wait(HOUR_MS / 2);
+      await world.people.changePool('web', { template: aTemplate({ version: 3 }), maxUnavailable: 3 });
+      expect(await world.until(() => phaseOf(world) === 'Complete', 20 * MINUTE_MS)).toBe(true);
+      const runs = [...world.temporal.past, ...world.temporal.runs.values()];
+      expect(runs.filter(({ type }) => type === 'notifications')).toEqual([]);
+    },
+    { post: receiver.post },
+  );
+});

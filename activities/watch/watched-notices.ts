@@ -20,7 +20,7 @@ export const watchedNotices = (cache: ClusterCache, signals: Signals): Watched =
   const isAnyNew = (): boolean => {
     const since = lookedAt;
     lookedAt = Date.now();
-    return noticesIn(cache, lookedAt).some((notice) => dueAt(notice) > since);
+    return [...noticesIn(cache, lookedAt)].some((notice) => dueAt(notice) > since);
   };
   return {
     what: 'notice',

@@ -104,10 +104,13 @@ test('no more is found than there is room for, the oldest first', () => {
   expect([began.map(({ about }) => about.name), more]).toEqual([['web-1', 'web-2'], true]);
 });
 
+/** How many notices are found of a pool that has been stalled for so long. */
+const foundAfter = (ms: number): number => {
+  const pool = stalled('web', 'shop', new Date(NOW - ms).toISOString());
+  return lookForNotices(source([pool]), [receiver('ops')], nothing, NOW).began.length;
+};
+
 test('what has to last before it is told is not found before', () => {
-  const foundAfter = (ms: number): number =>
-    lookForNotices(source([stalled('web', 'shop', new Date(NOW - ms).toISOString())]), [receiver('ops')], nothing, NOW)
-      .began.length;
   expect(foundAfter(59_000)).toBe(0);
   expect(foundAfter(60_000)).toBe(1);
 });

@@ -3,7 +3,7 @@ import type { Receiver } from '../../api/notifications/receivers.ts';
 import { proxyFor } from '../../kubernetes/proxy.ts';
 import type { Parcel } from './cloud-event.ts';
 
-/** How long a receiver may take to connect, and to begin its answer. */
+/** How long a receiver may take to answer, from the first try to connect until the end of its answer. */
 const DEADLINE_MS = 10_000;
 /** Of an answer nothing is kept; a longer one ends the connection. */
 const ANSWER_LENGTH = 64 * 1024;
@@ -39,14 +39,15 @@ export const postByHttp =
         method: 'POST',
         headers,
         body,
-        headersTimeout: deadlineMs,
-        bodyTimeout: deadlineMs,
+        // The timeouts of the client begin anew with each byte.
+        signal: AbortSignal.timeout(deadlineMs),
       });
       await answer.body.dump({ limit: ANSWER_LENGTH }).catch(() => {});
       return postedBy(answer, origin);
     } catch (error) {
-      const { message, code } = error as Error & { code?: string };
-      return { outcome: 'Failed', why: `${origin} does not answer: ${message || code || 'no answer'}` };
+      const { message, code, name } = error as Error & { code?: string };
+      const why = name === 'TimeoutError' ? `it takes longer than ${deadlineMs / 1_000} s` : message || code;
+      return { outcome: 'Failed', why: `${origin} does not answer: ${why || 'no answer'}` };
     } finally {
       await dispatcher.destroy();
     }

@@ -220,6 +220,12 @@ test('a receiver that does not answer in time is tried again', async () => {
   expect(receiver.heard).toHaveLength(1);
 });
 
+test('a receiver has answered with its status, though its answer does not end', async () => {
+  const receiver = await TestReceiver.begin();
+  receiver.answer = () => 'endless';
+  expect(await postByHttp(500)(ops(receiver), { headers: {}, body: '{}' })).toEqual({ outcome: 'Taken' });
+}, 5_000);
+
 test('a receiver that this worker does not know may be known to another: it is tried for ten minutes', async () => {
   const { deliver } = activitiesFor();
   const run = (scheduledTimestampMs: number): Promise<unknown> =>

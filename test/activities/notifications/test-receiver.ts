@@ -10,7 +10,8 @@ interface Heard {
   body: string;
 }
 
-type Answer = { status?: number; headers?: Record<string, string> } | 'never';
+/** 'endless': begins with 200 and a byte now and then, and does not end. */
+type Answer = { status?: number; headers?: Record<string, string> } | 'never' | 'endless';
 
 /** A receiver of notifications on this machine, until the test ends. */
 export class TestReceiver {
@@ -28,7 +29,13 @@ export class TestReceiver {
         const heard = { path: request.url!, headers: request.headers, body: Buffer.concat(parts).toString() };
         this.heard.push(heard);
         const answer = this.answer(heard);
-        if (answer !== 'never') response.writeHead(answer.status ?? 204, answer.headers).end();
+        if (answer === 'endless') {
+          const next = setInterval(() => response.write('.'), 10);
+          response
+            .on('close', () => clearInterval(next))
+            .writeHead(200)
+            .write('.');
+        } else if (answer !== 'never') response.writeHead(answer.status ?? 204, answer.headers).end();
       });
     };
     this.#scheme = tls === undefined ? 'http' : 'https';

@@ -90,7 +90,9 @@ function rolloutNotices(pool: StoredPool): Notice[] {
   const notices: Notice[] = [];
   const command = `drover rollout status pool ${pool.metadata.name}`;
   if (progressing?.reason === 'WaitingForApproval') {
-    const step = { which: `${rollout?.revision}/${rollout?.step}`, since: rollout?.stepReachedAt };
+    // A rollout that was stopped at the step waits for something new.
+    const since = later(rollout?.stepReachedAt, progressing.lastTransitionTime);
+    const step = { which: `${rollout?.revision}/${rollout?.step}`, since };
     const promote = `drover rollout promote pool ${pool.metadata.name}`;
     notices.push(noticeOf(pool, KIND, { type: 'dev.drover.rollout.waiting', ...step, command: promote }, progressing));
   }
@@ -106,6 +108,10 @@ function rolloutNotices(pool: StoredPool): Notice[] {
   }
   return notices;
 }
+
+/** The later of two times, in RFC 3339, as far as they are known. */
+const later = (one: string | undefined, other: string | undefined): string | undefined =>
+  one === undefined || (other !== undefined && Date.parse(other) > Date.parse(one)) ? other : one;
 
 function drainNotices(pool: StoredPool): Notice[] {
   const drain = conditionOf(pool, 'Draining');

@@ -29,6 +29,14 @@ test('a step that waits for approval is told since the rollout came to it, each 
   expect(told({ rollout, conditions: [condition('Progressing', 'WaitingAtStep')] })).toEqual([]);
 });
 
+test('a step that waits anew, since its rollout was paused and resumed there, is told as something else than before', () => {
+  const resumedAt = '2026-01-01T12:00:00.000Z';
+  const waiting = { ...condition('Progressing', 'WaitingForApproval'), lastTransitionTime: resumedAt };
+  expect(told({ rollout, conditions: [waiting] })).toEqual([
+    ['dev.drover.rollout.waiting', 'abc/1', resumedAt, 'drover rollout promote pool web -n shop'],
+  ]);
+});
+
 test('a rollout that has halted is told once, whether it goes back or stays, and again if it cannot go back', () => {
   const halted = { ...rollout, halted: { kind: 'Undoing', by: 'drover', at: AT } } as const;
   const of = (reason: string) => told({ rollout: halted, conditions: [condition('Degraded', reason)] });

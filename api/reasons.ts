@@ -44,8 +44,8 @@ export const CONDITION_REASONS = {
   },
   Degraded: {
     UpdateFailed: 'VMs have failed',
-    Failed: 'too many VMs have failed',
-    Undoing: 'too many VMs have failed, and are being rolled back',
+    Failed: 'too many VMs have failed, or the check of a step has',
+    Undoing: 'too many VMs have failed, or the check of a step has, and VMs are being rolled back',
     Undone: 'too many VMs had failed, and were rolled back',
     UndoFailed: 'VMs could not be brought back',
     NoFailures: '',
@@ -194,7 +194,7 @@ export const EVENT_REASONS = {
   HealingSuspended: 'too many VMs are unhealthy at once: no further VM is replaced',
   HealingResumed: 'VMs are replaced again',
   WaitingForApproval: 'a rollout has come to a step that waits for `drover rollout promote`',
-  RolloutHalted: 'a rollout has halted, or goes back, because too many VMs have failed',
+  RolloutHalted: 'a rollout has halted, or goes back, because too many VMs or the check of a step have failed',
   BudgetFull: 'for an hour, a rollout or a drain has waited for the disruption budget, and nothing frees it',
   NotificationDropped: 'a receiver of notifications was not told something in time',
 } as const satisfies Record<string, string>;

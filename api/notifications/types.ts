@@ -23,7 +23,7 @@ export const NOTICE_TYPES = {
     event: 'WaitingForApproval',
   },
   'dev.drover.rollout.halted': {
-    what: 'a rollout has halted or is undone, because too many VMs have failed',
+    what: 'a rollout has halted or is undone, because too many VMs or the check of a step have failed',
     afterSeconds: 0,
     hasEnd: true,
     event: 'RolloutHalted',

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { DEFAULT_CHECK, DEFAULT_JOB_CHECK, MIN_EVERY_MS } from '../lib/check-defaults.ts';
-import { durationMs, isDuration } from '../lib/duration.ts';
+import { DURATION, durationMs, isDuration } from '../lib/duration.ts';
 import { exactlyOne } from './one-of.ts';
 import {
   Annotations,
@@ -64,6 +64,7 @@ const Job = z.strictObject({
     .describe('The Job that is made to look, in the namespace of the pool.'),
 });
 
+const LEAST_EVERY = 'must be at least 5s';
 const EITHER = 'must hold exactly one of prometheus and job';
 const SOONER = 'holdsFor must be less than deadline';
 const msOf = (value: unknown, otherwise: string): number | undefined => {
@@ -77,7 +78,10 @@ const Check = z.strictObject({
   holdsFor: Duration.describe(
     'How long the check must hold before the step passes. 5m by default; 0s, which is once, for a Job.',
   ).exactOptional(),
-  every: Duration.refine((text) => !isDuration(text) || durationMs(text) >= MIN_EVERY_MS, 'must be at least 5s')
+  every: withRules(
+    Duration.refine((text) => !isDuration(text) || durationMs(text) >= MIN_EVERY_MS, LEAST_EVERY),
+    [`!self.matches(r'^${DURATION.source}$') || duration(self) >= duration('5s')`, LEAST_EVERY],
+  )
     .describe('How often it is looked at, at least 5s. 1m by default.')
     .exactOptional(),
   deadline: Duration.describe(

@@ -170,6 +170,11 @@ describe('the API server', () => {
       checkedBy({ prometheus: QUERY, holdsFor: '60m' }),
       'holdsFor must be less than deadline',
     ],
+    [
+      'a check that would be looked at all the time',
+      checkedBy({ prometheus: QUERY, every: '1s' }),
+      'then.check.every: Invalid value: "1s": must be at least 5s',
+    ],
     ['a step to no VM', { rollout: stepsTo(0) }, 'spec.rollout.steps[0].to: Invalid value: 0'],
     ['a step to no share', { rollout: stepsTo(1, '0%') }, 'spec.rollout.steps[1].to: Invalid value: "0%"'],
     ['a step to more than all', { rollout: stepsTo('101%') }, 'spec.rollout.steps[0].to: Invalid value: "101%"'],

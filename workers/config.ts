@@ -1,5 +1,6 @@
 import { gatherSettings, type Gathered } from './settings/gather.ts';
 import { settingsInForce, type InForce } from './settings/in-force.ts';
+import { masked } from './settings/masked.ts';
 import { valueOf } from './settings/schema.ts';
 import { SETTINGS, type SettingName } from './settings/settings.ts';
 
@@ -36,7 +37,7 @@ export interface WorkerConfig {
   /** Path of a module that encodes Temporal's payloads; null if they stay as they are. */
   dataConverter: string | null;
   logLevel: LogLevel;
-  /** All settings that are in force. */
+  /** All settings that are in force, without secrets in them. */
   settings: readonly InForce[];
   /** The path of the settings file; undefined without one. */
   settingsFile: string | undefined;
@@ -76,7 +77,7 @@ export function configOf(gathered: Gathered): WorkerConfig {
     checkAddresses: list('worker.checkAddresses') ?? [],
     dataConverter: text('dataConverter'),
     logLevel: text('worker.logLevel') as LogLevel,
-    settings,
+    settings: settings.map(({ value, ...one }) => ({ ...one, value: value && masked(value) })),
     settingsFile: gathered.path,
   };
 }

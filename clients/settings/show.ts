@@ -1,5 +1,6 @@
 import { gatherSettings } from '../../workers/settings/gather.ts';
 import { settingsInForce, type InForce } from '../../workers/settings/in-force.ts';
+import { masked } from '../../workers/settings/masked.ts';
 import { eachSetting, isOfWorker } from '../../workers/settings/settings.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
@@ -13,7 +14,7 @@ interface Shown {
 /** Variables of others that drover heeds. */
 const OTHERS = /^(TEMPORAL|OTEL)_|^(HTTPS?|NO|ALL)_PROXY$/i;
 /** What the names of variables with a secret in them say; files with secrets are told by their paths. */
-const SECRET = /(KEY|TOKEN|SECRET|PASSWORD|HEADERS|_DATA|_META_\w+)$/;
+const SECRET = /(KEY|TOKEN|SECRET|PASSWORD|HEADERS|_AUTH|_DATA|_META_\w+)$/i;
 
 interface ShowOptions {
   /** The environment that the command was started in, without what its settings file says. */
@@ -32,8 +33,10 @@ export async function shownSettings(session: Session, { env, flags, isWorker }: 
   return {
     file: gathered.path,
     items: [
-      ...items.map((one): Shown => one),
-      ...others.toSorted().map((name): Shown => ({ setting: name, value: masked(name, env[name]!), from: name })),
+      ...items.map(({ value, ...one }): Shown => ({ ...one, value: value && masked(value) })),
+      ...others
+        .toSorted()
+        .map((name): Shown => ({ setting: name, value: withoutSecrets(name, env[name]!), from: name })),
     ],
   };
 }
@@ -59,5 +62,8 @@ async function found(session: Session, { setting, ...rest }: InForce): Promise<I
   return { setting, value: setting === 'temporal.address' ? 'localhost:7233' : 'default', from: 'default' };
 }
 
-const masked = (name: string, value: string): string =>
-  SECRET.test(name) ? '(secret)' : value.replace(/(:\/\/)[^/@]*@/, '$1(secret)@');
+/** The address of a proxy may have a user and a password without a scheme before them. */
+function withoutSecrets(name: string, value: string): string {
+  if (SECRET.test(name)) return '(secret)';
+  return masked(/PROXY$/i.test(name) ? value.replace(/^(\w+:\/\/)?\S*@/, '$1(secret)@') : value);
+}

@@ -152,7 +152,7 @@ export const Values = z.strictObject({
       ),
       takeover: flag(
         false,
-        "workers may change KubeVirt's own pools, for [`drover takeover` and `release`](../docs/pools.md#take-over-a-pool-of-kubevirt)",
+        "workers may change KubeVirt's own pools, for [`drover takeover` and `release`](../docs/pools.md#take-over-a-kubevirt-pool)",
       ),
     })
     .prefault({}),

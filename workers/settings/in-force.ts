@@ -1,4 +1,5 @@
 import type { Gathered } from './gather.ts';
+import { masked } from './masked.ts';
 import { faultOf } from './schema.ts';
 import { eachSetting, type SettingName } from './settings.ts';
 
@@ -19,8 +20,9 @@ export function settingsInForce({ given }: Gathered, isWanted: (name: SettingNam
   const wanted = eachSetting().filter(([name]) => isWanted(name));
   const faults = wanted.flatMap(([name]) => {
     const { text, from } = given.get(name) ?? {};
-    const fault = text === undefined ? undefined : faultOf(name, text);
-    return fault === undefined ? [] : [`${from}=${text}: ${fault}`];
+    if (text === undefined) return [];
+    const fault = faultOf(name, text);
+    return fault === undefined ? [] : [`${from}=${masked(text)}: ${fault}`];
   });
   if (faults.length > 0) throw new ConfigError(faults.join('; '));
   return wanted.map(([setting, { value }]) => {

@@ -18,7 +18,8 @@ export function faultOf(name: SettingName, text: string): string | undefined {
   const result = schemaOf(setting).safeParse(valueOf(setting, text));
   if (result.success) return undefined;
   const [issue] = result.error.issues;
-  return issue?.code === 'invalid_value' ? `must be one of ${issue.values.join(', ')}` : issue?.message;
+  if (issue?.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
+  return setting.isList === true ? `${issue?.message}, with commas between them` : issue?.message;
 }
 
 /** Reads a text as the settings file would have it. */

@@ -55,6 +55,7 @@ function textOf(path: string, problem: (message: string) => ManifestErrors): str
     return readFileSync(path, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw problem(code === 'ENOENT' ? 'there is no such settings file' : `can't be read: ${code ?? message}`);
+    if (code === 'ENOENT') throw problem('there is no such settings file');
+    throw problem(code === 'EISDIR' ? 'must be a file, found a folder' : `can't be read: ${code ?? message}`);
   }
 }

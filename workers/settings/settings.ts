@@ -10,7 +10,7 @@ export interface Setting {
   /** The least and the greatest whole number that it may be. */
   within?: readonly [least: number, most: number];
   oneOf?: readonly string[];
-  /** What its text must match, and that in words. */
+  /** What its text, or each in its list, must match, and that in words. */
   like?: { pattern: RegExp; must: string };
   /** In the settings file a list, and elsewhere a text with commas in it. */
   isList?: true;
@@ -22,7 +22,7 @@ export interface Setting {
 
 const NAMES = {
   pattern: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
-  must: 'must be the names of namespaces, with commas between them',
+  must: 'must be the names of namespaces',
 };
 
 /** Temporal's own settings come from elsewhere then. */
@@ -109,7 +109,7 @@ export const SETTINGS = {
     without: 'none',
     like: {
       pattern: /^https?:\/\/[^\s@?#%,]+$/,
-      must: 'must be http or https URLs without a user, a query and a fragment, with commas between them',
+      must: 'must be http or https URLs without a user, a query and a fragment',
     },
     isList: true,
   },

@@ -2,6 +2,7 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type SpanC
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import {
+  AlwaysOffSampler,
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
@@ -20,18 +21,22 @@ const KINDS = {
 
 /** How often spans are sent, in milliseconds. */
 const SEND_MS = 1_000;
-/** A command does not wait longer for a collector that does not answer, in milliseconds. */
-const CLOSE_MS = 3_000;
+/** For so long, in milliseconds, spans are sent to a collector that does not answer: a command does not end before. */
+const ANSWER_MS = 1_000;
 
-/** Returns a tracer that sends spans by OTLP over HTTP, as OpenTelemetry's own variables say. */
+/**
+ * Returns a tracer that sends spans by OTLP over HTTP, as OpenTelemetry's own variables say. Whether a collector that
+ * does not answer is tried for longer is up to `OTEL_EXPORTER_OTLP_TIMEOUT`.
+ */
 export function otlpTracer(service: string): Tracer {
   const own = resourceFromAttributes({ 'service.name': service, 'service.version': packageJson.version });
+  const exporter = new OTLPTraceExporter(hasTimeout(process.env) ? {} : { timeoutMillis: ANSWER_MS });
   const provider = new TracerProvider({
     sampler: new ParentBasedSampler({ root: rootSampler(process.env) }),
     resource: defaultResource()
       .merge(own)
       .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter(), scheduledDelayMillis: SEND_MS })],
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: SEND_MS })],
   });
   const tracer = provider.getTracer('drover', packageJson.version);
   return {
@@ -51,17 +56,18 @@ export function otlpTracer(service: string): Tracer {
         },
       };
     },
-    async close() {
-      const limit = AbortSignal.timeout(CLOSE_MS);
-      const late = new Promise<void>((resolve) => limit.addEventListener('abort', () => resolve(), { once: true }));
-      await Promise.race([provider.shutdown().catch(() => {}), late]);
-    },
+    close: () => provider.shutdown().catch(() => {}),
   };
 }
 
-/** Which traces are written that begin here: all, or a part of them. */
-const rootSampler = ({ OTEL_TRACES_SAMPLER: sampler = '', OTEL_TRACES_SAMPLER_ARG: part = '1' }: NodeJS.ProcessEnv) =>
-  sampler.endsWith('traceidratio') ? new TraceIdRatioBasedSampler(Number(part)) : new AlwaysOnSampler();
+const hasTimeout = (env: NodeJS.ProcessEnv): boolean =>
+  Boolean(env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] || env['OTEL_EXPORTER_OTLP_TIMEOUT']);
+
+/** Which traces are written that begin here: all, a part of them, or none. */
+function rootSampler({ OTEL_TRACES_SAMPLER: sampler = '', OTEL_TRACES_SAMPLER_ARG: part = '1' }: NodeJS.ProcessEnv) {
+  if (sampler.endsWith('always_off')) return new AlwaysOffSampler();
+  return sampler.endsWith('traceidratio') ? new TraceIdRatioBasedSampler(Number(part)) : new AlwaysOnSampler();
+}
 
 const traceparentOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;

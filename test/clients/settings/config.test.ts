@@ -73,6 +73,18 @@ test('config shows variables of others without what is secret in them, also if t
   ]);
 });
 
+test.each([
+  ['HTTPS_PROXY', 'ada:hidden@proxy:3128', '(secret)@proxy:3128'],
+  ['HTTPS_PROXY', 'http://ada:hid@den@proxy:3128', 'http://(secret)@proxy:3128'],
+  ['TEMPORAL_UI', 'https://ada:hid/den@ui', 'https://(secret)@ui'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://traces?key=hidden', 'https://traces?(secret)'],
+  ['TEMPORAL_CODEC_AUTH', 'Bearer hidden', '(secret)'],
+  ['DROVER_REQUESTED_BY', 'ada@example.com', 'ada@example.com'],
+])('config shows %s=%s as %s', async (name, value, told) => {
+  const { items } = await shown([], env({ [name]: value }));
+  expect(items.find(({ from }) => from === name)?.value).toBe(told);
+});
+
 test("Temporal's own profile is named where its settings are used", async () => {
   const profile = join(home, 'temporal.toml');
   writeFileSync(profile, '[profile.default]\naddress = "profile:7233"\nnamespace = "of-profile"\n');

@@ -112,7 +112,7 @@ describe('a file that cannot be used is refused with what would be right, and wh
     ['worker: { burst: "5" }\n', '1: worker.burst: must be a whole number from 1 to 1000, found the text "5"'],
     ['worker: { logLevel: loud }\n', '1: worker.logLevel: must be one of trace, debug, info, warn and error'],
     ['worker: { namespaces: shop }\n', '1: worker.namespaces: must be a list'],
-    ['worker: { namespaces: [Shop] }\n', 'worker.namespaces[0]: must be the names of namespaces'],
+    ['worker: { namespaces: [Shop] }\n', 'worker.namespaces[0]: must be the names of namespaces, found the text'],
     ['cluster: 7\n', '1: cluster: must be text, found 7: put it in quotes'],
     ['cluster: East\n', '1: cluster: must be lower-case letters, digits, "-" and "."'],
     ['worker:\n', '1: worker: is empty: it must be an object'],
@@ -133,6 +133,10 @@ describe('a file that cannot be used is refused with what would be right, and wh
   test('one that is asked for and is not there', () => {
     const config = join(folder, 'none.yaml');
     expect(() => gatherSettings({ env: {}, config })).toThrow(`${config}: there is no such settings file`);
+  });
+
+  test('a folder', () => {
+    expect(() => gatherSettings({ env: {}, config: folder })).toThrow(`${folder}: must be a file, found a folder`);
   });
 });
 

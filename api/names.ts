@@ -162,6 +162,8 @@ export const REPLICAS_MANAGER = 'drover-replicas';
 export const REQUESTS_MANAGER = 'drover-requests';
 /** `reportingComponent` of the Events that drover writes. */
 export const EVENT_REPORTER = 'drover.dev/worker';
+/** `action` of those that tell what is so and needs a user, and not what drover did. */
+export const NOTICE_ACTION = 'Notify';
 /** On a CustomResourceDefinition: it may be deleted, with all objects of its kind. */
 export const CONFIRM_DELETION_ANNOTATION = `${GROUP}/confirm-deletion`;
 /** On a CustomResourceDefinition: the release of drover that it comes from. */

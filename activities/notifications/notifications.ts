@@ -1,6 +1,6 @@
 import { cancellationSignal, Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { API_VERSION, EVENT_REPORTER } from '../../api/names.ts';
+import { API_VERSION, EVENT_REPORTER, NOTICE_ACTION } from '../../api/names.ts';
 import type { Receiver } from '../../api/notifications/receivers.ts';
 import { KUBERNETES_EVENTS, noticeRule } from '../../api/notifications/types.ts';
 import type { EventReason } from '../../api/reasons.ts';
@@ -157,7 +157,7 @@ async function record(
   { reason, note, id }: { reason: EventReason; note: string; id: string },
 ): Promise<void> {
   if (namespace === undefined) return;
-  const event = { type: 'Warning', reason, action: 'Notify', note } as const;
+  const event = { type: 'Warning', reason, action: NOTICE_ACTION, note } as const;
   const instance = Context.current().info.workflowExecution?.workflowId ?? '';
   try {
     const regarding = { apiVersion: API_VERSION, namespace, ...about };

@@ -1,4 +1,4 @@
-import { EVENT_REPORTER } from '../../api/names.ts';
+import { EVENT_REPORTER, NOTICE_ACTION } from '../../api/names.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { CoreEvents, VirtualMachineOperations, VirtualMachines, type Resource } from '../../api/resources.ts';
 import type { Act } from '../../decisions/history/act.ts';
@@ -65,7 +65,8 @@ export async function actsOfRunInCluster(
 }
 
 function actOfEvent(event: Event, { resource, name, isMember }: Subject): Act[] {
-  const { involvedObject: about } = event;
+  const { involvedObject: about, action } = event;
+  if (action === NOTICE_ACTION) return [];
   const isOfVm = about.kind === VirtualMachines.kind && isMember(about.name);
   if (!isOfVm && !(about.kind === resource.kind && about.name === name)) return [];
   return [toldBy(event, isOfVm ? [about.name] : [])];

@@ -2,6 +2,7 @@ import { type Condition, type KubeObject, type Stored } from '../../api/objects.
 import { byController } from '../../api/ownership.ts';
 import { heldBy } from '../../decisions/views/from-object/held-by.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
+import { FALSE_TELLS } from '../../decisions/views/from-object/vmi.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { byName } from '../cli/objects.ts';
 import type { Cell, Style } from '../cli/output.ts';
@@ -45,10 +46,11 @@ export function whyNotReady(vm: Member): string {
   const held = heldBy(vm.metadata);
   if (held !== null) return `held by the finalizer ${held}`;
   const found = vm.status?.conditions?.filter(
-    ({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message,
+    ({ type, status, message }) => status === (FALSE_TELLS.includes(type) ? 'False' : 'True') && message,
   );
-  // Without a VMI, Ready says only that there is none.
-  const failure = found?.find(({ type }) => type === 'Failure') ?? found?.[0];
+  // A false Ready says little more than that the VM does not run, or has no VMI.
+  const telling = ['Failure', ...FALSE_TELLS].flatMap((type) => found?.find((one) => one.type === type) ?? [])[0];
+  const failure = telling ?? found?.[0];
   const fails = vm.status?.startFailure?.consecutiveFailCount ?? 0;
   const starts = fails === 0 ? '' : `${fails} failed start${fails === 1 ? '' : 's'}`;
   return [starts, failure?.message ?? ''].filter(Boolean).join('; ');

@@ -170,6 +170,7 @@ export type NeedKind =
   | 'schedule-failed'
   | 'stalled'
   | 'budget-full'
+  | 'vms-failing'
   | 'no-worker';
 
 /** Something that goes on only if a person acts. */

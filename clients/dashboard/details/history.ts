@@ -1,4 +1,4 @@
-import { EVENT_REPORTER } from '../../../api/names.ts';
+import { EVENT_REPORTER, NOTICE_ACTION } from '../../../api/names.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { CoreEvents } from '../../../api/resources.ts';
 import type { Act } from '../../../decisions/history/act.ts';
@@ -57,6 +57,7 @@ interface Event extends KubeObject {
   eventTime?: string | null;
   lastTimestamp?: string | null;
   type?: string;
+  action?: string;
   reason?: string;
   message?: string;
   count?: number;
@@ -65,14 +66,17 @@ interface Event extends KubeObject {
   source?: { component?: string };
 }
 
-/** Events of others than drover, whose own are among its acts. */
+/** Events of others than drover, whose own are among its acts, and what it told users of. */
 async function eventsOf(kube: KubeClient, { namespace, name }: Subject): Promise<HistoryEntry[]> {
   const { items } = await kube.list<Event>(CoreEvents, { namespace, fieldSelector: `involvedObject.name=${name}` });
   return items
-    .filter(({ reportingComponent }) => reportingComponent !== EVENT_REPORTER)
+    .filter(({ reportingComponent, action }) => reportingComponent !== EVENT_REPORTER || action === NOTICE_ACTION)
     .map(({ metadata, eventTime, lastTimestamp, type, reason = '', message = '', series, count, ...from }) => ({
       at: series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp,
-      by: from.reportingComponent || from.source?.component || 'Kubernetes',
+      by:
+        from.reportingComponent === EVENT_REPORTER
+          ? 'drover'
+          : from.reportingComponent || from.source?.component || 'Kubernetes',
       tone: type === 'Warning' ? 'warning' : 'normal',
       what: reason,
       sentence: message,

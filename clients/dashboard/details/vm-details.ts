@@ -24,7 +24,7 @@ export interface Known {
 
 type Parts = Pick<VmDetails, 'status' | 'isReady' | 'why' | 'facts' | 'disks' | 'unknown'>;
 
-/** Reads a VM, or a VMI without one. Throws `KubeError` (404) if there is neither. */
+/** Reads a VM, or a VMI without one. Throws `KubeError` (404) if there is neither, and healing makes none again. */
 export async function readVm(kube: KubeClient, namespace: string, name: string, { pool }: Known): Promise<Parts> {
   const key = { namespace, name };
   const unknown: string[] = [];
@@ -36,7 +36,11 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
     }),
   ]);
   const object = vm ?? vmi;
-  if (object === undefined) throw new KubeError(404, 'NotFound', `there is no VM ${namespace}/${name}`);
+  if (object === undefined) {
+    const why = pool === undefined ? [] : whyInPool(pool, name);
+    if (why.length === 0) throw new KubeError(404, 'NotFound', `there is no VM ${namespace}/${name}`);
+    return { status: 'Deleted', isReady: false, why, facts: [], disks: [], unknown };
+  }
   const disks = await disksOf(kube, vm ?? vmi!, unknown);
   const view = vmi === undefined ? null : vmiView(vmi);
   const member = object as Stored<Member>;
@@ -82,7 +86,7 @@ function whyInPool(pool: Stored<Pool>, vm: string): string[] {
     waiting === undefined ? '' : `not replaced: ${[waiting.why, waiting.waitsFor].filter(Boolean).join('; ')}`,
     failure === undefined ? '' : `failed in the rollout: ${failure.why}`,
     claim === undefined ? '' : `it has a place in the disruption budget since ${claim.at}, for ${claim.by}`,
-  ];
+  ].filter((sentence) => sentence !== '');
 }
 
 type MaybeFact = [label: string, value: string | null | undefined];
@@ -113,7 +117,8 @@ const vmiFacts = (vmi: VmiView): MaybeFact[] => [
   ['Node', vmi.node],
   ['Memory', vmi.memory.guest],
   ['CPU sockets', vmi.cpu.sockets?.toString()],
-  ['Live migration', vmi.migratable ? 'possible' : `not possible: ${vmi.whyNotMigratable ?? ''}`],
+  // KubeVirt says so only once the VMI has come to a node.
+  ['Live migration', vmi.migratable ? 'possible' : vmi.whyNotMigratable && `not possible: ${vmi.whyNotMigratable}`],
   ['Pod', vmi.launcherOutdated ? 'of an earlier KubeVirt' : null],
 ];
 

@@ -34,6 +34,7 @@ export class Card {
   readonly #counts: Partial<Record<VmState, number>> = {};
   /** Names of replicas that are down. */
   readonly #down = new Set<string>();
+  readonly #failing = new Set<string>();
   #current = 0;
   #ready = 0;
   /** The revisions of the owner's template; and with those that members have beside. */
@@ -96,9 +97,8 @@ export class Card {
     if (role !== undefined) return;
     if (seen.state !== 'T') this.#current += by;
     if (seen.isReady) this.#ready += by;
-    if (!seen.isDown) return;
-    if (by === 1) this.#down.add(name);
-    else this.#down.delete(name);
+    mark(this.#failing, name, by === 1 && seen.state === 'F');
+    mark(this.#down, name, by === 1 && seen.isDown);
   }
 
   #indexOf(hash: string | null): number {
@@ -125,7 +125,9 @@ export class Card {
       budget: budget === null ? null : this.#budget(budget, now),
       ...rest,
     };
-    this.needs = this.owner === undefined ? [] : ownerNeeds(this.owner, card, { unseenSince: this.unseenSince, now });
+    const failing = [...this.#failing].map((vm) => ({ vm, since: this.#seats.get(vm)?.downSince ?? null }));
+    const { owner, unseenSince } = this;
+    this.needs = owner === undefined ? [] : ownerNeeds(owner, card, { failing, unseenSince, now });
     return card;
   }
 
@@ -169,6 +171,11 @@ export class Card {
       takenCount: names.length,
     };
   }
+}
+
+function mark(names: Set<string>, name: string, isIn: boolean): void {
+  if (isIn) names.add(name);
+  else names.delete(name);
 }
 
 /** What a claim is for, by the id of the workflow that holds it. */

@@ -74,9 +74,9 @@ export class Seating {
     return undefined;
   }
 
-  /** The card of a member, by its `namespace/name`. */
+  /** The card of a member, by its `namespace/name`; also if healing has deleted it, and is to make it again. */
   cardOf(member: string): Card | undefined {
-    return this.#seatedAt.get(member);
+    return this.#seatedAt.get(member) ?? [...this.#cards.values()].find(({ pool }) => isHealedIn(pool, member));
   }
 
   /** Has cards be looked at again, whatever they show; that of the pool alone if one is given. */
@@ -235,3 +235,6 @@ function marksOf(pool: Stored<Pool> | null): Map<string, { isHealed: boolean; is
   const claimed = new Set(disruptedVMs.map(({ vm }) => vm));
   return new Map([...healed, ...claimed].map((vm) => [vm, { isHealed: healed.has(vm), isClaimed: claimed.has(vm) }]));
 }
+
+const isHealedIn = (pool: Stored<Pool> | null, member: string): boolean =>
+  pool?.status?.healing?.cycles.some(({ vm }) => `${pool.metadata.namespace}/${vm}` === member) === true;

@@ -1,4 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
+import { formatNames } from '../../../decisions/lib/names.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import type { Owner } from '../../cli/objects.ts';
@@ -19,18 +21,22 @@ type Told = Pick<Need, 'kind' | 'sentence' | 'since' | 'command'> & {
 const conditionOf = ({ status }: Owner, type: string) =>
   status?.conditions?.find((one) => one.type === type && one.status === 'True');
 
-/** `unseenSince`: since when no worker has looked at its spec, in milliseconds since the epoch; null if one has. */
-export function ownerNeeds(
-  owner: Stored<Owner>,
-  card: OwnerCard,
-  { unseenSince, now }: { unseenSince: number | null; now: number },
-): Need[] {
+interface Seen {
+  /** Its VMs that fail, with since when each has not been ready; null if unknown. */
+  failing: readonly { vm: string; since: string | null }[];
+  /** Since when no worker has looked at its spec, in milliseconds since the epoch; null if one has. */
+  unseenSince: number | null;
+  now: number;
+}
+
+export function ownerNeeds(owner: Stored<Owner>, card: OwnerCard, { failing, unseenSince, now }: Seen): Need[] {
   const about = { kind: card.kind!, namespace: card.namespace, name: card.name };
   const word = card.id.split('/')[0]!;
   const told: Told[] = [
     ...rolloutNeeds(owner, card),
     ...healingNeeds(card),
     ...conditionNeeds(owner, card, word),
+    ...failingNeeds(owner, card, failing, word),
     ...(unseenSince !== null && now - unseenSince >= UNSEEN_MS && !card.isDeleting
       ? [
           {
@@ -85,7 +91,7 @@ function rolloutNeeds(owner: Stored<Owner>, { name, rollout }: OwnerCard): Told[
         kind: 'approval',
         tone: 'bad',
         sentence: `the rollout of ${name} waits for approval${step}`,
-        since,
+        since: (owner as Stored<Pool>).status?.rollout?.stepReachedAt ?? since,
         command: command('promote'),
         action: 'rollout.promote',
       },
@@ -135,6 +141,30 @@ function healingNeeds({ name, healing }: OwnerCard): Told[] {
       command: `drover heal now pool ${name} ${vm}`,
       action: 'heal.now' as const,
     })),
+  ];
+}
+
+/** VMs that fail, and that healing, if the pool has any, is not to replace. */
+function failingNeeds(owner: Stored<Owner>, card: OwnerCard, failing: Seen['failing'], word: string): Told[] {
+  const { name, healing } = card;
+  if (healing !== null && (healing.paused ?? healing.suspended) !== null) return [];
+  const notReplaced = (owner as Stored<Pool>).status?.healing?.notReplaced ?? [];
+  const isLeft = (vm: string): boolean =>
+    healing === null || notReplaced.some((one) => one.vm === vm && one.waitsFor === undefined);
+  const left = failing.filter(({ vm }) => isLeft(vm) && !healing?.givenUp.some((one) => one.vm === vm));
+  const [first] = left;
+  if (first === undefined) return [];
+  const of = left.length === 1 ? `VM ${first.vm} of ${name} fails` : `${left.length} VMs of ${name} fail`;
+  const names = left.length === 1 ? '' : `: ${formatNames(left.map(({ vm }) => vm))}`;
+  const [since = null] = left.flatMap((one) => one.since ?? []).toSorted();
+  return [
+    {
+      kind: 'vms-failing',
+      sentence: `${of}${names}`,
+      since,
+      command: `drover describe ${word} ${name}`,
+      ...(left.length === 1 ? { vm: first.vm } : {}),
+    },
   ];
 }
 

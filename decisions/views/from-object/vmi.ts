@@ -194,14 +194,17 @@ function whyNotMigratable(conditions: Condition[]): string | null {
   return status === 'False' ? internOrNull(message || reason) : null;
 }
 
-/** Conditions that name a cause come first: a false Ready says little more than that. */
-const TELLING = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
+/**
+ * Conditions of a VM or VMI that say why it is not ready if they are false. Those that name a cause come first: a false
+ * Ready says little more than that it is not.
+ */
+export const FALSE_TELLS = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
 
 function whyNotReady(conditions: Condition[], reason: string | undefined): string | null {
   const pause = pauseOf(conditions);
   if (pause !== null && !isPausedOnRequest({ pause }))
     return pause.message === '' ? pause.reason : `${pause.reason}: ${pause.message}`;
-  for (const type of TELLING) {
+  for (const type of FALSE_TELLS) {
     const condition = find(conditions, type);
     const words = condition?.message || condition?.reason;
     if (condition?.status === 'False' && words) return words;

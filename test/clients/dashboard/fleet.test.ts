@@ -110,6 +110,15 @@ function needsOf(...pools: Parameters<typeof aPoolWith>[0][]) {
   return seen(fleet).viewer.needs.items;
 }
 
+function failingIn(spec: object, healing?: object) {
+  const fleet = aFleet();
+  fleet.setOwner(POOL, undefined, aPoolWith({ spec, status: { healing: { cycles: [], finished: [], ...healing } } }));
+  add(fleet, aMember('web-1'));
+  for (const name of ['web-2', 'web-3'])
+    add(fleet, aMember(name, { state: 'ErrorUnschedulable', ready: false, notReadySince: 0 }), { ready: false });
+  return seen(fleet).viewer.needs.items;
+}
+
 describe('what needs a person', () => {
   test('is nothing while a rollout continues by itself', () => expect(needsOf({})).toEqual([]));
 
@@ -124,6 +133,7 @@ describe('what needs a person', () => {
       {
         kind: 'approval',
         sentence: 'the rollout of web-1 waits for approval at step 1 of 2',
+        since: '2026-01-01T00:00:10Z',
         command: 'drover rollout promote pool web-1 -n default',
         action: 'rollout.promote',
       },
@@ -144,6 +154,22 @@ describe('what needs a person', () => {
     expect(needs).toMatchObject([{ kind: 'given-up', vm: 'web-0-givenup', action: 'heal.now' }]);
   });
 
+  test('is a VM that fails, unless healing is to replace it', () => {
+    const told = {
+      kind: 'vms-failing',
+      sentence: '2 VMs of web fail: web-2, web-3',
+      since: '1970-01-01T00:00:00.000Z',
+      command: 'drover describe pool web -n default',
+    };
+    expect(failingIn({})).toMatchObject([told]);
+    expect(failingIn({ autohealing: {} })).toEqual([]);
+    const left = { vm: 'web-2', why: 'it waits, and a new one would wait as well' };
+    const inLine = { vm: 'web-3', why: 'its node does not answer', waitsFor: 'its node' };
+    expect(failingIn({ autohealing: {} }, { notReplaced: [left, inLine] })).toMatchObject([
+      { kind: 'vms-failing', sentence: 'VM web-2 of web fails', vm: 'web-2' },
+    ]);
+  });
+
   test('is a pool that no worker has looked at for half a minute', () => {
     let now = NOW;
     const fleet = aFleet(null, () => now);
@@ -154,6 +180,14 @@ describe('what needs a person', () => {
     fleet.tick();
     expect(viewer.delta(fleet.take()).needs.items).toMatchObject([{ kind: 'no-worker', command: 'drover doctor' }]);
   });
+});
+
+test('a VM that healing has deleted, and is to make again, is known by its pool', () => {
+  const fleet = aFleet();
+  const cycle = { vm: 'web-1', uid: 'x', attempt: 1, phase: 'Waiting', why: 'it fails', startedAt: '' } as const;
+  fleet.setOwner(POOL, undefined, aPoolWith({ status: { healing: { cycles: [cycle], finished: [] } } }));
+  expect(fleet.cardOf('default/web-1')?.id).toBe(WEB);
+  expect(fleet.cardOf('default/web-2')).toBeUndefined();
 });
 
 test('VMs that are in no pool or set have a card of their namespace', () => {

@@ -47,6 +47,7 @@ describe('the history from the cluster alone', () => {
         [
           eventOf('VirtualMachinePool', 'web', 'Created web-1'),
           eventOf('VirtualMachine', 'web-1', 'Restarted'),
+          { ...eventOf('VirtualMachinePool', 'web', 'waits for approval'), type: 'Warning', action: 'Notify' },
           eventOf('VirtualMachinePool', 'db', 'of another pool'),
           eventOf('VirtualMachine', 'db-1', 'of another VM'),
           eventOf('VirtualMachineReplicaSet', 'web', 'of another kind'),

@@ -93,6 +93,13 @@ test('a VM whose VMI could not be made says why, and not only that it does not e
   expect(shown(false, { ...one, status: { ...one.status, conditions } })[1]?.at(-1)).toBe(why);
 });
 
+test('a VM that no node takes says so first, and not that its guest does not run', () => {
+  const scheduled = { type: 'PodScheduled', status: 'False' as const, message: 'no node fits' };
+  const one = labelled({});
+  const conditions = [...one.status!.conditions!, scheduled];
+  expect(shown(false, { ...one, status: { ...one.status, conditions } })[1]?.at(-1)).toBe('no node fits');
+});
+
 const condition = (type: string) => ({ type, status: 'True' as const, reason: type, message: 'web-1' });
 
 const problem = (...types: string[]): unknown => {

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { readVm } from '../../../clients/dashboard/details/vm-details.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { aPoolWith } from './objects.ts';
+
+test('a VM that healing has deleted, and is to make again, says so instead of being unknown', async () => {
+  const kube = { get: () => Promise.reject(new KubeError(404, 'NotFound', 'gone')) } as unknown as KubeClient;
+  const startedAt = '2026-01-01T00:00:00Z';
+  const cycle = {
+    vm: 'web-1',
+    uid: 'x',
+    attempt: 1,
+    phase: 'Waiting',
+    why: 'its start has failed',
+    startedAt,
+  } as const;
+  const pool = aPoolWith({ spec: { autohealing: {} }, status: { healing: { cycles: [cycle], finished: [] } } });
+  const known = { card: 'pool/default/web', pool };
+  expect(await readVm(kube, 'default', 'web-1', known)).toMatchObject({
+    status: 'Deleted',
+    isReady: false,
+    why: [expect.stringContaining('its start has failed')],
+  });
+  await expect(readVm(kube, 'default', 'web-2', known)).rejects.toThrow('there is no VM default/web-2');
+});

@@ -42,18 +42,22 @@ test('an authority may be a file or stand in the file', () => {
 
 test.each([
   ['{', 'is not YAML'],
-  ['[]', 'it: '],
-  [one('    urls: []\n'), 'receivers.0: '],
+  ['[]', 'it: must be an object'],
+  ['hunter2', 'it: must be an object'],
+  ['receivers:\n  - name: ops\n', 'receivers[0].url: is missing: it must be text'],
+  [one('    authorisation: hunter2\n'), 'receivers[0].authorisation: unknown field; did you mean authorization?'],
+  [one('    secrets: hunter2\n'), 'receivers[0].secrets: must be a list'],
+  [one('    urls: []\n'), 'receivers[0].urls: unknown field; known are name, url'],
   [
     'receivers:\n  - name: ops\n    url: ftp://ops.example\n',
-    'receivers.0.url: must be a URL that begins with https://',
+    'receivers[0].url: must be a URL that begins with https://',
   ],
-  ['receivers:\n  - name: ops\n    url: https://ann:hunter2@ops.example\n', 'receivers.0.url: must be a URL'],
-  ['receivers:\n  - name: kubernetes-events\n    url: https://ops.example\n', 'receivers.0.name: is the name of'],
+  ['receivers:\n  - name: ops\n    url: https://ann:hunter2@ops.example\n', 'receivers[0].url: must be a URL'],
+  ['receivers:\n  - name: kubernetes-events\n    url: https://ops.example\n', 'receivers[0].name: is the name of'],
   [`${one()}${one().replace('receivers:\n', '')}`, 'receivers: two receivers have one name'],
-  [one('    secrets: [c2hvcnQ=]\n'), 'receivers.0.secrets.0: must be whsec_ and base64'],
-  [one('    secrets: [whsec_c2hvcnQ=]\n'), 'receivers.0.secrets.0: must be 24 to 64 bytes in base64'],
-  [one('    types: [dev.drover.rolout.*]\n'), 'receivers.0.types.0: matches no type of docs/notifications.md'],
+  [one('    secrets: [c2hvcnQ=]\n'), 'receivers[0].secrets[0]: must be whsec_ and base64'],
+  [one('    secrets: [whsec_c2hvcnQ=]\n'), 'receivers[0].secrets[0]: must be 24 to 64 bytes in base64'],
+  [one('    types: [dev.drover.rolout.*]\n'), 'receivers[0].types[0]: matches no type of docs/notifications.md'],
   [one('    ca: /nonexistent\n'), "/nonexistent can't be read: ENOENT"],
 ])('the file %j is refused at the start, and says nothing secret', (content, why) => {
   const path = file(content);

@@ -7,6 +7,7 @@ import { droverProgram } from '../../../clients/program.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../../integration/fleet.ts';
+import { Opened } from '../dashboard/opened.ts';
 import { nowhere, type Outcome } from '../drover.ts';
 import { droverHere } from '../in-process.ts';
 
@@ -153,8 +154,13 @@ test('every command but those that are about Temporal works for a user who does 
     await drover(`machine-types ${one}`, ['none']);
   await drover('support-bundle', [join(fleet().stack.state, 'without-temporal.tar.gz')]);
   await drover('version');
+  await drover('config');
   await drover('completion', ['bash']);
   await drover('complete', ['--', 'get', '']);
   await drover('delete', ['pool', 'web']);
+  // It runs until Ctrl-C.
+  await using dashboard = await Opened.start(env.KUBECONFIG, { namespace });
+  await until(async () => expect(dashboard.isSynced).toBe(true));
+  left.delete('dashboard');
   expect({ wrong, left: [...left] }).toEqual({ wrong: [], left: [] });
 });

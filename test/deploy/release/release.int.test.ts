@@ -126,4 +126,4 @@ test('a release is tagged and pushed, its changelog has a section, and its histo
   );
   expect(() => releaseClone({ out: 'again' })).toThrow(`the tag v${version} is there already`);
   expect(existsSync(folderOf(version))).toBe(true);
-}, 120_000);
+});

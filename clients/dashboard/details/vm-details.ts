@@ -15,6 +15,7 @@ import { formatCycle } from '../../healing/cycles.ts';
 import { healView } from '../../healing/view.ts';
 import { stateOf, whyNotReady, type Member } from '../../owners/members.ts';
 import type { Disk, Fact, VmDetails } from '../contract/requests.ts';
+import { claimIsFor } from '../view/claim-is-for.ts';
 
 /** What the fleet knows of a VM. */
 export interface Known {
@@ -85,7 +86,7 @@ function whyInPool(pool: Stored<Pool>, vm: string): string[] {
     isTold ? `healing: ${formatCycle(view, vm, Date.now())}` : '',
     waiting === undefined ? '' : `not replaced: ${[waiting.why, waiting.waitsFor].filter(Boolean).join('; ')}`,
     failure === undefined ? '' : `failed in the rollout: ${failure.why}`,
-    claim === undefined ? '' : `it has a place in the disruption budget since ${claim.at}, for ${claim.by}`,
+    claim === undefined ? '' : `it has a place in the disruption budget since ${claim.at}: ${claimIsFor(claim)}`,
   ].filter((sentence) => sentence !== '');
 }
 

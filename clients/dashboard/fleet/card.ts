@@ -5,6 +5,7 @@ import type { Pool } from '../../../decisions/views/pool.ts';
 import { Pools, ownerKindOf } from '../../cli/kinds.ts';
 import type { Owner } from '../../cli/objects.ts';
 import type { Budget, BudgetPlace, Need, OwnerCard, Revision, VmCell, VmState } from '../contract/fleet.ts';
+import { claimIsFor } from '../view/claim-is-for.ts';
 import { ownerNeeds, UNSEEN_MS } from '../view/needs.ts';
 import type { OwnerPart } from '../view/owner-part.ts';
 import type { SeenVm } from '../view/vm-state.ts';
@@ -163,7 +164,7 @@ export class Card {
         const isDown = this.#down.has(vm);
         return {
           vm,
-          what: claim === undefined ? 'it is not ready' : whatFor(claim),
+          what: claim === undefined ? 'it is not ready' : claimIsFor(claim),
           since: claim?.at ?? this.#seats.get(vm)?.downSince ?? null,
           until: claim === undefined || isDown ? null : new Date(Date.parse(claim.at) + CLAIM_MS).toISOString(),
         };
@@ -176,12 +177,4 @@ export class Card {
 function mark(names: Set<string>, name: string, isIn: boolean): void {
   if (isIn) names.add(name);
   else names.delete(name);
-}
-
-/** What a claim is for, by the id of the workflow that holds it. */
-function whatFor({ by, migration }: { by: string; migration?: number }): string {
-  if (migration !== undefined) return 'it moves to another node';
-  const [kind, , namespace, name, what] = by.split('/');
-  if (kind === 'operation') return `operation ${namespace === '-' ? name : `${namespace}/${name}`}`;
-  return what === 'update' ? 'the rollout' : by;
 }

@@ -4,8 +4,9 @@ import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { aPoolWith } from './objects.ts';
 
+const gone = { get: () => Promise.reject(new KubeError(404, 'NotFound', 'gone')) } as unknown as KubeClient;
+
 test('a VM that healing has deleted, and is to make again, says so instead of being unknown', async () => {
-  const kube = { get: () => Promise.reject(new KubeError(404, 'NotFound', 'gone')) } as unknown as KubeClient;
   const startedAt = '2026-01-01T00:00:00Z';
   const cycle = {
     vm: 'web-1',
@@ -17,10 +18,17 @@ test('a VM that healing has deleted, and is to make again, says so instead of be
   } as const;
   const pool = aPoolWith({ spec: { autohealing: {} }, status: { healing: { cycles: [cycle], finished: [] } } });
   const known = { card: 'pool/default/web', pool };
-  expect(await readVm(kube, 'default', 'web-1', known)).toMatchObject({
+  expect(await readVm(gone, 'default', 'web-1', known)).toMatchObject({
     status: 'Deleted',
     isReady: false,
     why: [expect.stringContaining('its start has failed')],
   });
-  await expect(readVm(kube, 'default', 'web-2', known)).rejects.toThrow('there is no VM default/web-2');
+  await expect(readVm(gone, 'default', 'web-2', known)).rejects.toThrow('there is no VM default/web-2');
+});
+
+test('a place in the disruption budget is told with what it is for, and not with the id of a workflow', async () => {
+  const claim = { vm: 'web-1', by: 'operation/default/shop/restart-web', at: '2026-01-01T00:00:00Z' };
+  const pool = aPoolWith({ status: { disruptedVMs: [claim] } });
+  const { why } = await readVm(gone, 'default', 'web-1', { card: 'pool/default/web', pool });
+  expect(why).toEqual([`it has a place in the disruption budget since ${claim.at}: operation shop/restart-web`]);
 });

@@ -150,7 +150,7 @@ async function recordEvents(client: KubeClient, outgoing: readonly Outgoing[]): 
   return { ids: outgoing.map(eventIdOf), refused: null, isUnknown: false };
 }
 
-/** Records an Event once, whoever tries it how often. Kubernetes has none about objects without a namespace. */
+/** Records an Event once, however often it is tried. Kubernetes has none about objects without a namespace. */
 async function record(
   client: KubeClient,
   { about: { vm: _vm, namespace, ...about } }: Outgoing,

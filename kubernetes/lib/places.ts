@@ -1,6 +1,6 @@
 /**
- * A limited number of places, given in the order in which they were asked for. Whoever gives up while waiting leaves
- * the queue, and nothing was begun for it.
+ * A limited number of places, given in the order in which they were asked for. A caller that gives up while it waits
+ * leaves the queue, and nothing was begun for it.
  */
 export class Places {
   #free: number;

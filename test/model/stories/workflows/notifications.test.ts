@@ -10,6 +10,7 @@ import { CLUSTER } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';
 import { crashLoop } from '../crash-loop.ts';
 import { begun, play, statusOf } from '../story.ts';
+import { misfortune } from './misfortune.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -33,28 +34,6 @@ class ModelReceiver {
   /** Ids of the events of a type, each once. */
   ids(type: string): string[] {
     return [...new Set(this.told.filter((event) => event.type === type).map(({ id }) => id))];
-  }
-}
-
-/** Something that happens to those who tell. */
-async function misfortune(world: World): Promise<void> {
-  const some = world.workers.filter(({ process }) => process.state === 'running');
-  const worker = some[world.time.between(0, some.length - 1)]!;
-  switch (world.time.between(0, 3)) {
-    case 0:
-      world.kill(worker);
-      await world.addWorker();
-      return world.keepWatch();
-    case 1:
-      world.freeze(worker);
-      await world.wait(world.time.between(5_000, 2 * MINUTE_MS));
-      return world.thaw(worker);
-    case 2:
-      return world.temporal.terminate(notificationsIdOf(CLUSTER));
-    default:
-      world.cutOff(worker, true);
-      await world.wait(world.time.between(5_000, MINUTE_MS));
-      return world.cutOff(worker, false);
   }
 }
 
@@ -87,7 +66,7 @@ test('each step that waits is told under one id of its own, whatever workers, Te
         const waits = (): boolean =>
           phaseOf(world) === 'WaitingForApproval' && statusOf(world)!.rollout!.step === step - 1;
         expect(await world.until(waits, 10 * MINUTE_MS)).toBe(true);
-        for (let n = 0; n < 3; n++) await misfortune(world);
+        for (let n = 0; n < 3; n++) await misfortune(world, notificationsIdOf(CLUSTER), 2 * MINUTE_MS);
         const isTold = (): boolean => receiver.ids('dev.drover.rollout.waiting').length === step;
         expect(await world.until(isTold, 10 * MINUTE_MS)).toBe(true);
         await world.people.rollout('web', 'promote');

@@ -7,6 +7,7 @@ import { scheduleIdOf } from '../../../../workflows/lib/messages.ts';
 import { CLUSTER, NAMESPACE } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';
 import { play } from '../story.ts';
+import { misfortune } from './misfortune.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -45,28 +46,6 @@ function endAll(world: World): void {
   }
 }
 
-/** Something that happens to those who keep the time. */
-async function misfortune(world: World, schedule: StoredSchedule): Promise<void> {
-  const some = world.workers.filter(({ process }) => process.state === 'running');
-  const worker = some[world.time.between(0, some.length - 1)]!;
-  switch (world.time.between(0, 3)) {
-    case 0:
-      world.kill(worker);
-      await world.addWorker();
-      return world.keepWatch();
-    case 1:
-      world.freeze(worker);
-      await world.wait(world.time.between(5_000, 15 * MINUTE_MS));
-      return world.thaw(worker);
-    case 2:
-      return world.temporal.terminate(scheduleIdOf({ cluster: CLUSTER, ...schedule.metadata }));
-    default:
-      world.cutOff(worker, true);
-      await world.wait(world.time.between(5_000, 60_000));
-      return world.cutOff(worker, false);
-  }
-}
-
 test('each time has one operation, whichever worker is killed, frozen, cut off or ended', () =>
   play(
     async (world) => {
@@ -75,7 +54,7 @@ test('each time has one operation, whichever worker is killed, frozen, cut off o
       const end = began + 120 * MINUTE_MS;
       while (world.time.now < end) {
         await world.wait(world.time.between(10_000, 4 * MINUTE_MS));
-        await misfortune(world, schedule);
+        await misfortune(world, scheduleIdOf({ cluster: CLUSTER, ...schedule.metadata }), 15 * MINUTE_MS);
         endAll(world);
       }
       await world.wait(2 * MINUTE_MS);

@@ -1,4 +1,4 @@
-import { POOL_FINALIZER, REPLICA_SET_FINALIZER } from './names.ts';
+import { POOL_FINALIZER, REPLICA_SET_FINALIZER } from './labels-and-annotations.ts';
 import {
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,

@@ -2,7 +2,7 @@
  * The value of the annotation `drover.dev/requested-by`, `<who> <revision>`: who asked for a template. The revision
  * keeps it from vouching for a later template.
  */
-export const requesterStamp = (who: string, revision: string): string => `${who} ${revision}`;
+export const requesterAnnotation = (who: string, revision: string): string => `${who} ${revision}`;
 
 /** Returns who asked for the template of this revision; undefined if the stamp is for another revision, or absent. */
 export function requesterOf(stamp: string | undefined, revision: string): string | undefined {

@@ -1,4 +1,4 @@
-import { GROUP, VERSION } from './names.ts';
+import { GROUP, VERSION } from './labels-and-annotations.ts';
 
 /** A kind of object, with the parts of its API path. */
 export interface Resource {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
-import { CHANGES_ANNOTATION, MACHINE_TYPE_RESTART_LABEL } from '../api/names.ts';
+import { CHANGES_ANNOTATION, MACHINE_TYPE_RESTART_LABEL } from '../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../api/objects.ts';
 import type { OperationAction, OperationSpec, OperationStatus } from '../api/operations/operation.ts';
 import {

@@ -1,5 +1,5 @@
+import { REVISION_LABEL } from '../api/labels-and-annotations.ts';
 import { countOf } from '../api/lib/int-or-percent.ts';
-import { REVISION_LABEL } from '../api/names.ts';
 import type { KubeObject, Stored } from '../api/objects.ts';
 import type { RolloutStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';

@@ -35,7 +35,7 @@ import { rolloutCommand } from './commands/rollout/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
 import { schedulesCommand } from './commands/schedules/schedules.ts';
 import { statusCommand } from './commands/status.ts';
-import { putSettingsInForce } from './settings/put-in-force.ts';
+import { applySettings } from './settings/apply-settings.ts';
 
 /** The `drover` command with all of its subcommands. `name`: what users type to call it. */
 export function droverProgram(name = 'drover'): Command {
@@ -67,7 +67,7 @@ function withoutCompletion(name: string): Command {
   program.hook('preAction', async (_, command) => {
     // Who presses Tab is not told of a settings file that can't be used.
     const isTab = command.name() === 'complete';
-    await putSettingsInForce(command).catch((error: unknown) => (isTab ? undefined : Promise.reject(error)));
+    await applySettings(command).catch((error: unknown) => (isTab ? undefined : Promise.reject(error)));
   });
   program.commandsGroup('Pools and replica sets:');
   for (const command of [

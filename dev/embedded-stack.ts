@@ -4,7 +4,7 @@ import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { installCrds, mergeCrds, readCrds } from './crds/crds.ts';
 import { kubevirtCrds } from './crds/kubevirt-crds.ts';
-import { defaultCache, filesOf } from './paths.ts';
+import { defaultCache, pathsOf } from './paths.ts';
 import { choosePorts, portNames, type PortName, type StackPorts } from './process/ports.ts';
 import { endLeftovers, identify } from './process/process-identity.ts';
 import { ProcessReaper } from './process/reaper.ts';
@@ -13,7 +13,7 @@ import { prepareCredentials, writeKubeconfig, type Credentials } from './service
 import { exportLines, temporalConfig } from './services/environment.ts';
 import { etcd } from './services/etcd.ts';
 import { kubeApiserver } from './services/kube-apiserver.ts';
-import { simulator, worker } from './services/node-programs.ts';
+import { simulator, worker } from './services/simulator-and-worker.ts';
 import { temporal } from './services/temporal.ts';
 import { readStackRecord, writeStackRecord, type Phase } from './stack-file.ts';
 import type { ToolName } from './tools/catalog.ts';
@@ -86,7 +86,7 @@ const STOP_ORDER: readonly (readonly ProcessName[])[] = [
 export class EmbeddedStack implements Stack {
   readonly state: string;
   readonly #options: StackOptions;
-  readonly #files: ReturnType<typeof filesOf>;
+  readonly #files: ReturnType<typeof pathsOf>;
   readonly #data: string;
   readonly #services = new Map<ProcessName, Service<ProcessName>>();
   readonly #reaper = new ProcessReaper();
@@ -100,7 +100,7 @@ export class EmbeddedStack implements Stack {
   constructor(options: StackOptions, releaseLock: () => void) {
     this.state = options.state;
     this.#options = options;
-    this.#files = filesOf(options.state);
+    this.#files = pathsOf(options.state);
     this.#data = options.ephemeral === true ? this.#files.ephemeral : this.#files.data;
     this.#releaseLock = releaseLock;
   }

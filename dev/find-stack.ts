@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { defaultState, filesOf } from './paths.ts';
+import { defaultState, pathsOf } from './paths.ts';
 import { lockHolder } from './process/lock.ts';
 import { isAlive } from './process/process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
@@ -21,7 +21,7 @@ export interface RunningStack {
  * Returns the stack of a state folder (default: the user's); undefined if it isn't ready or its supervisor has ended.
  */
 export function findStack(state: string = defaultState()): RunningStack | undefined {
-  const record = readStackRecord(filesOf(state).stack);
+  const record = readStackRecord(pathsOf(state).stack);
   if (record === undefined || record.phase !== 'ready' || !isAlive(record.supervisor)) return undefined;
   const { kubeconfig, temporalAddress, temporalUi, supervisor } = record;
   return { state, kubeconfig, temporalAddress, temporalUi, pid: supervisor.pid };
@@ -34,7 +34,7 @@ export function findStack(state: string = defaultState()): RunningStack | undefi
 export function unreadyStack(
   state: string = defaultState(),
 ): { state: string; phase: 'starting' | 'stopping' } | undefined {
-  const files = filesOf(state);
+  const files = pathsOf(state);
   const holder = lockHolder(files.lock);
   if (holder === undefined || findStack(state) !== undefined) return undefined;
   const record = readStackRecord(files.stack);

@@ -16,7 +16,7 @@ export function defaultCache(env: NodeJS.ProcessEnv = process.env): string {
 }
 
 /** Returns the paths of one stack's files. */
-export const filesOf = (state: string) => ({
+export const pathsOf = (state: string) => ({
   kubeconfig: join(state, 'kubeconfig'),
   env: join(state, 'env'),
   temporalConfig: join(state, 'temporal.toml'),

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readCrds } from './crds/crds.ts';
 import { EmbeddedStack, type StackOptions, type Stack } from './embedded-stack.ts';
-import { filesOf, stateUnwritable } from './paths.ts';
+import { pathsOf, stateUnwritable } from './paths.ts';
 import { LockHeld, takeLock } from './process/lock.ts';
 import type { ProcessIdentity } from './process/process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
@@ -36,7 +36,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 function lockState(state: string): { release: () => void } {
   try {
     mkdirSync(state, { recursive: true, mode: 0o700 });
-    return takeLock(filesOf(state).lock);
+    return takeLock(pathsOf(state).lock);
   } catch (error) {
     if (error instanceof LockHeld) throw stackRuns(state, error.holder);
     throw stateUnwritable(state, error);
@@ -44,7 +44,7 @@ function lockState(state: string): { release: () => void } {
 }
 
 function stackRuns(state: string, holder: ProcessIdentity): StackRuns {
-  const record = readStackRecord(filesOf(state).stack);
+  const record = readStackRecord(pathsOf(state).stack);
   const at = record?.supervisor.pid === holder.pid ? `, Web UI at ${record.temporalUi}` : '';
   return new StackRuns(
     `a stack runs in ${state} (pid ${holder.pid}${at}): stop it with \`drover dev stop\`, or give another folder with --state`,

@@ -1,5 +1,5 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import { FIELD_MANAGER, GROUP, TRACEPARENT_ANNOTATION } from '../api/names.ts';
+import { FIELD_MANAGER, GROUP, TRACEPARENT_ANNOTATION } from '../api/labels-and-annotations.ts';
 import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
 import type { ServerClock } from './server-clock.ts';

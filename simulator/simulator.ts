@@ -22,7 +22,7 @@ import { ClaimController } from './controllers/pvc-controller.ts';
 import { VmController } from './controllers/vm-controller.ts';
 import { VmiController } from './controllers/vmi-controller.ts';
 import { WorkloadUpdates } from './controllers/workload-updates.ts';
-import type { Migration, Preference, VirtualMachine } from './objects/types.ts';
+import type { Migration, Preference, VirtualMachine } from './objects/kubevirt.ts';
 import { Cluster } from './store/cluster.ts';
 import type { Log } from './store/log.ts';
 import { OwnedKinds } from './store/owned-kinds.ts';

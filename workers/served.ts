@@ -10,10 +10,10 @@ import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/lib/messages.ts';
 import { createActivities } from './activities.ts';
+import { createClusterCache, formatMissing } from './cluster-cache.ts';
 import type { WorkerConfig } from './config.ts';
 import type { TemporalConnection } from './connection/temporal-connection.ts';
 import { endOn, isAbort, untilOneEnds } from './ending/until-one-ends.ts';
-import { createClusterCache, offInWords } from './followed.ts';
 import { RepeatedProblem } from './health/repeated-problem.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { refuseLeft } from './refuse-left.ts';
@@ -173,7 +173,7 @@ export class Served {
       server: this.#client.server,
       pools: cache.pools.size,
       vms: cache.vms.size,
-      ...(cache.missing.length === 0 ? {} : { off: cache.missing.map(offInWords) }),
+      ...(cache.missing.length === 0 ? {} : { off: cache.missing.map(formatMissing) }),
     });
   }
 }

@@ -1,6 +1,6 @@
 import { CLAIM_NAME } from '../../api/claims/claim.ts';
 import type { Stored } from '../../api/objects.ts';
-import type { Identity } from '../../api/ownership.ts';
+import type { Identity } from '../../api/owner-references.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import { podBudgetName, type PodBudgetView } from '../../decisions/drain/pod-budget.ts';
 import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';

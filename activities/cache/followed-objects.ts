@@ -1,4 +1,4 @@
-import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
+import { KEPT_DISK, POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import {
@@ -29,7 +29,6 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { ConfigurationContents } from '../configuration/contents.ts';
 import { claimCache, type ClaimCache } from './claims.ts';
-import { isOptional } from './features.ts';
 import type { CacheChange, OwnerChange } from './objects/cache-change.ts';
 import { Expansions } from './objects/expansions.ts';
 import { changeRoles, withKnownRole } from './objects/known-roles.ts';
@@ -53,6 +52,7 @@ import {
   type CommonOptions,
   type OwnerCaches,
 } from './objects/owner-caches.ts';
+import { isOptional } from './optional-kinds.ts';
 
 /** What a worker follows, and whom it tells. */
 export interface FollowedOptions extends AllOptions {

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { CHANGES_ANNOTATION } from '../../api/names.ts';
+import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { VirtualMachines } from '../../api/resources.ts';

@@ -14,8 +14,8 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import { liveVm } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import type { Acted } from '../owners/try-each.ts';
-import type { PoolKey } from '../owners/types.ts';
 
 /** As KubeVirt writes it, but without `blockOwnerDeletion`, which some clusters let only those set who own the VM. */
 const vmOwner = ({ name, uid }: Stored['metadata']): OwnerReference => ({

@@ -7,10 +7,11 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import { nothingDone, type Done } from '../owners/done.ts';
 import { versionsOf } from '../owners/kinds.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
-import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { discardDisk, unmarkDisk } from './discard.ts';
 
 /** Creates the activities for disks that a pool has kept. */

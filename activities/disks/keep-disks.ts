@@ -1,12 +1,12 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/names.ts';
+import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/labels-and-annotations.ts';
 import { type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
 import { diskOfVm } from '../../decisions/disks/kept-volumes.ts';
 import { disksOf } from '../../decisions/disks/used-disks.ts';
 import { firmwareOf } from '../../decisions/disks/vm-state.ts';
-import { keepsDisks } from '../../decisions/scaling/removal-proof.ts';
+import { keepsDisks } from '../../decisions/scaling/unverified-removal.ts';
 import { diskTemplates } from '../../decisions/template/disk-template.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
 import { specRevision, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
@@ -17,7 +17,7 @@ import { patchKept } from '../lib/refuse-unkept.ts';
 import { isMemberOf, seenMember, type IfOwnedOptions, type OwnedActResult, type OwnedVm } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { stateClaimsOf } from './state-claims.ts';
 
 /** More than usual: a VM that is held back for its disks is deleted by nobody else. */

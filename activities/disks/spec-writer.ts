@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
-import { KEPT_DISK } from '../../api/names.ts';
+import { KEPT_DISK } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { poolsOfDisk, whyDiskIsHeld, type HeldDisk } from '../../decisions/disks/disk-holder.ts';

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import { POOL_LABEL, ROLE_LABEL } from '../../api/names.ts';
+import { POOL_LABEL, ROLE_LABEL } from '../../api/labels-and-annotations.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import {
@@ -20,7 +20,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { ObservedClaims } from './observed-claims.ts';
 
 /** Maximum number of claims in one write to a pool's status. */

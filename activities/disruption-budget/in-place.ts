@@ -3,7 +3,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { isNotDone, ActRefused } from '../../kubernetes/errors.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import type { DisruptionClaims } from './disruption-claims.ts';
 
 /** What is to be disrupted, as the caller has seen it last. */

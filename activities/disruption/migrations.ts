@@ -1,5 +1,10 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, MIGRATED_VMI_LABEL, POOL_LABEL } from '../../api/names.ts';
+import {
+  EARLIER_MIGRATIONS_ANNOTATION,
+  EVACUATION_LABEL,
+  MIGRATED_VMI_LABEL,
+  POOL_LABEL,
+} from '../../api/labels-and-annotations.ts';
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
 import { shouldBeginBy, whyMigrating, whyNotBegun } from '../../decisions/disruption/migration.ts';
 import { triesInARow } from '../../decisions/drain/need.ts';
@@ -18,7 +23,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { refuseLeft } from './refuse-left.ts';
 
 /** Why a VM is not begun with now. */

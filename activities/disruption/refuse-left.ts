@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { VmView } from '../../decisions/views/vm.ts';

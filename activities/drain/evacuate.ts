@@ -21,7 +21,7 @@ import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { updatePodDisruptionBudget } from './pod-disruption-budget.ts';
 

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { POOL_LABEL } from '../../api/names.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import { PodDisruptionBudgets, VirtualMachinePools } from '../../api/resources.ts';
 import {
   minAvailableOf,
@@ -18,7 +18,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { livePool } from '../owners/live-owner.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 
 /**
  * Brings `minAvailable` of the pool's PodDisruptionBudget to what the pool and its VMs ask for, or deletes the

@@ -4,7 +4,7 @@ import { Changes, ofMembers } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 
 /** Changes close together count as one: for so long, in milliseconds. */
 const SETTLE_MS = 50;

@@ -1,5 +1,5 @@
 import { cancellationSignal, log } from '@temporalio/activity';
-import { NOT_YET_RUN_ANNOTATION } from '../../api/names.ts';
+import { NOT_YET_RUN_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { SickVm } from '../../decisions/healing/attempt.ts';
 import type { RunNote } from '../../decisions/owners/steps.ts';
@@ -11,17 +11,17 @@ import { sharedCall } from '../lib/shared-call.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { ifOwned, type SeenMember } from '../owners/if-owned.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
-import type { PoolKey } from '../owners/types.ts';
-import { SickVmRemover, type Removal, type SickVmRemoverOptions } from './sick-vm-remover.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
+import { UnhealthyVmRemover, type Removal, type UnhealthyVmRemoverOptions } from './unhealthy-vm-remover.ts';
 
-interface HealActivityOptions extends SickVmRemoverOptions {
+interface HealActivityOptions extends UnhealthyVmRemoverOptions {
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
 }
 
 export function createHealActivities({ concurrency, ...options }: HealActivityOptions) {
   const { client, cache } = options;
-  const remover = new SickVmRemover(options);
+  const remover = new UnhealthyVmRemover(options);
   return {
     /**
      * Deletes a VM of the pool with its disks, if it is still unhealthy by the pool's current rules; owners are deleted

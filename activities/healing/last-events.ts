@@ -1,5 +1,5 @@
 import { cancellationSignal, log } from '@temporalio/activity';
-import { EVENT_REPORTER } from '../../api/names.ts';
+import { EVENT_REPORTER } from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { Events } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

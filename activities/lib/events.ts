@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { activityInfo, log } from '@temporalio/activity';
-import { API_VERSION, EVENT_REPORTER } from '../../api/names.ts';
+import { API_VERSION, EVENT_REPORTER } from '../../api/labels-and-annotations.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import { apiVersionOf, CoreEvents, VirtualMachines } from '../../api/resources.ts';
 import type { VmView } from '../../decisions/views/vm.ts';

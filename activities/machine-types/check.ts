@@ -1,14 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
 import {
   faultOf,
   formatFault,
   restartable,
   wantedResults,
   type WantedResult,
-} from '../../decisions/machine-types/preflight.ts';
-import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
+} from '../../decisions/machine-types/wanted-results.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';

@@ -1,7 +1,7 @@
 import type { OwningPool } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { transitionRules, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import { TransitionNeeds, type Fleet } from '../../decisions/machine-types/needs.ts';
+import { transitionRules, type TransitionRules } from '../../decisions/machine-types/transition-rules.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';

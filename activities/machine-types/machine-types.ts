@@ -1,7 +1,7 @@
 import { pick } from '../../decisions/lib/json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
+import type { WantedResult } from '../../decisions/machine-types/wanted-results.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';

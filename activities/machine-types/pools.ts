@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { PatchOperation } from '../../api/objects.ts';
-import { requesterStamp } from '../../api/requested-by.ts';
+import { requesterAnnotation } from '../../api/requested-by.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { recordOf, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
@@ -99,7 +99,7 @@ function stamps({ spec }: StoredPool, to: string | null, context: TransitionCont
   const { by = context.rules.ref.id } = nameIn(context);
   const cause = `machine type transition ${by}${reason === null ? '' : `: ${reason}`}`;
   const said = {
-    [REQUESTED_BY_ANNOTATION]: requesterStamp(requestedBy, revisionOf(template)),
+    [REQUESTED_BY_ANNOTATION]: requesterAnnotation(requestedBy, revisionOf(template)),
     [CHANGE_CAUSE_ANNOTATION]: cause,
   };
   return Object.entries(said).map(([key, value]) => ({

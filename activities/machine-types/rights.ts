@@ -5,9 +5,9 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
-import { formatRight, hasRight, type Right } from '../../kubernetes/access-review.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
+import { formatRight, hasRight, type Right } from '../../kubernetes/rights.ts';
 
 const PATCH_VMS: Right = { verb: 'patch', resource: VirtualMachines };
 const PATCH_POOLS: Right = { verb: 'patch', resource: VirtualMachinePools };

@@ -1,7 +1,7 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { CountedVms } from '../../decisions/disruption-budget/counted-vms.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { NotRetried } from '../../decisions/machine-types/limit.ts';
+import type { NotRetried } from '../../decisions/machine-types/not-retried.ts';
 import {
   MAX_TO_CHANGE,
   planTransition,

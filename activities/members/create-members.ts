@@ -1,6 +1,6 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { NewMember } from '../../decisions/template/vm-from-template.ts';
@@ -11,11 +11,12 @@ import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import type { SpecWriter } from '../disks/spec-writer.ts';
 import { recordEvent } from '../lib/events.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import type { Done } from '../owners/done.ts';
 import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
 import { liveOwner } from '../owners/live-owner.ts';
 import { liveMember } from '../owners/live-vm.ts';
+import type { OwnerKey } from '../owners/owner-key.ts';
 import { tryEach, type Acted } from '../owners/try-each.ts';
-import type { Done, OwnerKey } from '../owners/types.ts';
 
 /** Calls that may hit a quota which has just filled up. */
 const INITIAL_CONCURRENCY = 16;

@@ -10,7 +10,7 @@ import {
   type SeenMember,
 } from '../owners/if-owned.ts';
 import { kindOfOwner } from '../owners/kinds.ts';
-import type { OwnerKey } from '../owners/types.ts';
+import type { OwnerKey } from '../owners/owner-key.ts';
 
 type Deletion = IfOwnedOptions & Required<Pick<DeleteOptions, 'propagationPolicy'>> & Pick<DeleteOptions, 'lastCheck'>;
 

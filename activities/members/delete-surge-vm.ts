@@ -9,7 +9,7 @@ import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts
 import { actInPlace, NoPlace } from '../disruption-budget/in-place.ts';
 import type { IfOwnedOptions, OwnedActResult, OwnedVm } from '../owners/if-owned.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { deleteVm } from './delete-member.ts';
 
 /** Otherwise the next plan, which may not know all claims yet, would request the deletion again at once. */

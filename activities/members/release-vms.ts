@@ -5,9 +5,9 @@ import {
   REMOVING_ANNOTATION,
   ROLE_LABEL,
   STANDBY_ANNOTATION,
-} from '../../api/names.ts';
+} from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
-import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -18,12 +18,13 @@ import type { ActivityOptions } from '../cache/access.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import { nothingDone, type Done } from '../owners/done.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
 import { liveOwner } from '../owners/live-owner.ts';
 import { liveMember } from '../owners/live-vm.ts';
+import type { OwnerKey } from '../owners/owner-key.ts';
 import { tryEach, type Acted } from '../owners/try-each.ts';
-import { nothingDone, type Done, type OwnerKey } from '../owners/types.ts';
 import { letGoOn } from '../power/pause.ts';
 import { reportRemoval } from './removal-events.ts';
 

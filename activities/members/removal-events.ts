@@ -3,8 +3,9 @@ import type { Target } from '../../decisions/owners/steps.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
+import type { Done } from '../owners/done.ts';
 import { knownOwner } from '../owners/live-owner.ts';
-import type { Done, OwnerKey } from '../owners/types.ts';
+import type { OwnerKey } from '../owners/owner-key.ts';
 
 /** What Events say of VMs that leave. */
 const WAYS_OUT = {

@@ -1,5 +1,5 @@
 import { activityInfo, cancellationSignal, log } from '@temporalio/activity';
-import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import { REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { scaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../../decisions/health/availability.ts';
@@ -8,8 +8,8 @@ import { withRolesOf } from '../../decisions/membership/roles.ts';
 import type { Target, RemovalCause } from '../../decisions/owners/steps.ts';
 import { isOvertaken } from '../../decisions/scaling/choice.ts';
 import { BY_NAME, NOT_NEEDED, removalBlockedBy } from '../../decisions/scaling/removal-check.ts';
-import { isAboutVmi, removalUnproven, type WayOut } from '../../decisions/scaling/removal-proof.ts';
 import { mayLeave } from '../../decisions/scaling/surplus.ts';
+import { isAboutVmi, removalUnverified, type WayOut } from '../../decisions/scaling/unverified-removal.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
@@ -25,12 +25,13 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { activeMembers } from '../owners/active-members.ts';
+import { nothingDone, type Done } from '../owners/done.ts';
 import { ifOwned, type IfOwnedOptions, type OwnedActResult, type SeenMember } from '../owners/if-owned.ts';
 import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
 import { liveOwner } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
+import type { OwnerKey, PoolKey } from '../owners/owner-key.ts';
 import { tryEach, type Acted } from '../owners/try-each.ts';
-import { nothingDone, type Done, type OwnerKey, type PoolKey } from '../owners/types.ts';
 import { deleteVm } from './delete-member.ts';
 import { deleteSurgeVm } from './delete-surge-vm.ts';
 import { reportRemoval } from './removal-events.ts';
@@ -195,7 +196,7 @@ class LeavingVms {
     const vm = seen.vm !== null && isPool ? withRolesOf(owner as StoredPool)(seen.vm) : seen.vm;
     const live = vm !== null && isAboutVmi(cause) ? await this.#liveVmiOf(vm) : vmi;
     const withNode = live == null ? undefined : this.#cache.nodes.withNode(live);
-    return removalUnproven({ cause, way, owner, isPool, vm, vmi: withNode });
+    return removalUnverified({ cause, way, owner, isPool, vm, vmi: withNode });
   }
 
   /** Resolves to null if the VM has none. */

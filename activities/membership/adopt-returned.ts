@@ -6,9 +6,9 @@ import {
   REMOVING_ANNOTATION,
   ROLE_LABEL,
   STANDBY_ANNOTATION,
-} from '../../api/names.ts';
+} from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
@@ -28,10 +28,11 @@ import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import { nothingDone, type Done } from '../owners/done.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { tryEach, type Acted } from '../owners/try-each.ts';
-import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { RoleRecord } from './role-record.ts';
 
 /** `generation`: of the spec that this was planned for. `role`: what the VMs are to be; null for replicas. */

@@ -1,4 +1,4 @@
-import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
@@ -23,7 +23,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { liveVm } from '../owners/live-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { handOver } from './hand-over.ts';
 import { MembersRun } from './members-run.ts';
 

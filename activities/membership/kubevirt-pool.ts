@@ -12,7 +12,7 @@ import { ActRefused, ignoreNotFound, KubeError } from '../../kubernetes/errors.t
 import { kubeVirtPools } from '../../kubernetes/kubevirt-pools.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import type { MembersRun } from './members-run.ts';
 
 /** How long KubeVirt may take to pause a pool, or to delete one. */

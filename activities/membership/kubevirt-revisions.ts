@@ -1,6 +1,6 @@
-import { POOL_LABEL } from '../../api/names.ts';
+import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import type { KubeObject, OwnerReference, Stored } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
 import { isObject } from '../../decisions/lib/json.ts';
 import { referenceTo, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { JOINED_ANNOTATION, POOL_LABEL } from '../../api/names.ts';
+import { JOINED_ANNOTATION, POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { memberOfAnnotation } from '../../decisions/annotations/member-of.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -19,8 +19,8 @@ import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
-import type { PoolKey } from '../owners/types.ts';
 import { letGoOn } from '../power/pause.ts';
 
 /** `minVersions`: what a later plan must have seen: by the labels of their VMIs, it knows what these run. */

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { MEMBERS_MANAGER } from '../../api/names.ts';
-import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { MEMBERS_MANAGER } from '../../api/labels-and-annotations.ts';
+import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { MovePatches } from '../../decisions/membership/moves.ts';
@@ -19,7 +19,7 @@ import { sharedCall } from '../lib/shared-call.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 
 /** KubeVirt writes to a VM that starts or migrates several times a second. */
 const TRIES = 20;

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { POOL_LABEL } from '../../api/names.ts';
+import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
@@ -7,8 +7,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { finishKeepingDisks, isHeld } from '../disks/keep-disks.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
-import type { PoolKey } from '../owners/types.ts';
 
 /**
  * Keeps the disks of VMs that are being deleted and that nothing controls any more, as the pool would have, and takes

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { POOL_LABEL, ROLE_LABEL } from '../../api/names.ts';
+import { POOL_LABEL, ROLE_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import type { RoleEntry } from '../../api/pool/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -19,8 +19,8 @@ import { sharedCall } from '../lib/shared-call.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
-import type { PoolKey } from '../owners/types.ts';
 
 /** The status of a busy pool is written often. */
 const TRIES = 12;

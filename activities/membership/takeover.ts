@@ -1,4 +1,4 @@
-import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';

@@ -1,6 +1,6 @@
 import { cancellationSignal, Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { API_VERSION, EVENT_REPORTER, NOTICE_ACTION } from '../../api/names.ts';
+import { API_VERSION, EVENT_REPORTER, NOTICE_ACTION } from '../../api/labels-and-annotations.ts';
 import type { Receiver } from '../../api/notifications/receivers.ts';
 import { KUBERNETES_EVENTS, noticeRule } from '../../api/notifications/types.ts';
 import type { EventReason } from '../../api/reasons.ts';

@@ -2,9 +2,9 @@ import { ApplicationFailure, cancellationSignal, Context } from '@temporalio/act
 import type { OperationAction } from '../../api/operations/operation.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import { whyClosed, windowAt } from '../../decisions/lib/maintenance-windows.ts';
-import { whyHeld, whyRefused } from '../../decisions/operations/authority.ts';
 import { operationName, operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import { DELETED } from '../../decisions/operations/steer.ts';
+import { whyHeld, whyRefused } from '../../decisions/operations/why-refused.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';

@@ -1,11 +1,11 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { UID_ANNOTATION } from '../../api/names.ts';
+import { UID_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { scopeRules } from '../../decisions/machine-types/scope.ts';
 import type { Within } from '../../decisions/machine-types/transition.ts';
 import { chooseVms, missingOf } from '../../decisions/operations/choose.ts';
-import { deleteAt, isRestored } from '../../decisions/operations/lifetime.ts';
+import { lifetimeEndsAt, isRestored } from '../../decisions/operations/lifetime.ts';
 import { limitsOf } from '../../decisions/operations/limits.ts';
 import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import type { PowerRunInput, RunInput } from '../../decisions/operations/run-input.ts';
@@ -14,7 +14,7 @@ import type { Standing } from '../../decisions/operations/status.ts';
 import { whyAborted } from '../../decisions/operations/steer.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
-import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
+import { bytesOfNames, MAX_BYTES } from '../../decisions/power/payload-bytes.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -87,7 +87,7 @@ function neededFor(operation: StoredOperation): ResourceVersions {
   return vms.owner === undefined ? { ...all, replicaSets: undefined, vmiSets: undefined } : all;
 }
 
-const over = (operation: StoredOperation): Beginning => ({ is: 'over', deleteAt: deleteAt(operation) });
+const over = (operation: StoredOperation): Beginning => ({ is: 'over', deleteAt: lifetimeEndsAt(operation) });
 
 /** Returns how an operation ends that has not begun, and is not to; null if it is to begin. */
 function endBeforeStart(operation: StoredOperation): Standing['end'] {

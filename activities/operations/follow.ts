@@ -1,8 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { actionReport } from '../../decisions/operations/action-report.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { BY_SPEC, type Standing } from '../../decisions/operations/status.ts';
 import { steeringOf } from '../../decisions/operations/steer.ts';
-import { toldOf } from '../../decisions/operations/told.ts';
 import { Changes } from '../cache/changes.ts';
 import type { OperationActivityOptions } from './begin.ts';
 import { isChangeByPeople, knownOperation } from './live-operation.ts';
@@ -69,6 +69,6 @@ export async function follow(
 function standingOf(run: Exclude<RunState, { is: 'missing' }>, workflowId: string): Standing | null {
   const { progress } = run;
   if (run.is === 'ended') return { progress, end: { reason: run.reason, message: run.why }, workflowId };
-  if (run.is === 'completed') return { progress: run.progress, end: toldOf(run.progress).end, workflowId };
+  if (run.is === 'completed') return { progress: run.progress, end: actionReport(run.progress).end, workflowId };
   return progress === null ? null : { progress, troubles: run.troubles, end: null, workflowId };
 }

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { deleteAt } from '../../decisions/operations/lifetime.ts';
+import { lifetimeEndsAt } from '../../decisions/operations/lifetime.ts';
 import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
@@ -22,7 +22,7 @@ export function createOperationActivities(options: OperationActivityOptions) {
     async deleteOperation(ref: OperationRef): Promise<void> {
       const signal = cancellationSignal();
       const operation = await liveOperation(client, ref, signal);
-      const due = operation === undefined ? null : deleteAt(operation);
+      const due = operation === undefined ? null : lifetimeEndsAt(operation);
       if (due === null || due > Date.now()) return;
       const { uid, resourceVersion } = operation!.metadata;
       await ignoreStale(client.delete(operationResource(ref), ref, { uid, resourceVersion, signal }));

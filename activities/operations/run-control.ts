@@ -1,5 +1,5 @@
+import type { OperationProgress } from '../../decisions/operations/action-report.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
-import type { OperationProgress } from '../../decisions/operations/told.ts';
 
 /** What Temporal knows of the run of an operation. */
 export type RunState =

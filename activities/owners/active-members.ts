@@ -7,7 +7,7 @@ import type { StoredVmiSet, StoredVmOwner } from '../../decisions/views/owner.ts
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { MemberRole, VmView } from '../../decisions/views/vm.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { OwnerKey } from './types.ts';
+import type { OwnerKey } from './owner-key.ts';
 
 /**
  * Returns the replicas of a pool or a set that stay, be they VMs or VMIs, or the members of a role of a pool, as far as

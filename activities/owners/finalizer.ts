@@ -1,13 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { UID_ANNOTATION } from '../../api/names.ts';
+import { UID_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
+import { nothingDone, type Done } from './done.ts';
 import { isMemberOf, seenMember } from './if-owned.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
-import { nothingDone, type Done, type OwnerKey } from './types.ts';
+import type { OwnerKey } from './owner-key.ts';
 
 /**
  * Adds drover's finalizer to the owner, and notes its UID unless one is noted, or removes the finalizer. Says why, if

@@ -10,7 +10,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { kindOfOwner } from './kinds.ts';
 import { liveMember } from './live-vm.ts';
-import type { OwnerKey } from './types.ts';
+import type { OwnerKey } from './owner-key.ts';
 
 export interface OwnedVm {
   name: string;

@@ -1,12 +1,12 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { REPLICAS_MANAGER } from '../../api/names.ts';
+import { REPLICAS_MANAGER } from '../../api/labels-and-annotations.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
-import type { OwnerKey } from './types.ts';
+import type { OwnerKey } from './owner-key.ts';
 
 /**
  * Writes into the spec of a pool or a set how many members it wants, if the spec still leaves that out. Returns what a

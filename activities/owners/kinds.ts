@@ -1,6 +1,6 @@
 import { OWNER_KINDS, type OwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { OwnerKey } from './types.ts';
+import type { OwnerKey } from './owner-key.ts';
 
 type Kind = Partial<OwnerKey>;
 

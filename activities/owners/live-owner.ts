@@ -7,7 +7,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { kindOfOwner } from './kinds.ts';
-import type { OwnerKey, PoolKey } from './types.ts';
+import type { OwnerKey, PoolKey } from './owner-key.ts';
 
 /**
  * Returns the pool or set as the API server has it now; undefined if it is deleted, or another has taken its name. A

@@ -1,5 +1,5 @@
 import { type Stored } from '../../api/objects.ts';
-import { isControlledBy, identityOf } from '../../api/ownership.ts';
+import { isControlledBy, identityOf } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
@@ -7,7 +7,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { kindOfOwner } from './kinds.ts';
-import type { OwnerKey } from './types.ts';
+import type { OwnerKey } from './owner-key.ts';
 
 /** Returns the VM of this name as the API server has it now; undefined if there is none. */
 export const liveVm = (

@@ -1,12 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { UID_ANNOTATION } from '../../api/names.ts';
+import { UID_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
+import { nothingDone, type Done } from './done.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
-import { nothingDone, type Done, type OwnerKey } from './types.ts';
+import type { OwnerKey } from './owner-key.ts';
 
 /** Notes on the owner which UID it has, in place of the one that a backup has brought along. */
 export async function noteUid(client: KubeClient, key: OwnerKey): Promise<Done> {

@@ -5,7 +5,7 @@ import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { claimVersions, hasOnlyReleasedClaims } from '../../decisions/disruption-budget/claims.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OwnerEvent } from '../../decisions/owners/events.ts';
-import { whyUnproven } from '../../decisions/pool/unproven.ts';
+import { whyUnverified } from '../../decisions/pool/unverified-status.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -15,8 +15,8 @@ import { snapshotOf } from '../cache/snapshot.ts';
 import { recordEvent } from '../lib/events.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
+import type { OwnerKey } from './owner-key.ts';
 import type { RequestsSeen } from './requests-seen.ts';
-import type { OwnerKey } from './types.ts';
 
 /** Written by whatever disrupts the pool's VMs. */
 const CLAIMS = 'disruptedVMs';
@@ -71,7 +71,7 @@ export async function writeOwnerStatus(
     const why =
       pool === undefined
         ? null
-        : whyUnproven({ ...snapshotOf(cache, pool), earlier: requests.of(key.uid), now: Date.now() }, status);
+        : whyUnverified({ ...snapshotOf(cache, pool), earlier: requests.of(key.uid), now: Date.now() }, status);
     const isOld = status.observedGeneration !== owner.metadata.generation;
     if (why !== null)
       return { ...versionsOf(key, owner.metadata.resourceVersion), ...(isOld ? { isLate: true } : { refused: why }) };

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { isRefusal, isRefusalOfOne } from '../../kubernetes/errors.ts';
 import { slowStart } from '../lib/slow-start.ts';
-import type { Done, Refused } from './types.ts';
+import type { Done, Refused } from './done.ts';
 
 /** This many refusals in a row, of one item each, count as a refusal of all. */
 const REFUSALS = 3;

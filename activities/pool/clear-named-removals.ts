@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { REMOVE_VMS_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
@@ -11,7 +11,7 @@ import { patchKept } from '../lib/refuse-unkept.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 
 /**
  * Takes VMs off the list of those that users want removed, each only if the API server too says that the pool has it

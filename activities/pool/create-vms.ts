@@ -21,8 +21,9 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { createEach } from '../members/create-members.ts';
 import { RoleRecord } from '../membership/role-record.ts';
+import { nothingDone, type Done, type CreateOptions } from '../owners/done.ts';
 import { knownPool } from '../owners/live-owner.ts';
-import { nothingDone, type Done, type CreateOptions, type PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 
 /** A pool may have many thousands of VMs. */

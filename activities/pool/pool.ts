@@ -21,14 +21,16 @@ import { changeMembers, type MembersChanged } from '../membership/change-members
 import { createLabelActivities } from '../membership/label-vms.ts';
 import { removeDiskFinalizers } from '../membership/remove-disk-finalizers.ts';
 import { setRoles } from '../membership/role-record.ts';
+import type { Done } from '../owners/done.ts';
 import { setFinalizer } from '../owners/finalizer.ts';
 import { keepReplicas } from '../owners/keep-replicas.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import { noteUid } from '../owners/note-uid.ts';
+import type { OwnerKey, PoolKey } from '../owners/owner-key.ts';
+import type { PlanRequest, Planned, ToldTooLittle } from '../owners/plan-request.ts';
 import { RequestsSeen } from '../owners/requests-seen.ts';
 import { writeOwnerStatus, type WrittenStatus } from '../owners/status.ts';
 import type { Acted } from '../owners/try-each.ts';
-import type { Done, OwnerKey, PoolKey, PlanRequest, Planned, ToldTooLittle } from '../owners/types.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { ToldBatches } from '../rollout/told-batches.ts';
 import { createStandbyActivities } from '../standby/standby.ts';

@@ -9,7 +9,7 @@ import type { Changed } from '../cache/changes.ts';
 import type { Change } from '../changes/vm-changer.ts';
 import type { WaveStop } from '../disruption/method.ts';
 import type { Authority } from '../operations/authority.ts';
-import { limitsOver, whyExcludedBy } from './chosen-vms.ts';
+import { limitsOver, whyExcludedBy } from './excluded-vms.ts';
 import type { ChangePowerRequest } from './request.ts';
 import { failedOf, RunMethod, type RunLook } from './run-method.ts';
 import type { VmPowerOptions } from './vm-power.ts';

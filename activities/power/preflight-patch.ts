@@ -3,7 +3,7 @@ import { powerNeed } from '../../decisions/power/need.ts';
 import { tryShapes, type TryShapesOptions } from '../changes/try-shapes.ts';
 import { runRefused, type Authority } from '../operations/authority.ts';
 import { changeOf } from './change-of.ts';
-import { limitsOver, whyExcludedBy } from './chosen-vms.ts';
+import { limitsOver, whyExcludedBy } from './excluded-vms.ts';
 
 /** What was tried before the first VM is changed. */
 export interface TriedChange {

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { POWER_ANNOTATION } from '../../api/names.ts';
+import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import type { NotedChange } from '../../decisions/annotations/noted-change.ts';

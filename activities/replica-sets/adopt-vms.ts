@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import { REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -13,12 +13,12 @@ import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import { nothingDone, type Done } from '../owners/done.ts';
 import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
 import { knownSet, liveOwner } from '../owners/live-owner.ts';
 import { liveMember } from '../owners/live-vm.ts';
 import { tryEach, type Acted } from '../owners/try-each.ts';
-import { nothingDone, type Done } from '../owners/types.ts';
-import type { ReplicaSetKey } from './types.ts';
+import type { ReplicaSetKey } from './replica-set-request.ts';
 
 /** Creates the activity by which VMs that exist already come into a set. */
 export function createAdoptionActivities({ client, cache, concurrency }: ActivityOptions) {

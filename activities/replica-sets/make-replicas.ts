@@ -6,9 +6,9 @@ import { SpecWriter } from '../disks/spec-writer.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { createEach } from '../members/create-members.ts';
 import { nameHolders } from '../owners/active-members.ts';
+import { nothingDone, type Done } from '../owners/done.ts';
 import { knownSet } from '../owners/live-owner.ts';
-import { nothingDone, type Done } from '../owners/types.ts';
-import type { CreateReplicasOptions, ReplicaSetKey } from './types.ts';
+import type { CreateReplicasOptions, ReplicaSetKey } from './replica-set-request.ts';
 
 /** Creates the activity by which new VMs come into a set. */
 export function createMakeActivities({ client, cache, concurrency }: ActivityOptions) {

@@ -14,7 +14,7 @@ import { kindOfOwner } from '../owners/kinds.ts';
 import { knownSet } from '../owners/live-owner.ts';
 import { createAdoptionActivities } from './adopt-vms.ts';
 import { createMakeActivities } from './make-replicas.ts';
-import type { PlannedSet, ReplicaSetRequest } from './types.ts';
+import type { PlannedSet, ReplicaSetRequest } from './replica-set-request.ts';
 
 export interface ReplicaSetActivityOptions extends ActivityOptions {
   /** Maximum number of VMs of a set in flight, creations and deletions each. */

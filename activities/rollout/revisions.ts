@@ -4,9 +4,9 @@ import {
   CHANGE_CAUSE_ANNOTATION,
   POOL_LABEL,
   REVISION_LABEL,
-} from '../../api/names.ts';
+} from '../../api/labels-and-annotations.ts';
 import { controllerOf, type ObjectMeta, type OwnerReference, type Stored } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import { requesterOf } from '../../api/requested-by.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
@@ -20,7 +20,7 @@ import { ignoreNotFound, ignoreStale, isAlreadyExists, isConflict, isNotFound } 
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { livePool } from '../owners/live-owner.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 
 const isRace = (error: unknown): boolean => isConflict(error) || isAlreadyExists(error) || isNotFound(error);
 

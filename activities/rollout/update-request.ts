@@ -2,7 +2,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import type { Begun } from '../disruption/method.ts';
 import type { WaveResult } from '../disruption/wave.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 
 /** VMs of a batch. `startedAt`: what was stopped earlier has been resumed since. */
 export interface UpdateRequest extends Pick<Batch, 'revision' | 'rollout' | 'startedAt'> {

@@ -11,7 +11,7 @@ import { disrupt } from '../disruption/wave.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { lasts } from '../lib/lasts.ts';
+import { isLastingFailure } from '../lib/lasting-failure.ts';
 import { knownPool } from '../owners/live-owner.ts';
 import { PodMigrator } from './migrate-pods.ts';
 import { recordUpdates } from './record-updates.ts';
@@ -72,7 +72,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
             const outcome = await updater.take(held, (wait) => wait);
             return outcome instanceof NoPlace ? deferred(outcome.whyNot) : outcome;
           } catch (error) {
-            if (!lasts(error)) throw error;
+            if (!isLastingFailure(error)) throw error;
             return { ...deferred(`the API server fails: ${error.message}`), isOwn: true };
           }
         };

@@ -11,7 +11,7 @@ import type { ClusterAccess } from '../cache/access.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { Begun, Followed } from '../disruption/method.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import type { Revisions } from './revisions.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 

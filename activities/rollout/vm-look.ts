@@ -9,7 +9,7 @@ import type { ClusterAccess } from '../cache/access.ts';
 import type { CorrectedVm } from '../drift/correct-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm, liveVmWithVmi } from '../owners/live-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import type { VmTargets } from './vm-targets.ts';
 
 /** A pool and one of its VMs. */

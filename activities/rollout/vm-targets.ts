@@ -1,4 +1,4 @@
-import { REVISION_LABEL } from '../../api/names.ts';
+import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/rules/pool-defaults.ts';
 import { olderContent } from '../../decisions/configuration/older-content.ts';
@@ -24,7 +24,7 @@ import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import type { References } from '../configuration/references.ts';
 import { correctVm, type CorrectedVm } from '../drift/correct-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import type { Revisions } from './revisions.ts';
 
 export interface VmTargetsOptions extends ClusterAccess {

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { REVISION_LABEL } from '../../api/names.ts';
+import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { updateRules, withDefaults } from '../../api/rules/pool-defaults.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
@@ -26,7 +26,7 @@ import { refuseDrift } from '../drift/correct-vm.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import { deleteVm } from '../members/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { VmLook, type Glance, type Look } from './vm-look.ts';
 import { VmTargets, type VmTargetsOptions } from './vm-targets.ts';

@@ -1,4 +1,4 @@
-import { POD_REVISION_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { POD_REVISION_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { CHANGE_CAUSE_ANNOTATION, SCHEDULE_LABEL } from '../../api/names.ts';
+import { CHANGE_CAUSE_ANNOTATION, SCHEDULE_LABEL } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachineOperations, VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import type { ScheduleStatus } from '../../api/schedules/schedule.ts';

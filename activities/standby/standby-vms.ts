@@ -1,5 +1,5 @@
 import { cancellationSignal, log } from '@temporalio/activity';
-import { ROLE_LABEL, STANDBY_ANNOTATION } from '../../api/names.ts';
+import { ROLE_LABEL, STANDBY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
@@ -16,11 +16,12 @@ import type { ClusterAccess } from '../cache/access.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { RoleRecord } from '../membership/role-record.ts';
+import { nothingDone, type Done } from '../owners/done.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import type { Acted } from '../owners/try-each.ts';
-import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { askForPause } from '../power/pause.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 

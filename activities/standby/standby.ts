@@ -3,9 +3,10 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { SettleAct, Target } from '../../decisions/owners/steps.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import type { Done } from '../owners/done.ts';
 import { knownPool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { tryEach } from '../owners/try-each.ts';
-import type { Done, PoolKey } from '../owners/types.ts';
 import { StandbyVms, type StandbyOptions } from './standby-vms.ts';
 
 /** Creates the activities by which standby VMs become replicas, and are brought to the state that their pool wants. */

@@ -6,7 +6,7 @@ import {
   REMOVE_VMS_ANNOTATION,
   ROLLOUT_REQUEST_ANNOTATION,
   UID_ANNOTATION,
-} from '../../api/names.ts';
+} from '../../api/labels-and-annotations.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';

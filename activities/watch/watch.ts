@@ -15,8 +15,8 @@ import { ownerName, affectedPools } from './affected-pools.ts';
 import { affectedVmiSets, affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
-import { ManagedLook } from './managed-look.ts';
 import { leastMsBetweenPlans } from './ms-between-plans.ts';
+import { UnmanagedOwners } from './unmanaged-owners.ts';
 import { watchedNotices } from './watched-notices.ts';
 import { watchedOperations } from './watched-operations.ts';
 import { watchedSchedules } from './watched-schedules.ts';
@@ -250,7 +250,7 @@ function follow(
   const tell = (keys: Iterable<string>): void => {
     for (const key of keys) notifications.for(key);
   };
-  const managed = new ManagedLook({
+  const managed = new UnmanagedOwners({
     names: all,
     managed: () => signals.managed(client, cluster),
     onUnmanaged: tell,

@@ -1,4 +1,4 @@
-import { GROUP } from '../names.ts';
+import { GROUP } from '../labels-and-annotations.ts';
 import type { KubeObject } from '../objects.ts';
 import { Leases, VirtualMachinePools } from '../resources.ts';
 import { CLAIM_LABEL } from './claim.ts';

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
-import { RELEASE_ANNOTATION } from '../names.ts';
+import { RELEASE_ANNOTATION } from '../labels-and-annotations.ts';
 import { ClusterVirtualMachineOperation, VirtualMachineOperation } from '../operations/operation.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';

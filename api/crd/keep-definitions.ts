@@ -1,4 +1,4 @@
-import { CONFIRM_DELETION_ANNOTATION, GROUP, RELEASE_ANNOTATION } from '../names.ts';
+import { CONFIRM_DELETION_ANNOTATION, GROUP, RELEASE_ANNOTATION } from '../labels-and-annotations.ts';
 import type { KubeObject } from '../objects.ts';
 
 const NAME = `keep-definitions.${GROUP}`;

@@ -10,7 +10,7 @@ const BINARY = { Ki: 1n, Mi: 2n, Gi: 3n, Ti: 4n, Pi: 5n, Ei: 6n };
  * Parses a Kubernetes quantity into billionths, the smallest unit that Kubernetes keeps (it rounds away from zero);
  * null if it is not a quantity.
  */
-export function amountOf(quantity: unknown): bigint | null {
+export function parseQuantity(quantity: unknown): bigint | null {
   if (typeof quantity !== 'string' && typeof quantity !== 'number') return null;
   const text = String(quantity);
   if (text.length > MAX_LENGTH) return null;
@@ -31,7 +31,7 @@ export function amountOf(quantity: unknown): bigint | null {
  * True for quantities of equal amount, however they are written; values that are not quantities are compared as they
  * are.
  */
-export const sameAmount = (one: unknown, other: unknown): boolean =>
-  (amountOf(one) ?? one) === (amountOf(other) ?? other);
+export const isSameQuantity = (one: unknown, other: unknown): boolean =>
+  (parseQuantity(one) ?? one) === (parseQuantity(other) ?? other);
 
 const dividedUp = (count: bigint, by: bigint): bigint => (count + by - 1n) / by;

@@ -1,4 +1,4 @@
-import { API_VERSION } from '../names.ts';
+import { API_VERSION } from '../labels-and-annotations.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';

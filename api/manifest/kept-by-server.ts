@@ -1,4 +1,4 @@
-import { REQUESTED_BY_ANNOTATION } from '../names.ts';
+import { REQUESTED_BY_ANNOTATION } from '../labels-and-annotations.ts';
 
 export type Json = Record<string, unknown>;
 

@@ -1,8 +1,8 @@
+import { API_VERSION } from '../labels-and-annotations.ts';
 import { closest } from '../lib/closest.ts';
 import { MAX_DEPTH, tooDeep } from '../lib/depth.ts';
 import { eitherOf, listed } from '../lib/listed.ts';
 import { plainText } from '../lib/plain-text.ts';
-import { API_VERSION } from '../names.ts';
 import { VirtualMachinePools } from '../resources.ts';
 import type { Finding } from './check.ts';
 import { readDroverPool, readProposedPool } from './drover-pool.ts';

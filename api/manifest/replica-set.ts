@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { API_VERSION } from '../names.ts';
+import { API_VERSION } from '../labels-and-annotations.ts';
 import { PoolSpec } from '../pool/pool.ts';
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';

@@ -1,5 +1,5 @@
+import { NOT_YET_RUN_ANNOTATION } from '../labels-and-annotations.ts';
 import { isZero, type IntOrPercent } from '../lib/int-or-percent.ts';
-import { NOT_YET_RUN_ANNOTATION } from '../names.ts';
 import type { LabelSelector, PoolSpec, SelectionPolicy } from '../pool/pool.ts';
 import { DEFAULT_REPLICAS } from '../rules/pool-defaults.ts';
 import type { KubeVirtPoolSpec, KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';

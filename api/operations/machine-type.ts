@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { count } from '../pool/text.ts';
 import { rules, textMatching } from '../pool/text.ts';
-import { MAX_RESULTS_TOLD } from './limits.ts';
+import { MAX_RESULTS_TOLD } from './defaults-and-limits.ts';
 
 const TYPE_SHAPE = 'must be a machine type such as pc-q35-rhel9.2.0';
 const ONE_SHAPE = 'must name the old types (from), or the operation to undo (undoes)';

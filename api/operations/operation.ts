@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { API_VERSION } from '../names.ts';
+import { API_VERSION } from '../labels-and-annotations.ts';
 import { LabelSelector, SelectionPolicy } from '../pool/selection.ts';
 import { WritesAndConditions as Common } from '../pool/status.ts';
 import { Duration, IntOrPercent, rules, WholeNumber, count } from '../pool/text.ts';
 import { Windows } from '../pool/windows.ts';
-import { MAX_FAILURES_TOLD, MAX_NAMES, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './limits.ts';
+import { MAX_FAILURES_TOLD, MAX_NAMES, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './defaults-and-limits.ts';
 import { MachineTypeChange, MachineTypeStatus } from './machine-type.ts';
 import { VmPatch } from './patch.ts';
 import { VmSelection } from './selection.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { rules } from '../pool/text.ts';
-import { MAX_PATCH } from './limits.ts';
+import { MAX_PATCH } from './defaults-and-limits.ts';
 
 const ONE = 'must hold exactly one of merge and undo';
 

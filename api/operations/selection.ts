@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { LabelSelector } from '../pool/selection.ts';
 import { rules } from '../pool/text.ts';
-import { MAX_EXCLUDED, MAX_NAMES } from './limits.ts';
+import { MAX_EXCLUDED, MAX_NAMES } from './defaults-and-limits.ts';
 
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 

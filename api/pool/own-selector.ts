@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { GROUP } from '../names.ts';
+import { GROUP } from '../labels-and-annotations.ts';
 import type { LabelSelector } from './selection.ts';
 import { withRules } from './text.ts';
 import type { VmTemplate } from './vm-template.ts';

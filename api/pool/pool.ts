@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { API_VERSION } from '../names.ts';
+import { API_VERSION } from '../labels-and-annotations.ts';
 import { Autohealing } from './autohealing.ts';
 import { Drain, withDrainableTemplate } from './drain.ts';
 import { nameRule, nameShape, ownerMeta } from './metadata.ts';

@@ -1,5 +1,9 @@
 import * as z from 'zod';
-import { HEALING_REQUEST_ANNOTATION, MEMBERSHIP_REQUEST_ANNOTATION, ROLLOUT_REQUEST_ANNOTATION } from '../names.ts';
+import {
+  HEALING_REQUEST_ANNOTATION,
+  MEMBERSHIP_REQUEST_ANNOTATION,
+  ROLLOUT_REQUEST_ANNOTATION,
+} from '../labels-and-annotations.ts';
 import { CheckStatus } from './rollout.ts';
 import { count, time } from './text.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { API_VERSION } from '../names.ts';
+import { API_VERSION } from '../labels-and-annotations.ts';
 import { nameRule, nameShape, ownerMeta } from '../pool/metadata.ts';
 import { MAX_REPLICAS } from '../pool/pool.ts';
 import { desiredReplicas, WritesAndConditions } from '../pool/status.ts';

@@ -1,4 +1,4 @@
-import { GROUP } from '../names.ts';
+import { GROUP } from '../labels-and-annotations.ts';
 import type { KubeObject } from '../objects.ts';
 import { Jobs, VirtualMachinePools } from '../resources.ts';
 

@@ -6,7 +6,7 @@ import {
   MEMBERSHIP_REQUESTED_BY_ANNOTATION,
   ROLLOUT_REQUEST_ANNOTATION,
   ROLLOUT_REQUESTED_BY_ANNOTATION,
-} from '../names.ts';
+} from '../labels-and-annotations.ts';
 import type { KubeObject } from '../objects.ts';
 import { KubeVirtPools, VirtualMachinePools, VirtualMachines, type Resource } from '../resources.ts';
 import { HANDOVER_REQUEST } from './handover.ts';

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { API_VERSION } from '../names.ts';
+import { API_VERSION } from '../labels-and-annotations.ts';
 import { OperationTemplateSpec } from '../operations/operation.ts';
 import { WritesAndConditions as Common } from '../pool/status.ts';
 import { rules, WholeNumber } from '../pool/text.ts';
 import { CronText, TimeZoneText } from '../pool/windows.ts';
-import { MAX_ACTIVE_TOLD } from './limits.ts';
+import { MAX_ACTIVE_TOLD } from './defaults-and-limits.ts';
 
 const kept = (which: string, most: number) =>
   WholeNumber.min(0)

@@ -1,16 +1,22 @@
-import { REPLICAS_MANAGER } from '../../api/names.ts';
+import { REPLICAS_MANAGER } from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { Pools, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Owner } from '../cli/objects.ts';
+import type { Owner } from '../cli/owner.ts';
 import { APPLY_MANAGER, outcomeOf, readIfThere, type Outcome } from '../fields/server-side-apply.ts';
 import { requestedBy } from '../session/requester.ts';
 import { checkMember } from './check-member.ts';
 import { emptied, withoutEmptying, writeEmptied } from './emptied.ts';
-import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './stamp.ts';
+import {
+  asksForOtherVms,
+  newRequesterAnnotation,
+  REQUESTER_FIELD,
+  withRequester,
+  requesterAnnotationOf,
+} from './requester-annotation.ts';
 
 /** An object that is about to be applied. */
 export interface Planned {
@@ -73,7 +79,7 @@ export async function rehearse(planned: Planned[], options: ApplyOptions): Promi
 /** Dry-runs one object. Renews a stamp only with the template: an unchanged pool isn't written just for that. */
 async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Rehearsed> {
   const before = await readBefore(planned, options);
-  const kept = { ...planned, object: stamped(planned.object, stampOf(before, APPLY_MANAGER)) };
+  const kept = { ...planned, object: withRequester(planned.object, requesterAnnotationOf(before, APPLY_MANAGER)) };
   const after = await applyOver(before, kept, { ...options, dryRun: true });
   const rehearsed = {
     ...kept,
@@ -87,7 +93,7 @@ async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Reh
   // Revisions show who asked for them, and sets have none.
   if (planned.kind !== Pools) return checked;
   const by = await requestedBy(async () => options.kube);
-  return { ...checked, object: stamped(kept.object, newStamp(by, after)), requestedBy: by };
+  return { ...checked, object: withRequester(kept.object, newRequesterAnnotation(by, after)), requestedBy: by };
 }
 
 /**
@@ -128,7 +134,7 @@ async function applyOver(
   } catch (error) {
     if (!isConflict(error)) throw error instanceof KubeError ? refusal(where, error) : error;
     const all = fieldsOf(error.message);
-    const fields = all.filter((field) => field !== STAMP);
+    const fields = all.filter((field) => field !== REQUESTER_FIELD);
     // The stamp of an earlier requester may be taken over without `force`.
     if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
     // So may a number that a worker has written because nobody had said one.

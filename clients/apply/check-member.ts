@@ -2,7 +2,7 @@ import type { KubeObject } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import type { Owner } from '../cli/objects.ts';
+import type { Owner } from '../cli/owner.ts';
 
 /**
  * Statuses of the API server for a VM that is itself wrong. Others (rights, quota, load) say nothing about the

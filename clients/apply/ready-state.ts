@@ -4,9 +4,9 @@ import { runsByItself } from '../../decisions/health/availability.ts';
 import { poolReadiness, setReadiness, type Readiness } from '../../decisions/owners/readiness.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { isPool, type Owner } from '../cli/objects.ts';
+import { isPool, type Owner } from '../cli/owner.ts';
 import { rolloutView } from '../rollout/view.ts';
-import { haltOf } from './rollout-outlook.ts';
+import { haltOf } from './rollout-disruption.ts';
 
 /** How far a pool or a replica set is on the way to what its spec says. */
 export type ReadyState =

@@ -2,7 +2,7 @@ import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts
 import { UsageError } from '../cli/failure.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import { scopeOf } from '../power/choose.ts';
-import { readNamed, readVms } from '../power/running.ts';
+import { readNamed, readVms } from '../power/read-vms.ts';
 import type { Session } from '../session/session.ts';
 
 /** Reads the VMs that are meant. Throws `UsageError`, and a `KubeError` (404) for a missing VM. */

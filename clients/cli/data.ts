@@ -1,4 +1,4 @@
-import { print } from './output.ts';
+import { print } from './print.ts';
 
 export type DataFormat = 'json' | 'yaml';
 

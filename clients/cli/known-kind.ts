@@ -1,4 +1,4 @@
-import { GROUP } from '../../api/names.ts';
+import { GROUP } from '../../api/labels-and-annotations.ts';
 import { apiVersionOf, type Resource } from '../../api/resources.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from './failure.ts';

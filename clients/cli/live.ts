@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { printable } from '../../api/lib/plain-text.ts';
 import { printData, type DataFormat } from './data.ts';
-import { paint, print } from './output.ts';
+import { paint, print } from './print.ts';
 
 const HIDE_CURSOR = '\u001B[?25l';
 const SHOW_CURSOR = '\u001B[?25h';

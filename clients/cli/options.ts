@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { dryRun } from './values.ts';
+import { parseDryRun } from './parse-values.ts';
 
 /** Flags that more than one command has. */
 
@@ -9,7 +9,7 @@ export const dryRunOption = (): Option =>
     'change nothing: "server", the default value, asks the API server what would happen; "client" does not',
   )
     .default('none', 'none')
-    .argParser(dryRun);
+    .argParser(parseDryRun);
 
 export const formatOption = (choices: string[] = ['json', 'yaml', 'name', 'wide']): Option =>
   new Option('-o, --output <format>', 'how to print').choices(choices);

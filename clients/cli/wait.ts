@@ -5,8 +5,8 @@ import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure } from './failure.ts';
 import type { OwnerKind } from './kinds.ts';
 import { aboutKind } from './known-kind.ts';
-import type { Owner } from './objects.ts';
-import { noteBrokenWatch } from './output.ts';
+import type { Owner } from './owner.ts';
+import { noteBrokenWatch } from './print.ts';
 
 export interface Watched {
   kube: KubeClient;

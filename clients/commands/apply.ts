@@ -1,15 +1,15 @@
 import { Command, Option } from 'commander';
-import { REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ApplyOptions as Choices, Rehearsed } from '../apply/apply.ts';
 import { UsageError } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { isPool, type Owner } from '../cli/objects.ts';
 import { examples, dryRunOption, dryRunRemark, withManifests, type ManifestOptions } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
+import { isPool, type Owner } from '../cli/owner.ts';
+import { parseDuration, parseBoolean, type DryRun } from '../cli/parse-values.ts';
+import { note, print } from '../cli/print.ts';
 import { labelOf } from '../cli/targets.ts';
-import { duration, yesOrNo, type DryRun } from '../cli/values.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface ApplyOptions extends ManifestOptions {
@@ -28,9 +28,11 @@ export const applyCommand = (): Command =>
     .option('--keep-replicas', 'keep the current number of replicas if something else has scaled the pool or set')
     .option('--no-vm-check', 'skip the server-side dry run of a VM from the template')
     .addOption(
-      new Option('--wait [boolean]', 'wait until all VMs are updated and available').argParser(yesOrNo).default(false),
+      new Option('--wait [boolean]', 'wait until all VMs are updated and available')
+        .argParser(parseBoolean)
+        .default(false),
     )
-    .option('--timeout <duration>', 'how long --wait waits, such as 90s or 5m (default: no limit)', duration)
+    .option('--timeout <duration>', 'how long --wait waits, such as 90s or 5m (default: no limit)', parseDuration)
     .addOption(dryRunOption())
     .addHelpText(
       'after',
@@ -101,14 +103,14 @@ async function applyEach(
 /** Says what the change would do to the members of an existing object, or does that nobody may expect. */
 async function outlook({ kind, before, after }: Rehearsed, kube: KubeClient, isDry: boolean): Promise<string[]> {
   if (before === undefined) return [];
-  const { formatChange, formatDrainChange } = await import('../apply/outlook.ts');
+  const { formatChange, formatDrainChange } = await import('../apply/format-change.ts');
   return await (isDry ? formatChange : formatDrainChange)(kube, kind, before, after);
 }
 
 /** Says that the template's rollout is halted or paused: users would wait for ever for what is not rolled out. */
 async function haltsOf({ kind, before, after }: Rehearsed): Promise<string[]> {
   if (before === undefined) return [];
-  const { formatHalts } = await import('../apply/outlook.ts');
+  const { formatHalts } = await import('../apply/format-change.ts');
   return formatHalts(kind, after);
 }
 

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { Pools } from '../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, reasonOption } from '../cli/options.ts';
-import { print } from '../cli/output.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { print } from '../cli/print.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
 import type { Control, Controlled } from '../pool/control.ts';
 import { inSession, type Session } from '../session/session.ts';
 

@@ -2,8 +2,8 @@ import { Command, Option } from 'commander';
 import { throwAll, UsageError } from '../cli/failure.ts';
 import { kindArguments, OWNERS } from '../cli/kinds.ts';
 import { dryRunOption, examples, withManifests, type ManifestOptions } from '../cli/options.ts';
+import { parseDuration, parseBoolean } from '../cli/parse-values.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
-import { duration, yesOrNo } from '../cli/values.ts';
 import type { DeleteOwnersOptions, OwnerToDelete } from '../owners/delete.ts';
 import { inSession, type Session } from '../session/session.ts';
 
@@ -23,9 +23,9 @@ export const deleteCommand = (): Command =>
         .default('background'),
     )
     .addOption(
-      new Option('--wait [boolean]', 'wait until they and their VMs are deleted').argParser(yesOrNo).default(true),
+      new Option('--wait [boolean]', 'wait until they and their VMs are deleted').argParser(parseBoolean).default(true),
     )
-    .option('--timeout <duration>', 'how long to wait, such as 90s or 5m (default: no limit)', duration)
+    .option('--timeout <duration>', 'how long to wait, such as 90s or 5m (default: no limit)', parseDuration)
     .option('--ignore-not-found', 'ignore objects that do not exist')
     .addOption(dryRunOption())
     .addHelpText(

@@ -3,9 +3,9 @@ import type { Stored } from '../../api/objects.ts';
 import { printItems, type DataFormat } from '../cli/data.ts';
 import { kindArguments, OWNERS } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Owner } from '../cli/objects.ts';
 import { examples, formatOption } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
+import type { Owner } from '../cli/owner.ts';
+import { note, print } from '../cli/print.ts';
 import { targetsOf } from '../cli/targets.ts';
 import { inSession } from '../session/session.ts';
 

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { ApplyOptions, Planned, Rehearsed } from '../apply/apply.ts';
 import { Failure, FailureBesides, sentenceOf, throwAll } from '../cli/failure.ts';
 import { examples, withManifests, type ManifestOptions } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
+import { note, print } from '../cli/print.ts';
 import { labelOf } from '../cli/targets.ts';
 import { inSession, type Session } from '../session/session.ts';
 
@@ -40,7 +40,7 @@ async function diff(session: Session, options: DiffOptions): Promise<boolean> {
   const [{ readPlan }, { specDiff }, outlook] = await Promise.all([
     import('../apply/plan.ts'),
     import('../rollout/diff.ts'),
-    import('../apply/outlook.ts'),
+    import('../apply/format-change.ts'),
   ]);
   const { planned, notes } = await readPlan(session, options);
   for (const line of notes) note(line);

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { DataFormat } from '../cli/data.ts';
 import { examples, formatOption } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
+import { note, print } from '../cli/print.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 export const driftCommand = (): Command =>

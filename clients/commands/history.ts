@@ -7,9 +7,9 @@ import { UsageError } from '../cli/failure.ts';
 import { kindArguments, ownerKindOf, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples, formatOption } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
+import { parsePositiveDuration } from '../cli/parse-values.ts';
+import { note, print } from '../cli/print.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
-import { someTime } from '../cli/values.ts';
 import type { Revision } from '../rollout/revisions.ts';
 import { inSession, type Session } from '../session/session.ts';
 import { workersIn } from '../session/workers-in.ts';
@@ -30,7 +30,11 @@ export const historyCommand = (): Command =>
     .argument('<kind>', `${kindArguments([...OWNERS, Vms])}, or KIND/NAME`)
     .argument('[names...]')
     .option('--vm <name>', 'only what was done to this VM')
-    .option('--since <duration>', 'only what was in progress or ended within this time, such as 30m or 2d', someTime)
+    .option(
+      '--since <duration>',
+      'only what was in progress or ended within this time, such as 30m or 2d',
+      parsePositiveDuration,
+    )
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
       'after',

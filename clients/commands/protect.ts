@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { Vms } from '../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
-import { print } from '../cli/output.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { print } from '../cli/print.ts';
 import { labelOf, vmNamesOf } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
 import { inSession } from '../session/session.ts';
 
 export const protectCommand = (): Command =>

@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
 import { kindArguments, OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../cli/options.ts';
-import { print } from '../cli/output.ts';
+import { parseCount, type DryRun } from '../cli/parse-values.ts';
+import { print } from '../cli/print.ts';
 import { labelOf, namedTargetsOf, vmNamesOf, type Targets } from '../cli/targets.ts';
-import { count, type DryRun } from '../cli/values.ts';
 import { recordAct } from '../history/record.ts';
 import { scale } from '../scaling/scale.ts';
 import { inSession, type Session } from '../session/session.ts';
@@ -22,9 +22,9 @@ export const scaleCommand = (): Command =>
     .description('set how many VMs a pool or a replica set has')
     .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
     .argument('[names...]')
-    .option('--replicas <count>', 'how many VMs', count)
+    .option('--replicas <count>', 'how many VMs', parseCount)
     .option('--remove <names>', 'of a pool: exactly these VMs, given as NAME,NAME…, and so many fewer', list)
-    .option('--current-replicas <count>', 'only if this is the current number', count)
+    .option('--current-replicas <count>', 'only if this is the current number', parseCount)
     .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .addHelpText(

@@ -4,8 +4,8 @@ import { UsageError } from '../cli/failure.ts';
 import { kindArguments, OWNERS, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples, formatOption } from '../cli/options.ts';
+import { checkSelector } from '../cli/parse-flag.ts';
 import { targetsOf, type Targets } from '../cli/targets.ts';
-import { checkSelector } from '../cli/usable.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface StatusOptions {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { KEPT_DISK } from '../../api/names.ts';
+import { KEPT_DISK } from '../../api/labels-and-annotations.ts';
 import {
   ClusterVirtualMachineOperations,
   Nodes,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Stack } from '../../dev/embedded-stack.ts';
-import { defaultState, filesOf } from '../../dev/paths.ts';
+import { defaultState, pathsOf } from '../../dev/paths.ts';
 import { exportLines } from '../../dev/services/environment.ts';
 import { startStack } from '../../dev/stack.ts';
 import { poolIdOf } from '../../workflows/lib/messages.ts';
@@ -10,7 +10,7 @@ import { applyOne, rehearse } from '../apply/apply.ts';
 import { planOf } from '../apply/plan.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
-import { note, paint, print } from '../cli/output.ts';
+import { note, paint, print } from '../cli/print.ts';
 import { inTime } from '../cli/wait.ts';
 import { prepare } from '../dev/prepare.ts';
 import { workflowUrl } from '../owners/progress.ts';
@@ -74,7 +74,7 @@ export async function runDemo({ exit, state }: DemoChoice): Promise<void> {
 function failureOf(error: unknown, state: string): Failure {
   const [sentence = '', ...log] = error instanceof Error ? error.message.split('\n') : [String(error)];
   if (log.length > 0) note(log.join('\n'));
-  return new Failure(`${sentence} (logs: ${filesOf(state).logs})`, { cause: error });
+  return new Failure(`${sentence} (logs: ${pathsOf(state).logs})`, { cause: error });
 }
 
 async function show(stack: Stack, signal: AbortSignal): Promise<void> {

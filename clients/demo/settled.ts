@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { identityOf } from '../../api/ownership.ts';
+import { identityOf } from '../../api/owner-references.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';

@@ -1,5 +1,5 @@
 import { Failure } from '../cli/failure.ts';
-import { note } from '../cli/output.ts';
+import { note } from '../cli/print.ts';
 
 /** Returns in one sentence why the stack did not start. If the message quotes a log after it, notes that log first. */
 export function failedStart(error: unknown): Failure {

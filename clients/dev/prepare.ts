@@ -1,4 +1,4 @@
-import { withoutTemporalSettings } from '../../dev/services/environment.ts';
+import { environmentWithoutTemporal } from '../../dev/services/environment.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { connectTemporal } from '../session/temporal.ts';
@@ -11,7 +11,7 @@ export async function prepare(
   say: (line: string) => void = () => {},
 ): Promise<void> {
   // Settings for another Temporal, its TLS or API key, would keep us from this one.
-  process.env = { ...withoutTemporalSettings(process.env), ...env };
+  process.env = { ...environmentWithoutTemporal(process.env), ...env };
   const kube = new KubeClient(loadKubeConfig({ kubeconfig: env['KUBECONFIG'] }), { userAgent: 'drover-dev' });
   try {
     const temporal = await connectTemporal({});

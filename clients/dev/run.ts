@@ -5,7 +5,7 @@ import { exportLines } from '../../dev/services/environment.ts';
 import { startStack } from '../../dev/stack.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
-import { note, print } from '../cli/output.ts';
+import { note, print } from '../cli/print.ts';
 import { failedStart } from './failed-start.ts';
 import { notifyStarter } from './notify-starter.ts';
 import type { DevOptions } from './options.ts';

@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path';
-import { defaultState, filesOf } from '../../dev/paths.ts';
+import { defaultState, pathsOf } from '../../dev/paths.ts';
 import { lockHolder } from '../../dev/process/lock.ts';
 import { isAlive } from '../../dev/process/process-identity.ts';
 import { readStackRecord, type StackRecord } from '../../dev/stack-file.ts';
 import type { Globals } from '../cli/globals.ts';
-import { print, table, type Cell } from '../cli/output.ts';
+import { print, table, type Cell } from '../cli/print.ts';
 
 /** What `-o json` prints. The addresses are present once they are known, the processes while they run. */
 interface Status extends Partial<
@@ -28,7 +28,7 @@ export async function status({ output }: { output?: 'json' | 'yaml' }, globals: 
 }
 
 function read(state: string): Status {
-  const files = filesOf(state);
+  const files = pathsOf(state);
   const supervisor = lockHolder(files.lock);
   if (supervisor === undefined) return { state, phase: 'stopped', processes: [] };
   const record = readStackRecord(files.stack);

@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import { keptDiskOf, NO_NUMBER, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { sizeOf } from '../../decisions/template/disk-template.ts';
-import { ageOf, type Cell, type Column } from '../cli/output.ts';
+import { ageOf, type Cell, type Column } from '../cli/print.ts';
 import type { Claim } from './kept.ts';
 
 const column = (header: string, cell: (kept: KeptDisk, claim: Stored<Claim>) => Cell, wide = false): Column => ({

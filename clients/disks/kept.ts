@@ -1,6 +1,6 @@
-import { KEPT_DISK } from '../../api/names.ts';
+import { KEPT_DISK } from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import { identityKey, identityOf } from '../../api/ownership.ts';
+import { identityKey, identityOf } from '../../api/owner-references.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';

@@ -6,7 +6,7 @@ import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ListedClaim } from './kept.ts';
 
 /** Which kept disks; each condition narrows the choice. */
-export interface Choice {
+export interface KeptDiskChoice {
   names: string[];
   pool?: string;
   orphaned?: boolean;
@@ -14,9 +14,9 @@ export interface Choice {
   olderThan?: number;
 }
 
-export function chosen(
+export function disksToPrune(
   claims: readonly ListedClaim[],
-  { names, pool, orphaned, olderThan }: Choice,
+  { names, pool, orphaned, olderThan }: KeptDiskChoice,
   now: number,
 ): ListedClaim[] {
   return claims.filter(

@@ -1,6 +1,6 @@
 import { droverCrds } from '../../api/crd/crds.ts';
 import { isEstablished, type CustomResourceDefinition } from '../../api/crd/definition.ts';
-import { RELEASE_ANNOTATION } from '../../api/names.ts';
+import { RELEASE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { CustomResourceDefinitions, VirtualMachineOperations } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

@@ -4,9 +4,9 @@ import {
   VirtualMachineOperations,
   VirtualMachinePools,
 } from '../../api/resources.ts';
-import { formatRight, hasRight, type Right } from '../../kubernetes/access-review.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { formatRight, hasRight, type Right } from '../../kubernetes/rights.ts';
 import { call, failed, ok, unknown, warning, type Found } from './finding.ts';
 import workerRules from './worker-rules.json' with { type: 'json' };
 

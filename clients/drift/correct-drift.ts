@@ -1,6 +1,6 @@
-import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
+import { SET_RIGHT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { type Stored } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { updateRules } from '../../api/rules/pool-defaults.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -11,9 +11,9 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import { dryRunRemark } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { note, print } from '../cli/print.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
 import { remarksOn } from '../rollout/change-template.ts';
 import { readDrift, type DriftedMember } from './read.ts';
 

@@ -1,5 +1,5 @@
 import { formatNames } from '../../decisions/lib/names.ts';
-import { table } from '../cli/output.ts';
+import { table } from '../cli/print.ts';
 import type { PoolDrift } from './read.ts';
 
 /** Longer values are cut: `-o json` has them whole. */

@@ -13,7 +13,7 @@ import { poolView } from '../../decisions/views/from-object/owner.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { controlledBy } from '../membership/members.ts';
+import { controlledBy } from '../membership/controlled-vms.ts';
 import { readRevisions } from '../rollout/revisions.ts';
 
 /** A VM that is not as the template of its revision makes it; `-o json` prints it as is. */

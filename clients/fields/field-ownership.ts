@@ -1,4 +1,4 @@
-import { API_VERSION, RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
+import { API_VERSION, RESTARTED_AT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';

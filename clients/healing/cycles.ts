@@ -1,6 +1,6 @@
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { refersTo } from '../../api/ownership.ts';
+import { isOwnerReferenceTo } from '../../api/owner-references.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNotReplaced } from '../../decisions/healing/format.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -10,8 +10,8 @@ import { isNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { requestOfPool, type RequestOptions } from '../pool/request.ts';
 import type { Session } from '../session/session.ts';
-import { checkHeals, HealingPlace } from './control.ts';
 import { nextTry } from './lines.ts';
+import { checkHeals, HealingPlace } from './pause-and-resume.ts';
 import { healView, type HealView } from './view.ts';
 
 export type CycleAction = 'now' | 'skip';
@@ -114,7 +114,7 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
       `there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} is not replacing a VM of that name`,
     );
   const owner = controllerOf(found);
-  if (owner?.name !== view.pool || !refersTo(owner, VirtualMachinePools))
+  if (owner?.name !== view.pool || !isOwnerReferenceTo(owner, VirtualMachinePools))
     return new Failure(`vm ${vm} does not belong to pool ${view.pool}`);
   if (found.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true')
     return new Failure(

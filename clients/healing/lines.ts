@@ -1,7 +1,7 @@
 import { formatAllNotReplaced } from '../../decisions/healing/format.ts';
 import { formatRequest, formatVms } from '../../decisions/runs/report.ts';
-import { ageOf, paint, plain, shortDuration, table, type Cell, type Style } from '../cli/output.ts';
-import { whenOf } from '../runs/report.ts';
+import { ageOf, paint, plain, shortDuration, table, type Cell, type Style } from '../cli/print.ts';
+import { whenOf } from '../runs/run-lines.ts';
 import type { HealView } from './view.ts';
 
 const ENDED_SHOWN = 20;

@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import type { HealingStatus } from '../../api/pool/pool.ts';
-import type { NotReplaced } from '../../decisions/healing/find-sick.ts';
+import type { NotReplaced } from '../../decisions/healing/find-unhealthy.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 
 type Cycle = HealingStatus['cycles'][number];

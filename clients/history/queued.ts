@@ -1,4 +1,4 @@
-import { REVISION_LABEL } from '../../api/names.ts';
+import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

@@ -3,11 +3,11 @@ import type { PoolRef } from '../../workflows/lib/ids.ts';
 import { acts as recorded } from '../../workflows/lib/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
-import { note } from '../cli/output.ts';
+import { note } from '../cli/print.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
-import { askProgress, resultOf } from './ask.ts';
 import { withOrigins, type Origin } from './origins.ts';
+import { queryProgress, resultOf } from './query.ts';
 import { aboutVm } from './table.ts';
 
 const AT_ONCE = 8;
@@ -131,7 +131,7 @@ async function actsOf(session: Session, { workflowId, runId, status }: Run): Pro
     const result = await resultOf<{ acts?: Act[] } | undefined>(session, handle, new AbortController().signal);
     return result?.acts ?? [];
   }
-  const told = await askProgress(session, handle, recorded);
+  const told = await queryProgress(session, handle, recorded);
   if (status === 'RUNNING') return told;
   const why = `its workflow was ${ENDED[status] ?? 'ended'}`;
   return told.map((act) => (act.end === 'InProgress' ? { ...act, end: 'Unknown', why } : act));

@@ -1,6 +1,6 @@
 import { sentenceOf } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { note } from '../cli/output.ts';
+import { note } from '../cli/print.ts';
 import { requestedBy } from '../session/requester.ts';
 import { ensureSameCluster } from '../session/same-cluster.ts';
 import type { Session } from '../session/session.ts';

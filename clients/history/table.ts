@@ -2,7 +2,7 @@ import type { MemberKind } from '../../api/owner-kinds.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import { ACT_ENDS, type ActEndWord } from '../../decisions/history/ends.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { table, type Cell, type Style } from '../cli/output.ts';
+import { table, type Cell, type Style } from '../cli/print.ts';
 
 /** Merges actions that differ only in their VMs. */
 export function grouped(actions: Act[]): Act[] {

@@ -1,11 +1,11 @@
-import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
+import { MACHINE_TYPE_RESTART_LABEL } from '../../api/labels-and-annotations.ts';
 import { formatAim, type Transition } from '../../decisions/machine-types/transition.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import { note, plain } from '../cli/output.ts';
+import { note, plain } from '../cli/print.ts';
 import { formatGoesOn } from '../operations/follow.ts';
 import { makeAndFollow, operationOf } from '../operations/make.ts';
-import { stateOf } from '../operations/view.ts';
+import { stateOf } from '../operations/print-operations.ts';
 import type { Session } from '../session/session.ts';
 import type { FollowFlags } from './options.ts';
 import { isOfPool, poolLines, printPlan, skippedLines } from './plan-view.ts';

@@ -4,8 +4,14 @@ import type { Transition, TransitionScope } from '../../decisions/machine-types/
 import type { DataFormat } from '../cli/data.ts';
 import { UsageError } from '../cli/failure.ts';
 import { dryRunOption, reasonOption, windowOption } from '../cli/options.ts';
-import { usable } from '../cli/usable.ts';
-import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../cli/values.ts';
+import { parseFlag } from '../cli/parse-flag.ts';
+import {
+  parseCountOrPercent,
+  parseCount,
+  parsePositiveDuration,
+  parseBoolean,
+  type DryRun,
+} from '../cli/parse-values.ts';
 import { windowsOf } from '../operations/windows.ts';
 import { usernameIn } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
@@ -76,17 +82,17 @@ export const addRestartOptions = (command: Command): Command =>
       new Option(
         '--max-restarts <n>',
         `how many of the running VMs, or how many percent, may be not ready at once, whatever the cause; at least 1 (default: ${MAX_RESTARTS})`,
-      ).argParser(atLeastOne),
+      ).argParser(parseCountOrPercent),
     )
     .addOption(
       new Option(
         '--max-failures <n>',
         `stop after more failed restarts than this (default: ${MAX_FAILURES})`,
-      ).argParser(count),
+      ).argParser(parseCount),
     )
     .addOption(
       new Option('--deadline <duration>', 'how long a VM may take to be ready again (default: 10m)').argParser(
-        someTime,
+        parsePositiveDuration,
       ),
     )
     .addOption(windowOption('restart'))
@@ -97,7 +103,7 @@ export const addFollowOptions = (command: Command): Command =>
   command
     .addOption(
       new Option('--wait [boolean]', 'follow it; the exit code says whether all was done')
-        .argParser(yesOrNo)
+        .argParser(parseBoolean)
         .default(true),
     )
     .option('--no-wait', 'return as soon as it has begun')
@@ -120,15 +126,15 @@ export async function transitionOf(session: Session, flags: ScopeFlags & Restart
     import('../../decisions/lib/glob.ts'),
   ]);
   const someGlob = (text: string): ReturnType<typeof globMatcher> => globMatcher(notEmpty(text));
-  const matches = usable('--which-matches-glob', glob, someGlob);
-  for (const one of exclude) usable('--exclude', one, someGlob);
-  for (const name of names) usable('--name', name, vmName);
-  if (to !== null && matches(usable('--to', to, machineType)))
+  const matches = parseFlag('--which-matches-glob', glob, someGlob);
+  for (const one of exclude) parseFlag('--exclude', one, someGlob);
+  for (const name of names) parseFlag('--name', name, vmName);
+  if (to !== null && matches(parseFlag('--to', to, machineType)))
     throw new UsageError(`--to ${to}: it matches ${glob} itself`);
   const scope: TransitionScope = {
     glob,
     namespaces: allNamespaces ? null : givenNamespace(session),
-    labelSelector: labelSelector === undefined ? null : usable('--label-selector', labelSelector, labelSelectorOf),
+    labelSelector: labelSelector === undefined ? null : parseFlag('--label-selector', labelSelector, labelSelectorOf),
     names,
     exclude,
     only,

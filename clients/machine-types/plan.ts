@@ -2,17 +2,22 @@ import { countOf } from '../../api/lib/int-or-percent.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
-import { groupOf, transitionRules, wantedType, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
-import { faultOf, formatFault, restartable, wantedResults } from '../../decisions/machine-types/preflight.ts';
+import {
+  groupOf,
+  transitionRules,
+  wantedType,
+  type TransitionRules,
+} from '../../decisions/machine-types/transition-rules.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
 import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
+import { faultOf, formatFault, restartable, wantedResults } from '../../decisions/machine-types/wanted-results.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import { byName } from '../cli/objects.ts';
+import { byName } from '../cli/owner.ts';
 import { snapshotOf, type VmInventory } from './read.ts';
 import type { OthersRunning } from './transitions.ts';
 

@@ -4,8 +4,8 @@ import type { Transition, TransitionScope } from '../../decisions/machine-types/
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
-import { note, table } from '../cli/output.ts';
-import { noRecordOf } from '../operations/one.ts';
+import { note, table } from '../cli/print.ts';
+import { noRecordOf } from '../operations/find-operation.ts';
 import type { Session } from '../session/session.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
 import { noNamespace, readInventory, type VmInventory } from './read.ts';

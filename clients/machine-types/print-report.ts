@@ -1,4 +1,4 @@
-import { identityKey } from '../../api/ownership.ts';
+import { identityKey } from '../../api/owner-references.ts';
 import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import type { Transition } from '../../decisions/machine-types/transition.ts';
@@ -8,14 +8,14 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { operationRunIdOf } from '../../workflows/lib/messages.ts';
 import { printData } from '../cli/data.ts';
-import { note, plain, print, table } from '../cli/output.ts';
+import { note, plain, print, table } from '../cli/print.ts';
 import { actsOfWorkflow } from '../history/read.ts';
-import { outlineOf, progressOf, stateOf } from '../operations/view.ts';
+import { outlineOf, progressOf, stateOf } from '../operations/print-operations.ts';
 import type { Session } from '../session/session.ts';
 import { workersIn } from '../session/workers-in.ts';
 import { readFleet, snapshotOf } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
-import { transitionMeant } from './transitions.ts';
+import { findTransition } from './transitions.ts';
 
 export type ReportFormat = 'json' | 'csv';
 
@@ -36,7 +36,7 @@ export interface Report {
 export async function printReport(session: Session, word: string | undefined, output?: ReportFormat): Promise<void> {
   const kube = await session.kube();
   const { namespace } = session.globals;
-  const meant = await transitionMeant(kube, namespace, word);
+  const meant = await findTransition(kube, namespace, word);
   const { uid, name: id, operation } = meant;
   const [found, changed] = await Promise.all([readReported(kube, namespace), changedVms(session, operation)]);
   const progress = operation === undefined ? null : progressOf(operation);

@@ -1,5 +1,5 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import { identityKey } from '../../api/ownership.ts';
+import { identityKey } from '../../api/owner-references.ts';
 import {
   Namespaces,
   Nodes,

@@ -1,5 +1,5 @@
-import { GROUP } from '../../api/names.ts';
-import { identityKey } from '../../api/ownership.ts';
+import { GROUP } from '../../api/labels-and-annotations.ts';
+import { identityKey } from '../../api/owner-references.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { predatesChange, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { isAlias } from '../../decisions/machine-types/machine-type.ts';

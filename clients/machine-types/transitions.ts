@@ -6,14 +6,14 @@ import type { StoredOperation } from '../../decisions/views/stored-operation.ts'
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import { listOperations, operationMeant, noRecordOf } from '../operations/one.ts';
-import { isOver, nameOf } from '../operations/view.ts';
+import { listOperations, findOperation, noRecordOf } from '../operations/find-operation.ts';
+import { isOver, nameOf } from '../operations/print-operations.ts';
 import { readFleet } from './read.ts';
 
 const ACTION = 'MachineType';
 
 /** An operation that has changed machine types. */
-interface MeantTransition {
+interface FoundTransition {
   uid: string;
   name: string;
   /** What an undo calls it: its name, unless others had it, too. */
@@ -26,18 +26,18 @@ interface MeantTransition {
  * Returns the operation of this name or UID; without, the running one or, with `orNewest`, the newest. One that is
  * deleted is known by what it has left on VMs and pools. Throws `Failure` if there is none.
  */
-export async function transitionMeant(
+export async function findTransition(
   kube: KubeClient,
   namespace: string | undefined,
   word: string | undefined,
-): Promise<MeantTransition> {
+): Promise<FoundTransition> {
   if (word === '') throw new UsageError('which operation? "" is not the name of one');
   const where = word?.includes('/') === true ? undefined : namespace;
   const all = word === undefined ? [] : await listOperations(kube, where, ACTION);
   const [found, ...others] = all.filter((one) => word === one.metadata.uid || isNamed(one, word!));
   const operation =
     word === undefined || others.length > 0
-      ? await operationMeant(kube, namespace, word, { orNewest: true, action: ACTION })
+      ? await findOperation(kube, namespace, word, { orNewest: true, action: ACTION })
       : found;
   if (operation !== undefined) {
     const { name, uid } = operation.metadata;
@@ -85,7 +85,7 @@ export async function othersRunning(kube: KubeClient, namespaces: readonly strin
 }
 
 /** Throws `Failure` if the operation continues. */
-export function checkOver({ operation, name }: MeantTransition): void {
+export function checkOver({ operation, name }: FoundTransition): void {
   if (operation !== undefined && !isOver(operation))
     throw new Failure(`${name} is still running, and would change again what is undone: ${howToEnd(operation)}`);
 }

@@ -2,7 +2,7 @@ import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/mach
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { printData, type DataFormat } from '../cli/data.ts';
-import { note, print, table, type Cell } from '../cli/output.ts';
+import { note, print, table, type Cell } from '../cli/print.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { joining, type Joining } from '../../decisions/membership/joining.ts';
 import { whyNotAdopted, type Vm } from '../../decisions/membership/moves.ts';
@@ -10,14 +10,14 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { dryRunRemark } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
-import type { DryRun } from '../cli/values.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { note, print } from '../cli/print.ts';
 import type { Session } from '../session/session.ts';
-import { askForMembers, checkCount, poolToAsk, type Patience, type PoolAt } from './ask.ts';
-import { readVmis } from './members.ts';
-import { otherNames, printJoining } from './rows.ts';
+import { readVmis } from './controlled-vms.ts';
+import { otherNames, printJoining } from './print-joining.ts';
+import { requestMembers, checkCount, poolForRequest, type WaitOptions, type PoolAt } from './request-members.ts';
 
-export interface AdoptOptions extends Patience {
+export interface AdoptOptions extends WaitOptions {
   /** Leaves the number of VMs that the pool wants as it is. */
   keepReplicas?: boolean;
   /** For `drover history`. */
@@ -32,7 +32,7 @@ export type Chosen = { names: readonly string[] } | { selector: string };
 export async function adopt(session: Session, key: PoolAt, chosen: Chosen, options: AdoptOptions): Promise<void> {
   const { keepReplicas = false, dryRun } = options;
   const kube = await session.kube();
-  const pool = await poolToAsk(kube, key);
+  const pool = await poolForRequest(kube, key);
   const vms = await vmsToAdopt(kube, pool, chosen);
   checkCount('adopt', vms);
   if (vms.length === 0) return note(`No VM to adopt in ${key.namespace} namespace.`);
@@ -44,7 +44,7 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
   const remark = otherNames(key.name, compared);
   if (remark !== undefined) note(remark);
   if (keepReplicas) note(`pool ${key.name} keeps replicas: ${pool.spec.replicas}: surplus VMs will be removed`);
-  await askForMembers(session, pool, { action: 'adopt', ...(keepReplicas ? { keepReplicas } : {}) }, vms, options);
+  await requestMembers(session, pool, { action: 'adopt', ...(keepReplicas ? { keepReplicas } : {}) }, vms, options);
   if (dryRun !== 'none')
     print(`${vms.length} ${vms.length === 1 ? 'VM' : 'VMs'} would be adopted${dryRunRemark(dryRun)}`);
 }

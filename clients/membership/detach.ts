@@ -10,14 +10,14 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import { dryRunRemark } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { note, print } from '../cli/print.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
-import { askForMembers, checkCount, poolToAsk, wordsOf, type Patience } from './ask.ts';
-import { readVmis } from './members.ts';
+import { readVmis } from './controlled-vms.ts';
+import { requestMembers, checkCount, poolForRequest, wordsOf, type WaitOptions } from './request-members.ts';
 
-export interface DetachOptions extends Patience {
+export interface DetachOptions extends WaitOptions {
   /** Has the pool want so many VMs less, so that none is made in their places. */
   decrement?: boolean;
   /** For `drover history`. */
@@ -49,7 +49,7 @@ export async function detach(
     const { name } = pool.metadata;
     for (const vm of await pausedAmong(kube, namespace, vms))
       note(`vm ${vm} was a standby VM, and is paused: \`virtctl unpause vm ${vm}\` resumes it`);
-    await askForMembers(session, pool, { action: 'detach', ...(decrement ? { decrement } : {}) }, vms, options);
+    await requestMembers(session, pool, { action: 'detach', ...(decrement ? { decrement } : {}) }, vms, options);
     if (dryRun === 'none') continue;
     for (const { metadata } of vms)
       print(`${labelOf(Vms.resource, metadata.name)} ${wordsOf('detach', name)}${dryRunRemark(dryRun)}`);
@@ -90,6 +90,6 @@ async function leavingOf(
   );
   const pools = Map.groupBy(vms, (vm) => controllerOf(vm)!.name);
   return Promise.all(
-    [...pools].map(async ([name, own]) => ({ pool: await poolToAsk(kube, { namespace, name }), vms: own })),
+    [...pools].map(async ([name, own]) => ({ pool: await poolForRequest(kube, { namespace, name }), vms: own })),
   );
 }

@@ -14,13 +14,13 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { dryRunRemark } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { note, print } from '../cli/print.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
 import { waitForDeletion } from '../owners/wait-for-deletion.ts';
 import type { Session } from '../session/session.ts';
-import { askForHandover, poolAt, type HandoverOptions, type PoolAt } from './ask.ts';
-import { controlledBy } from './members.ts';
+import { controlledBy } from './controlled-vms.ts';
+import { requestHandover, poolAt, type HandoverOptions, type PoolAt } from './request-members.ts';
 import { kubeVirtPoolsOf } from './takeover.ts';
 
 /**
@@ -44,7 +44,7 @@ export async function release(session: Session, key: PoolAt, options: HandoverOp
     return print(
       `${labelOf(KubeVirtPools, key.name)} would get ${vms.length} VMs of pool ${key.name}${dryRunRemark(dryRun)}`,
     );
-  const count = await askForHandover(session, ours, { action: 'release' }, options);
+  const count = await requestHandover(session, ours, { action: 'release' }, options);
   const { uid } = ours.metadata;
   await ignoreNotFound(kube.delete(VirtualMachinePools, key, { uid, propagationPolicy: 'Orphan' }));
   await waitForDeletion(kube, [{ kind: Pools, ...key, uid }], timeout);

@@ -1,6 +1,6 @@
+import { PAUSED_POOL_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { readKubeVirtPool } from '../../api/manifest/kubevirt-pool.ts';
 import { formatPath } from '../../api/manifest/problem.ts';
-import { PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
@@ -10,9 +10,9 @@ import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
-import { note } from '../cli/output.ts';
-import { controlledBy, readVmis } from './members.ts';
-import { otherNames, printJoining } from './rows.ts';
+import { note } from '../cli/print.ts';
+import { controlledBy, readVmis } from './controlled-vms.ts';
+import { otherNames, printJoining } from './print-joining.ts';
 
 /** What a takeover is about to do. */
 export interface Plan {

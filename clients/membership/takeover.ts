@@ -1,6 +1,10 @@
-import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION, REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
+import {
+  MEMBERS_MANAGER,
+  MEMBERSHIP_CHANGE_ANNOTATION,
+  REQUESTED_BY_ANNOTATION,
+} from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
-import { requesterStamp } from '../../api/requested-by.ts';
+import { requesterAnnotation } from '../../api/requested-by.ts';
 import { KubeVirtPools, VirtualMachinePools, type Resource } from '../../api/resources.ts';
 import { changeAnnotation, membershipChangeOf, unfinished } from '../../decisions/membership/change.ts';
 import type { KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
@@ -12,13 +16,13 @@ import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
 import { kubeVirtPools } from '../../kubernetes/kubevirt-pools.ts';
 import { Failure } from '../cli/failure.ts';
 import { dryRunRemark } from '../cli/options.ts';
-import { print } from '../cli/output.ts';
+import { print } from '../cli/print.ts';
 import { labelOf } from '../cli/targets.ts';
 import { handOver } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
-import { askForHandover, isAsked, poolAt, type HandoverOptions, type PoolAt } from './ask.ts';
-import { controlledBy } from './members.ts';
+import { controlledBy } from './controlled-vms.ts';
+import { requestHandover, isAsked, poolAt, type HandoverOptions, type PoolAt } from './request-members.ts';
 import { plan, printPlan, type Plan } from './takeover-plan.ts';
 
 /** Returns the resource in the version that this KubeVirt prefers. Throws `Failure` if it has no pools. */
@@ -62,7 +66,7 @@ export async function takeOver(session: Session, key: PoolAt, options: HandoverO
     // The next manifest may change the pool. What holds it stays: no manifest takes that off.
     const but = ['metadata', 'annotations', MEMBERSHIP_CHANGE_ANNOTATION];
     await handOver(kube, VirtualMachinePools, key, { from: MEMBERS_MANAGER, but });
-    print(`${label} has taken over ${await askForHandover(session, pool!, asked, options)}`);
+    print(`${label} has taken over ${await requestHandover(session, pool!, asked, options)}`);
   } catch (error) {
     if (ours === undefined) await deleteUnused(kube, pool!);
     throw error;
@@ -82,7 +86,7 @@ async function create(kube: KubeClient, { pool }: Plan, dryRun: boolean): Promis
   const by = await requestedBy(async () => kube);
   const annotations = {
     ...pool.metadata.annotations,
-    [REQUESTED_BY_ANNOTATION]: requesterStamp(by, revisionOf(poolTemplate(pool.spec))),
+    [REQUESTED_BY_ANNOTATION]: requesterAnnotation(by, revisionOf(poolTemplate(pool.spec))),
     ...changeAnnotation({ kind: 'takeover', by, at: new Date(kube.clock.now()).toISOString() }),
   };
   const object: Pool = { ...pool, metadata: { ...pool.metadata, annotations } };

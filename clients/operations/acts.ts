@@ -1,7 +1,7 @@
 import type { Act } from '../../decisions/history/act.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import { operationRunIdOf } from '../../workflows/lib/messages.ts';
-import { note } from '../cli/output.ts';
+import { note } from '../cli/print.ts';
 import { actsOfRunInCluster } from '../history/from-cluster.ts';
 import { actsOfWorkflow } from '../history/read.ts';
 import type { Session } from '../session/session.ts';

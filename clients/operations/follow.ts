@@ -5,9 +5,9 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isTransient } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Board } from '../cli/live.ts';
-import { note, print } from '../cli/output.ts';
-import { exclusions, shortfalls } from '../runs/report.ts';
-import { isOver, linesOf, nameOf, outlineOf, progressOf } from './view.ts';
+import { note, print } from '../cli/print.ts';
+import { exclusions, shortfalls } from '../runs/run-lines.ts';
+import { isOver, linesOf, nameOf, outlineOf, progressOf } from './print-operations.ts';
 
 const LOOK_MS = 500;
 

@@ -1,4 +1,4 @@
-import { API_VERSION } from '../../api/names.ts';
+import { API_VERSION } from '../../api/labels-and-annotations.ts';
 import type { AnyOperation, OperationSpec } from '../../api/operations/operation.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { operationResource } from '../../decisions/operations/ref.ts';
@@ -7,9 +7,9 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { DataFormat } from '../cli/data.ts';
 import { UsageError } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { print } from '../cli/output.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { print } from '../cli/print.ts';
 import type { NamedOwner } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
 import type { Session } from '../session/session.ts';
 import type { FollowOptions } from './follow.ts';
 import { windowsOf } from './windows.ts';
@@ -63,7 +63,7 @@ export async function makeAndFollow(
   { operation, what, tellDryRun, tell, follow }: ToMake,
   { dryRun, output, wait }: Pick<MakingFlags, 'dryRun' | 'output' | 'wait'>,
 ): Promise<void> {
-  const { nameOf, printObjects } = await import('./view.ts');
+  const { nameOf, printObjects } = await import('./print-operations.ts');
   if (output !== undefined) return printObjects([operation], output, { isOne: true });
   const kube = await session.kube();
   const made = await makeOperation(kube, operation, dryRun === 'server');

@@ -1,5 +1,5 @@
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
-import { usable } from '../cli/usable.ts';
+import { parseFlag } from '../cli/parse-flag.ts';
 
 /** Returns the windows that `--window` gives. Throws `UsageError` for one that can't be read, or never opens. */
 export async function windowsOf(texts: readonly string[]): Promise<MaintenanceWindow[]> {
@@ -8,7 +8,7 @@ export async function windowsOf(texts: readonly string[]): Promise<MaintenanceWi
     import('../../api/lib/cron.ts'),
     import('../../api/lib/duration.ts'),
   ]);
-  return texts.map((text) => usable('--window', text, windowOf));
+  return texts.map((text) => parseFlag('--window', text, windowOf));
 
   function windowOf(text: string): MaintenanceWindow {
     const words = text.trim().split(/ +/);

@@ -1,10 +1,10 @@
 import type { Condition, Stored } from '../../api/objects.ts';
-import { identityOf } from '../../api/ownership.ts';
+import { identityOf } from '../../api/owner-references.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { isPool, byName, type Owner } from '../cli/objects.ts';
+import { isPool, byName, type Owner } from '../cli/owner.ts';
 import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';

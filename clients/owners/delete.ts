@@ -2,11 +2,11 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { DeleteOptions as KubeDeleteOptions, KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { isPool, type Owner } from '../cli/objects.ts';
 import { dryRunRemark } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
+import { isPool, type Owner } from '../cli/owner.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { note, print } from '../cli/print.ts';
 import { typeLabelOf, type NamedOwner } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
 
 const POLICIES = { background: 'Background', foreground: 'Foreground', orphan: 'Orphan' } as const;
 

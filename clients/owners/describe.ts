@@ -1,14 +1,14 @@
 import { stringify } from 'yaml';
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import { identityOf } from '../../api/ownership.ts';
+import { identityOf } from '../../api/owner-references.ts';
 import { Events } from '../../api/resources.ts';
 import { DEFAULT_STANDBY_STATE } from '../../api/rules/pool-defaults.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { isPool, type Owner } from '../cli/objects.ts';
-import { ageOf, plain, table } from '../cli/output.ts';
+import { isPool, type Owner } from '../cli/owner.ts';
+import { ageOf, plain, table } from '../cli/print.ts';
 import { rolloutLines } from '../rollout/lines.ts';
 import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';

@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
-import { noteBrokenWatch } from '../cli/output.ts';
+import { noteBrokenWatch } from '../cli/print.ts';
 import { picks, selectorOf, type Listing } from './listing.ts';
 
 /**

@@ -1,12 +1,12 @@
-import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
+import { KEPT_DISK, POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { type Stored } from '../../api/objects.ts';
-import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { apiVersionOf, PersistentVolumeClaims, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ownerKindOf, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { byName } from '../cli/objects.ts';
-import type { Column } from '../cli/output.ts';
+import { byName } from '../cli/owner.ts';
+import type { Column } from '../cli/print.ts';
 import { diskColumns } from '../disks/columns.ts';
 import { columnsOfOwners, vmColumns, vmiColumns } from './columns.ts';
 

@@ -1,11 +1,11 @@
 import { type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
-import { byController } from '../../api/ownership.ts';
+import { byController } from '../../api/owner-references.ts';
 import { heldBy } from '../../decisions/views/from-object/held-by.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import { FALSE_TELLS } from '../../decisions/views/from-object/vmi.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { byName } from '../cli/objects.ts';
-import type { Cell, Style } from '../cli/output.ts';
+import { byName } from '../cli/owner.ts';
+import type { Cell, Style } from '../cli/print.ts';
 
 /** A VM as the API server has it, with the fields that commands read; or another object that a set keeps. */
 export interface Member extends KubeObject {

@@ -1,6 +1,6 @@
 import { withoutManagedFields, type Stored } from '../../api/objects.ts';
 import { ownerKindOf } from '../cli/kinds.ts';
-import { note, print, serialize, table, widthsOf, type Format } from '../cli/output.ts';
+import { note, print, serialize, table, widthsOf, type Format } from '../cli/print.ts';
 import { headersOf, rowOf } from './columns.ts';
 import type { Listing } from './listing.ts';
 

@@ -3,7 +3,7 @@ import type { Stored } from '../../api/objects.ts';
 import type { ReplicaSetProgress } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import type { Owner } from '../cli/objects.ts';
+import type { Owner } from '../cli/owner.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';

@@ -1,8 +1,8 @@
-import { identityOf } from '../../api/ownership.ts';
+import { identityOf } from '../../api/owner-references.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { Live } from '../cli/live.ts';
-import { isPool } from '../cli/objects.ts';
-import { paint, plain } from '../cli/output.ts';
+import { isPool } from '../cli/owner.ts';
+import { paint, plain } from '../cli/print.ts';
 import { Wait } from '../cli/wait.ts';
 import { KnownRevisions } from '../rollout/known-revisions.ts';
 import { noteworthyLines } from '../rollout/lines.ts';

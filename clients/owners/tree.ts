@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
-import { identityOf } from '../../api/ownership.ts';
+import { identityOf } from '../../api/owner-references.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { table } from '../cli/output.ts';
+import { table } from '../cli/print.ts';
 import { columnsOfMembers, columnsOfOwners, headersOf, rowOf } from './columns.ts';
 import { membersByOwner, type Member } from './members.ts';
 

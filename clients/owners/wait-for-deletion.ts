@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { countOf } from '../cli/kinds.ts';
-import { note } from '../cli/output.ts';
+import { note } from '../cli/print.ts';
 import { inTime, watchUntil } from '../cli/wait.ts';
 import type { GoingOwner } from './delete.ts';
 

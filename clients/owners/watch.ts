@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { aboutKind } from '../cli/known-kind.ts';
-import { byName, type Owner } from '../cli/objects.ts';
+import { byName, type Owner } from '../cli/owner.ts';
 import type { Member } from './members.ts';
 
 interface OwnerWatchOptions {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { REQUESTS_MANAGER } from '../../api/names.ts';
+import { REQUESTS_MANAGER } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { HandledRequest } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
@@ -9,8 +9,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
-import { ageOf } from '../cli/output.ts';
-import type { DryRun } from '../cli/values.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { ageOf } from '../cli/print.ts';
 import { followOwners, inTime } from '../cli/wait.ts';
 import { userOf } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';

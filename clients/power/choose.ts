@@ -1,11 +1,11 @@
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { runsByItself } from '../../decisions/health/availability.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
-import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
+import { bytesOfNames, MAX_BYTES } from '../../decisions/power/payload-bytes.ts';
 import { isAboutVmi } from '../../decisions/power/target.ts';
 import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
@@ -15,12 +15,12 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import { OWNERS } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import { checkSelector } from '../cli/parse-flag.ts';
 import { ownerOf, vmNamesOf, type NamedOwner, type OwnerOptions } from '../cli/targets.ts';
-import { checkSelector } from '../cli/usable.ts';
 import type { Session } from '../session/session.ts';
 import { kubevirtRules } from './kubevirt-rules.ts';
 import { pendingAmong } from './pending.ts';
-import { readNamed, readVms, type VmScope } from './running.ts';
+import { readNamed, readVms, type VmScope } from './read-vms.ts';
 
 /** Kinds whose members are VMs. */
 const VM_OWNERS = OWNERS.filter(({ members }) => members.resource === VirtualMachines);

@@ -1,6 +1,10 @@
-import { DO_NOT_DISRUPT_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import {
+  DO_NOT_DISRUPT_ANNOTATION,
+  MACHINE_TYPE_RESTART_LABEL,
+  REVISION_LABEL,
+} from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { refersTo } from '../../api/ownership.ts';
+import { isOwnerReferenceTo } from '../../api/owner-references.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { predatesChange, recordOf } from '../../decisions/annotations/transition-record.ts';
 import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
@@ -9,9 +13,9 @@ import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import { printData, type DataFormat } from '../cli/data.ts';
-import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
+import { ageOf, note, print, table, type Cell } from '../cli/print.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { VmScope } from './running.ts';
+import type { VmScope } from './read-vms.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as is. */
 export interface PendingVm {
@@ -69,7 +73,7 @@ function pending(
 
 function olderRevision(vm: Stored<VirtualMachine>, vmi: Stored<VirtualMachineInstance>): string[] {
   const owner = controllerOf(vm);
-  if (owner === undefined || !refersTo(owner, VirtualMachinePools)) return [];
+  if (owner === undefined || !isOwnerReferenceTo(owner, VirtualMachinePools)) return [];
   const [wanted, running] = [specRevision(vm), vmi.metadata.labels?.[REVISION_LABEL]];
   if (wanted === null || running === undefined || wanted === running) return [];
   return [`its VMI runs revision ${running}, its spec is of ${wanted}`];

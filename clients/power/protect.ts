@@ -1,4 +1,4 @@
-import { PROTECT_ANNOTATION } from '../../api/names.ts';
+import { PROTECT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { isProtected } from '../../decisions/annotations/protection.ts';
@@ -8,8 +8,8 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { DryRun } from '../cli/values.ts';
-import { isLeaving, whyExtra } from '../pool/departure.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { isLeaving, whyExtra } from '../pool/leaving.ts';
 
 interface ProtectionOptions {
   namespace: string;

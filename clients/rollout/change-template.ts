@@ -1,6 +1,6 @@
-import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
-import { requesterStamp } from '../../api/requested-by.ts';
+import { requesterAnnotation } from '../../api/requested-by.ts';
 import { updateRules } from '../../api/rules/pool-defaults.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/template/template.ts';
@@ -10,7 +10,7 @@ import { isConflict } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { DryRun } from '../cli/values.ts';
+import type { DryRun } from '../cli/parse-values.ts';
 import { handOver, OF_ROLLOUTS, ROLLOUT_MANAGER } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';
 import { BY_SPEC, rolloutView } from './view.ts';
@@ -81,7 +81,7 @@ function patchOf({ metadata, spec }: Stored<Pool>, { template, cause }: Template
   const revision = revisionOf(poolTemplate({ ...spec, ...fields }));
   const annotations = {
     ...metadata.annotations,
-    [REQUESTED_BY_ANNOTATION]: requesterStamp(by, revision),
+    [REQUESTED_BY_ANNOTATION]: requesterAnnotation(by, revision),
     [CHANGE_CAUSE_ANNOTATION]: cause,
   };
   const before = { template: fields.template, nameGeneration: spec.nameGeneration ?? {} };

@@ -4,7 +4,7 @@ import type { Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
-import { paint, plain } from '../cli/output.ts';
+import { paint, plain } from '../cli/print.ts';
 import { findRevision, formatRevision, type Revision } from './revisions.ts';
 
 /** One side of a comparison. */

@@ -1,6 +1,11 @@
-import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import {
+  REQUESTED_BY_ANNOTATION,
+  CHANGE_CAUSE_ANNOTATION,
+  POOL_LABEL,
+  REVISION_LABEL,
+} from '../../api/labels-and-annotations.ts';
 import { type Stored } from '../../api/objects.ts';
-import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
+import { byController, identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { requesterOf } from '../../api/requested-by.ts';
 import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools, type Resource } from '../../api/resources.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
@@ -8,7 +13,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { ageOf, table, type Cell } from '../cli/output.ts';
+import { ageOf, table, type Cell } from '../cli/print.ts';
 import { changeOf } from './lines.ts';
 import { readRevisions, type Revision } from './revisions.ts';
 

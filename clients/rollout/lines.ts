@@ -1,6 +1,6 @@
 import { because, formatCounts, formatRequest } from '../../decisions/runs/report.ts';
-import { ageOf, type Style } from '../cli/output.ts';
-import { stateLines, whenOf, type Now, type Shown } from '../runs/report.ts';
+import { ageOf, type Style } from '../cli/print.ts';
+import { stateLines, whenOf, type Now, type Shown } from '../runs/run-lines.ts';
 import { formatRevision } from './revisions.ts';
 import type { NamedRevision, RolloutView } from './view.ts';
 

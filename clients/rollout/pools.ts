@@ -3,7 +3,7 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import { UsageError } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { byName } from '../cli/objects.ts';
+import { byName } from '../cli/owner.ts';
 import { namedTargetsOf, targetsOf } from '../cli/targets.ts';
 import type { Session } from '../session/session.ts';
 

@@ -1,4 +1,4 @@
-import { RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
+import { RESTARTED_AT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 
 interface VmiTemplate {

@@ -1,6 +1,6 @@
-import { POOL_LABEL } from '../../api/names.ts';
+import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
-import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { revisionView, type ControllerRevision } from '../../decisions/views/from-object/revision.ts';

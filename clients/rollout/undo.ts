@@ -6,8 +6,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { dryRunRemark } from '../cli/options.ts';
+import type { DryRun } from '../cli/parse-values.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
 import { changeTemplate, remarksOn } from './change-template.ts';
 import { findRevision, formatRevision, readRevisions, type Revision } from './revisions.ts';
 

@@ -1,6 +1,6 @@
-import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
+import { REMOVE_VMS_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { isProtected } from '../../decisions/annotations/protection.ts';
@@ -13,8 +13,8 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { countOf, Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { DryRun } from '../cli/values.ts';
-import { isLeaving, whyExtra } from '../pool/departure.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { isLeaving, whyExtra } from '../pool/leaving.ts';
 import { checkCurrent, PAUSE_MS, SCALE_MANAGER } from './scale.ts';
 
 interface RemovalOptions {

@@ -4,7 +4,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { DryRun } from '../cli/values.ts';
+import type { DryRun } from '../cli/parse-values.ts';
 
 interface ScaleOptions {
   replicas: number;

@@ -1,5 +1,5 @@
+import { API_VERSION, SCHEDULE_LABEL } from '../../api/labels-and-annotations.ts';
 import { cronFault, cronOf, timeZoneFault } from '../../api/lib/cron.ts';
-import { API_VERSION, SCHEDULE_LABEL } from '../../api/names.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import type { AnyOperation } from '../../api/operations/operation.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
@@ -11,7 +11,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { UsageError } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { dryRunRemark } from '../cli/options.ts';
-import { print, serialize } from '../cli/output.ts';
+import { print, serialize } from '../cli/print.ts';
 import { KEPT_SECONDS, type MakingFlags } from '../operations/make.ts';
 import type { Session } from '../session/session.ts';
 

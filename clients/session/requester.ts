@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { SelfSubjectReviews } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { plain } from '../cli/output.ts';
+import { plain } from '../cli/print.ts';
 
 /** The longest name that a pool's status accepts. */
 const LONGEST = 256;

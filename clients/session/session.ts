@@ -8,7 +8,7 @@ import { tracedRequests } from '../../workers/tracing/traced-requests.ts';
 import { spanUnderWay } from '../../workers/tracing/tracing.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
-import { note } from '../cli/output.ts';
+import { note } from '../cli/print.ts';
 import type { Temporal } from './temporal.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { watchIdOf } from '../../workflows/lib/messages.ts';
-import { note } from '../cli/output.ts';
+import { note } from '../cli/print.ts';
 import type { Session } from './session.ts';
 
 /**

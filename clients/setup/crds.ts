@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { droverCrds } from '../../api/crd/crds.ts';
 import { isEstablished, resourceOf, type CustomResourceDefinition } from '../../api/crd/definition.ts';
-import { RELEASE_ANNOTATION } from '../../api/names.ts';
+import { RELEASE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { CustomResourceDefinitions, VirtualMachinePools, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

@@ -21,7 +21,7 @@ import {
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { sentenceOf } from '../cli/failure.ts';
-import { serialize } from '../cli/output.ts';
+import { serialize } from '../cli/print.ts';
 import { examine } from '../doctor/examine.ts';
 import type { WorkerAccount } from '../doctor/rights.ts';
 import type { Session } from '../session/session.ts';

@@ -1,4 +1,4 @@
-import type { Cell } from '../cli/output.ts';
+import type { Cell } from '../cli/print.ts';
 import type { Version, Versions } from './versions.ts';
 
 const NAMES = {

@@ -1,4 +1,4 @@
-import { RELEASE_ANNOTATION } from '../../api/names.ts';
+import { RELEASE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { CustomResourceDefinitions, KubeVirts, VirtualMachinePools } from '../../api/resources.ts';
 import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

@@ -1,4 +1,4 @@
-import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
+import { SET_RIGHT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 
 /** Reports whether a user has ordered that the drift that this VM has now is corrected. */
 export const isCorrectionRequested = (annotations: Readonly<Record<string, string>> | undefined): boolean =>

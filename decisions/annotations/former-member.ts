@@ -1,4 +1,4 @@
-import { DETACHED_ANNOTATION } from '../../api/names.ts';
+import { DETACHED_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { parsedObject } from '../lib/json.ts';
 
 /** What a VM was in the pool that it has left, as an annotation of the VM and of its VMI keeps it. */

@@ -1,4 +1,4 @@
-import { MEMBER_OF_ANNOTATION } from '../../api/names.ts';
+import { MEMBER_OF_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { parsedObject } from '../lib/json.ts';
 
 /** Which pool a VM is of, as an annotation of the VM keeps it. */

@@ -1,4 +1,4 @@
-import { CHANGES_ANNOTATION } from '../../api/names.ts';
+import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
 
 /**

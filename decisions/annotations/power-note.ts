@@ -1,4 +1,4 @@
-import { POWER_ANNOTATION } from '../../api/names.ts';
+import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { parsedObject, pick } from '../lib/json.ts';
 
 /**

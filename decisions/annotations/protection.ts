@@ -1,4 +1,4 @@
-import { PROTECT_ANNOTATION } from '../../api/names.ts';
+import { PROTECT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 
 /**
  * Reports whether an object's annotations protect it from scale-in. A value that is a mistake protects as well: a VM

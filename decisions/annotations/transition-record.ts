@@ -1,4 +1,4 @@
-import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
+import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isObject } from '../lib/json.ts';
 
 /**

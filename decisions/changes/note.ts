@@ -1,4 +1,4 @@
-import { CHANGES_ANNOTATION } from '../../api/names.ts';
+import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isNoted, type NotedChange } from '../annotations/noted-change.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
 import type { Edit, Step } from './edits.ts';

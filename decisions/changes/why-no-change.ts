@@ -1,6 +1,6 @@
+import { GROUP } from '../../api/labels-and-annotations.ts';
 import { tooDeep } from '../../api/lib/depth.ts';
-import { GROUP } from '../../api/names.ts';
-import { MAX_PATCH } from '../../api/operations/limits.ts';
+import { MAX_PATCH } from '../../api/operations/defaults-and-limits.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 
 /** Fields of a spec that start and stop the VM. */

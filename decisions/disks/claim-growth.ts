@@ -1,4 +1,4 @@
-import { amountOf } from '../../api/lib/quantity.ts';
+import { parseQuantity } from '../../api/lib/quantity.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 
 /** The fields of a PersistentVolumeClaim that show its growth. */
@@ -21,7 +21,7 @@ const BILLION = 1_000_000_000n;
  * CDI requests more than the template does, for file system overhead: that ratio is kept.
  */
 export function requestFor({ spec }: GrowingClaim, from: string | null, to: string): string | null {
-  const [asked, was, wanted] = [spec?.resources?.requests?.['storage'], from, to].map(amountOf);
+  const [asked, was, wanted] = [spec?.resources?.requests?.['storage'], from, to].map(parseQuantity);
   if (wanted === null || wanted === undefined) return null;
   if (asked === null || asked === undefined || was === null || was === undefined || was <= 0n || asked <= was)
     return (asked ?? 0n) >= wanted ? null : to;
@@ -35,7 +35,7 @@ export function growthOf({ status = {} }: GrowingClaim, request: unknown): Growt
   const conditions = (status.conditions ?? []).filter(isObject);
   const trueCondition = (type: string): Json | undefined =>
     conditions.find((condition) => condition['type'] === type && condition['status'] === 'True');
-  if ((amountOf(status.capacity?.['storage']) ?? 0n) >= (amountOf(request) ?? 0n)) return { state: 'grown' };
+  if ((parseQuantity(status.capacity?.['storage']) ?? 0n) >= (parseQuantity(request) ?? 0n)) return { state: 'grown' };
   // The volume has grown; its file system is resized under the VMI that uses it, or under the next one.
   if (trueCondition('FileSystemResizePending') !== undefined) return { state: 'grown' };
   const error = trueCondition('ControllerResizeError') ?? trueCondition('NodeResizeError');

@@ -1,4 +1,4 @@
-import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
+import { KEPT_DISK, POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { isObject } from '../lib/json.ts';
 import type { DiskTemplate } from '../template/disk-template.ts';
 import type { Firmware } from './vm-state.ts';

@@ -18,7 +18,7 @@ interface ReuseInput {
  * Turns a create step into steps that respect kept disks: a VM never starts with a template that does not match its
  * disks. Numbers whose disks must be deleted first are created in a later turn.
  */
-export function createSteps(
+export function stepsWithReuse(
   { numbers, role, reason }: Creation,
   { pool, kept, revision, templateOf }: ReuseInput,
 ): PoolStep[] {

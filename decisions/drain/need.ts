@@ -4,7 +4,7 @@ import { deferred, NOTHING, type Deferred, type Excluded, type Need } from '../d
 import { isPausedByPerson } from '../disruption/pause.ts';
 import { reasonsOf, type Reason } from '../disruption/reasons.ts';
 import { isActive, isMeantToRun, isRestarting, servesNobody } from '../health/availability.ts';
-import { earlier } from '../lib/times.ts';
+import { earlier } from '../lib/earlier-and-later.ts';
 import type { EvacuationAct } from '../owners/steps.ts';
 import { isEvacuating, type Evacuation } from '../views/evacuation.ts';
 import type { VmView } from '../views/vm.ts';

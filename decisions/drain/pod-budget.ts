@@ -1,6 +1,6 @@
-import { POOL_LABEL } from '../../api/names.ts';
+import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
-import { refersTo } from '../../api/ownership.ts';
+import { isOwnerReferenceTo } from '../../api/owner-references.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
@@ -43,7 +43,7 @@ export function podBudgetView(budget: Stored<PodDisruptionBudget>): PodBudgetVie
   const { namespace, name } = budget.metadata;
   if (!name.startsWith(PREFIX)) return null;
   const owner = controllerOf(budget);
-  const isOfPool = owner !== undefined && refersTo(owner, VirtualMachinePools);
+  const isOfPool = owner !== undefined && isOwnerReferenceTo(owner, VirtualMachinePools);
   return {
     namespace: namespace!,
     name,

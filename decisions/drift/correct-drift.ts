@@ -1,4 +1,4 @@
-import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
+import { SET_RIGHT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isCorrectionRequested } from '../annotations/correction-order.ts';
 import { recordOf } from '../annotations/transition-record.ts';
 import type { WrittenVm } from '../merge/vm.ts';

@@ -1,4 +1,4 @@
-import { POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { POOL_LABEL, REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { TransitionRecord } from '../annotations/transition-record.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';

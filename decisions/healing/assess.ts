@@ -1,9 +1,8 @@
 import { isMeantToRun, isActive, liveVmi } from '../health/availability.ts';
-import { earlier } from '../lib/times.ts';
+import { earlier } from '../lib/earlier-and-later.ts';
 import type { VmView } from '../views/vm.ts';
 import { attemptIdOf, formatReplacements, isRemoval, type AttemptId } from './attempt.ts';
 import { endEvent, type HealingEvent } from './events.ts';
-import { healthOf, isLeftAlone, isAvailable, availableAt } from './sickness.ts';
 import {
   failingSince,
   pauseEndedAt,
@@ -14,6 +13,7 @@ import {
   type HealingState,
 } from './state.ts';
 import { surplusByRole, type HealingInput, type HealingView } from './view.ts';
+import { healthOf, isLeftAlone, isAvailable, availableAt } from './vm-health.ts';
 
 /** KubeVirt may not have processed a younger VM yet. */
 const NEW_MS = 60_000;

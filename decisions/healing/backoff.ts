@@ -8,7 +8,7 @@ const QUIET_MS = 60 * 60_000;
  * How long to wait before the `attempt`-th replacement (from 1), in milliseconds. `random` in [0, 1) spreads VMs that
  * fail together.
  */
-export function healingDelayMs(
+export function healingBackoffMs(
   { initial, factor, max, jitter }: HealingRules['backoff'],
   attempt: number,
   random: number,

@@ -1,6 +1,6 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
-import { earlier } from '../lib/times.ts';
-import { holdsUpUntil, leavingVms } from '../owners/room.ts';
+import { earlier } from '../lib/earlier-and-later.ts';
+import { holdsUpUntil, leavingVms } from '../owners/removal-limit.ts';
 import type { HealingState } from './state.ts';
 import { hasEverRun, type HealingView } from './view.ts';
 

@@ -1,5 +1,5 @@
 import { isActive } from '../health/availability.ts';
-import { earlier } from '../lib/times.ts';
+import { earlier } from '../lib/earlier-and-later.ts';
 import type { VmView } from '../views/vm.ts';
 import type { PlannedAttempt } from './attempt.ts';
 import { failingSince, type Cycle, type HealingState, type HealingMode } from './state.ts';

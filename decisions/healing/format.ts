@@ -1,6 +1,6 @@
 import type { SentenceOfMany } from '../lib/bounded-message.ts';
 import { formatNames } from '../lib/names.ts';
-import type { NotReplaced } from './find-sick.ts';
+import type { NotReplaced } from './find-unhealthy.ts';
 
 const cycleSentence = ({ vm, attempt, why }: { vm: string; attempt: number; why: string }): string =>
   `${vm} (replacement ${attempt}): ${why}`;

@@ -1,7 +1,7 @@
 import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../health/availability.ts';
+import { earlier } from '../lib/earlier-and-later.ts';
 import { byNumber } from '../lib/names.ts';
-import { earlier } from '../lib/times.ts';
 import type { RunNote } from '../owners/steps.ts';
 import { assess, endAll } from './assess.ts';
 import type { AttemptId, PlannedAttempt } from './attempt.ts';
@@ -9,9 +9,8 @@ import { expiresAt } from './backoff.ts';
 import { breaker, roomFor } from './breaker.ts';
 import { dueAttempts } from './due-attempts.ts';
 import { modeEvent, type HealingEvent } from './events.ts';
-import { findSick, type NotReplaced } from './find-sick.ts';
+import { findUnhealthy, type NotReplaced } from './find-unhealthy.ts';
 import { remember } from './remember.ts';
-import { availableAt, isAvailable } from './sickness.ts';
 import {
   carried,
   isFinal,
@@ -22,6 +21,7 @@ import {
   type HealingMode,
 } from './state.ts';
 import type { HealingInput, HealingView } from './view.ts';
+import { availableAt, isAvailable } from './vm-health.ts';
 import { proofOf, startToNote } from './vmi-history.ts';
 
 export interface HealingPlan {
@@ -64,7 +64,7 @@ export function planHealing(input: HealingInput): HealingPlan {
     patienceMs: rollout.progressDeadlineSeconds * 1000,
   };
   const { state, cancel, events, wakeAt } = assess(view, remember(view));
-  const found = findSick(view, state);
+  const found = findUnhealthy(view, state);
   const suspended = breaker(view, found.sick.length + state.cycles.length);
   const hold = holdOf(state, suspended);
   const room = hold === 'Active' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold], wakeAt: null };

@@ -2,7 +2,6 @@ import { isPausedOnRequest } from '../disruption/pause.ts';
 import { isActive, isReady } from '../health/availability.ts';
 import type { VmView } from '../views/vm.ts';
 import { expiresAt } from './backoff.ts';
-import { endedEarly, hasFailedDisk, isAvailable, isNextAfter } from './sickness.ts';
 import {
   isFinal,
   type EarlyEnds,
@@ -12,6 +11,7 @@ import {
   type VmiPause,
 } from './state.ts';
 import type { HealingView } from './view.ts';
+import { endedEarly, hasFailedDisk, isAvailable, isNextAfter } from './vm-health.ts';
 
 /** Forgets cycles that have faded, deleted VMs, and failures of VMs that run well again. */
 export function remember(view: HealingView): HealingState {

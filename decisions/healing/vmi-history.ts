@@ -1,6 +1,6 @@
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { probationOf } from './sickness.ts';
+import { probationOf } from './vm-health.ts';
 
 /** What a worker knows of all ended VMIs of a VM that it has watched without a gap since the VM's creation. */
 export interface VmiHistory {

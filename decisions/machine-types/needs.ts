@@ -4,10 +4,10 @@ import { excluded, NOTHING } from '../disruption/need.ts';
 import { isDown } from '../health/availability.ts';
 import { powerNeed, type PowerNeed } from '../power/need.ts';
 import type { VmView } from '../views/vm.ts';
-import type { TransitionRules } from './criteria.ts';
-import { formatPool, isSameFailure, type NotRetried, type Touched } from './limit.ts';
+import { formatPool, isSameFailure, type NotRetried, type Touched } from './not-retried.ts';
 import { poolTransitionState } from './pool-state.ts';
 import { put, Tally, type Judged, type Role } from './tally.ts';
+import type { TransitionRules } from './transition-rules.ts';
 import type { PoolTransitionState } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 

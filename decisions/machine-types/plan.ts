@@ -6,12 +6,12 @@ import { takeVms, type TakenVm } from '../power/plan.ts';
 import { inShort, MAX_NAMES, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { isOldVmi, isSetBack, type TransitionRules } from './criteria.ts';
-import type { Touched } from './limit.ts';
 import type { TransitionNeeds } from './needs.ts';
-import type { WantedResult } from './preflight.ts';
+import type { Touched } from './not-retried.ts';
 import { first } from './tally.ts';
+import { isOldVmi, isSetBack, type TransitionRules } from './transition-rules.ts';
 import type { TransitionCounts } from './transition.ts';
+import type { WantedResult } from './wanted-results.ts';
 
 /** The most VMs per turn that are changed, and the most whose marks are cleared. */
 export const MAX_TO_CHANGE = 500;

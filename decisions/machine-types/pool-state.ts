@@ -16,7 +16,7 @@ import {
   wantedType,
   whoHolds,
   type TransitionRules,
-} from './criteria.ts';
+} from './transition-rules.ts';
 import type { PoolTransitionState, TypeGroup } from './transition.ts';
 
 type Snapshot = Pick<VmsSnapshot, 'vmiOf'>;

@@ -5,11 +5,11 @@ import type { PowerNeed } from '../power/need.ts';
 import type { Skipped } from '../runs/skipped.ts';
 import { policyRank } from '../scaling/selection-order.ts';
 import { isStandby, type VmView } from '../views/vm.ts';
-import { groupKey, type TransitionRules } from './criteria.ts';
-import type { NotRetried } from './limit.ts';
-import type { WantedResult } from './preflight.ts';
+import type { NotRetried } from './not-retried.ts';
+import { groupKey, type TransitionRules } from './transition-rules.ts';
 import { NO_COUNTS, type TransitionCounts } from './transition.ts';
 import type { TransitionNeed } from './vm-need.ts';
+import type { WantedResult } from './wanted-results.ts';
 
 /** How a VM counts: like any other, as in flight, or as one that has failed. */
 export type Role = 'open' | 'held' | NotRetried;

@@ -1,4 +1,4 @@
-import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
+import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { PatchOperation, Stored } from '../../api/objects.ts';
 import type { TransitionRecord } from '../annotations/transition-record.ts';
 import type { VirtualMachine } from '../views/from-object/vm.ts';

@@ -8,6 +8,8 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { exceeds } from '../vm-update/disruption.ts';
+import { isAlias } from './machine-type.ts';
+import { poolTransitionState } from './pool-state.ts';
 import {
   groupKey,
   groupOf,
@@ -19,9 +21,7 @@ import {
   wantedType,
   whoHolds,
   type TransitionRules,
-} from './criteria.ts';
-import { isAlias } from './machine-type.ts';
-import { poolTransitionState } from './pool-state.ts';
+} from './transition-rules.ts';
 import type { PoolTransitionState, TypeGroup } from './transition.ts';
 
 /** What one VM needs from a transition. */

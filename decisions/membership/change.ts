@@ -1,4 +1,4 @@
-import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
 import type { Member } from '../owners/steps.ts';

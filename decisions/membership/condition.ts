@@ -24,7 +24,7 @@ export const busyWith = (
 ];
 
 /** `MembershipChanging`: the pool begins nothing, because it is being changed who its members are. */
-export function membersChanging(
+export function membersCondition(
   { pool, ...input }: PlanInput,
   cycles: readonly { vm: string }[],
   now: string,

@@ -1,4 +1,4 @@
-import { NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { merge, UNKNOWN } from '../merge/merge.ts';

@@ -7,7 +7,7 @@ import {
   REMOVING_ANNOTATION,
   REVISION_LABEL,
   ROLE_LABEL,
-} from '../../api/names.ts';
+} from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { formerMemberOf } from '../annotations/former-member.ts';
 import { memberOfAnnotation } from '../annotations/member-of.ts';

@@ -3,7 +3,7 @@ import {
   KUBEVIRT_POOL_FINALIZER,
   KUBEVIRT_REVISION_LABEL,
   PAUSED_POOL_ANNOTATION,
-} from '../../api/names.ts';
+} from '../../api/labels-and-annotations.ts';
 import type { Condition, KubeObject, OwnerReference, Stored } from '../../api/objects.ts';
 import type { LabelSelector } from '../../api/pool/pool.ts';
 import { apiVersionOf, KubeVirtPools } from '../../api/resources.ts';

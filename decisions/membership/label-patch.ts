@@ -11,7 +11,7 @@ import {
   ROLE_LABEL,
   SET_RIGHT_ANNOTATION,
   STANDBY_ANNOTATION,
-} from '../../api/names.ts';
+} from '../../api/labels-and-annotations.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
 import { formerMemberAnnotation, formerMemberOf } from '../annotations/former-member.ts';
 

@@ -1,6 +1,6 @@
-import { POOL_LABEL } from '../../api/names.ts';
+import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { formerMemberOf } from '../annotations/former-member.ts';

@@ -1,4 +1,4 @@
-import { POOL_LABEL, UID_ANNOTATION } from '../../api/names.ts';
+import { POOL_LABEL, UID_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';

@@ -1,4 +1,4 @@
-import { KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../api/names.ts';
+import { KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { allowanceOf, refusedOf } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';

@@ -1,4 +1,4 @@
-import { POOL_LABEL } from '../../api/names.ts';
+import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import type { RoleEntry } from '../../api/pool/pool.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { targets, vmNames, type PoolStep } from '../owners/steps.ts';

@@ -1,4 +1,4 @@
-import { sameAmount } from '../../api/lib/quantity.ts';
+import { isSameQuantity } from '../../api/lib/quantity.ts';
 import { field, isObject } from '../lib/json.ts';
 import { byName } from './named-items.ts';
 
@@ -46,7 +46,7 @@ export function contains(actual: unknown, wanted: unknown, key = ''): boolean {
   if (actual === wanted) return true;
   // What is an int in a template may be a text in what it becomes.
   if (isScalar(actual) && isScalar(wanted) && String(actual) === String(wanted)) return true;
-  return QUANTITIES.has(key) && sameAmount(actual, wanted);
+  return QUANTITIES.has(key) && isSameQuantity(actual, wanted);
 }
 
 const isScalar = (value: unknown): value is string | number | boolean => typeof value !== 'object';

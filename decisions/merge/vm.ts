@@ -1,4 +1,4 @@
-import { NOT_YET_RUN_ANNOTATION } from '../../api/names.ts';
+import { NOT_YET_RUN_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { diskTemplates, isLarger, sizeOf, withSize } from '../template/disk-template.ts';

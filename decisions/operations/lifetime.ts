@@ -1,8 +1,8 @@
-import { UID_ANNOTATION } from '../../api/names.ts';
+import { UID_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 
 /** When a finished operation is to be deleted, in milliseconds since the epoch; null if never. */
-export function deleteAt({ spec, status }: StoredOperation): number | null {
+export function lifetimeEndsAt({ spec, status }: StoredOperation): number | null {
   const { ttlSecondsAfterFinished: seconds } = spec;
   const { completionTime } = status ?? {};
   return seconds === undefined || completionTime === undefined ? null : Date.parse(completionTime) + seconds * 1_000;
@@ -10,7 +10,7 @@ export function deleteAt({ spec, status }: StoredOperation): number | null {
 
 /** Reports whether a workflow has something to do for the operation, or will have. */
 export const needsWorkflow = (operation: StoredOperation): boolean =>
-  operation.status?.completionTime === undefined || deleteAt(operation) !== null;
+  operation.status?.completionTime === undefined || lifetimeEndsAt(operation) !== null;
 
 /**
  * Reports whether the object was made from a copy of one that was begun with: it carries the UID of another. Backups

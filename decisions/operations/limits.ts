@@ -1,6 +1,6 @@
 import { durationMs } from '../../api/lib/duration.ts';
 import { countOf } from '../../api/lib/int-or-percent.ts';
-import { DEFAULT_AT_ONCE, DEFAULT_DEADLINE } from '../../api/operations/limits.ts';
+import { DEFAULT_AT_ONCE, DEFAULT_DEADLINE } from '../../api/operations/defaults-and-limits.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 
 /** What a run may do for an operation; see `PowerVmsInput`. */

@@ -1,12 +1,12 @@
-import { CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
-import { MAX_FAILURES_TOLD, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from '../../api/operations/limits.ts';
+import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { MAX_FAILURES_TOLD, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from '../../api/operations/defaults-and-limits.ts';
 import type { OperationStatus } from '../../api/operations/operation.ts';
 import type { EndReason, OperationCondition, ProgressingReason } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import { withTime } from '../owners/conditions.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
+import { actionReport, why, type OperationProgress } from './action-report.ts';
 import { OPERATION_LABELS } from './operation-labels.ts';
-import { toldOf, why, type OperationProgress } from './told.ts';
 
 const MESSAGE_LENGTH = 1_024;
 
@@ -55,7 +55,7 @@ function tell(
   nameOf: (key: string) => string,
 ): Partial<OperationStatus> {
   const { failed, inProgress, skipped, full } = progress;
-  const { vms, machineType } = toldOf(progress);
+  const { vms, machineType } = actionReport(progress);
   const failures = failed.slice(-MAX_FAILURES_TOLD).map(({ vm, why, wasDown }) => ({
     vm: nameOf(vm),
     why,
@@ -104,7 +104,7 @@ function conditionsOf(operation: StoredOperation, { progress, end }: Standing): 
   }
   const reason = progressingReason(operation, progress, paused.status === 'True');
   const isHeld = reason === 'Paused';
-  const said = { reason, message: progress === null ? 'no VM was begun with' : toldOf(progress).numbers };
+  const said = { reason, message: progress === null ? 'no VM was begun with' : actionReport(progress).numbers };
   return [
     { ...said, type: 'Ready', status: 'False' },
     ...(isHeld ? [] : [{ ...said, type: 'Reconciling', status: 'True' } as const]),
@@ -120,7 +120,7 @@ function progressingReason(
 ): ProgressingReason {
   if (spec.aborted === true || metadata.deletionTimestamp !== undefined || progress?.aborted) return 'Aborting';
   if (isPaused) return 'Paused';
-  return progress === null ? OPERATION_LABELS[spec.action].doing : toldOf(progress).doing;
+  return progress === null ? OPERATION_LABELS[spec.action].doing : actionReport(progress).doing;
 }
 
 function pausedCondition(

@@ -1,4 +1,4 @@
-import { CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { ControlledRun } from '../runs/user-request.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import { BY_SPEC } from './status.ts';

@@ -1,5 +1,5 @@
 import { durationMs } from '../../api/lib/duration.ts';
-import { DEFAULT_AT_ONCE, DEFAULT_DEADLINE } from '../../api/operations/limits.ts';
+import { DEFAULT_AT_ONCE, DEFAULT_DEADLINE } from '../../api/operations/defaults-and-limits.ts';
 import type { Transition, Within } from '../machine-types/transition.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 

@@ -14,7 +14,7 @@ import type { SurgeSteps } from '../surge/steps.ts';
 import { revisionsToPrune } from '../template/kept-revisions.ts';
 import type { VmView } from '../views/vm.ts';
 import type { PoolContext } from './context.ts';
-import { withKeptDisks } from './members.ts';
+import { withKeptDisks } from './member-steps.ts';
 
 /** What the capabilities of a pool have decided. */
 export interface Decided {

@@ -5,7 +5,7 @@ import { healingAsItIs } from '../healing/plan.ts';
 import { stateFrom } from '../healing/state.ts';
 import { failuresOf } from '../owners/failures.ts';
 import { AGAIN_MS, deepTemplate, noPlan, stalledConditions } from '../owners/stalled.ts';
-import { begun } from '../rollout/state/state.ts';
+import { newRolloutState } from '../rollout/state/state.ts';
 import { isRegular } from '../views/vm.ts';
 import { withNewestState } from './newer-status.ts';
 import type { PoolPlanInput } from './plan-input.ts';
@@ -61,7 +61,7 @@ function stalled(
   const conditions = stalledConditions(pool, reason, message, time);
   const replicas = vms.filter((vm) => isRegular(vm) && !vm.deleting).length;
   const { mark: _, ...told } = healingAsItIs(healing ?? stateFrom(known.healing));
-  const state = rollout ?? known.rollout ?? begun(known.updateRevision ?? '', time);
+  const state = rollout ?? known.rollout ?? newRolloutState(known.updateRevision ?? '', time);
   return {
     steps: [],
     status:

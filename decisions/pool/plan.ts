@@ -6,7 +6,7 @@ import { drainOfPool, evacuatingNames } from '../drain/pool-drain.ts';
 import { healingAsItIs, planHealing, type HealingPlan } from '../healing/plan.ts';
 import { isGivenUp, stateFrom } from '../healing/state.ts';
 import { isActive, isReady } from '../health/availability.ts';
-import { earlier } from '../lib/times.ts';
+import { earlier } from '../lib/earlier-and-later.ts';
 import { unlabelledMembers } from '../membership/labels.ts';
 import { poolRestore } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
@@ -24,7 +24,7 @@ import type { ScalePlan } from '../scaling/plan.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
 import { allSteps, type AllSteps, type Decided } from './all-steps.ts';
 import { contextOf, withReturned, type PoolContext } from './context.ts';
-import { dueSteps, leavingNames, scalingOf, sickVms, surgeOf } from './members.ts';
+import { dueSteps, leavingNames, scalingOf, unhealthyVms, surgeOf } from './member-steps.ts';
 import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { isStatusCurrent, poolStatus } from './status.ts';
@@ -175,7 +175,7 @@ function rolloutOf(context: PoolContext, { healing, leaving, evacuating, older }
     ...context,
     changeFor: older.changeFor,
     state: context.rollout,
-    busy: new Set([...busyNames(context), ...leaving, ...sickVms(healing), ...unlabelled]),
+    busy: new Set([...busyNames(context), ...leaving, ...unhealthyVms(healing), ...unlabelled]),
     unlabelled: new Set(unlabelled),
     isHealed: (vm) => context.pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     evacuating: new Set(evacuating),

@@ -1,4 +1,4 @@
-import { POOL_LABEL } from '../../api/names.ts';
+import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { DEFAULT_ROLLOUT } from '../../api/rules/pool-defaults.ts';
 import { configurationCondition } from '../configuration/condition.ts';
@@ -10,12 +10,12 @@ import { driftedVms } from '../drift/members.ts';
 import { healingConditions, healingStatus, type HealingReport } from '../healing/conditions.ts';
 import { isActive, isReady } from '../health/availability.ts';
 import { saysTheSame } from '../lib/canonical-json.ts';
-import { membersChanging } from '../membership/condition.ts';
+import { membersCondition } from '../membership/condition.ts';
 import { poolRestoring } from '../membership/restore.ts';
 import { availableCondition, type Availability } from '../owners/available-condition.ts';
 import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
-import { goingVms } from '../owners/going.ts';
 import { poolReadiness, readinessConditions } from '../owners/readiness.ts';
+import { terminatingVms } from '../owners/terminating.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import { surplusCondition } from '../scaling/surplus.ts';
@@ -98,10 +98,10 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
     conditions: [
       ...others,
       ...contendedCondition(context, now),
-      ...membersChanging(context, cycles, now),
+      ...membersCondition(context, cycles, now),
       ...poolRestoring(context, found.restore, found.returned, now),
       availableCondition(pool, availability, now),
-      ...rolloutConditions(pool, rollout, { ...scaling, going: goingVms(leaving, vmiOf) }, now),
+      ...rolloutConditions(pool, rollout, { ...scaling, going: terminatingVms(leaving, vmiOf) }, now),
       ...surplusCondition(pool, scaling.blocked, now),
       ...drainingCondition(pool, drain.statuses, now),
       ...podBudgetCondition(context, now),

@@ -1,4 +1,4 @@
-import { REPLICA_SET_FINALIZER } from '../../api/names.ts';
+import { REPLICA_SET_FINALIZER } from '../../api/labels-and-annotations.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { runsByItself } from '../health/availability.ts';
 import { saysTheSame } from '../lib/canonical-json.ts';
@@ -19,7 +19,7 @@ import {
 } from '../owners/failures.ts';
 import { keptReplicas } from '../owners/kept-replicas.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
-import { Room } from '../owners/room.ts';
+import { RemovalLimit } from '../owners/removal-limit.ts';
 import { nameOf, targets, vmNames, type PoolStep, type Target } from '../owners/steps.ts';
 import { deletion, planEnd } from '../scaling/removal.ts';
 import { hashOf } from '../template/revision.ts';
@@ -116,7 +116,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
   const members = membersOf(input);
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
   const uncertain = input.uncertain.filter((name) => !members.names.has(name) && !input.isVmNameTaken(name));
-  const stepsOf = (given: SetInput, room: Room): ReplicaSetStep[] =>
+  const stepsOf = (given: SetInput, room: RemovalLimit): ReplicaSetStep[] =>
     isDeleted ? planEnd(endOf(given), room) : planMembers({ ...given, uncertain }, members, room);
   const room = roomIn(input);
   const steps = [...withoutDelayed(input, keptReplicas(set)), ...stepsOf(input, room)];
@@ -190,13 +190,13 @@ const endOf = (input: SetInput) => ({
   lost: new Set(input.replicas.filter(({ isLost }) => isLost).map(nameOf)),
 });
 
-const roomIn = (input: SetInput): Room =>
-  new Room(
+const roomIn = (input: SetInput): RemovalLimit =>
+  new RemovalLimit(
     input.replicas.filter(({ deleting }) => deleting).map(({ leavingSince: since, ...one }) => ({ ...one, since })),
     input,
   );
 
-function planMembers(input: SetInput, members: Members, room: Room): ReplicaSetStep[] {
+function planMembers(input: SetInput, members: Members, room: RemovalLimit): ReplicaSetStep[] {
   if (!input.set.metadata.finalizers?.includes(REPLICA_SET_FINALIZER))
     return !mayTry(input, 'FailedFinalizer')
       ? []
@@ -222,7 +222,7 @@ function begun({ inProgress: { creating, deleting }, ...input }: SetInput, steps
   return { ...input, inProgress: { creating: [...creating, ...come], deleting: [...deleting, ...leave] } };
 }
 
-function release(input: SetInput, { unmatched }: Members, room: Room): ReplicaSetStep[] {
+function release(input: SetInput, { unmatched }: Members, room: RemovalLimit): ReplicaSetStep[] {
   const tried = free(unmatched, 'FailedRelease', input).slice(0, allowanceOf(input, 'FailedRelease'));
   const chosen = room.release(tried);
   const reason = `release ${vmNames(chosen)}: the labels no longer match the selector`;
@@ -249,7 +249,7 @@ const free = (
     refusedOf(input, failure),
   );
 
-function removeEnded(input: SetInput, { ended }: Members, room: Room): ReplicaSetStep[] {
+function removeEnded(input: SetInput, { ended }: Members, room: RemovalLimit): ReplicaSetStep[] {
   const chosen = room.take(free(ended, 'FailedDelete', input));
   return chosen.length === 0 ? [] : [deletion(chosen, false, 'Ended', 'they have run to their end')];
 }
@@ -277,7 +277,7 @@ function make(input: SetInput, { present, names: known }: Members): ReplicaSetSt
   return chosen.length === 0 ? [] : [{ kind: 'createReplicas', names: chosen, reason }];
 }
 
-function scaleIn(input: SetInput, { active }: Members, room: Room): ReplicaSetStep[] {
+function scaleIn(input: SetInput, { active }: Members, room: RemovalLimit): ReplicaSetStep[] {
   const { set, inProgress } = input;
   const staying = active.filter(({ name }) => !inProgress.deleting.includes(name));
   const excess = staying.length - set.spec.replicas;

@@ -6,8 +6,8 @@ import {
   isKnownToHaveEnded,
   type MaybeAvailable,
 } from '../health/availability.ts';
-import { holdOf } from '../owners/going.ts';
 import type { Leaver } from '../owners/steps.ts';
+import { holdOf } from '../owners/terminating.ts';
 import { isFailing, isHalted, type VmView } from '../views/vm.ts';
 import { hasEnded, type VmiView } from '../views/vmi.ts';
 

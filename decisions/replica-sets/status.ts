@@ -1,4 +1,4 @@
-import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { ORPHAN_FINALIZER } from '../../api/labels-and-annotations.ts';
 import type { Condition, LabelSelector } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { DEFAULT_ROLLOUT } from '../../api/rules/pool-defaults.ts';
@@ -8,10 +8,10 @@ import type { Restore } from '../membership/restore.ts';
 import { availableWhile, type Availability } from '../owners/available-condition.ts';
 import { withTime, type UntimedCondition } from '../owners/conditions.ts';
 import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
-import { heldWords } from '../owners/going.ts';
 import { readinessConditions, setReadiness } from '../owners/readiness.ts';
-import { waitingWords } from '../owners/room.ts';
+import { formatWaiting } from '../owners/removal-limit.ts';
 import { vmNames } from '../owners/steps.ts';
+import { formatTerminating } from '../owners/terminating.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
 import { overlapping, type Overlaps } from './overlaps.ts';
@@ -104,8 +104,8 @@ function progressing({
     `${active.length} of ${replicas} ${WORDS[places]} exist`,
     ...(going.length === 0
       ? []
-      : [`${vmNames(going)} being deleted, and ${PLACE_OF_GOING[places]}`, ...heldWords(going)]),
-    ...waitingWords(waiting),
+      : [`${vmNames(going)} being deleted, and ${PLACE_OF_GOING[places]}`, ...formatTerminating(going)]),
+    ...formatWaiting(waiting),
     ...(unknown.length === 0
       ? []
       : [`on nodes that do not answer, and ${PLACE_OF_UNKNOWN[places]}: ${vmNames(unknown)}`]),
@@ -129,7 +129,7 @@ function deletion(
   const what = 'the set is being deleted';
   if (finalizers.includes(ORPHAN_FINALIZER)) return `${what}, and what it owns is not`;
   if (left.length === 0) return what;
-  return [`${what}, and goes after ${vmNames(left)}`, ...heldWords(left), ...waitingWords(waiting)].join('; ');
+  return [`${what}, and goes after ${vmNames(left)}`, ...formatTerminating(left), ...formatWaiting(waiting)].join('; ');
 }
 
 const paused = ({ spec }: StoredSet): UntimedCondition<'Paused'> =>

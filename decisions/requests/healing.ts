@@ -1,4 +1,4 @@
-import { HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
+import { HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isFinal, withSkip, withSkippedDelay, type HealingState } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
 import { listOf, name, object, taggedBy, type Reader } from '../lib/payload-reader.ts';

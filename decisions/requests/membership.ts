@@ -1,4 +1,4 @@
-import { MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
+import { MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { HandledRequest } from '../../api/pool/pool.ts';
 import { HANDOVER_REQUEST } from '../../api/requests/handover.ts';
 import { formatNames } from '../lib/names.ts';

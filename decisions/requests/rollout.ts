@@ -1,4 +1,4 @@
-import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
+import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { flag, name, object, optional, taggedBy, Unreadable, whole, type Reader } from '../lib/payload-reader.ts';
 import type { RolloutContext } from '../rollout/state/context.ts';

@@ -3,7 +3,7 @@ import { laterChange, type ContentChange } from '../configuration/content.ts';
 import { liveVmi } from '../health/availability.ts';
 import type { Batch } from '../owners/batch.ts';
 import type { RolloutContext } from './state/context.ts';
-import { begun } from './state/state.ts';
+import { newRolloutState } from './state/state.ts';
 
 /**
  * Takes note of Secrets and ConfigMaps that have changed since VMs have read them. Those restart as a rollout of their
@@ -22,7 +22,7 @@ export function withChanges(context: RolloutContext, state: RolloutStatus): Roll
   const at = new Date(newest.at).toISOString();
   const changed = { what: newest.what, at };
   if (isNews(state, newest) && (state.completedAt !== undefined || isAborted(state, newest)))
-    return { ...begun(state.revision, context.now, state), changed };
+    return { ...newRolloutState(state.revision, context.now, state), changed };
   const isStale = ({ vm, at: failedAt }: RolloutStatus['failures'][number]): boolean =>
     (changes.get(vm)?.at ?? -Infinity) > Date.parse(failedAt);
   const failures = state.failures.filter((failure) => !isStale(failure));

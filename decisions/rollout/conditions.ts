@@ -2,8 +2,8 @@ import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime, type UntimedCondition } from '../owners/conditions.ts';
-import { heldWords, type Going } from '../owners/going.ts';
-import { waitingWords } from '../owners/room.ts';
+import { formatWaiting } from '../owners/removal-limit.ts';
+import { formatTerminating, type Terminating } from '../owners/terminating.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RolloutPlan } from './plan.ts';
@@ -35,13 +35,13 @@ export interface LeavingVms {
   /** How many wait until others have gone. */
   waiting: number;
   /** Those that are being deleted. */
-  going: readonly Going[];
+  going: readonly Terminating[];
 }
 
 /** A pool that is being deleted is neither rolled out nor scaled. */
 function deleting({ metadata }: StoredPool, { waiting, going }: LeavingVms): UntimedCondition<'Progressing'> | null {
   if (metadata.deletionTimestamp === undefined) return null;
-  const message = ['the pool is being deleted', ...heldWords(going), ...waitingWords(waiting)].join('; ');
+  const message = ['the pool is being deleted', ...formatTerminating(going), ...formatWaiting(waiting)].join('; ');
   return { type: 'Progressing', status: 'True', reason: 'Deleting', message };
 }
 
@@ -54,7 +54,7 @@ function scaling(
   if (phase !== 'Complete' || present === spec.replicas) return null;
   const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
   if (present < spec.replicas) {
-    const message = [words, ...placeWords(going), ...heldWords(going)].join('; ').slice(0, MESSAGE_LENGTH);
+    const message = [words, ...placeWords(going), ...formatTerminating(going)].join('; ').slice(0, MESSAGE_LENGTH);
     return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message };
   }
   return blocked === null || present - spec.replicas > blocked.count
@@ -62,13 +62,13 @@ function scaling(
         type: 'Progressing',
         status: 'True',
         reason: 'ScalingIn',
-        message: [words, ...heldWords(going), ...waitingWords(waiting)].join('; ').slice(0, MESSAGE_LENGTH),
+        message: [words, ...formatTerminating(going), ...formatWaiting(waiting)].join('; ').slice(0, MESSAGE_LENGTH),
       }
     : { type: 'Progressing', status: 'False', reason: 'Complete', message: `${words}; ${blocked.message}` };
 }
 
 /** A VM that goes may run until it is gone: none is made in its place before that. */
-function placeWords(going: readonly Going[]): string[] {
+function placeWords(going: readonly Terminating[]): string[] {
   const names = formatNames(going.map(({ name }) => name));
   if (going.length === 0) return [];
   return going.length === 1

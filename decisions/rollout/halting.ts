@@ -4,7 +4,7 @@ import type { RolloutContext } from './state/context.ts';
 import { failuresOfThisWay, halted } from './state/state.ts';
 
 /** Halts the rollout, or undoes it, after too many failures; too many failures during an undo halt the undo. */
-export function withTooManyFailures(context: RolloutContext, state: RolloutStatus): RolloutStatus {
+export function haltForFailures(context: RolloutContext, state: RolloutStatus): RolloutStatus {
   const { input, spec, current, now } = context;
   const { onFailure, maxFailures } = spec.rollout;
   const isUndo = state.halted?.kind === 'Undoing';
@@ -27,7 +27,7 @@ export function withTooManyFailures(context: RolloutContext, state: RolloutStatu
 }
 
 /** Halts the rollout, or undoes it, once the check of the step that it waits at has failed. */
-export function withFailedCheck(context: RolloutContext, state: RolloutStatus): RolloutStatus {
+export function haltForCheck(context: RolloutContext, state: RolloutStatus): RolloutStatus {
   const { input, spec, newest, current } = context;
   const { steps, onFailure } = spec.rollout;
   const check = steps[state.step]?.then.check;

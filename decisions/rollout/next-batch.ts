@@ -1,5 +1,5 @@
+import { REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { listed } from '../../api/lib/listed.ts';
-import { REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { requesterOf } from '../../api/requested-by.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';

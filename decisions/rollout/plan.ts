@@ -10,13 +10,13 @@ import type { RolloutTarget } from '../vm-update/need.ts';
 import { rolloutNeeds, type Candidate } from './candidates.ts';
 import { withChanges, withOlderContent } from './changes.ts';
 import { leftJob } from './checks/check.ts';
-import { withFailedCheck, withTooManyFailures } from './halting.ts';
+import { haltForCheck, haltForFailures } from './halting.ts';
 import { inProgressOf } from './in-progress.ts';
 import { batchOf, nextVms } from './next-batch.ts';
 import { outdatedPods, type OutdatedPods } from './outdated-pods.ts';
 import { withRegressions } from './regression.ts';
 import { RolloutContext, type RolloutInput } from './state/context.ts';
-import { begun, failuresOfThisWay, hasFailed, isGoingBack } from './state/state.ts';
+import { newRolloutState, failuresOfThisWay, hasFailed, isGoingBack } from './state/state.ts';
 import type { Wait } from './state/waits.ts';
 import { ON_RECORD_MS, stepRoom } from './steps.ts';
 
@@ -81,8 +81,8 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const { batches } = input;
   const stale = withOlderContent(context);
   const changed = withChanges(context, withRolloutRequest(context, taken(context, input.state)));
-  const failed = withTooManyFailures(context, withSurgeFailures(context, withRegressions(context, changed)));
-  const known = withFailedCheck(context, failed);
+  const failed = haltForFailures(context, withSurgeFailures(context, withRegressions(context, changed)));
+  const known = haltForCheck(context, failed);
   const target = targetOf(context, known);
   const needs = rolloutNeeds(context, known, target);
   const inProgress = inProgressOf(context);
@@ -149,7 +149,7 @@ function leftLook(
 /** The known state of the rollout of the newest template. */
 function taken({ input, newest, now }: RolloutContext, state: RolloutStatus | null): RolloutStatus {
   const known = state ?? input.pool.status?.rollout;
-  return known?.revision === newest ? known : begun(newest, now, known);
+  return known?.revision === newest ? known : newRolloutState(newest, now, known);
 }
 
 /** How many more VMs may fail before the rollout, or its undo, halts; null: any number. */

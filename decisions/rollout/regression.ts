@@ -1,6 +1,6 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { shutsDownUntil } from '../disruption/grace.ts';
-import { isHeldUp } from '../healing/sickness.ts';
+import { isHeldUp } from '../healing/vm-health.ts';
 import { isDown } from '../health/availability.ts';
 import { byNumber } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';

@@ -1,4 +1,4 @@
-import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
+import { REMOVE_VMS_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isObject } from '../lib/json.ts';
 
 /** VMs that users have asked a pool to remove, and no others in their place. */

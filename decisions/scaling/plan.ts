@@ -1,21 +1,21 @@
-import { POOL_FINALIZER } from '../../api/names.ts';
+import { POOL_FINALIZER } from '../../api/labels-and-annotations.ts';
 import { scaleInRules, standbyRules, type ScaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../health/availability.ts';
-import { earlier } from '../lib/times.ts';
+import { earlier } from '../lib/earlier-and-later.ts';
 import { mayTry, refusedOf } from '../owners/failures.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
-import { leavingVms, Room } from '../owners/room.ts';
+import { leavingVms, RemovalLimit } from '../owners/removal-limit.ts';
 import { nameOf, targets, vmNames, type RemovalCause } from '../owners/steps.ts';
 import { chooseToPromote } from '../standby/promotion.ts';
 import { settleStandby, type Settling } from '../standby/settle.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isHalted, isRegular, isStandby, type RegularVm, type VmView, type StandbyVm } from '../views/vm.ts';
 import { chooseLeaving, leavingOrder, type CandidatesInput } from './choice.ts';
-import { comingBack, refill, scaleOut } from './creation.ts';
 import { namedAmong } from './named-removals.ts';
 import { BY_NAME } from './removal-check.ts';
 import { deletion, finishRemovals, halting, planEnd } from './removal.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';
+import { comingBack, refill, scaleOut } from './scale-out.ts';
 import { scaleInOrder } from './selection-order.ts';
 import { blockedSurplus, hasSpare, mayLeave, scaleInWindow, type BlockedSurplus } from './surplus.ts';
 
@@ -129,7 +129,7 @@ function promotion(
   };
 }
 
-function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: Room): ScaleStep[] {
+function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: RemovalLimit): ScaleStep[] {
   const { replicas } = standbyRules(input.pool.spec);
   const excess = spare.length - replicas;
   if (excess <= 0) return [];
@@ -156,7 +156,7 @@ function settle(input: ScaleInput, steps: readonly ScaleStep[]): Settling {
 
 const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleInStrategy);
 
-function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, room: Room): ScaleStep[] {
+function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, room: RemovalLimit): ScaleStep[] {
   const { pool } = input;
   const leaving = chooseLeaving({ ...candidates(input, active), pool, active, excess });
   const why = `${excess} more than the ${pool.spec.replicas} wanted`;
@@ -177,7 +177,7 @@ function candidates(input: ScaleInput, active: readonly VmView[]): CandidatesInp
  * Removes the VMs that users have named, whatever the pool's number, strategy or windows: that was asked for of these
  * VMs. Whoever protects one of them later is refused.
  */
-const removeNamed = (input: ScaleInput, named: readonly VmView[], room: Room): ScaleStep[] =>
+const removeNamed = (input: ScaleInput, named: readonly VmView[], room: RemovalLimit): ScaleStep[] =>
   removal(input, room.take(free(input, named)), 'Named', BY_NAME);
 
 /** Takes VMs off the list of those to remove once the pool has them no more. */
@@ -235,4 +235,4 @@ export function planDeletion(input: ScaleInput): ScalePlan {
   return { steps, deferred: [], blocked: null, waiting: room.waiting, wakeAt: room.wakeAt };
 }
 
-const roomIn = (input: ScaleInput): Room => new Room(leavingVms(input.vms, input.vmiOf), input);
+const roomIn = (input: ScaleInput): RemovalLimit => new RemovalLimit(leavingVms(input.vms, input.vmiOf), input);

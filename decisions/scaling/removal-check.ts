@@ -1,4 +1,4 @@
-import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { ORPHAN_FINALIZER } from '../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../api/pool/pool.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import type { RemovalCause, Member } from '../owners/steps.ts';

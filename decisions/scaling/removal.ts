@@ -1,8 +1,8 @@
-import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { ORPHAN_FINALIZER } from '../../api/labels-and-annotations.ts';
 import { allowanceOf, mayTry, refusedOf } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
-import type { Room } from '../owners/room.ts';
+import type { RemovalLimit } from '../owners/removal-limit.ts';
 import { nameOf, targets, vmNames, type PoolStep, type RemovalCause, type Leaver } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
@@ -17,7 +17,7 @@ export type RemovalStep = Extract<
 >;
 
 /** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
-function finishHeld(input: RemovalInput, room: Room): RemovalStep[] {
+function finishHeld(input: RemovalInput, room: RemovalLimit): RemovalStep[] {
   const { vms, inProgress } = input;
   const waiting = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name));
   const held = room.again(inTurn(waiting, input));
@@ -34,7 +34,7 @@ const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
  * Continues with VMs that are leaving the pool: deletes those whose VMIs have stopped, and halts those that a user
  * started again.
  */
-export function finishRemovals(input: RemovalInput, room: Room): RemovalStep[] {
+export function finishRemovals(input: RemovalInput, room: RemovalLimit): RemovalStep[] {
   const { vms, inProgress } = input;
   const held = finishHeld(input, room);
   const marked = scaleInOrder(
@@ -65,7 +65,7 @@ interface EndInput extends RemovalInput {
 }
 
 /** Returns steps towards the end of a deleted owner: its VMs are deleted first, or released. */
-export function planEnd(input: EndInput, room: Room): RemovalStep[] {
+export function planEnd(input: EndInput, room: RemovalLimit): RemovalStep[] {
   const { owner, finalizer, what, order, lost, inProgress } = input;
   const { finalizers = [] } = owner.metadata;
   if (!finalizers.includes(finalizer)) return [];

@@ -1,4 +1,4 @@
-import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
+import { REMOVE_VMS_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { standbyRules, type ScaleInRules } from '../../api/rules/pool-defaults.ts';

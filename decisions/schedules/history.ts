@@ -1,4 +1,4 @@
-import { DEFAULT_HISTORY } from '../../api/schedules/limits.ts';
+import { DEFAULT_HISTORY } from '../../api/schedules/defaults-and-limits.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import type { StoredSchedule } from '../views/stored-schedule.ts';
 import { timeOf } from './names.ts';

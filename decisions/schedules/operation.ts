@@ -1,4 +1,4 @@
-import { API_VERSION, SCHEDULE_LABEL } from '../../api/names.ts';
+import { API_VERSION, SCHEDULE_LABEL } from '../../api/labels-and-annotations.ts';
 import { VirtualMachineOperations, VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import type { StoredSchedule } from '../views/stored-schedule.ts';
 import { operationName } from './names.ts';

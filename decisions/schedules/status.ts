@@ -1,4 +1,4 @@
-import { MAX_ACTIVE_TOLD } from '../../api/schedules/limits.ts';
+import { MAX_ACTIVE_TOLD } from '../../api/schedules/defaults-and-limits.ts';
 import type { ScheduleCondition } from '../../api/schedules/reasons.ts';
 import type { ScheduleStatus } from '../../api/schedules/schedule.ts';
 import { withTime } from '../owners/conditions.ts';

@@ -1,6 +1,6 @@
 import { cronOf, lastRun } from '../../api/lib/cron.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
-import { DEFAULT_STARTING_DEADLINE_SECONDS } from '../../api/schedules/limits.ts';
+import { DEFAULT_STARTING_DEADLINE_SECONDS } from '../../api/schedules/defaults-and-limits.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import type { StoredSchedule } from '../views/stored-schedule.ts';
 import { timeOf } from './names.ts';

@@ -1,4 +1,4 @@
-import { STANDBY_ANNOTATION } from '../../api/names.ts';
+import { STANDBY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { StandbyState } from '../../api/pool/pool.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { amountOf, sameAmount } from '../../api/lib/quantity.ts';
+import { parseQuantity, isSameQuantity } from '../../api/lib/quantity.ts';
 import type { Disruption, VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
@@ -68,14 +68,14 @@ function lasting({ spec }: DiskTemplate): Json {
 /** True if both templates would create the same disk. */
 export function isSameDisk(one: DiskTemplate, other: DiskTemplate): boolean {
   const [size, another] = [sizeOf(one), sizeOf(other)];
-  const isSameSize = size === null || another === null || sameAmount(size, another);
+  const isSameSize = size === null || another === null || isSameQuantity(size, another);
   return isSameSize && diskIdentity(one) === diskIdentity(other);
 }
 
 /** True if the second size is greater; a disk without a size of its own accepts any. */
 export function isLarger(from: string | null, to: string | null): boolean {
   if (to === null) return false;
-  return from === null || (amountOf(to) ?? 0n) > (amountOf(from) ?? 0n);
+  return from === null || (parseQuantity(to) ?? 0n) > (parseQuantity(from) ?? 0n);
 }
 
 /** Returns why a disk made from one template can't become what the other asks for; null if it can. */

@@ -1,4 +1,10 @@
-import { API_VERSION, NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL, ROLE_LABEL } from '../../api/names.ts';
+import {
+  API_VERSION,
+  NOT_YET_RUN_ANNOTATION,
+  POOL_LABEL,
+  REVISION_LABEL,
+  ROLE_LABEL,
+} from '../../api/labels-and-annotations.ts';
 import type { SetKind, VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { NameGeneration } from '../../api/pool/pool.ts';
 import { field, isObject, type Json } from '../lib/json.ts';

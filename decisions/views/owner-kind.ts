@@ -1,6 +1,6 @@
-import { GROUP } from '../../api/names.ts';
+import { GROUP } from '../../api/labels-and-annotations.ts';
 import type { OwnerReference } from '../../api/objects.ts';
-import { refersTo } from '../../api/ownership.ts';
+import { isOwnerReferenceTo } from '../../api/owner-references.ts';
 import {
   VirtualMachineInstanceReplicaSets,
   VirtualMachinePools,
@@ -16,7 +16,7 @@ const OURS = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInst
  */
 export function kindOf(owner: Pick<OwnerReference, 'apiVersion' | 'kind'>): string {
   const { apiVersion, kind } = owner;
-  if (OURS.every((ours) => ours.kind !== kind) || OURS.some((ours) => refersTo(owner, ours))) return kind;
+  if (OURS.every((ours) => ours.kind !== kind) || OURS.some((ours) => isOwnerReferenceTo(owner, ours))) return kind;
   const [group = '', version = ''] = apiVersion.split('/');
   return group === GROUP ? `${kind}.${version}.${group}` : `${kind}.${group}`;
 }

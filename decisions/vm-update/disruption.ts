@@ -1,4 +1,4 @@
-import { amountOf } from '../../api/lib/quantity.ts';
+import { parseQuantity } from '../../api/lib/quantity.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
@@ -131,7 +131,7 @@ const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 function sizes(template: PoolTemplate): Json {
   const { domain } = vmiSpec(template);
   const guest = field(domain, 'memory', 'guest');
-  return { sockets: field(domain, 'cpu', 'sockets'), guest: amountOf(guest)?.toString() ?? guest };
+  return { sockets: field(domain, 'cpu', 'sockets'), guest: parseQuantity(guest)?.toString() ?? guest };
 }
 
 /** Where the VMI may run: KubeVirt writes it to the VMI, and the next pod of that follows it. */

@@ -1,4 +1,4 @@
-import { amountOf, sameAmount } from '../../api/lib/quantity.ts';
+import { parseQuantity, isSameQuantity } from '../../api/lib/quantity.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
@@ -50,11 +50,11 @@ export function isLiveRefused(to: VmTemplate, vmi: VmiView, from: VmTemplate): b
 export function keptUntilRestart(vm: VmView, { cpu, memory }: VmiView, to: VmTemplate): string | null {
   const { sockets, guest } = wantedOf(to.spec);
   const hasMoreSockets = sockets !== null && cpu.sockets !== null && cpu.sockets > sockets;
-  const hasOtherMemory = vm.restartRequired !== null && guest !== null && !sameAmount(memory.guest, guest);
+  const hasOtherMemory = vm.restartRequired !== null && guest !== null && !isSameQuantity(memory.guest, guest);
   if (!hasMoreSockets && !hasOtherMemory) return null;
   const own = wantedOf(vm.spec);
   if (hasMoreSockets && (own.sockets ?? sockets) === sockets) return `${cpu.sockets} sockets`;
-  return hasOtherMemory && sameAmount(own.guest ?? guest, guest) ? `${memory.guest} of memory` : null;
+  return hasOtherMemory && isSameQuantity(own.guest ?? guest, guest) ? `${memory.guest} of memory` : null;
 }
 
 const plugsInterfaces = (from: VmTemplate, to: VmTemplate): number =>
@@ -110,10 +110,10 @@ function refuseSockets(wanted: number | null, { cpu, migratable }: VmiView): str
 }
 
 function refuseMemory(wanted: string | null, { memory, migratable }: VmiView): string | null {
-  if (wanted === null || sameAmount(wanted, memory.current ?? memory.guest)) return null;
-  const amount = amountOf(wanted);
-  const most = amountOf(memory.maxGuest);
-  const least = amountOf(memory.atBoot ?? memory.guest);
+  if (wanted === null || isSameQuantity(wanted, memory.current ?? memory.guest)) return null;
+  const amount = parseQuantity(wanted);
+  const most = parseQuantity(memory.maxGuest);
+  const least = parseQuantity(memory.atBoot ?? memory.guest);
   if (amount === null) return `${wanted} is not an amount of memory`;
   if (most === null) return 'the VMI was started without room for another amount of memory';
   if (amount > most)
@@ -137,8 +137,8 @@ function missingFrom({ spec }: VmView, vmi: VmiView, expansion: Expansion | unde
     return cpu.sockets === sockets
       ? `the VMI to get ${sockets} sockets: it has ${cpu.current}`
       : `KubeVirt to ask for ${sockets} sockets`;
-  if (guest !== null && !sameAmount(memory.current ?? memory.guest, guest))
-    return sameAmount(memory.guest, guest)
+  if (guest !== null && !isSameQuantity(memory.current ?? memory.guest, guest))
+    return isSameQuantity(memory.guest, guest)
       ? `the VMI to get ${guest} of memory: it has ${memory.current}`
       : `KubeVirt to ask for ${guest} of memory`;
   const device = missingDevice(asObject(vmiSpecOf(spec)), vmi);

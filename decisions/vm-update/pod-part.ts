@@ -1,4 +1,4 @@
-import { RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
+import { RESTARTED_AT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import type { PoolTemplate } from '../template/template.ts';

@@ -82,7 +82,7 @@ const chart = {
  * Returns what is made of the chart's values and of package.json, by file name. `node deploy/chart/generate.ts` writes
  * it.
  */
-export function chartFiles(): Map<string, string> {
+export function generateChart(): Map<string, string> {
   const readme = readFileSync(new URL('README.md', FOLDER), 'utf8');
   const [before, after] = [readme.split(BEGIN)[0]!, readme.split(END)[1]!];
   return new Map([
@@ -93,4 +93,4 @@ export function chartFiles(): Map<string, string> {
   ]);
 }
 
-if (import.meta.main) for (const [name, text] of chartFiles()) writeFileSync(new URL(name, FOLDER), text);
+if (import.meta.main) for (const [name, text] of generateChart()) writeFileSync(new URL(name, FOLDER), text);

@@ -17,7 +17,7 @@ export const readRules = (): RuleFile => parse(readFileSync(new URL('rules.yaml'
  * Returns what is made from `rules.yaml` and `dashboard.ts`, by file name: the alerts as an object of the Prometheus
  * Operator, and the dashboard for Grafana. `node deploy/monitoring/generate.ts` writes them.
  */
-export function monitoringFiles(): Map<string, string> {
+export function generateMonitoring(): Map<string, string> {
   const rule = {
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'PrometheusRule',
@@ -30,4 +30,4 @@ export function monitoringFiles(): Map<string, string> {
   ]);
 }
 
-if (import.meta.main) for (const [name, text] of monitoringFiles()) writeFileSync(new URL(name, FOLDER), text);
+if (import.meta.main) for (const [name, text] of generateMonitoring()) writeFileSync(new URL(name, FOLDER), text);

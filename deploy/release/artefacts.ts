@@ -3,7 +3,7 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { isThere, run, succeeds } from './run.ts';
 
-export interface Making {
+export interface ArtefactOptions {
   version: string;
   /** Folder of the clone that is released. */
   source: string;
@@ -20,32 +20,32 @@ export type Outcome = string | { skipped: string };
 
 const skipped = (why: string): Outcome => ({ skipped: why });
 
-export function npmPackage({ source, out, version }: Making): Outcome {
+export function npmPackage({ source, out, version }: ArtefactOptions): Outcome {
   const folder = join(out, 'package');
   run(source, process.execPath, 'deploy/package/build.ts', folder);
   run(source, 'npm', 'pack', folder, '--pack-destination', out);
   return `drover-${version}.tgz`;
 }
 
-export function licences({ out }: Making): Outcome {
+export function licences({ out }: ArtefactOptions): Outcome {
   copyFileSync(join(out, 'package/NOTICES.md'), join(out, 'NOTICES.md'));
   return 'NOTICES.md, of all packages that the command contains';
 }
 
-export function sbom({ source, out, version }: Making): Outcome {
+export function sbom({ source, out, version }: ArtefactOptions): Outcome {
   const file = `drover-${version}.cdx.json`;
   const told = run(source, 'npm', 'sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only');
   writeFileSync(join(out, file), told);
   return `${file}, of the ${(JSON.parse(told) as { components: object[] }).components.length} packages of the worker`;
 }
 
-export function chart({ source, out, version }: Making): Outcome {
+export function chart({ source, out, version }: ArtefactOptions): Outcome {
   if (!isThere('helm')) return skipped('there is no helm: package the chart with `helm package deploy`');
   run(source, 'helm', 'package', 'deploy', '--destination', out);
   return `drover-${version}.tgz of the chart`;
 }
 
-export function image({ source, out, version, image: name, isDryRun }: Making): Outcome {
+export function image({ source, out, version, image: name, isDryRun }: ArtefactOptions): Outcome {
   if (!succeeds(source, 'docker', 'info')) return skipped('no docker answers to build the image with');
   const tag = `${name ?? 'drover'}:${version}`;
   run(source, 'docker', 'build', '--tag', tag, '.');
@@ -57,7 +57,7 @@ export function image({ source, out, version, image: name, isDryRun }: Making): 
   return digest;
 }
 
-export function checksums({ out }: Making): Outcome {
+export function checksums({ out }: ArtefactOptions): Outcome {
   const files = readdirSync(out, { withFileTypes: true }).filter((one) => one.isFile());
   const lines = files.map(({ name }) => {
     const digest = createHash('sha256')
@@ -69,7 +69,7 @@ export function checksums({ out }: Making): Outcome {
   return `SHA256SUMS, of ${lines.length} files`;
 }
 
-export function signatures({ source, out, env }: Making): Outcome {
+export function signatures({ source, out, env }: ArtefactOptions): Outcome {
   const { COSIGN_KEY: key } = env;
   if (key === undefined) return skipped('COSIGN_KEY names no key to sign with');
   if (!isThere('cosign')) return skipped('there is no cosign to sign with');
@@ -80,7 +80,7 @@ export function signatures({ source, out, env }: Making): Outcome {
   return ['SHA256SUMS.sig', ...digests].join(', ');
 }
 
-export function npmRegistry({ source, out, version, isDryRun, env }: Making): Outcome {
+export function npmRegistry({ source, out, version, isDryRun, env }: ArtefactOptions): Outcome {
   if (isDryRun) return skipped('nothing is published in a dry run');
   if (env['NODE_AUTH_TOKEN'] === undefined) return skipped('NODE_AUTH_TOKEN holds no token of an npm registry');
   run(source, 'npm', 'publish', join(out, `drover-${version}.tgz`), '--access', 'public');

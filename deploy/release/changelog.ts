@@ -2,7 +2,8 @@ const UNRELEASED = /^## Unreleased$/m;
 const VERSION = /^## (\d+\.\d+\.\d+\S*)/gm;
 
 /** Returns the versions that the changelog has a section of, the newest first. */
-export const versionsIn = (changelog: string): string[] => [...changelog.matchAll(VERSION)].map(([, one]) => one!);
+export const changelogVersions = (changelog: string): string[] =>
+  [...changelog.matchAll(VERSION)].map(([, one]) => one!);
 
 /** Returns what the changelog says under Unreleased. */
 export function unreleasedIn(changelog: string): string {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import * as artefacts from './artefacts.ts';
-import type { Making, Outcome } from './artefacts.ts';
+import type { ArtefactOptions, Outcome } from './artefacts.ts';
 import { unreleasedIn, withSection } from './changelog.ts';
 import { digestsOf, freeze, releasedIn } from './freeze.ts';
 import { Refused, run, succeeds } from './run.ts';
@@ -50,7 +50,7 @@ export function release(options: ReleaseOptions): void {
   }
 }
 
-const STEPS: Record<string, (making: Making) => Outcome> = {
+const STEPS: Record<string, (making: ArtefactOptions) => Outcome> = {
   'npm package': artefacts.npmPackage,
   licences: artefacts.licences,
   SBOM: artefacts.sbom,

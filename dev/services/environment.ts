@@ -5,7 +5,7 @@ export const exportLines = (env: Record<string, string>): string =>
     .join('');
 
 /** Returns the environment without settings for another Temporal: its address, key, TLS, profile. */
-export const withoutTemporalSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+export const environmentWithoutTemporal = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
 
 /** Returns a Temporal configuration file with one profile. It replaces the user's, which may be for another server. */

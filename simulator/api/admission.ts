@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import type { KubeVirt, Migration, Preference, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import type { KubeVirt, Migration, Preference, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import { defaultArchitecture, defaultMachineType } from '../vm/machine-type.ts';
 import { uuidFrom, withDefaults } from '../vmi/from-template.ts';

@@ -38,7 +38,7 @@ const resourcesOf = (version: string): object => ({
 });
 
 /** Discovery documents that the API server's aggregator and clients request, by path. */
-export const documents: ReadonlyMap<string, object> = new Map<string, object>([
+export const discoveryDocuments: ReadonlyMap<string, object> = new Map<string, object>([
   ['/apis', { kind: 'APIGroupList', apiVersion: 'v1', groups: [group] }],
   [`/apis/${GROUP}`, { kind: 'APIGroup', apiVersion: 'v1', ...group }],
   ...VERSIONS.map((version): [string, object] => [`/apis/${GROUP}/${version}`, resourcesOf(version)]),

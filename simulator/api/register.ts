@@ -4,7 +4,7 @@ import { APIServices, KubeVirts, Namespaces, Services, StorageClasses, type Reso
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
 import { timestamp } from '../objects/conditions.ts';
-import type { KubeVirt } from '../objects/types.ts';
+import type { KubeVirt } from '../objects/kubevirt.ts';
 import { GROUP, VERSIONS } from './discovery.ts';
 
 const NAMESPACE = 'kubevirt';

@@ -3,10 +3,10 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { Refusal } from '../vm/power.ts';
+import { Refusal } from '../vm/start-stop-restart.ts';
 import { acceptsAnything } from './accepts-anything.ts';
 import type { Review } from './admission.ts';
-import { documents, GROUP, VMI_ACTIONS, VM_ACTIONS, VERSIONS } from './discovery.ts';
+import { discoveryDocuments, GROUP, VMI_ACTIONS, VM_ACTIONS, VERSIONS } from './discovery.ts';
 import type { SubresourceCall } from './subresources.ts';
 
 interface ServerOptions extends Handlers {
@@ -56,7 +56,7 @@ const listening = (server: Server, port: number): Promise<void> =>
 export async function answer(handlers: Handlers, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = new URL(request.url ?? '/', 'https://localhost').pathname;
   try {
-    const document = request.method === 'GET' ? documents.get(path) : undefined;
+    const document = request.method === 'GET' ? discoveryDocuments.get(path) : undefined;
     if (document !== undefined) return send(response, 200, document);
     const hook = request.method === 'POST' ? handlers.hooks.get(path) : undefined;
     if (hook !== undefined) return send(response, 200, await hook(parsed(await text(request)) as Review));

@@ -2,11 +2,11 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { timestamp, withCondition, withoutCondition } from '../objects/conditions.ts';
-import type { Migration, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import type { Migration, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { phaseOf } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import type { Store } from '../store/store.ts';
-import { checkVmi, Refusal, restart, start, stop, type Answer } from '../vm/power.ts';
+import { checkVmi, Refusal, restart, start, stop, type Answer } from '../vm/start-stop-restart.ts';
 import { inFlight, newMigration, whyRefused } from '../vmi/new-migration.ts';
 
 export interface SubresourceCall {

@@ -2,7 +2,7 @@ import { controllerOf, type OwnerReference, type Stored } from '../../api/object
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import { durationOf, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import { timestamp } from '../objects/conditions.ts';
-import type { Claim, DataVolume } from '../objects/types.ts';
+import type { Claim, DataVolume } from '../objects/kubevirt.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';

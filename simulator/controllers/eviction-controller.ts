@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
-import type { Migration, VirtualMachineInstance } from '../objects/types.ts';
+import type { Migration, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
 import { evictionOf, marked } from '../vmi/eviction.ts';

@@ -2,7 +2,7 @@ import type { OwnerReference, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { collect, FOREGROUND, ORPHAN } from '../store/garbage.ts';
+import { collectGarbage, FOREGROUND, ORPHAN } from '../store/garbage.ts';
 import type { OwnedKinds } from '../store/owned-kinds.ts';
 import { OwnerGraph, type Tracked } from '../store/owner-graph.ts';
 import { WorkQueue } from '../store/work-queue.ts';
@@ -58,7 +58,7 @@ export class GarbageCollector {
     if (object === undefined) return;
     const gone = object.deleting ? new Set<string>() : await this.#goneOwners(object);
     const dependents = this.#graph.dependentsOf(uid);
-    const collection = collect(object, dependents, gone);
+    const collection = collectGarbage(object, dependents, gone);
     switch (collection.do) {
       case 'nothing':
         return;

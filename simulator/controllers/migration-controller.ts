@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
-import type { Migration, MigrationPhase, VirtualMachineInstance, Vmi } from '../objects/types.ts';
+import type { Migration, MigrationPhase, VirtualMachineInstance, Vmi } from '../objects/kubevirt.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';

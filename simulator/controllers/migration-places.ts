@@ -1,4 +1,4 @@
-import type { KubeVirt } from '../objects/types.ts';
+import type { KubeVirt } from '../objects/kubevirt.ts';
 
 const PER_CLUSTER = 5;
 const FROM_NODE = 2;

@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import { timestamp } from '../objects/conditions.ts';
-import type { Node, NodeCondition } from '../objects/types.ts';
+import type { Node, NodeCondition } from '../objects/kubevirt.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
 import { NODE_MACHINE_TYPES } from '../vm/machine-type.ts';

@@ -2,8 +2,8 @@ import type { Stored } from '../../api/objects.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { durationOf, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import { timestamp } from '../objects/conditions.ts';
-import { amountOf } from '../objects/quantity.ts';
-import type { Claim } from '../objects/types.ts';
+import type { Claim } from '../objects/kubevirt.ts';
+import { quantityToNumber } from '../objects/quantity.ts';
 import { isDeleting, isFinal } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
@@ -76,7 +76,7 @@ function growth(claim: Claim, now: number, since: (size: string) => number): { n
   const { capacity, phase, conditions } = claim.status ?? {};
   const asked = claim.spec.resources?.requests?.['storage'];
   if (phase !== 'Bound' || asked === undefined || capacity?.['storage'] === undefined) return {};
-  if (amountOf(asked) <= amountOf(capacity['storage'])) return {};
+  if (quantityToNumber(asked) <= quantityToNumber(capacity['storage'])) return {};
   const due = since(String(asked)) + (durationOf(claim.metadata, SimulatorAnnotation.growTime) ?? GROW_MS);
   if (now < due) return { wait: due - now };
   if (!isOn(claim.metadata, SimulatorAnnotation.growFails))

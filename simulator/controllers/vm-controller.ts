@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isTransient } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
-import type { PreferenceRef, VirtualMachineInstance, Vm, Vmi } from '../objects/types.ts';
+import type { PreferenceRef, VirtualMachineInstance, Vm, Vmi } from '../objects/kubevirt.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 import { isDeleting, VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';

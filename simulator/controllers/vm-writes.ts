@@ -1,7 +1,7 @@
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { FAIL_STARTS_DONE, failingStarts } from '../objects/annotations.ts';
-import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus, Vm, Vmi } from '../objects/types.ts';
+import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus, Vm, Vmi } from '../objects/kubevirt.ts';
 import {
   GENERATION_ANNOTATION,
   hasRun,
@@ -12,7 +12,7 @@ import {
 } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
-import { isTheSame } from '../vm/applied-template.ts';
+import { isSameTemplate } from '../vm/applied-template.ts';
 import { isLiveUpdate } from '../vm/hotplug-capacity.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
 import { planRollout } from '../vm/rollout.ts';
@@ -118,7 +118,7 @@ export class VmWrites {
     const { live, restartRequired, failure } = this.rolloutOf(vm, vmi);
     const generation = String(vm.metadata.generation ?? 1);
     const { annotations } = vmi.metadata;
-    const isOf = annotations?.[GENERATION_ANNOTATION] === generation || !isTheSame(vmi, vm.spec.template);
+    const isOf = annotations?.[GENERATION_ANNOTATION] === generation || !isSameTemplate(vmi, vm.spec.template);
     if (live === undefined && isOf) return { current: vmi, restartRequired, failure };
     const metadata = isOf
       ? vmi.metadata

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { FAIL_STARTS_DONE, failingStarts, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
-import type { Node, VirtualMachine, VirtualMachineInstance, Vmi } from '../objects/types.ts';
+import type { Node, VirtualMachine, VirtualMachineInstance, Vmi } from '../objects/kubevirt.ts';
 import { isDeleting, phaseOf } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';

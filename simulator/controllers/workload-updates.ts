@@ -1,10 +1,10 @@
 import type { Stored } from '../../api/objects.ts';
 import { isTrue } from '../objects/conditions.ts';
-import type { Migration, VirtualMachineInstance } from '../objects/types.ts';
+import type { Migration, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { isDeleting, isMigrating, phaseOf } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import { waitsForPlugs } from '../vm/hotplug.ts';
+import { waitsForHotplug } from '../vm/hotplug.ts';
 import { isOver } from '../vmi/migration.ts';
 import { newMigration } from '../vmi/new-migration.ts';
 import { mostAtOnce } from './migration-places.ts';
@@ -75,4 +75,4 @@ export const isToMigrate = (vmi: VirtualMachineInstance): boolean =>
   !isDeleting(vmi) &&
   !isMigrating(vmi) &&
   isTrue(vmi, 'LiveMigratable') &&
-  waitsForPlugs(vmi);
+  waitsForHotplug(vmi);

@@ -1,4 +1,4 @@
-import type { TimedCondition } from './types.ts';
+import type { TimedCondition } from './kubevirt.ts';
 
 interface HasConditions {
   status?: { conditions?: TimedCondition[] };

@@ -1,5 +1,5 @@
 import { conditionOf, isTrue } from './conditions.ts';
-import type { Phase, VirtualMachineInstance } from './types.ts';
+import type { Phase, VirtualMachineInstance } from './kubevirt.ts';
 
 /** On a VM: its VMI is deleted before the VM. On a VMI: its end is recorded in its VM before the VMI is deleted. */
 export const VM_CONTROLLER_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';

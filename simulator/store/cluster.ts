@@ -19,7 +19,7 @@ import type {
   Node,
   VirtualMachine,
   VirtualMachineInstance,
-} from '../objects/types.ts';
+} from '../objects/kubevirt.ts';
 import type { Log } from './log.ts';
 import { Store } from './store.ts';
 

@@ -17,7 +17,7 @@ type Collection =
   | { do: 'foreground'; remove: Tracked[]; waitFor: number };
 
 /** `gone`: UIDs of its owners that are known to be deleted. */
-export function collect(object: Tracked, dependents: readonly Tracked[], gone: ReadonlySet<string>): Collection {
+export function collectGarbage(object: Tracked, dependents: readonly Tracked[], gone: ReadonlySet<string>): Collection {
   if (object.deleting) {
     if (object.finalizers.includes(ORPHAN)) return { do: 'orphan' };
     if (!object.finalizers.includes(FOREGROUND)) return { do: 'nothing' };

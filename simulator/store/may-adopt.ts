@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { VirtualMachine } from '../objects/types.ts';
+import type { VirtualMachine } from '../objects/kubevirt.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from './cluster.ts';
 

@@ -1,5 +1,5 @@
 import { parseDuration } from '../objects/annotations.ts';
-import type { KubeVirt, Vm } from '../objects/types.ts';
+import type { KubeVirt, Vm } from '../objects/kubevirt.ts';
 
 /**
  * On the KubeVirt object: how late the controller sees changes of VM specs, like a cache after an API server outage.

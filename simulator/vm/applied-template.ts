@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { STARTED_FROM } from '../objects/annotations.ts';
-import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 
 type Template = VirtualMachine['spec']['template'];
 
@@ -29,7 +29,7 @@ export const startedFrom = (template: Template): string =>
   [hashOf.rest, hashOf.memory, hashOf.spec, hashOf.all].map((of) => of(template)).join('-');
 
 /** Reports whether the spec has a change that can't be applied to the running VMI. */
-export function isChanged(vmi: VirtualMachineInstance, template: Template, liveUpdate: boolean): boolean {
+export function isTemplateChanged(vmi: VirtualMachineInstance, template: Template, liveUpdate: boolean): boolean {
   const before = hashesBefore(vmi);
   if (before === undefined) return false;
   const now = { ...template, spec: withUuid(template.spec, vmi.spec.domain.firmware?.uuid) };
@@ -40,7 +40,7 @@ export function isChanged(vmi: VirtualMachineInstance, template: Template, liveU
 }
 
 /** Reports whether the template is unchanged, labels and annotations included. */
-export const isTheSame = (vmi: VirtualMachineInstance, template: Template): boolean =>
+export const isSameTemplate = (vmi: VirtualMachineInstance, template: Template): boolean =>
   hashesBefore(vmi)?.all === hashOf.all(template);
 
 function hashesBefore({ metadata }: VirtualMachineInstance): Hashes | undefined {

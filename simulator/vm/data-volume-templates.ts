@@ -1,6 +1,6 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
-import type { DataVolume, DataVolumeTemplate, VirtualMachine } from '../objects/types.ts';
+import type { DataVolume, DataVolumeTemplate, VirtualMachine } from '../objects/kubevirt.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';

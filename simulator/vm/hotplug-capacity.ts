@@ -1,5 +1,5 @@
-import { amountOf, binary } from '../objects/quantity.ts';
-import type { Domain, VmiSpec, KubeVirt, Quantity } from '../objects/types.ts';
+import type { Domain, VmiSpec, KubeVirt, Quantity } from '../objects/kubevirt.ts';
+import { quantityToNumber, binaryQuantity } from '../objects/quantity.ts';
 
 const MAX_VCPUS = 512;
 const LEAST_MEMORY = 2 ** 30;
@@ -11,7 +11,7 @@ export const isLiveUpdate = (kubevirt: KubeVirt | undefined): boolean =>
  * Adds what KubeVirt's admission sets on a VMI that starts now: CPU topology and memory if unset and, under LiveUpdate,
  * the maximum to which both may grow while the VMI runs.
  */
-export function withRoomToGrow(spec: VmiSpec, kubevirt: KubeVirt | undefined): VmiSpec {
+export function withHotplugCapacity(spec: VmiSpec, kubevirt: KubeVirt | undefined): VmiSpec {
   const domain = withSize(spec.domain);
   return { ...spec, domain: isLiveUpdate(kubevirt) ? withMost(domain, kubevirt) : domain };
 }
@@ -19,7 +19,7 @@ export function withRoomToGrow(spec: VmiSpec, kubevirt: KubeVirt | undefined): V
 function withSize(domain: Domain): Domain {
   const { cpu, memory, resources: { requests = {}, limits = {} } = {} } = domain;
   const hasTopology = cpu?.sockets || cpu?.cores || cpu?.threads;
-  const sockets = Math.ceil(amountOf(limits['cpu'] ?? requests['cpu'] ?? 1));
+  const sockets = Math.ceil(quantityToNumber(limits['cpu'] ?? requests['cpu'] ?? 1));
   const guest = memory?.guest ?? requests['memory'] ?? limits['memory'] ?? memory?.hugepages?.pageSize;
   return {
     ...domain,
@@ -54,7 +54,7 @@ function mostSockets(cpu: Domain['cpu'], { maxHotplugRatio: ratio = RATIO, maxCp
 function mostGuest(domain: Domain, { maxHotplugRatio: ratio = RATIO, maxGuest }: Limits): Quantity | undefined {
   const { guest, maxGuest: own } = domain.memory ?? {};
   if (own !== undefined) return own;
-  const most = maxGuest ?? (guest === undefined ? undefined : binary(amountOf(guest) * ratio));
+  const most = maxGuest ?? (guest === undefined ? undefined : binaryQuantity(quantityToNumber(guest) * ratio));
   return whyFixed(domain, most) === undefined ? most : undefined;
 }
 
@@ -67,11 +67,11 @@ export function whyFixed({ cpu, memory, launchSecurity }: Domain, maxGuest: Quan
   if (launchSecurity !== undefined) return 'Memory hotplug is not compatible with encrypted VMs';
   if (memory?.guest === undefined) return 'Guest memory must be configured when memory hotplug is enabled';
   if (maxGuest === undefined) return 'Max guest memory must be configured when memory hotplug is enabled';
-  const [guest, most] = [amountOf(memory.guest), amountOf(maxGuest)];
+  const [guest, most] = [quantityToNumber(memory.guest), quantityToNumber(maxGuest)];
   const block = memory.hugepages?.pageSize === '1Gi' ? 2 ** 30 : 2 ** 21;
   if (guest > most) return 'Guest memory is greater than the configured maxGuest memory';
-  if (guest % block !== 0) return `Guest memory must be ${binary(block)} aligned`;
-  if (most % block !== 0) return `MaxGuest must be ${binary(block)} aligned`;
+  if (guest % block !== 0) return `Guest memory must be ${binaryQuantity(block)} aligned`;
+  if (most % block !== 0) return `MaxGuest must be ${binaryQuantity(block)} aligned`;
   return guest < LEAST_MEMORY
     ? 'Memory hotplug is only available for VMs with at least 1Gi of guest memory'
     : undefined;

@@ -1,6 +1,6 @@
 import { conditionOf, isTrue, withCondition, withoutCondition } from '../objects/conditions.ts';
-import { amountOf } from '../objects/quantity.ts';
-import type { Domain, TimedCondition, VirtualMachineInstance } from '../objects/types.ts';
+import type { Domain, TimedCondition, VirtualMachineInstance } from '../objects/kubevirt.ts';
+import { quantityToNumber } from '../objects/quantity.ts';
 
 const plug = (type: string): TimedCondition => ({
   type,
@@ -13,7 +13,7 @@ const plug = (type: string): TimedCondition => ({
  * Returns the VMI with conditions for the CPUs and memory in its spec that its guest doesn't have yet. Only a migration
  * applies them.
  */
-export function withPlugs<T extends VirtualMachineInstance>(vmi: T): T {
+export function withHotplugConditions<T extends VirtualMachineInstance>(vmi: T): T {
   const { spec, status } = vmi;
   const before = status?.conditions ?? [];
   let conditions = before;
@@ -26,19 +26,19 @@ export function withPlugs<T extends VirtualMachineInstance>(vmi: T): T {
     guest !== undefined &&
     maxGuest !== undefined &&
     requested !== undefined &&
-    amountOf(guest) !== amountOf(requested)
+    quantityToNumber(guest) !== quantityToNumber(requested)
   )
     conditions = once(conditions, 'HotMemoryChange');
   return conditions === before ? vmi : { ...vmi, status: { ...status, conditions } };
 }
 
 /** Reports whether the VMI has CPUs or memory pending that a migration would apply. */
-export const waitsForPlugs = (vmi: VirtualMachineInstance): boolean =>
+export const waitsForHotplug = (vmi: VirtualMachineInstance): boolean =>
   conditionOf(vmi, 'HotVCPUChange') !== undefined || isTrue(vmi, 'HotMemoryChange');
 
 /** Returns the VMI as it arrives on another node: with all CPUs and memory of its spec. */
-export function plugged<T extends VirtualMachineInstance>(vmi: T): T {
-  if (!waitsForPlugs(vmi)) return vmi;
+export function hotplugged<T extends VirtualMachineInstance>(vmi: T): T {
+  if (!waitsForHotplug(vmi)) return vmi;
   const { spec, status } = vmi;
   const { sockets, cores, threads } = status?.currentCPUTopology ?? {};
   const cpu = spec.domain.cpu;

@@ -1,4 +1,4 @@
-import type { KubeVirt } from '../objects/types.ts';
+import type { KubeVirt } from '../objects/kubevirt.ts';
 
 /** On the KubeVirt object: the machine type of the alias `q35`. Changing it simulates a hypervisor upgrade. */
 const ALIAS_ANNOTATION = 'sim.drover.dev/q35';

@@ -2,8 +2,8 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { apiVersionOf, ControllerRevisions, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
-import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../objects/resources.ts';
-import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from '../objects/types.ts';
+import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from '../objects/kubevirt.ts';
+import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../objects/preferences.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 
 const LABEL = 'instancetype.kubevirt.io/object-';

@@ -1,5 +1,5 @@
 import { conditionOf } from '../objects/conditions.ts';
-import type { StartFailure, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import type { StartFailure, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { isDeleting, isFinal, isMigrating, isPaused, phaseOf } from '../objects/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { conditionOf, isTrue } from '../objects/conditions.ts';
-import { amountOf } from '../objects/quantity.ts';
-import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
+import { quantityToNumber } from '../objects/quantity.ts';
 import { isDeleting, isFinal, isMigrating } from '../objects/vmi.ts';
-import { isChanged } from './applied-template.ts';
+import { isTemplateChanged } from './applied-template.ts';
 import { whyFixed } from './hotplug-capacity.ts';
 import type { RestartRequired } from './status.ts';
 
@@ -28,7 +28,7 @@ export function planRollout(
   vmi: VirtualMachineInstance,
   liveUpdate: boolean,
 ): Rollout {
-  if (isChanged(vmi, template, liveUpdate)) return { restartRequired: { why: NOT_LIVE }, live: undefined };
+  if (isTemplateChanged(vmi, template, liveUpdate)) return { restartRequired: { why: NOT_LIVE }, live: undefined };
   if (!liveUpdate || isDeleting(vmi) || isFinal(vmi)) return { restartRequired: 'none', live: undefined };
   let { spec } = vmi;
   let why: string | undefined;
@@ -98,7 +98,7 @@ const takeMemory: Take = (wanted, vmi, now) => {
   if (guest === undefined || current === undefined || guestCurrent === undefined) return { spec: now };
   if (conditionOf(vmi, 'HotMemoryChange')?.status === 'False')
     return { why: `${MEMORY}. Memory-hotplug failed and is not available for this VM configuration` };
-  if (amountOf(guest) === amountOf(current)) return { spec: now };
+  if (quantityToNumber(guest) === quantityToNumber(current)) return { spec: now };
   if (!isTrue(vmi, 'LiveMigratable')) return { why: `${MEMORY}. Memory-hotplug is only available for migratable VMs` };
   if (maxGuest === undefined) return { why: `${MEMORY}. Memory-hotplug is not available for this VM configuration` };
   const failure = busy(vmi, 'HotMemoryChange', 'memory');
@@ -111,7 +111,7 @@ const takeMemory: Take = (wanted, vmi, now) => {
     };
   const fixed = whyFixed(wanted.domain, maxGuest);
   if (fixed !== undefined) return { why: `memory hotplug not supported, ${fixed}` };
-  if (guestAtBoot !== undefined && amountOf(guest) < amountOf(guestAtBoot))
+  if (guestAtBoot !== undefined && quantityToNumber(guest) < quantityToNumber(guestAtBoot))
     return { why: `${MEMORY} to a value lower than what the VM started with` };
   return { spec: { ...now, domain: { ...now.domain, memory: { ...now.domain.memory, guest } } } };
 };

@@ -1,4 +1,4 @@
-import type { RunStrategy, StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import type { RunStrategy, StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { isDeleting, isFinal, phaseOf } from '../objects/vmi.ts';
 
 /** The action that a VM's run strategy asks for now. */

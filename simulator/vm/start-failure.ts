@@ -1,5 +1,5 @@
 import { timestamp } from '../objects/conditions.ts';
-import type { KubeVirt, StartFailure, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import type { KubeVirt, StartFailure, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { hasRun, isFinal } from '../objects/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
 

@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import { ControllerRevisions } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists, isNotFound } from '../../kubernetes/errors.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 
 /**

@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { conditionOf, isTrue, timestamp, withCondition } from '../objects/conditions.ts';
-import type { TimedCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from '../objects/types.ts';
+import type {
+  TimedCondition,
+  VirtualMachine,
+  VirtualMachineInstance,
+  VirtualMachineStatus,
+} from '../objects/kubevirt.ts';
 import { GENERATION_ANNOTATION } from '../objects/vmi.ts';
 import { printableStatus } from './printable-status.ts';
 import { outstandingRequests, runStrategyOf } from './run-strategy.ts';

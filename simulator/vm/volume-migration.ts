@@ -5,7 +5,7 @@ import type {
   VirtualMachineInstance,
   VirtualMachineStatus,
   Volume,
-} from '../objects/types.ts';
+} from '../objects/kubevirt.ts';
 import { isFinal } from '../objects/vmi.ts';
 
 /** KubeVirt's condition of a VM, and of a VMI, whose volumes are being moved to other claims. */

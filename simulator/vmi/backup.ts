@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import { SimulatorAnnotation } from '../objects/annotations.ts';
 import { timestamp, withCondition, withoutCondition } from '../objects/conditions.ts';
-import type { Migration, VirtualMachineInstance, Vmi } from '../objects/types.ts';
+import type { Migration, VirtualMachineInstance, Vmi } from '../objects/kubevirt.ts';
 
 /** Begins the backup that the VMI's annotation names; completes it if that is empty. */
 export function withBackup(vmi: Vmi, now: number): Vmi {

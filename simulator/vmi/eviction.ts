@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import { SimulatorAnnotation } from '../objects/annotations.ts';
 import { isTrue } from '../objects/conditions.ts';
-import type { KubeVirt, VirtualMachineInstance } from '../objects/types.ts';
+import type { KubeVirt, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { isDeleting, isFinal } from '../objects/vmi.ts';
 
 /** KubeVirt's annotation of a VMI whose eviction the descheduler has asked for, until it has left its node. */

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import type { Stored } from '../../api/objects.ts';
 import { STARTED_FROM } from '../objects/annotations.ts';
 import { timestamp } from '../objects/conditions.ts';
-import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../objects/types.ts';
+import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 import { GENERATION_ANNOTATION, VMI_FINALIZER, VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import { startedFrom } from '../vm/applied-template.ts';
-import { withRoomToGrow } from '../vm/hotplug-capacity.ts';
+import { withHotplugCapacity } from '../vm/hotplug-capacity.ts';
 import { asksToStartPaused } from '../vm/run-strategy.ts';
 
 /** Adds what admission sets on a VM's template if unset: the machine type, and a firmware UUID that stays the same. */
@@ -39,7 +39,7 @@ export function vmiOf(
 ): VirtualMachineInstance {
   const { template } = machine.spec;
   const { metadata } = template;
-  const spec = withRoomToGrow(template.spec, kubevirt);
+  const spec = withHotplugCapacity(template.spec, kubevirt);
   const { name, namespace, uid, generation } = machine.metadata;
   return {
     metadata: {

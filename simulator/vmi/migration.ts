@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
 import { durationOf, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import { timestamp } from '../objects/conditions.ts';
-import type { Migration, MigrationPhase, Vmi } from '../objects/types.ts';
+import type { Migration, MigrationPhase, Vmi } from '../objects/kubevirt.ts';
 import { isDeleting, isFinal, isMigrating, NODE_LABEL, phaseOf } from '../objects/vmi.ts';
-import { plugged } from '../vm/hotplug.ts';
+import { hotplugged } from '../vm/hotplug.ts';
 import { EVICTION_SOURCE } from './eviction.ts';
 
 /** The next step of a migration that has not ended. */
@@ -106,7 +106,7 @@ export function ended(vmi: Vmi, succeeded: boolean, now: number): Vmi {
   const labels = { ...metadata.labels, [NODE_LABEL]: target };
   const { [EVICTION_SOURCE]: _source, ...annotations } = metadata.annotations ?? {};
   const { evacuationNodeName: _evacuated, ...left } = status ?? {};
-  return plugged({
+  return hotplugged({
     ...vmi,
     metadata: { ...metadata, labels, annotations },
     status: { ...left, migrationState, nodeName: target },

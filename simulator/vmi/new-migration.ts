@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Migration } from '../objects/types.ts';
+import type { Migration } from '../objects/kubevirt.ts';
 import type { Store } from '../store/store.ts';
 import { isOver } from './migration.ts';
 

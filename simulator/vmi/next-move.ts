@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { durationOf, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import { conditionOf, timestamp, withCondition, withoutCondition } from '../objects/conditions.ts';
-import type { Phase, TimedCondition, Vmi } from '../objects/types.ts';
+import type { Phase, TimedCondition, Vmi } from '../objects/kubevirt.ts';
 import {
   hasRun,
   VMI_FINALIZER,
@@ -12,7 +12,7 @@ import {
   phaseOf,
   VM_CONTROLLER_FINALIZER,
 } from '../objects/vmi.ts';
-import { withPlugs } from '../vm/hotplug.ts';
+import { withHotplugConditions } from '../vm/hotplug.ts';
 import { withBackup } from './backup.ts';
 import { pending } from './from-template.ts';
 
@@ -121,7 +121,7 @@ function run(vmi: Vmi, around: Surroundings): Move {
     return { vmi: ended(vmi, around.now) };
   }
   const running = withBackup(withIoError(vmi, around.now), around.now);
-  const plugged = withPlugs(withReadiness(running, around.now));
+  const plugged = withHotplugConditions(withReadiness(running, around.now));
   return { vmi: withMigratability(plugged, around), ...(ends === Infinity ? {} : { wakeAt: ends }) };
 }
 

@@ -1,5 +1,5 @@
 import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
-import type { VmiSpec, Node } from '../objects/types.ts';
+import type { VmiSpec, Node } from '../objects/kubevirt.ts';
 
 export const SCHEDULABLE_LABEL = 'kubevirt.io/schedulable';
 export const machineTypeLabel = (type: string): string => `machine-type.node.kubevirt.io/${type}`;

@@ -1,5 +1,5 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import type { Claim, VmiSpec, Vmi } from '../objects/types.ts';
+import type { Claim, VmiSpec, Vmi } from '../objects/kubevirt.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CONFIRM_DELETION_ANNOTATION } from '../../api/names.ts';
+import { CONFIRM_DELETION_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { CustomResourceDefinitions } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';

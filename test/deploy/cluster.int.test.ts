@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { CONFIRM_DELETION_ANNOTATION, ORPHAN_FINALIZER } from '../../api/names.ts';
+import { CONFIRM_DELETION_ANNOTATION, ORPHAN_FINALIZER } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject } from '../../api/objects.ts';
 import {
   ConfigMaps,

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { POOL_LABEL, REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import type { PoolSpec } from '../../api/pool/pool.ts';
 import {

@@ -1,7 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
+import {
+  MACHINE_TYPE_RESTART_LABEL,
+  MACHINE_TYPE_TRANSITION_ANNOTATION,
+  REVISION_LABEL,
+} from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/objects/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/objects/kubevirt.ts';
 
 /** The facts of a VM that the log uses. */
 export interface VmFacts {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import type { VirtualMachine } from '../../simulator/objects/types.ts';
+import type { VirtualMachine } from '../../simulator/objects/kubevirt.ts';
 import { aFleet, until } from './fleet.ts';
 import { ReadinessWatch } from './readiness-watch.ts';
 

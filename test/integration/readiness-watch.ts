@@ -3,7 +3,7 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/objects/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/objects/kubevirt.ts';
 import { ReadinessLog, vmFacts, vmiFacts, type Change } from './readiness-log.ts';
 
 /** A range of versions in which changes may have been missed, because the API server no longer had them. */

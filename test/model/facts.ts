@@ -1,10 +1,10 @@
 import { asyncLocalStorage } from '@temporalio/activity';
-import { REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../api/names.ts';
+import { REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { field } from '../../decisions/lib/json.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
-import type { VirtualMachineInstance } from '../../simulator/objects/types.ts';
+import type { VirtualMachineInstance } from '../../simulator/objects/kubevirt.ts';
 import type { Call } from './world/model-client.ts';
 
 export type Pool = Stored & { spec: PoolSpec; status?: PoolStatus };

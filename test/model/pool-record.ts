@@ -1,5 +1,5 @@
+import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import { countOf, isZero } from '../../api/lib/int-or-percent.ts';
-import { REVISION_LABEL } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/rules/pool-defaults.ts';
@@ -7,7 +7,7 @@ import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { roleOf, type MemberRole } from '../../decisions/views/vm.ts';
-import type { VirtualMachineInstance } from '../../simulator/objects/types.ts';
+import type { VirtualMachineInstance } from '../../simulator/objects/kubevirt.ts';
 import { activityNow, isByWorker, isDeletion, isGoing, isReady, isRemoved, runs, type Pool } from './facts.ts';
 import { CALL_MS, KNOWN_AFTER_MS, Readings } from './readings.ts';
 import type { Write } from './world/api-server.ts';

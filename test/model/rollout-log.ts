@@ -1,5 +1,5 @@
-import type { Planned } from '../../activities/owners/types.ts';
-import { REVISION_LABEL } from '../../api/names.ts';
+import type { Planned } from '../../activities/owners/plan-request.ts';
+import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import { formatNames } from '../../decisions/lib/names.ts';

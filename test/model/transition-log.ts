@@ -1,4 +1,4 @@
-import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
+import { MACHINE_TYPE_RESTART_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { field } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';

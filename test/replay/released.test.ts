@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { versionsIn } from '../../deploy/release/changelog.ts';
+import { changelogVersions } from '../../deploy/release/changelog.ts';
 import { digestsOf, releasedIn, type Digests } from '../../deploy/release/freeze.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { versions } from './histories.ts';
@@ -16,7 +16,9 @@ test('the histories of a released version are those that it was released with', 
 });
 
 test('the versions that the changelog tells of are those that are released', () => {
-  expect(versionsIn(readFileSync(join(project, 'CHANGELOG.md'), 'utf8')).toReversed()).toEqual(Object.keys(released));
+  expect(changelogVersions(readFileSync(join(project, 'CHANGELOG.md'), 'utf8')).toReversed()).toEqual(
+    Object.keys(released),
+  );
 });
 
 test('there are histories of released versions, and of the one that comes next', () => {

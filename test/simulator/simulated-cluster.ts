@@ -17,7 +17,7 @@ import type {
   KubeVirt,
   VirtualMachine,
   VirtualMachineInstance,
-} from '../../simulator/objects/types.ts';
+} from '../../simulator/objects/kubevirt.ts';
 import { LeasedStack } from '../stacks/leased-stack.ts';
 import { waitFor } from '../wait-for.ts';
 

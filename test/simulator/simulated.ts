@@ -7,7 +7,7 @@ import type {
   VirtualMachine,
   VirtualMachineInstance,
   VirtualMachineStatus,
-} from '../../simulator/objects/types.ts';
+} from '../../simulator/objects/kubevirt.ts';
 import type { Surroundings } from '../../simulator/vmi/next-move.ts';
 
 /** Objects as the API server would hand them to the simulator. */

@@ -8,7 +8,7 @@ import {
   VirtualMachines,
 } from '../../api/resources.ts';
 import { conditionOf } from '../../simulator/objects/conditions.ts';
-import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../simulator/objects/types.ts';
+import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../simulator/objects/kubevirt.ts';
 import { NOT_LIVE } from '../../simulator/vm/rollout.ts';
 import { isSoak, soak } from '../soak.ts';
 import { KUBEVIRT_CRDS } from '../stacks/stack-pool.ts';

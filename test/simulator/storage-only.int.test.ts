@@ -12,7 +12,7 @@ import {
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { Claim, DataVolume } from '../../simulator/objects/types.ts';
+import type { Claim, DataVolume } from '../../simulator/objects/kubevirt.ts';
 import { startStorage } from '../../simulator/storage.ts';
 import { LeasedStack } from '../stacks/leased-stack.ts';
 import { eventually } from './simulated-cluster.ts';

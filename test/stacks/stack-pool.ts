@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { applyCrds } from '../../clients/setup/crds.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
-import { filesOf } from '../../dev/paths.ts';
+import { pathsOf } from '../../dev/paths.ts';
 import { holdPort, type PortName } from '../../dev/process/ports.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { startStack } from '../../dev/stack.ts';
@@ -164,7 +164,7 @@ class SharedStack {
   /** Takes over a stack that has just started, without a simulator. */
   static async of(stack: Stack, kubevirtCrds: boolean): Promise<SharedStack> {
     await installCrds(stack);
-    return new SharedStack(stack, await EtcdSnapshot.take(filesOf(stack.state).ephemeral), kubevirtCrds);
+    return new SharedStack(stack, await EtcdSnapshot.take(pathsOf(stack.state).ephemeral), kubevirtCrds);
   }
 
   get lease(): Lease {
@@ -182,7 +182,7 @@ class SharedStack {
       this.#running.add(name);
     }
     await Promise.all(missing.map((name) => this.#stack.restart(name)));
-    if (simulator) this.#leased = await EtcdSnapshot.take(filesOf(this.#stack.state).ephemeral);
+    if (simulator) this.#leased = await EtcdSnapshot.take(pathsOf(this.#stack.state).ephemeral);
   }
 
   /** Carries out what the file asks for during its lease. */
@@ -218,7 +218,7 @@ class SharedStack {
   }
 
   async #holdPorts(): Promise<void> {
-    const { ports } = readStackRecord(filesOf(this.#stack.state).stack)!;
+    const { ports } = readStackRecord(pathsOf(this.#stack.state).stack)!;
     const names = LEASE_SERVERS.flatMap((name) => PORTS[name]).filter((name) => !this.#held.has(name));
     const hold = async (name: PortName): Promise<void> => {
       const server = await holdPort(ports[name]);

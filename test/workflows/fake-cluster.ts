@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
-import type { Done } from '../../activities/owners/types.ts';
+import type { Done } from '../../activities/owners/done.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { ToldBatches } from '../../activities/rollout/told-batches.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';

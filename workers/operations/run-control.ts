@@ -8,8 +8,8 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunControl } from '../../activities/operations/run-control.ts';
+import type { OperationProgress } from '../../decisions/operations/action-report.ts';
 import { RESTORED } from '../../decisions/operations/restored.ts';
-import type { OperationProgress } from '../../decisions/operations/told.ts';
 import {
   abort,
   operationIdOf,

@@ -1,5 +1,5 @@
 import type { CacheChange, ObjectChange } from '../../activities/cache/objects/cache-change.ts';
-import { TRACEPARENT_ANNOTATION } from '../../api/names.ts';
+import { TRACEPARENT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { operationKey } from '../../decisions/operations/ref.ts';
 

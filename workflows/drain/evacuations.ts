@@ -1,6 +1,7 @@
 import { ActivityFailure, isCancellation, log, proxyActivities } from '@temporalio/workflow';
 import type { EvacuationActivities } from '../../activities/drain/evacuate.ts';
-import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
+import type { PoolKey } from '../../activities/owners/owner-key.ts';
+import type { PlanRequest } from '../../activities/owners/plan-request.ts';
 import { refusalsAfter, type NotMoved, type RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';

@@ -11,9 +11,9 @@ import {
 } from '@temporalio/workflow';
 import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
-import type { PoolKey } from '../../activities/owners/types.ts';
+import type { PoolKey } from '../../activities/owners/owner-key.ts';
 import type { AttemptEnd, AttemptId, PlannedAttempt, Removed } from '../../decisions/healing/attempt.ts';
-import { healingDelayMs } from '../../decisions/healing/backoff.ts';
+import { healingBackoffMs } from '../../decisions/healing/backoff.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -91,7 +91,7 @@ class Attempt {
         { summary: summary(`wait for ${sick.name} to go`) },
         [key, this.#id],
       );
-      const delayMs = healingDelayMs(sick.rules.backoff, sick.attempt, Math.random());
+      const delayMs = healingBackoffMs(sick.rules.backoff, sick.attempt, Math.random());
       removed = { keptDisks: removal.keptDisks, nextAt: new Date(Date.now() + delayMs).toISOString() };
       await this.#notify((pool) =>
         pool.signal(attemptWaiting, { ...this.#id, ...removed!, minVersions: this.#minVersions }),

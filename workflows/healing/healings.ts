@@ -11,7 +11,8 @@ import {
   startChild,
 } from '@temporalio/workflow';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
-import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
+import type { PoolKey } from '../../activities/owners/owner-key.ts';
+import type { PlanRequest } from '../../activities/owners/plan-request.ts';
 import { attemptIdOf, type AttemptId, type PlannedAttempt } from '../../decisions/healing/attempt.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
 import { takenOver, withAsk, type HealingAsk, type HealingState } from '../../decisions/healing/state.ts';
@@ -19,8 +20,8 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Journal } from '../history/journal.ts';
-import { onSignal } from '../lib/handlers.ts';
 import { attemptEnded, attemptWaiting, healVmIdOf, type PoolRef } from '../lib/messages.ts';
+import { onSignal } from '../lib/on-signal.ts';
 import type { ChildEnd } from '../lib/payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../lib/search-attributes.ts';
 import { Asks } from '../owners/asks.ts';

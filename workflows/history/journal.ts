@@ -12,8 +12,8 @@ import {
   type BegunAct,
   type OpenActs,
 } from '../../decisions/history/act.ts';
-import { onQuery, onSignal } from '../lib/handlers.ts';
 import { acts, record } from '../lib/messages.ts';
+import { onQuery, onSignal } from '../lib/on-signal.ts';
 import type { RequestPayload } from '../lib/payloads.ts';
 
 /** How many more acts there are when those are dropped that are too old. */

@@ -4,7 +4,7 @@ import type { Act } from '../../decisions/history/act.ts';
 import { name } from '../../decisions/lib/payload-reader.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
-import type { OperationProgress } from '../../decisions/operations/told.ts';
+import type { OperationProgress } from '../../decisions/operations/action-report.ts';
 import type { PowerProgress } from '../../decisions/power/progress.ts';
 import {
   actRecord,

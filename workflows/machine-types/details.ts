@@ -7,7 +7,7 @@ export const PREFLIGHT = { summary: 'find the VMs in scope, and try the change i
 export const CHECK = { summary: 'try the change of types that were not seen before, in a dry run' };
 
 /** What a transition waits for. */
-export function awaitWords({ restarting, toRestart, waiting, inPools, deferred }: TransitionProgress['counts']): {
+export function awaitDetails({ restarting, toRestart, waiting, inPools, deferred }: TransitionProgress['counts']): {
   summary: string;
 } {
   const words = formatCounts([

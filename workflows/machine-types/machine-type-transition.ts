@@ -6,7 +6,7 @@ import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import type { NotRetried } from '../../decisions/machine-types/limit.ts';
+import type { NotRetried } from '../../decisions/machine-types/not-retried.ts';
 import { transitionOutline, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { TransitionRunInput } from '../../decisions/operations/run-input.ts';
 import { BY_SPEC } from '../../decisions/operations/status.ts';
@@ -14,13 +14,13 @@ import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { noteFailure } from '../../decisions/runs/failures.ts';
 import type { FailedVm } from '../../decisions/runs/progress.ts';
 import { Journal } from '../history/journal.ts';
-import { onQuery } from '../lib/handlers.ts';
 import { transitionProgress } from '../lib/messages.ts';
+import { onQuery } from '../lib/on-signal.ts';
 import { actingActivities } from '../lib/queues.ts';
 import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
 import { CHECKING, Run } from '../runs/run.ts';
-import { awaitWords, CHECK, PREFLIGHT } from './details.ts';
+import { awaitDetails, CHECK, PREFLIGHT } from './details.ts';
 import { actOf, recordChanges } from './records.ts';
 import { begun, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
 
@@ -133,7 +133,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
 
   protected observe(): Promise<FollowedTransition> {
     const { inProgress, failed, counts, ...state } = this.#state;
-    return acting().followTransition.executeWithOptions(awaitWords(counts), [
+    return acting().followTransition.executeWithOptions(awaitDetails(counts), [
       {
         ...this.#request(),
         asOf: this.#input.asOf,

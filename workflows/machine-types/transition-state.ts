@@ -1,4 +1,4 @@
-import type { NotRetried } from '../../decisions/machine-types/limit.ts';
+import type { NotRetried } from '../../decisions/machine-types/not-retried.ts';
 import { NO_COUNTS, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { FailedVm } from '../../decisions/runs/progress.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';

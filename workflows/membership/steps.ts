@@ -1,6 +1,6 @@
 import { proxyActivities } from '@temporalio/workflow';
+import type { PoolKey } from '../../activities/owners/owner-key.ts';
 import type { Acted } from '../../activities/owners/try-each.ts';
-import type { PoolKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { MembersReport } from '../../decisions/membership/change.ts';
@@ -23,7 +23,7 @@ const KINDS: ReadonlySet<PoolStep['kind']> = new Set([
   'changeMembers',
 ]);
 
-export const isOfMembers = (step: PoolStep): step is MembersStep => KINDS.has(step.kind);
+export const isMembersStep = (step: PoolStep): step is MembersStep => KINDS.has(step.kind);
 
 /**
  * `onReport`: told what has become of what a user asks. Returns what a later plan must have seen, or whether

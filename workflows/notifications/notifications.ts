@@ -11,8 +11,8 @@ import type { DroppedNotices, NotificationActivities } from '../../activities/no
 import { KUBERNETES_EVENTS } from '../../api/notifications/types.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { Outbox, type OutboxState, type Outgoing } from '../../decisions/notifications/outbox.ts';
-import { onQuery, onSignal } from '../lib/handlers.ts';
 import { changed, notificationsProgress, tryReceivers, waitQueueOf, type TriedReceivers } from '../lib/messages.ts';
+import { onQuery, onSignal } from '../lib/on-signal.ts';
 import { WAIT_RETRY } from '../lib/queues.ts';
 
 interface NotificationsInput {

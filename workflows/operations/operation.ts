@@ -19,8 +19,8 @@ import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { RunInput } from '../../decisions/operations/run-input.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
-import { onSignal } from '../lib/handlers.ts';
 import { changed, operationRunIdOf, type OperationKey } from '../lib/messages.ts';
+import { onSignal } from '../lib/on-signal.ts';
 import { waitingActivities } from '../lib/queues.ts';
 import { DroverCluster, DroverPhase } from '../lib/search-attributes.ts';
 import type { machineTypeTransition } from '../machine-types/machine-type-transition.ts';

@@ -1,4 +1,4 @@
-import type { Refused } from '../../activities/owners/types.ts';
+import type { Refused } from '../../activities/owners/done.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import {
   operationOf,

@@ -1,4 +1,4 @@
-import type { OwnerKey } from '../../activities/owners/types.ts';
+import type { OwnerKey } from '../../activities/owners/owner-key.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';

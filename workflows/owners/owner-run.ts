@@ -9,7 +9,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ToldTooLittle } from '../../activities/owners/types.ts';
+import type { ToldTooLittle } from '../../activities/owners/plan-request.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
@@ -18,8 +18,8 @@ import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { failuresOf } from '../../decisions/owners/failures.ts';
 import { Journal } from '../history/journal.ts';
-import { onSignal } from '../lib/handlers.ts';
 import { changed, type PoolRef } from '../lib/messages.ts';
+import { onSignal } from '../lib/on-signal.ts';
 import { DroverPhase } from '../lib/search-attributes.ts';
 import { isToContinueAsNew } from './continue-as-new.ts';
 import { FailureBackoff } from './failure-backoff.ts';

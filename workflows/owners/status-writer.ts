@@ -1,5 +1,5 @@
 import { CancelledFailure, proxyActivities, sleep } from '@temporalio/workflow';
-import type { OwnerKey } from '../../activities/owners/types.ts';
+import type { OwnerKey } from '../../activities/owners/owner-key.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';

@@ -1,6 +1,7 @@
 import { ActivityFailure, ApplicationFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
+import type { Done, Refused } from '../../activities/owners/done.ts';
+import type { OwnerKey } from '../../activities/owners/owner-key.ts';
 import type { Acted, RefusedType } from '../../activities/owners/try-each.ts';
-import type { Done, OwnerKey, Refused } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ActEnd, BegunAct } from '../../decisions/history/act.ts';
 import { ACT_ENDS } from '../../decisions/history/ends.ts';

@@ -1,4 +1,4 @@
-import type { Planned } from '../../activities/owners/types.ts';
+import type { Planned } from '../../activities/owners/plan-request.ts';
 import { formatAllNotReplaced } from '../../decisions/healing/format.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';

@@ -1,5 +1,5 @@
 import { continueAsNew, proxyLocalActivities, upsertSearchAttributes } from '@temporalio/workflow';
-import type { Planned, PlanRequest, ToldTooLittle } from '../../activities/owners/types.ts';
+import type { Planned, PlanRequest, ToldTooLittle } from '../../activities/owners/plan-request.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
@@ -21,8 +21,8 @@ import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import { actOfRequest } from '../../decisions/requests/events.ts';
 import { Evacuations } from '../drain/evacuations.ts';
 import { Healings } from '../healing/healings.ts';
-import { onQuery, onSignal } from '../lib/handlers.ts';
 import { childLost, progress, type PoolProgress, type PoolRef } from '../lib/messages.ts';
+import { onQuery, onSignal } from '../lib/on-signal.ts';
 import { DroverRevision } from '../lib/search-attributes.ts';
 import { OWNER_PROGRESS, type CarriedOwner, type OwnerRequest } from '../owners/owner-plan.ts';
 import { OwnerRun } from '../owners/owner-run.ts';

@@ -8,7 +8,7 @@ import type { MembersReport } from '../../decisions/membership/change.ts';
 import { failureOf } from '../../decisions/owners/failures.ts';
 import type { PoolStep } from '../../decisions/owners/steps.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
-import { carryOut, isOfMembers } from '../membership/steps.ts';
+import { carryOut, isMembersStep } from '../membership/steps.ts';
 import {
   beginKeptReplicas,
   beginRemoval,
@@ -48,7 +48,7 @@ export function begin(step: PoolStep, context: StepContext): void {
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   if (isArrival(step)) return beginArrival(step, context);
-  if (isOfMembers(step))
+  if (isMembersStep(step))
     return tidy(context, step.kind, reason, () => carryOut(step, key, words, context.onMembersReport));
   if (isTidied(step)) return tidy(context, step.kind, reason, tidying(step, context, words));
   switch (step.kind) {

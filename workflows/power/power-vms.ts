@@ -9,13 +9,13 @@ import { summary } from '../../decisions/lib/summary.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
+import { bytesOfRecords } from '../../decisions/power/payload-bytes.ts';
 import { isTripped, powerOutline, type PowerProgress } from '../../decisions/power/progress.ts';
-import { bytesOfRecords } from '../../decisions/power/size.ts';
 import { noteFailure } from '../../decisions/runs/failures.ts';
 import { withSkipped, type Skipped } from '../../decisions/runs/skipped.ts';
 import { Journal } from '../history/journal.ts';
-import { onQuery } from '../lib/handlers.ts';
 import { powerProgress } from '../lib/messages.ts';
+import { onQuery } from '../lib/on-signal.ts';
 import { actingActivities } from '../lib/queues.ts';
 import { runDetails } from '../runs/details.ts';
 import { withControls } from '../runs/run-controls.ts';
@@ -45,7 +45,7 @@ export interface PowerVmsInput {
   carried?: PowerState;
 }
 
-/** Plain data: each run hands it to the next, within the size that `decisions/power/size.ts` measures. */
+/** Plain data: each run hands it to the next, within the size that `decisions/power/payload-bytes.ts` measures. */
 interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'failed' | 'open' | 'skipped' | 'full' | 'needs'> {
   /** VMs that are left as they are, or in part, for what was seen when their turn came. */
   left: Skipped[];

@@ -1,4 +1,4 @@
-import type { PlannedSet } from '../../activities/replica-sets/types.ts';
+import type { PlannedSet } from '../../activities/replica-sets/replica-set-request.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { startFailure } from '../../decisions/replica-sets/start-backoff.ts';
 import { activityDetails } from '../owners/details.ts';

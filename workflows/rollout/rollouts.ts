@@ -6,7 +6,8 @@ import {
   startChild,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
+import type { PoolKey } from '../../activities/owners/owner-key.ts';
+import type { PlanRequest } from '../../activities/owners/plan-request.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { unknown } from '../../decisions/history/act.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
@@ -14,11 +15,11 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { Batch, UpdateOutcome, PlannedBatch } from '../../decisions/owners/batch.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import { withAsk, type RolloutAsk } from '../../decisions/rollout/asks.ts';
+import { withSignal, type RolloutSignal } from '../../decisions/rollout/signals.ts';
 import { deferredAfter, type DeferredVm } from '../../decisions/rollout/state/deferred.ts';
 import type { Journal } from '../history/journal.ts';
-import { onSignal } from '../lib/handlers.ts';
 import { batchEnded, pause, resume, supersede, updateBatchIdOf, type PoolRef } from '../lib/messages.ts';
+import { onSignal } from '../lib/on-signal.ts';
 import type { BatchEnd, ChildEnd, RequestPayload } from '../lib/payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../lib/search-attributes.ts';
 import { Asks } from '../owners/asks.ts';
@@ -41,7 +42,7 @@ export interface RolloutsState {
   /** Batches in a row of which no VM could be taken. */
   deferrals: number;
   /** What was asked for since the last plan; absent in older histories. */
-  asks?: RolloutAsk[];
+  asks?: RolloutSignal[];
 }
 
 interface RolloutsOptions {
@@ -61,7 +62,7 @@ interface RolloutsOptions {
 export class Rollouts {
   state: RolloutsState;
   readonly #options: RolloutsOptions;
-  readonly #asks: Asks<RolloutAsk>;
+  readonly #asks: Asks<RolloutSignal>;
   readonly #records: BatchRecords;
   /** UID of the pool; null before the first look. */
   #pool: string | null = null;
@@ -73,7 +74,7 @@ export class Rollouts {
     this.state = options.state ?? nothingKnown();
     this.#asks = new Asks(this.state.asks);
     this.#records = new BatchRecords(options.ref, options.journal);
-    const take = (ask: RolloutAsk, asked: RequestPayload): void => {
+    const take = (ask: RolloutSignal, asked: RequestPayload): void => {
       options.journal.asked(ask.ask, asked);
       this.#ask(ask);
       options.onChange();
@@ -113,7 +114,7 @@ export class Rollouts {
   taken({ rollout, isOverruled }: Pick<PoolPlan, 'rollout' | 'isOverruled'>): boolean {
     const asks = this.#asks.unknown(isOverruled === true);
     const isWithoutPast = this.state.rollout === null || isOverruled === true;
-    this.state.rollout = asks.reduce(withAsk, rollout.state);
+    this.state.rollout = asks.reduce(withSignal, rollout.state);
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#giveUp(n);
     // The plan that found these batches lost still counted their VMs as in flight.
@@ -199,9 +200,9 @@ export class Rollouts {
     this.#told.delete(batch.n);
   }
 
-  #ask(ask: RolloutAsk): void {
+  #ask(ask: RolloutSignal): void {
     const { rollout } = this.state;
-    if (rollout !== null) this.state.rollout = withAsk(rollout, ask);
+    if (rollout !== null) this.state.rollout = withSignal(rollout, ask);
     this.#asks.add(ask);
   }
 

@@ -1,7 +1,7 @@
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { UserRequest, ControlledRun } from '../../decisions/runs/user-request.ts';
-import { onSignal } from '../lib/handlers.ts';
 import { abort, pause, resume } from '../lib/messages.ts';
+import { onSignal } from '../lib/on-signal.ts';
 import type { RequestPayload } from '../lib/payloads.ts';
 
 interface RunControlsOptions {

@@ -9,8 +9,8 @@ import {
 } from '@temporalio/workflow';
 import type { ScheduleActivities } from '../../activities/schedules/schedules.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
-import { onSignal } from '../lib/handlers.ts';
 import { changed, type OperationKey } from '../lib/messages.ts';
+import { onSignal } from '../lib/on-signal.ts';
 
 const { lookAtSchedule } = proxyActivities<ScheduleActivities>({
   startToCloseTimeout: '1m',

@@ -1,4 +1,4 @@
-import { identityKey, type Identity } from '../../../api/ownership.ts';
+import { identityKey, type Identity } from '../../../api/owner-references.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 
 /** How many VMIs are kept for each VM: the newest. */

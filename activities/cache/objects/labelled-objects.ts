@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../api/objects.ts';
-import type { Identity } from '../../../api/ownership.ts';
+import type { Identity } from '../../../api/owner-references.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
 import { OwnerIndex } from './owner-index.ts';
 

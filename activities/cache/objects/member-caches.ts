@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../api/objects.ts';
 import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
-import type { Identity } from '../../../api/ownership.ts';
+import type { Identity } from '../../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';

@@ -1,4 +1,4 @@
-import type { Identity } from '../../../api/ownership.ts';
+import type { Identity } from '../../../api/owner-references.ts';
 import { evacuationOf, type Evacuation } from '../../../decisions/views/evacuation.ts';
 import {
   inFlightView,

@@ -1,4 +1,4 @@
-import { identityKey, type Identity } from '../../../api/ownership.ts';
+import { identityKey, type Identity } from '../../../api/owner-references.ts';
 import { runOf, type VmiHistory } from '../../../decisions/healing/vmi-history.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 

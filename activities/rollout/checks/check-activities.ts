@@ -17,7 +17,7 @@ import { retryOnConflict } from '../../../kubernetes/retry.ts';
 import { withHeartbeat } from '../../lib/heartbeat.ts';
 import { patchKept } from '../../lib/refuse-unkept.ts';
 import { livePool } from '../../owners/live-owner.ts';
-import type { PoolKey } from '../../owners/types.ts';
+import type { PoolKey } from '../../owners/owner-key.ts';
 import { deleteJob, lookByJob } from './job.ts';
 import { lookByPrometheus, type PrometheusOptions } from './prometheus.ts';
 

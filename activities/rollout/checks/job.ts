@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { isControlledBy } from '../../../api/ownership.ts';
+import { isControlledBy } from '../../../api/owner-references.ts';
 import type { CheckStatus, StepCheck } from '../../../api/pool/pool.ts';
 import { Jobs, VirtualMachinePools } from '../../../api/resources.ts';
 import type { Look, Looked } from '../../../decisions/rollout/checks/check.ts';

@@ -5,7 +5,7 @@ import { formatVms } from '../../../decisions/runs/report.ts';
 import type { AskedPlan } from '../../changes/plan.ts';
 import { Failure } from '../../cli/failure.ts';
 import { examples } from '../../cli/options.ts';
-import { note, plain, print } from '../../cli/output.ts';
+import { note, plain, print } from '../../cli/print.ts';
 import { inSession, type Session } from '../../session/session.ts';
 import { atOnceOption, withMaking } from '../operations/making.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';
@@ -46,7 +46,7 @@ export const applyChangeCommand = (): Command =>
 async function apply(session: Session, names: string[], flags: ApplyFlags): Promise<void> {
   const { plan } = await planned(session, names, flags);
   const [{ printPlan, refusalsOf }, { makeAndFollow }] = await Promise.all([
-    import('../../changes/view.ts'),
+    import('../../changes/plan-view.ts'),
     import('../../operations/make.ts'),
   ]);
   const { output, dryRun, restart, selector } = flags;

@@ -1,5 +1,5 @@
 import type { IntOrPercent } from '../../../api/lib/int-or-percent.ts';
-import { MAX_NAMES } from '../../../api/operations/limits.ts';
+import { MAX_NAMES } from '../../../api/operations/defaults-and-limits.ts';
 import type { AnyOperation } from '../../../api/operations/operation.ts';
 import type { VmPatch } from '../../../api/operations/patch.ts';
 import type { MakingFlags } from '../../operations/make.ts';

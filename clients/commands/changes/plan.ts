@@ -44,7 +44,7 @@ export const planChangeCommand = (): Command =>
     );
 
 async function plan(session: Session, names: string[], flags: ChangeFlags & { output?: DataFormat }): Promise<void> {
-  const { printPlan, refusalsOf } = await import('../../changes/view.ts');
+  const { printPlan, refusalsOf } = await import('../../changes/plan-view.ts');
   const { plan } = await planned(session, names, flags);
   if (flags.output === undefined) printPlan(plan);
   else await (await import('../../cli/data.ts')).printData(plan, flags.output);

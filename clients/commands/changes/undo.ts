@@ -3,7 +3,7 @@ import { countOf } from '../../../api/lib/int-or-percent.ts';
 import { changesOf, type ChangeNote } from '../../../decisions/changes/note.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
 import { dryRunRemark, examples } from '../../cli/options.ts';
-import { ageOf, note, plain, print, table } from '../../cli/output.ts';
+import { ageOf, note, plain, print, table } from '../../cli/print.ts';
 import { inSession, type Session } from '../../session/session.ts';
 import { atOnceOption, withMaking } from '../operations/making.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';
@@ -40,7 +40,7 @@ export const listChangesCommand = (): Command =>
     .action((flags: Flags, command: Command) => inSession(command, (session) => list(session, flags)));
 
 async function read(session: Session, { allNamespaces = false }: Flags) {
-  const { readVms } = await import('../../power/running.ts');
+  const { readVms } = await import('../../power/read-vms.ts');
   const namespace = allNamespaces ? undefined : await session.namespace();
   const all = await readVms(await session.kube(), { namespace });
   return { namespace, vms: all.map(({ vm }) => ({ vm, notes: changesOf(vm.metadata.annotations) })) };
@@ -52,7 +52,7 @@ async function undo(session: Session, change: string, flags: UndoFlags): Promise
     notes.some(({ operation }) => operation === change) ? [`${metadata.namespace}/${metadata.name}`] : [],
   );
   if (own.length === 0) {
-    const { noRecordOf } = await import('../../operations/one.ts');
+    const { noRecordOf } = await import('../../operations/find-operation.ts');
     throw noRecordOf(namespace === undefined ? '' : ` in namespace ${namespace}`, change);
   }
   const what = `${formatVms(own.length)}, ${Math.min(countOf(flags.atOnce, own.length, 1), own.length)} at a time`;

@@ -3,11 +3,11 @@ import { VirtualMachinePools } from '../../../api/resources.ts';
 import { UsageError } from '../../cli/failure.ts';
 import { ofKnownKind } from '../../cli/known-kind.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
-import { note, print } from '../../cli/output.ts';
-import type { DryRun } from '../../cli/values.ts';
+import type { DryRun } from '../../cli/parse-values.ts';
+import { note, print } from '../../cli/print.ts';
 import { adopt } from '../../disks/adopt.ts';
 import { keptClaims } from '../../disks/kept.ts';
-import { chosen } from '../../disks/prune.ts';
+import { disksToPrune } from '../../disks/prune.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface AdoptOptions {
@@ -30,7 +30,7 @@ async function run(session: Session, names: string[], { pool, dryRun }: AdoptOpt
   if (pool === undefined) throw new UsageError('for which pool? Give --pool');
   const [kube, namespace] = [await session.kube(), await session.namespace()];
   const { metadata } = await ofKnownKind(VirtualMachinePools, kube.get(VirtualMachinePools, { namespace, name: pool }));
-  const found = chosen(await keptClaims(kube, namespace), { names, pool, orphaned: true }, Date.now());
+  const found = disksToPrune(await keptClaims(kube, namespace), { names, pool, orphaned: true }, Date.now());
   if (found.length === 0) return note(`No earlier pool ${pool} has left kept disks in ${namespace} namespace.`);
   for (const one of found) {
     const { name } = one.claim.metadata;

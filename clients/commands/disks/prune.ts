@@ -1,13 +1,13 @@
 import { Command } from 'commander';
 import { Failure, UsageError } from '../../cli/failure.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
-import { note, print } from '../../cli/output.ts';
-import { duration, type DryRun } from '../../cli/values.ts';
+import { parseDuration, type DryRun } from '../../cli/parse-values.ts';
+import { note, print } from '../../cli/print.ts';
 import { keptClaims } from '../../disks/kept.ts';
-import { chosen, deleteKept, type Choice } from '../../disks/prune.ts';
+import { disksToPrune, deleteKept, type KeptDiskChoice } from '../../disks/prune.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
-interface PruneOptions extends Omit<Choice, 'names'> {
+interface PruneOptions extends Omit<KeptDiskChoice, 'names'> {
   all?: boolean;
   dryRun: DryRun;
 }
@@ -18,7 +18,7 @@ export const pruneDisksCommand = (): Command =>
     .argument('[names...]', 'of claims, as `drover get disks` shows them')
     .option('--pool <name>', 'those of this pool, even if the pool was deleted')
     .option('--orphaned', 'those whose pool was deleted')
-    .option('--older-than <duration>', 'those kept for longer than this, such as 90m or 720h', duration)
+    .option('--older-than <duration>', 'those kept for longer than this, such as 90m or 720h', parseDuration)
     .option('--all', 'all of the namespace')
     .addOption(dryRunOption())
     .addHelpText(
@@ -43,7 +43,7 @@ async function prune(session: Session, names: string[], { all, dryRun, ...choice
   const missing = names.filter((name) => !claims.some(({ claim }) => claim.metadata.name === name));
   if (missing.length > 0)
     throw new Failure(`${missing.join(', ')}: no kept disk of namespace ${namespace}; \`drover get disks\` lists them`);
-  const found = chosen(claims, { ...choice, names }, Date.now());
+  const found = disksToPrune(claims, { ...choice, names }, Date.now());
   if (found.length === 0) return note(`No kept disks to delete in ${namespace} namespace.`);
   for (const one of found) {
     const { name } = one.claim.metadata;

@@ -27,7 +27,7 @@ const drainStatusCommand = (): Command =>
     )
     .action((node: string, { watch, output }: { watch?: boolean; output?: DataFormat }, command: Command) =>
       inSession(command, async (session) => {
-        const { followNode, printNode } = await import('../../drain/status.ts');
+        const { followNode, printNode } = await import('../../drain/node-status.ts');
         const kube = await session.kube();
         await (watch === true ? followNode(kube, node) : printNode(kube, node, output));
       }),

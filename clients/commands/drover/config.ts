@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { printData } from '../../cli/data.ts';
 import { examples, formatOption } from '../../cli/options.ts';
-import { note, print, table } from '../../cli/output.ts';
+import { note, print, table } from '../../cli/print.ts';
 import { inSession } from '../../session/session.ts';
-import { environmentBefore, flagsOf } from '../../settings/put-in-force.ts';
+import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
 
 export const configCommand = (): Command =>
   new Command('config')

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { UsageError } from '../../cli/failure.ts';
 import type { Globals } from '../../cli/globals.ts';
 import { examples } from '../../cli/options.ts';
-import { note, print } from '../../cli/output.ts';
+import { note, print } from '../../cli/print.ts';
 import { Session } from '../../session/session.ts';
 
 interface Options {

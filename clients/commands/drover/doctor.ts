@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { printData } from '../../cli/data.ts';
 import { Failure } from '../../cli/failure.ts';
 import { examples, formatOption } from '../../cli/options.ts';
-import { print, table } from '../../cli/output.ts';
+import { print, table } from '../../cli/print.ts';
 import { inSession } from '../../session/session.ts';
 import { workerOption, type WorkerOption } from './worker-account.ts';
 
@@ -34,7 +34,7 @@ ${examples(
       inSession(command, async (session) => {
         const [{ examine }, { findingRows, HEADERS, summaryOf }] = await Promise.all([
           import('../../doctor/examine.ts'),
-          import('../../doctor/view.ts'),
+          import('../../doctor/finding-rows.ts'),
         ]);
         const findings = await examine(session, worker, send);
         if (output === undefined) for (const line of table(HEADERS, findingRows(findings))) print(line);

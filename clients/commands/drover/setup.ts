@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander';
 import { namespacesIn } from '../../../api/claims/claim.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
-import { print } from '../../cli/output.ts';
-import type { DryRun } from '../../cli/values.ts';
+import type { DryRun } from '../../cli/parse-values.ts';
+import { print } from '../../cli/print.ts';
 import { inSession } from '../../session/session.ts';
 
 export const setupCommand = (): Command =>

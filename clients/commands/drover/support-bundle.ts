@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { Command } from 'commander';
 import { Failure } from '../../cli/failure.ts';
 import { examples } from '../../cli/options.ts';
-import { note, print } from '../../cli/output.ts';
+import { note, print } from '../../cli/print.ts';
 import { inSession } from '../../session/session.ts';
 import { workerOption, type WorkerOption } from './worker-account.ts';
 

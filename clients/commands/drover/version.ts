@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { printData } from '../../cli/data.ts';
 import { examples, formatOption } from '../../cli/options.ts';
-import { note, print, table } from '../../cli/output.ts';
+import { note, print, table } from '../../cli/print.ts';
 import { inSession } from '../../session/session.ts';
 
 export const versionCommand = (): Command =>

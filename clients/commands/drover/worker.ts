@@ -4,7 +4,7 @@ import type { runWorker } from '../../../workers/worker.ts';
 import { Failure } from '../../cli/failure.ts';
 import { examples } from '../../cli/options.ts';
 import { Session } from '../../session/session.ts';
-import { environmentBefore, flagsOf } from '../../settings/put-in-force.ts';
+import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
 
 /** A flag for each setting of a worker. */
 function workerOptions(): Option[] {

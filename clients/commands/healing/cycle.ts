@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { throwAll, UsageError } from '../../cli/failure.ts';
 import { Vms } from '../../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
-import { plain, print } from '../../cli/output.ts';
+import { plain, print } from '../../cli/print.ts';
 import { labelOf } from '../../cli/targets.ts';
 import type { CycleAction } from '../../healing/cycles.ts';
 import type { RequestOptions } from '../../pool/request.ts';

@@ -27,7 +27,7 @@ export function healCommand(): Command {
   return heal;
 }
 
-const controls = () => import('../../healing/control.ts');
+const controls = () => import('../../healing/pause-and-resume.ts');
 
 const healPauseCommand = (): Command =>
   controlCommand('pause', async () => {

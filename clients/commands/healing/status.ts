@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption } from '../../cli/options.ts';
-import { note } from '../../cli/output.ts';
+import { note } from '../../cli/print.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface StatusOptions {
@@ -34,7 +34,7 @@ export const healStatusCommand = (): Command =>
 async function status(session: Session, words: string[], { watch, output }: StatusOptions): Promise<void> {
   const [{ poolsOf }, { followHealing, printHealing }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../healing/status.ts'),
+    import('../../healing/healing-status.ts'),
   ]);
   const pools = await poolsOf(session, words);
   if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);

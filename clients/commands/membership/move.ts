@@ -4,7 +4,7 @@ import { UsageError } from '../../cli/failure.ts';
 import { Pools, type Kind } from '../../cli/kinds.ts';
 import { dryRunOption, examples } from '../../cli/options.ts';
 import { namedTargetsOf } from '../../cli/targets.ts';
-import type { HandoverOptions, PoolAt } from '../../membership/ask.ts';
+import type { HandoverOptions, PoolAt } from '../../membership/request-members.ts';
 import { inSession, type Session } from '../../session/session.ts';
 import { timeoutOption } from './options.ts';
 

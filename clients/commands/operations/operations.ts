@@ -3,8 +3,8 @@ import type { OperationAction } from '../../../api/operations/operation.ts';
 import { operationName, operationResource } from '../../../decisions/operations/ref.ts';
 import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption, reasonOption } from '../../cli/options.ts';
-import { note, print } from '../../cli/output.ts';
-import type { OperationsFormat } from '../../operations/view.ts';
+import { note, print } from '../../cli/print.ts';
+import type { OperationsFormat } from '../../operations/print-operations.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 const CONTROLS = {
@@ -47,7 +47,7 @@ export function commandsFor(list: string, show: string, about: About = {}): Comm
       inSession(command, async (session) => {
         const [{ listOperations }, { printOperations }] = await Promise.all([
           load(),
-          import('../../operations/view.ts'),
+          import('../../operations/print-operations.ts'),
         ]);
         const namespace = options.allNamespaces === true ? undefined : await namespaceFor(session, about);
         const listed = await listOperations(await session.kube(), namespace, about.action);
@@ -80,7 +80,7 @@ export function commandsFor(list: string, show: string, about: About = {}): Comm
   return [listCommand, showCommand, ...controls];
 }
 
-const load = () => import('../../operations/one.ts');
+const load = () => import('../../operations/find-operation.ts');
 
 async function showOne(
   session: Session,
@@ -90,7 +90,7 @@ async function showOne(
 ): Promise<void> {
   const [{ checkName, operationMeant }, { linesOf, printObjects }, { followOperation }] = await Promise.all([
     load(),
-    import('../../operations/view.ts'),
+    import('../../operations/print-operations.ts'),
     import('../../operations/follow.ts'),
   ]);
   checkName(name);

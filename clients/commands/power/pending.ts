@@ -29,7 +29,7 @@ async function pending(session: Session, { allNamespaces = false, selector, outp
     import('../../power/choose.ts'),
     import('../../power/kubevirt-rules.ts'),
     import('../../power/pending.ts'),
-    import('../../power/running.ts'),
+    import('../../power/read-vms.ts'),
   ]);
   const scope = await scopeOf(session, { allNamespaces, selector });
   const kube = await session.kube();

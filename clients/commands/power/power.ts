@@ -6,8 +6,8 @@ import { isAboutVmi } from '../../../decisions/power/target.ts';
 import { formatVms } from '../../../decisions/runs/report.ts';
 import { UsageError } from '../../cli/failure.ts';
 import { dryRunRemark, examples } from '../../cli/options.ts';
-import { note, print } from '../../cli/output.ts';
-import { atLeastOne } from '../../cli/values.ts';
+import { parseCountOrPercent } from '../../cli/parse-values.ts';
+import { note, print } from '../../cli/print.ts';
 import type { MakingFlags } from '../../operations/make.ts';
 import type { ChosenVms } from '../../power/choose.ts';
 import { inSession, type Session } from '../../session/session.ts';
@@ -60,7 +60,7 @@ export const restartVmsCommand = (): Command =>
       '--max-unavailable <n>',
       'how many of them, or how many percent, may be not ready at once, whatever the cause; at least 1',
     )
-      .argParser(atLeastOne)
+      .argParser(parseCountOrPercent)
       .default('5%'),
     deadline: 'how long a VM may take to be ready again, and how long one that is paused or migrates is waited for',
     examples: [
@@ -83,7 +83,7 @@ export const migrateVmsCommand = (): Command =>
       '--max-unavailable <n>',
       'how many of them, or how many percent, may migrate or be not ready at once; at least 1',
     )
-      .argParser(atLeastOne)
+      .argParser(parseCountOrPercent)
       .default(2),
     deadline:
       'how long a VM may take to be migrated, and how long one that is paused or migrates already is waited for',

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { examples } from '../../cli/options.ts';
-import type * as controls from '../../rollout/control.ts';
+import type * as controls from '../../rollout/pause-and-promote.ts';
 import { controlCommand, type ControlOptions } from '../control.ts';
 
 type Which = (all: typeof controls, options: ControlOptions) => (typeof controls)['pause'];
 
 const control = (name: string, which: Which): Command =>
   controlCommand(name, async (options) => {
-    const all = await import('../../rollout/control.ts');
+    const all = await import('../../rollout/pause-and-promote.ts');
     return [all.Rollout, which(all, options)];
   });
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../../cli/options.ts';
-import { note, print } from '../../cli/output.ts';
+import { note, print } from '../../cli/print.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface DiffOptions {

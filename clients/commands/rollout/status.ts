@@ -2,8 +2,8 @@ import { Command } from 'commander';
 import type { DataFormat } from '../../cli/data.ts';
 import { UsageError } from '../../cli/failure.ts';
 import { examples, formatOption } from '../../cli/options.ts';
-import { note } from '../../cli/output.ts';
-import { duration } from '../../cli/values.ts';
+import { parseDuration } from '../../cli/parse-values.ts';
+import { note } from '../../cli/print.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface StatusOptions {
@@ -21,7 +21,7 @@ export const rolloutStatusCommand = (): Command =>
       '-w, --watch',
       'keep watching until each is over: the exit code is 0 when all are complete, 1 when one failed or was aborted',
     )
-    .option('--timeout <duration>', 'how long --watch waits, such as 90s or 5m (default: no limit)', duration)
+    .option('--timeout <duration>', 'how long --watch waits, such as 90s or 5m (default: no limit)', parseDuration)
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
       'after',
@@ -40,7 +40,7 @@ async function status(session: Session, words: string[], { watch, timeout, outpu
     throw new UsageError('--timeout is how long --watch waits: give both, or neither');
   const [{ poolsOf }, { followRollouts, printRollouts }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/status.ts'),
+    import('../../rollout/rollout-status.ts'),
   ]);
   const pools = await poolsOf(session, words);
   if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { Pools } from '../../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
-import { note, print } from '../../cli/output.ts';
+import type { DryRun } from '../../cli/parse-values.ts';
+import { note, print } from '../../cli/print.ts';
 import { labelOf } from '../../cli/targets.ts';
-import type { DryRun } from '../../cli/values.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 interface UndoOptions {

@@ -4,11 +4,12 @@ import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption, reasonOption } from '../../cli/options.ts';
-import { print } from '../../cli/output.ts';
-import type { SchedulesFormat } from '../../schedules/view.ts';
+import { print } from '../../cli/print.ts';
+import type { SchedulesFormat } from '../../schedules/print-schedules.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
-const load = () => Promise.all([import('../../schedules/one.ts'), import('../../schedules/view.ts')] as const);
+const load = () =>
+  Promise.all([import('../../schedules/read-schedules.ts'), import('../../schedules/print-schedules.ts')] as const);
 
 /** `drover schedules`: operations that are made again and again. */
 export const schedulesCommand = (): Command =>

@@ -7,11 +7,11 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { throwAll, UsageError } from '../../cli/failure.ts';
 import { labelOf } from '../../cli/targets.ts';
-import { Healing, pause as pauseHealing, resume as resumeHealing } from '../../healing/control.ts';
 import { askCycles, type CycleAction } from '../../healing/cycles.ts';
-import { steer } from '../../operations/one.ts';
+import { Healing, pause as pauseHealing, resume as resumeHealing } from '../../healing/pause-and-resume.ts';
+import { steer } from '../../operations/find-operation.ts';
 import { controlPool, type Control, type Controlled } from '../../pool/control.ts';
-import { abort, pause, promote, resume, Rollout } from '../../rollout/control.ts';
+import { abort, pause, promote, resume, Rollout } from '../../rollout/pause-and-promote.ts';
 import { undoRollout } from '../../rollout/undo.ts';
 import type { Session } from '../../session/session.ts';
 import type { ActionRequest, ActionResult } from '../contract/requests.ts';

@@ -3,9 +3,9 @@ import { VirtualMachines } from '../../../api/resources.ts';
 import { nodeReport } from '../../../decisions/drain/node-report.ts';
 import { Failure } from '../../cli/failure.ts';
 import { ownerKindOf, Pools } from '../../cli/kinds.ts';
-import type { Owner } from '../../cli/objects.ts';
+import type { Owner } from '../../cli/owner.ts';
+import { NEEDS_A_USER } from '../../drain/node-status.ts';
 import { readNode } from '../../drain/read.ts';
-import { NEEDS_A_PERSON } from '../../drain/status.ts';
 import { workflowIdOf, workflowUrl } from '../../owners/progress.ts';
 import { knownRevisions } from '../../rollout/revisions.ts';
 import type { Session } from '../../session/session.ts';
@@ -78,7 +78,7 @@ export class Details {
   async node(words: readonly string[]): Promise<NodeDetails> {
     const [node] = named(words, 1) as [string];
     const items = nodeReport({ ...(await readNode(await this.#session.kube(), node)), now: Date.now() });
-    return { node, items: items.map((item) => ({ ...item, needsPerson: NEEDS_A_PERSON.has(item.state) })) };
+    return { node, items: items.map((item) => ({ ...item, needsPerson: NEEDS_A_USER.has(item.state) })) };
   }
 
   /** Null if it is not known, or not soon. */

@@ -1,4 +1,4 @@
-import { EVENT_REPORTER, NOTICE_ACTION } from '../../../api/names.ts';
+import { EVENT_REPORTER, NOTICE_ACTION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { CoreEvents } from '../../../api/resources.ts';
 import type { Act } from '../../../decisions/history/act.ts';

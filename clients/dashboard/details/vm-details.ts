@@ -1,4 +1,4 @@
-import { DISKS_FINALIZER } from '../../../api/names.ts';
+import { DISKS_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { claimsOf } from '../../../decisions/disks/used-disks.ts';

@@ -3,7 +3,7 @@ import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
 import { CLAIM_MS } from '../../../decisions/disruption-budget/claims.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import { Pools, ownerKindOf } from '../../cli/kinds.ts';
-import type { Owner } from '../../cli/objects.ts';
+import type { Owner } from '../../cli/owner.ts';
 import type { Budget, BudgetPlace, Need, OwnerCard, Revision, VmCell, VmState } from '../contract/fleet.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
 import { ownerNeeds, UNSEEN_MS } from '../view/needs.ts';

@@ -6,8 +6,8 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import type { Owner } from '../../cli/objects.ts';
-import { isOver } from '../../operations/view.ts';
+import type { Owner } from '../../cli/owner.ts';
+import { isOver } from '../../operations/print-operations.ts';
 import type { Revision as KeptRevision } from '../../rollout/revisions.ts';
 import type { Need } from '../contract/fleet.ts';
 import type { Cells, Delta, Needs, Snapshot } from '../contract/messages.ts';

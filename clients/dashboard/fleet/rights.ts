@@ -4,8 +4,8 @@ import {
   VirtualMachinePools,
   type Resource,
 } from '../../../api/resources.ts';
-import { formatRight, hasRight, type Right } from '../../../kubernetes/access-review.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
+import { formatRight, hasRight, type Right } from '../../../kubernetes/rights.ts';
 import type { WhyNot } from '../view/actions.ts';
 import type { Changeable } from './fleet.ts';
 

@@ -1,7 +1,7 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
-import type { Owner } from '../../cli/objects.ts';
+import type { Owner } from '../../cli/owner.ts';
 import type { Need, OwnerCard, VmCell } from '../contract/fleet.ts';
 import type { Cells, Changes } from '../contract/messages.ts';
 import type { OwnerPart } from '../view/owner-part.ts';

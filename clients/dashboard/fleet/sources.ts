@@ -18,11 +18,11 @@ import { vmView, type VirtualMachine } from '../../../decisions/views/from-objec
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
-import { hasRight } from '../../../kubernetes/access-review.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
-import type { Owner } from '../../cli/objects.ts';
+import { hasRight } from '../../../kubernetes/rights.ts';
+import type { Owner } from '../../cli/owner.ts';
 import type { Session } from '../contract/messages.ts';
 import type { Fleet } from './fleet.ts';
 import { seenMigration } from './members.ts';

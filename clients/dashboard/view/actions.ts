@@ -2,11 +2,11 @@ import type { Stored } from '../../../api/objects.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { Failure } from '../../cli/failure.ts';
-import { checkHeals, pause as pauseHealing, resume as resumeHealing } from '../../healing/control.ts';
 import { checkCycle, whyNoCycle } from '../../healing/cycles.ts';
+import { checkHeals, pause as pauseHealing, resume as resumeHealing } from '../../healing/pause-and-resume.ts';
 import { healView } from '../../healing/view.ts';
-import { isOver, nameOf } from '../../operations/view.ts';
-import { abort, pause, promote, resume } from '../../rollout/control.ts';
+import { isOver, nameOf } from '../../operations/print-operations.ts';
+import { abort, pause, promote, resume } from '../../rollout/pause-and-promote.ts';
 import { rolloutView } from '../../rollout/view.ts';
 import type { Action, ActionName } from '../contract/fleet.ts';
 

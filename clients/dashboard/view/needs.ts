@@ -3,8 +3,8 @@ import { formatNames } from '../../../decisions/lib/names.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
-import type { Owner } from '../../cli/objects.ts';
-import { isOver } from '../../operations/view.ts';
+import type { Owner } from '../../cli/owner.ts';
+import { isOver } from '../../operations/print-operations.ts';
 import type { ActionName, Healing, Need, NeedKind, OperationCard, OwnerCard, ScheduleCard } from '../contract/fleet.ts';
 
 /** How long an object may wait for a worker before somebody should look, in milliseconds. */

@@ -1,5 +1,5 @@
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
-import { isOver, outlineOf, progressOf, stateOf } from '../../operations/view.ts';
+import { isOver, outlineOf, progressOf, stateOf } from '../../operations/print-operations.ts';
 import type { OperationCard } from '../contract/fleet.ts';
 import { operationActions, type WhyNot } from './actions.ts';
 import { windowsOf } from './owner-part.ts';

@@ -7,7 +7,7 @@ import { maxUnavailableOf } from '../../../decisions/disruption-budget/unavailab
 import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import { poolView } from '../../../decisions/views/from-object/owner.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
-import type { Owner } from '../../cli/objects.ts';
+import type { Owner } from '../../cli/owner.ts';
 import { healView } from '../../healing/view.ts';
 import { shownRollout } from '../../rollout/lines.ts';
 import type { Revision as KeptRevision } from '../../rollout/revisions.ts';

@@ -1,7 +1,7 @@
 import { DEFAULT_TIME_ZONE } from '../../../api/rules/pool-defaults.ts';
 import type { ScheduleStatus } from '../../../api/schedules/schedule.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
-import { conditionOf, stateOf } from '../../schedules/view.ts';
+import { conditionOf, stateOf } from '../../schedules/print-schedules.ts';
 import type { ScheduleCard } from '../contract/fleet.ts';
 
 export function scheduleCard(schedule: StoredSchedule): ScheduleCard {

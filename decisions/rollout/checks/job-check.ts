@@ -1,4 +1,4 @@
-import { API_VERSION, CHECK_LABEL } from '../../../api/names.ts';
+import { API_VERSION, CHECK_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { CheckStatus, StepCheck } from '../../../api/pool/pool.ts';
 import { field, isObject } from '../../lib/json.ts';

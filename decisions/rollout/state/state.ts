@@ -23,7 +23,7 @@ const textOf = (value: unknown, length: number): string =>
   (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, length);
 
 /** A rollout that has just begun: of an earlier one, a user's pause, answers and the batch numbers carry over. */
-export const begun = (revision: string, at: string, before?: RolloutStatus): RolloutStatus => ({
+export const newRolloutState = (revision: string, at: string, before?: RolloutStatus): RolloutStatus => ({
   revision,
   startedAt: at,
   batches: 0,

@@ -1,4 +1,4 @@
-import { GROUP } from '../../../api/names.ts';
+import { GROUP } from '../../../api/labels-and-annotations.ts';
 import type { ObjectMeta } from '../../../api/objects.ts';
 import { intern } from './intern.ts';
 

@@ -1,4 +1,4 @@
-import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, POOL_LABEL } from '../../../api/names.ts';
+import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { attemptOf } from '../evacuation.ts';
 import {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { GROUP } from '../../../api/names.ts';
+import { GROUP } from '../../../api/labels-and-annotations.ts';
 import { internParts } from './intern-parts.ts';
 
 /** Longer values are stored as hashes, since they may be unique to one VM and would use much memory. */

@@ -1,6 +1,10 @@
-import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
+import {
+  REQUESTED_BY_ANNOTATION,
+  CHANGE_CAUSE_ANNOTATION,
+  REVISION_LABEL,
+} from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
-import { refersTo } from '../../../api/ownership.ts';
+import { isOwnerReferenceTo } from '../../../api/owner-references.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { revisionName, revisionOf } from '../../template/revision.ts';
 import type { PoolTemplate } from '../../template/template.ts';
@@ -40,7 +44,7 @@ export function revisionView(object: Stored<ControllerRevision>): RevisionView |
   const revision = metadata.labels?.[REVISION_LABEL];
   if (
     owner === undefined ||
-    !refersTo(owner, VirtualMachinePools) ||
+    !isOwnerReferenceTo(owner, VirtualMachinePools) ||
     data?.template === undefined ||
     revision !== revisionOf(data.template) ||
     metadata.name !== revisionName(owner.name, revision)

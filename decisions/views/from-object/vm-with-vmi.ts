@@ -1,5 +1,5 @@
 import type { Stored } from '../../../api/objects.ts';
-import { byController, identityOf } from '../../../api/ownership.ts';
+import { byController, identityOf } from '../../../api/owner-references.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import type { VirtualMachine } from './vm.ts';
 import type { VirtualMachineInstance } from './vmi.ts';

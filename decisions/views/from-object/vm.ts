@@ -8,7 +8,7 @@ import {
   REMOVING_ANNOTATION,
   REVISION_LABEL,
   STANDBY_ANNOTATION,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Condition, type KubeObject, type ObjectMeta, type Stored } from '../../../api/objects.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { isCorrectionRequested } from '../../annotations/correction-order.ts';

@@ -1,4 +1,8 @@
-import { EVICTION_SOURCE_ANNOTATION, POD_REVISION_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
+import {
+  EVICTION_SOURCE_ANNOTATION,
+  POD_REVISION_ANNOTATION,
+  REVISION_LABEL,
+} from '../../../api/labels-and-annotations.ts';
 import {
   controllerOf,
   type Condition,
@@ -7,13 +11,13 @@ import {
   type OwnerReference,
   type Stored,
 } from '../../../api/objects.ts';
-import { refersTo } from '../../../api/ownership.ts';
+import { isOwnerReferenceTo } from '../../../api/owner-references.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { formerMemberOf } from '../../annotations/former-member.ts';
 import { claimsOf } from '../../disks/used-disks.ts';
 import { isPausedOnRequest } from '../../disruption/pause.ts';
+import { later } from '../../lib/earlier-and-later.ts';
 import { isObject } from '../../lib/json.ts';
-import { later } from '../../lib/times.ts';
 import { placementOf } from '../../vm-update/live-update.ts';
 import type { Pause } from '../operation.ts';
 import { kindOf } from '../owner-kind.ts';
@@ -72,7 +76,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
   const { cpu, memory } = spec?.domain ?? {};
   const conditions = status?.conditions ?? [];
   const owner = controllerOf(vmi);
-  const isOfVm = owner !== undefined && refersTo(owner, VirtualMachines);
+  const isOfVm = owner !== undefined && isOwnerReferenceTo(owner, VirtualMachines);
   const ready = find(conditions, 'Ready');
   return {
     namespace: metadata.namespace!,

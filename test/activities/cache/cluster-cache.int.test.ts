@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import type { CacheChange } from '../../../activities/cache/objects/cache-change.ts';
-import { POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
+import { POOL_LABEL, REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';

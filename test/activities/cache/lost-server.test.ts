@@ -3,7 +3,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
-import type { PlanRequest } from '../../../activities/owners/types.ts';
+import type { PlanRequest } from '../../../activities/owners/plan-request.ts';
 import { createPoolActivities, type PoolActivityOptions } from '../../../activities/pool/pool.ts';
 
 const stopping = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Changed } from '../../../activities/changes/vm-changer.ts';
-import { CHANGES_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
+import { CHANGES_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { aVmi } from '../../decisions/fixtures/fleets.ts';

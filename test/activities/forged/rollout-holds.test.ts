@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { REVISION_LABEL, ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
+import {
+  REVISION_LABEL,
+  ROLLOUT_REQUEST_ANNOTATION,
+  ROLLOUT_REQUESTED_BY_ANNOTATION,
+} from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type {
   CheckStatus,

@@ -8,7 +8,7 @@ import {
   REMOVING_ANNOTATION,
   ROLE_LABEL,
   UID_ANNOTATION,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import {
   Nodes,

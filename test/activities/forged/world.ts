@@ -4,7 +4,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { onTestFinished } from 'vitest';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import type { OwnerKey } from '../../../activities/owners/types.ts';
+import type { OwnerKey } from '../../../activities/owners/owner-key.ts';
 import {
   API_VERSION,
   DISKS_FINALIZER,
@@ -15,7 +15,7 @@ import {
   POOL_LABEL,
   REPLICA_SET_FINALIZER,
   REVISION_LABEL,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import type { SetKind } from '../../../api/owner-kinds.ts';

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
 import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
-import type { Removal } from '../../../activities/healing/sick-vm-remover.ts';
+import type { Removal } from '../../../activities/healing/unhealthy-vm-remover.ts';
 import type { Stored } from '../../../api/objects.ts';
-import { identityOf } from '../../../api/ownership.ts';
+import { identityOf } from '../../../api/owner-references.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import {
   Events,

@@ -1,4 +1,4 @@
-import type { PoolKey } from '../../../activities/owners/types.ts';
+import type { PoolKey } from '../../../activities/owners/owner-key.ts';
 import type { NewMember } from '../../../decisions/template/vm-from-template.ts';
 import { haltedTemplate } from '../../integration/fleet.ts';
 

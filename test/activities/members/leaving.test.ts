@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
+import {
+  ORPHAN_FINALIZER,
+  POOL_FINALIZER,
+  REMOVING_ANNOTATION,
+  ROLE_LABEL,
+} from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import {
   PersistentVolumeClaims,

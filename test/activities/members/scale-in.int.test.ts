@@ -1,7 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, test } from 'vitest';
 import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
-import type { PoolKey } from '../../../activities/owners/types.ts';
+import type { PoolKey } from '../../../activities/owners/owner-key.ts';
 import { clearNamedRemovals } from '../../../activities/pool/clear-named-removals.ts';
 import { createPoolActivities, type PoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
@@ -10,7 +10,7 @@ import {
   REMOVE_VMS_ANNOTATION,
   REMOVING_ANNOTATION,
   REMOVING_TO_HEAL,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { Target, RemovalCause } from '../../../decisions/owners/steps.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../api/names.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';

@@ -1,7 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { changeMembers, type MembersChanged } from '../../../activities/membership/change-members.ts';
-import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER } from '../../../api/names.ts';
+import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../../api/objects.ts';
 import {
   ControllerRevisions,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import './virtual-pauses.ts';
-import { KUBEVIRT_REVISION_LABEL } from '../../../api/names.ts';
+import { KUBEVIRT_REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';

@@ -5,7 +5,7 @@ import {
   MEMBERSHIP_CHANGE_ANNOTATION,
   POOL_LABEL,
   REVISION_LABEL,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { KubeVirtPool } from '../../../decisions/membership/kubevirt-pool.ts';

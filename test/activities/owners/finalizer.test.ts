@@ -1,7 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
+import { nothingDone } from '../../../activities/owners/done.ts';
 import { setFinalizer } from '../../../activities/owners/finalizer.ts';
-import { nothingDone } from '../../../activities/owners/types.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 

@@ -1,8 +1,8 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
+import type { PoolKey } from '../../../activities/owners/owner-key.ts';
 import type { WrittenStatus } from '../../../activities/owners/status.ts';
-import type { PoolKey } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import type { DisruptedVm, PoolStatus } from '../../../api/pool/pool.ts';

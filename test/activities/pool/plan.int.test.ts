@@ -4,7 +4,7 @@ import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
-import { POOL_FINALIZER } from '../../../api/names.ts';
+import { POOL_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import type { PlannedSet, ReplicaSetRequest } from '../../../activities/replica-sets/replica-set-request.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
-import type { PlannedSet, ReplicaSetRequest } from '../../../activities/replica-sets/types.ts';
 import type { FailedStarts } from '../../../decisions/replica-sets/start-backoff.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';

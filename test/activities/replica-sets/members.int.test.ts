@@ -1,10 +1,10 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, test } from 'vitest';
 import { createReleaseActivities } from '../../../activities/members/release-vms.ts';
-import type { Done } from '../../../activities/owners/types.ts';
+import type { Done } from '../../../activities/owners/done.ts';
 import { createAdoptionActivities } from '../../../activities/replica-sets/adopt-vms.ts';
-import type { ReplicaSetKey } from '../../../activities/replica-sets/types.ts';
-import { ORPHAN_FINALIZER } from '../../../api/names.ts';
+import type { ReplicaSetKey } from '../../../activities/replica-sets/replica-set-request.ts';
+import { ORPHAN_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type OwnerReference, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type SetKind } from '../../../api/owner-kinds.ts';
 import { ownerReference } from '../../../decisions/template/vm-from-template.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstanceMigrations, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { UpdateOutcome } from '../../../decisions/owners/batch.ts';
-import type { Migration } from '../../../simulator/objects/types.ts';
+import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { keyOf, targetOf, World } from '../forged/world.ts';
 
 type Given = ReturnType<World['withOldPod']>;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { PROTECT_ANNOTATION, REMOVING_ANNOTATION } from '../../../api/names.ts';
+import { PROTECT_ANNOTATION, REMOVING_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { UpdateOutcome } from '../../../decisions/owners/batch.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
-import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { requesterStamp } from '../../../api/requested-by.ts';
+import { requesterAnnotation } from '../../../api/requested-by.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -106,7 +106,7 @@ test('an earlier template is found again, gets the highest number and names who 
   const [before] = (await kept(namespace)).filter(({ metadata }) => metadata.name === nameFor('a'));
 
   const annotations = { [REQUESTED_BY_ANNOTATION]: 'anna', [CHANGE_CAUSE_ANNOTATION]: 'b was slow' };
-  const stamp = { ...annotations, [REQUESTED_BY_ANNOTATION]: requesterStamp('anna', revisionOf(templateOf('a'))) };
+  const stamp = { ...annotations, [REQUESTED_BY_ANNOTATION]: requesterAnnotation('anna', revisionOf(templateOf('a'))) };
   await cluster().kube.patch(VirtualMachinePools, first.metadata, 'merge', { metadata: { annotations: stamp } });
   await worker.revisions.keep(await changed(first, 'a'));
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 3, [nameFor('b')]: 2 });
@@ -131,7 +131,7 @@ test('the revision names the field manager that wrote the template, not one that
   const namespace = await cluster().namespace();
   const { revisions } = await aWorker();
   const pool = await createPool(namespace);
-  const stamp = { [REQUESTED_BY_ANNOTATION]: requesterStamp('anna', revisionOf(pool.spec.template)) };
+  const stamp = { [REQUESTED_BY_ANNOTATION]: requesterAnnotation('anna', revisionOf(pool.spec.template)) };
   await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { annotations: stamp } });
   const edited = { spec: { template: templateOf('b') } };
   await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', edited, { fieldManager: 'kubectl-edit' });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { plainText, printable } from '../../../api/lib/plain-text.ts';
-import { serialize } from '../../../clients/cli/output.ts';
+import { serialize } from '../../../clients/cli/print.ts';
 
 const HOSTILE = 'a\u001B[2J\u0085b\u202Ec\r\nd\u001B]0;x\u0007';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { amountOf, sameAmount } from '../../../api/lib/quantity.ts';
+import { parseQuantity, isSameQuantity } from '../../../api/lib/quantity.ts';
 
 const ONE = 1_000_000_000n;
 
@@ -27,7 +27,7 @@ test.each<[string | number, bigint]>([
   // Kubernetes keeps nothing smaller than a billionth, and rounds away from zero.
   ['0.1n', 1n],
   ['-1.1n', -2n],
-])('%s', (quantity, amount) => expect(amountOf(quantity)).toBe(amount));
+])('%s', (quantity, amount) => expect(parseQuantity(quantity)).toBe(amount));
 
 test.each([
   '',
@@ -47,24 +47,24 @@ test.each([
   undefined,
   {},
 ])('%j is none', (text) => {
-  expect(amountOf(text)).toBeNull();
+  expect(parseQuantity(text)).toBeNull();
 });
 
 test('one amount has many spellings', () => {
-  expect(sameAmount('1Gi', '1024Mi')).toBe(true);
-  expect(sameAmount('1G', '1Gi')).toBe(false);
-  expect(sameAmount(null, null)).toBe(true);
-  expect(sameAmount(null, '0')).toBe(false);
+  expect(isSameQuantity('1Gi', '1024Mi')).toBe(true);
+  expect(isSameQuantity('1G', '1Gi')).toBe(false);
+  expect(isSameQuantity(null, null)).toBe(true);
+  expect(isSameQuantity(null, '0')).toBe(false);
   // A JavaScript number can't hold the difference.
-  expect(sameAmount('9007199254740993', '9007199254740992')).toBe(false);
+  expect(isSameQuantity('9007199254740993', '9007199254740992')).toBe(false);
 });
 
 test('suffixes multiply', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 15n }), (count) => {
-      expect(amountOf(`${count}Mi`)).toBe(amountOf(`${count * 1_048_576n}`));
-      expect(amountOf(`${count}M`)).toBe(amountOf(`${count}e6`));
-      expect(amountOf(`${count}m`)! * 1_000n).toBe(amountOf(`${count}`));
+      expect(parseQuantity(`${count}Mi`)).toBe(parseQuantity(`${count * 1_048_576n}`));
+      expect(parseQuantity(`${count}M`)).toBe(parseQuantity(`${count}e6`));
+      expect(parseQuantity(`${count}m`)! * 1_000n).toBe(parseQuantity(`${count}`));
     }),
   );
 });

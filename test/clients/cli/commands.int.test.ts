@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
-import { requesterStamp, requesterOf } from '../../../api/requested-by.ts';
+import { requesterAnnotation, requesterOf } from '../../../api/requested-by.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
@@ -272,7 +272,7 @@ describe('apply', () => {
     expect(await requestedBy()).toBe('ben');
 
     // Another client has stamped someone else: a later apply takes the field over without a conflict.
-    const annotations = { [REQUESTED_BY_ANNOTATION]: requesterStamp('cleo', revisionOf(runningTemplate)) };
+    const annotations = { [REQUESTED_BY_ANNOTATION]: requesterAnnotation('cleo', revisionOf(runningTemplate)) };
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
     expect(await by('dan', other)).toMatchObject({ stdout: `${WEB} unchanged\n` });
     expect(await requestedBy()).toBe('cleo');

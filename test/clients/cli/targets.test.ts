@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { UsageError } from '../../../clients/cli/failure.ts';
 import { OWNERS, Pools, Vms } from '../../../clients/cli/kinds.ts';
+import { parseCount, parseDuration, parseBoolean } from '../../../clients/cli/parse-values.ts';
 import { namedTargetsOf, targetsOf, vmNamesOf } from '../../../clients/cli/targets.ts';
-import { count, duration, yesOrNo } from '../../../clients/cli/values.ts';
 import { VmSets } from '../replica-sets/sets.ts';
 
 test.each([
@@ -44,15 +44,20 @@ test('a command that acts on objects requires their names', () =>
   expect(() => namedTargetsOf(['pool'], [Pools])).toThrow(/which pool\?/));
 
 test('durations, counts and choices are read strictly', () => {
-  expect([duration('0'), duration('90s'), duration('1h30m'), duration('1.5s'), duration('250ms')]).toEqual([
-    0, 90_000, 5_400_000, 1500, 250,
-  ]);
-  for (const wrong of ['', 'soon', '90', '5 m', '-5s', '5x']) expect(() => duration(wrong)).toThrow('Give a duration');
-  expect([count('0'), count('2147483647')]).toEqual([0, 2_147_483_647]);
+  expect([
+    parseDuration('0'),
+    parseDuration('90s'),
+    parseDuration('1h30m'),
+    parseDuration('1.5s'),
+    parseDuration('250ms'),
+  ]).toEqual([0, 90_000, 5_400_000, 1500, 250]);
+  for (const wrong of ['', 'soon', '90', '5 m', '-5s', '5x'])
+    expect(() => parseDuration(wrong)).toThrow('Give a duration');
+  expect([parseCount('0'), parseCount('2147483647')]).toEqual([0, 2_147_483_647]);
   for (const wrong of ['', '-1', '1.5', '1e3', '0x10', '2147483648'])
-    expect(() => count(wrong)).toThrow('Give a whole number');
-  expect([yesOrNo('true'), yesOrNo('false')]).toEqual([true, false]);
-  expect(() => yesOrNo('maybe')).toThrow('Give true or false');
+    expect(() => parseCount(wrong)).toThrow('Give a whole number');
+  expect([parseBoolean('true'), parseBoolean('false')]).toEqual([true, false]);
+  expect(() => parseBoolean('maybe')).toThrow('Give true or false');
 });
 
 test.each<[words: string[], names: string[]]>([

@@ -5,7 +5,7 @@ import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources
 import { healView, type HealView } from '../../../clients/healing/view.ts';
 import type { Act } from '../../../decisions/history/act.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import type { VirtualMachine } from '../../../simulator/objects/types.ts';
+import type { VirtualMachine } from '../../../simulator/objects/kubevirt.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { withFastStarts } from '../../integration/healing/healings.ts';
 import { testOneOf } from '../../soak.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { REVISION_LABEL } from '../../../api/names.ts';
+import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import { withQueued } from '../../../clients/history/queued.ts';
 import type { Act } from '../../../decisions/history/act.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MACHINE_TYPE_RESTART_LABEL } from '../../../api/names.ts';
+import { MACHINE_TYPE_RESTART_LABEL } from '../../../api/labels-and-annotations.ts';
 import { KubeVirts, Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PlannedItem, TransitionPlanned } from '../../../clients/machine-types/plan.ts';
 import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { exclusions, runLines, shortfalls } from '../../../clients/runs/report.ts';
+import { exclusions, runLines, shortfalls } from '../../../clients/runs/run-lines.ts';
 import { NO_COUNTS, type TransitionProgress, transitionOutline } from '../../../decisions/machine-types/transition.ts';
 import { aTransition, scopeOf } from '../../decisions/machine-types/snapshots.ts';
 

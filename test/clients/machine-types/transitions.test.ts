@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { MachineTypeChange } from '../../../api/operations/machine-type.ts';
 import type { Resource } from '../../../api/resources.ts';
-import { changedAgainBy, checkOver, transitionMeant } from '../../../clients/machine-types/transitions.ts';
+import { changedAgainBy, checkOver, findTransition } from '../../../clients/machine-types/transitions.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { recordOfOurs } from '../../decisions/machine-types/snapshots.ts';
@@ -50,7 +50,7 @@ function serverWith(operations: StoredOperation[]): KubeClient {
 describe('the selected operation', () => {
   const [going, done] = [aChange('going'), over(aChange('done'))];
   const server = serverWith([going, done, anOperation({}, { name: 'restart', uid: 'another' })]);
-  const meant = (word: string | undefined, of = server) => transitionMeant(of, undefined, word);
+  const meant = (word: string | undefined, of = server) => findTransition(of, undefined, word);
 
   test('is the running one, or the newest, if none is named', async () => {
     expect(await meant(undefined)).toMatchObject({ uid: 'uid-of-going', name: 'shop/going' });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
-import { table } from '../../../clients/cli/output.ts';
+import { table } from '../../../clients/cli/print.ts';
 import {
   columnsOfMembers,
   columnsOfOwners,

@@ -7,7 +7,7 @@ import type { KubeClient, ObjectKey } from '../../../kubernetes/client.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
 const { said } = vi.hoisted(() => ({ said: [] as string[] }));
-vi.mock('../../../clients/cli/output.ts', () => ({
+vi.mock('../../../clients/cli/print.ts', () => ({
   print: (line: string) => said.push(line),
   note: (line: string) => said.push(line),
 }));

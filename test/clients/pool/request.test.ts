@@ -1,11 +1,11 @@
 import '../../own-modules.ts';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
+import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { HandledRequest } from '../../../api/pool/pool.ts';
 import { controlPool } from '../../../clients/pool/control.ts';
 import { requestOfPool } from '../../../clients/pool/request.ts';
-import { resume, Rollout } from '../../../clients/rollout/control.ts';
+import { resume, Rollout } from '../../../clients/rollout/pause-and-promote.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { digestOf } from '../../../decisions/requests/request.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';

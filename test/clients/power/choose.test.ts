@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ROLE_LABEL } from '../../../api/names.ts';
+import { ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { KubeVirts, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import type { Member } from '../../../clients/owners/members.ts';

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { RESTARTED_AT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
+import { RESTARTED_AT_ANNOTATION, REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { ClusterVirtualMachineOperations, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PendingVm } from '../../../clients/power/pending.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
-import type { VirtualMachine } from '../../../simulator/objects/types.ts';
+import type { VirtualMachine } from '../../../simulator/objects/kubevirt.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until } from '../../integration/fleet.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';

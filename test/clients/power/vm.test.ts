@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { ensureNotTooMany } from '../../../clients/power/choose.ts';
 import { pendingAmong } from '../../../clients/power/pending.ts';
-import { exclusions, runLines, shortfalls } from '../../../clients/runs/report.ts';
+import { exclusions, runLines, shortfalls } from '../../../clients/runs/run-lines.ts';
 import { powerOutline, type PowerProgress } from '../../../decisions/power/progress.ts';
 import type { VmWithVmi } from '../../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';

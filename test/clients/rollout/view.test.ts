@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { remarksOn } from '../../../clients/rollout/change-template.ts';
 import { rolloutLines, shownRollout } from '../../../clients/rollout/lines.ts';
 import { rolloutView } from '../../../clients/rollout/view.ts';
-import { runLines } from '../../../clients/runs/report.ts';
+import { runLines } from '../../../clients/runs/run-lines.ts';
 import { byApproval, hashOf, poolWith, revisionWith, templateOf, type UserRequest } from './pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:05:00Z');

@@ -1,5 +1,10 @@
 import { expect, test, vi } from 'vitest';
-import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
+import {
+  PROTECT_ANNOTATION,
+  REMOVE_VMS_ANNOTATION,
+  REMOVING_ANNOTATION,
+  ROLE_LABEL,
+} from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { removeVms } from '../../../clients/scaling/remove-vms.ts';

@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Globals } from '../../../clients/cli/globals.ts';
 import { Session } from '../../../clients/session/session.ts';
-import { filesOf } from '../../../dev/paths.ts';
+import { pathsOf } from '../../../dev/paths.ts';
 import { takeLock } from '../../../dev/process/lock.ts';
 import { identify } from '../../../dev/process/process-identity.ts';
 import { writeStackRecord, type Phase } from '../../../dev/stack-file.ts';
@@ -46,7 +46,7 @@ function writeKubeconfig(file: string, name: string, server: string): void {
 
 /** Writes the files of a stack whose supervisor is this process. */
 function aStack(phase: Phase = 'ready'): void {
-  const { kubeconfig, stack, lock } = filesOf(state);
+  const { kubeconfig, stack, lock } = pathsOf(state);
   writeKubeconfig(kubeconfig, 'stack', STACKS);
   takeLock(lock);
   const supervisor = identify(process.pid)!;
@@ -129,7 +129,7 @@ describe('the cluster of a command', () => {
 describe('the Temporal of a command', () => {
   test("is the stack's only if the kubeconfig is its own, however that is written", async () => {
     aStack();
-    const { kubeconfig } = filesOf(state);
+    const { kubeconfig } = pathsOf(state);
     expect(await temporalFor()).toBe(TEMPORAL);
     expect(await temporalFor({ kubeconfig })).toBe(TEMPORAL);
     expect(await temporalFor({ kubeconfig: relative(process.cwd(), kubeconfig) })).toBe(TEMPORAL);

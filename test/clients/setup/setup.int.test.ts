@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { unpackTar } from 'modern-tar';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { droverCrds } from '../../../api/crd/crds.ts';
-import { CONFIRM_DELETION_ANNOTATION } from '../../../api/names.ts';
+import { CONFIRM_DELETION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import {
   CustomResourceDefinitions,

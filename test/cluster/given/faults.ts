@@ -5,7 +5,7 @@ import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isConflict, isNotFound, ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import { parseDuration } from '../../../simulator/objects/annotations.ts';
-import type { VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import type { GivenCluster } from './given.ts';
 
 type Vmi = Stored<VirtualMachineInstance & KubeObject>;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { POWER_ANNOTATION } from '../../../api/names.ts';
+import { POWER_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { powerNoteOf } from '../../../decisions/annotations/power-note.ts';
 import { isUntouched, noteOf } from '../../../decisions/power/untouched.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';

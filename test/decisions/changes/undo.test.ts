@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CHANGES_ANNOTATION } from '../../../api/names.ts';
+import { CHANGES_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { notedChanges } from '../../../decisions/annotations/noted-change.ts';
 import { editsOf, withEdits, type Edit } from '../../../decisions/changes/edits.ts';
 import { changesOf, withChange, type ChangeNote } from '../../../decisions/changes/note.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { POOL_LABEL } from '../../../api/names.ts';
+import { POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { withKeptTemplates, type KeptClaim } from '../../../decisions/disks/kept-claims.ts';
 import type { KeptDisk } from '../../../decisions/disks/kept-disk.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KEPT_DISK, POOL_LABEL } from '../../../api/names.ts';
+import { KEPT_DISK, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import { keptDiskMark, keptDiskOf, type KeptDisk } from '../../../decisions/disks/kept-disk.ts';
 
 const kept: KeptDisk = {

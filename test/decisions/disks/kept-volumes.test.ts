@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { REVISION_LABEL } from '../../../api/names.ts';
+import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KeptDisk } from '../../../decisions/disks/kept-disk.ts';
 import { diskOfVm, withKeptVolumes } from '../../../decisions/disks/kept-volumes.ts';
 import { field } from '../../../decisions/lib/json.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { amountOf } from '../../../api/lib/quantity.ts';
-import { SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
+import { SET_RIGHT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { parseQuantity } from '../../../api/lib/quantity.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { correctDrift } from '../../../decisions/drift/correct-drift.ts';
 import { driftOf, type DriftedField } from '../../../decisions/drift/drift.ts';
@@ -30,7 +30,7 @@ function stored(vm: NewVirtualMachine): NewVirtualMachine {
 
 function rewritten(value: unknown, key = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => rewritten(item));
-  if (key === 'guest' || key === 'maxGuest') return `${amountOf(value)! / 1024n ** 2n / 10n ** 9n}Mi`;
+  if (key === 'guest' || key === 'maxGuest') return `${parseQuantity(value)! / 1024n ** 2n / 10n ** 9n}Mi`;
   if (!isObject(value)) return value;
   const fields = Object.entries(value).filter(([name, inner]) => !isZero(inner, name));
   return Object.fromEntries(fields.map(([name, inner]) => [name, rewritten(inner, name)]));

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { durationMs } from '../../../api/lib/duration.ts';
 import { DEFAULT_HEALING_BACKOFF } from '../../../api/rules/pool-defaults.ts';
-import { expiresAt, healingDelayMs } from '../../../decisions/healing/backoff.ts';
+import { expiresAt, healingBackoffMs } from '../../../decisions/healing/backoff.ts';
 
 const HOUR = 3_600_000;
 const seconds = (attempt: number, backoff = DEFAULT_HEALING_BACKOFF, random = 0): number =>
-  healingDelayMs(backoff, attempt, random) / 1000;
+  healingBackoffMs(backoff, attempt, random) / 1000;
 
 describe('the delay before a replacement', () => {
   test('doubles from 10 seconds to 10 minutes', () => {
@@ -37,11 +37,11 @@ describe('the delay before a replacement', () => {
         fc.integer({ min: 1, max: 100_000 }),
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         (backoff, attempt, random) => {
-          const delay = healingDelayMs(backoff, attempt, random);
+          const delay = healingBackoffMs(backoff, attempt, random);
           const least = Math.min(durationMs(backoff.initial), durationMs(backoff.max));
           expect(delay).toBeGreaterThanOrEqual(least);
           expect(delay).toBeLessThanOrEqual(Math.round(durationMs(backoff.max) * (1 + backoff.jitter)));
-          expect(healingDelayMs(backoff, attempt + 1, random)).toBeGreaterThanOrEqual(delay);
+          expect(healingBackoffMs(backoff, attempt + 1, random)).toBeGreaterThanOrEqual(delay);
         },
       ),
     );

@@ -13,7 +13,7 @@ import {
   type FinishedCycle,
 } from '../../../decisions/healing/state.ts';
 import type { VmiHistory } from '../../../decisions/healing/vmi-history.ts';
-import { HOLDS_UP_MS } from '../../../decisions/owners/room.ts';
+import { HOLDS_UP_MS } from '../../../decisions/owners/removal-limit.ts';
 import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';

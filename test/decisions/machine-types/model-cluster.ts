@@ -1,4 +1,4 @@
-import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import { namespacedName, type OwningPool } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { isDown, isActive } from '../../../decisions/health/availability.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
-import type { TransitionRules } from '../../../decisions/machine-types/criteria.ts';
-import type { NotRetried } from '../../../decisions/machine-types/limit.ts';
 import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
+import type { NotRetried } from '../../../decisions/machine-types/not-retried.ts';
+import type { TransitionRules } from '../../../decisions/machine-types/transition-rules.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
-import type { TransitionRules } from '../../../decisions/machine-types/criteria.ts';
 import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
 import {
   MAX_TO_CHANGE,
@@ -8,6 +7,7 @@ import {
   verificationOf,
   type TransitionTurn,
 } from '../../../decisions/machine-types/plan.ts';
+import type { TransitionRules } from '../../../decisions/machine-types/transition-rules.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';

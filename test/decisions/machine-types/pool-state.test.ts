@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
-import type { TransitionRulesInput } from '../../../decisions/machine-types/criteria.ts';
 import { poolTransitionState, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
+import type { TransitionRulesInput } from '../../../decisions/machine-types/transition-rules.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';

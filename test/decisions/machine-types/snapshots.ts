@@ -1,14 +1,14 @@
-import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
+import type { Fleet } from '../../../decisions/machine-types/needs.ts';
 import {
   groupOf,
   transitionRules,
   type TransitionRules,
   type TransitionRulesInput,
-} from '../../../decisions/machine-types/criteria.ts';
-import type { Fleet } from '../../../decisions/machine-types/needs.ts';
+} from '../../../decisions/machine-types/transition-rules.ts';
 import type { Transition, TransitionResult, TransitionScope } from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { beforeOfView, typePatch, type Before } from '../../../decisions/machine-types/type-patch.ts';
 import { aVm } from '../fixtures/fleets.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TransitionRulesInput } from '../../../decisions/machine-types/criteria.ts';
+import type { TransitionRulesInput } from '../../../decisions/machine-types/transition-rules.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed, type TransitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';

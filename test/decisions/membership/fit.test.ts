@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { POOL_LABEL, PROTECT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
+import {
+  POOL_LABEL,
+  PROTECT_ANNOTATION,
+  REVISION_LABEL,
+  SET_RIGHT_ANNOTATION,
+} from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { formerMemberAnnotation, formerMemberOf } from '../../../decisions/annotations/former-member.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { JOINED_ANNOTATION, POOL_LABEL } from '../../../api/names.ts';
+import { JOINED_ANNOTATION, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { ObjectMeta, Stored } from '../../../api/objects.ts';
 import { joining, joiningTransfer } from '../../../decisions/membership/joining.ts';
 import { asFormer } from '../../../decisions/membership/label-patch.ts';

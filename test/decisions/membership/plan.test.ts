@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_FINALIZER, POOL_LABEL } from '../../../api/names.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_FINALIZER, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import { changeAnnotation, membershipChangeOf, type MembershipChange } from '../../../decisions/membership/change.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { KUBEVIRT_REVISION_LABEL, POOL_LABEL, REVISION_LABEL, UID_ANNOTATION } from '../../../api/names.ts';
+import {
+  KUBEVIRT_REVISION_LABEL,
+  POOL_LABEL,
+  REVISION_LABEL,
+  UID_ANNOTATION,
+} from '../../../api/labels-and-annotations.ts';
 import { memberOf, memberOfAnnotation } from '../../../decisions/annotations/member-of.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';
 import { RESTORE_QUIET_MS } from '../../../decisions/membership/restore.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ROLE_LABEL } from '../../../api/names.ts';
+import { ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import { grantClaims } from '../../../decisions/disruption-budget/grant-claims.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { OperationStatus } from '../../../api/operations/operation.ts';
 import { NO_COUNTS, transitionOutline, type TransitionProgress } from '../../../decisions/machine-types/transition.ts';
-import { deleteAt, isRestored, needsWorkflow } from '../../../decisions/operations/lifetime.ts';
+import { outlinedTransition, actionReport } from '../../../decisions/operations/action-report.ts';
+import { lifetimeEndsAt, isRestored, needsWorkflow } from '../../../decisions/operations/lifetime.ts';
 import { BY_SPEC, operationStatus, type Standing } from '../../../decisions/operations/status.ts';
 import { steeringOf } from '../../../decisions/operations/steer.ts';
-import { outlinedTransition, toldOf } from '../../../decisions/operations/told.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
 import { anOperation, aProgress } from './operations.ts';
 
@@ -82,7 +82,7 @@ test.each([
   [{ aborted: request, open: 3 }, 'Aborted'],
 ] as const)('a run that has ended is told by its outcome: %o is %s', (change, reason) => {
   const progress = aProgress(change as object);
-  const status = statusOf(anOperation(), { progress, end: toldOf(progress).end });
+  const status = statusOf(anOperation(), { progress, end: actionReport(progress).end });
   expect(status.completionTime).toBe(NOW);
   const outcome =
     reason === 'Complete'
@@ -130,8 +130,8 @@ test('a workflow is needed until the operation ends, and until its object is due
   expect(needsWorkflow(anOperation({}, {}, ended))).toBe(false);
   const toDelete = anOperation({ ttlSecondsAfterFinished: 60 }, {}, ended);
   expect(needsWorkflow(toDelete)).toBe(true);
-  expect(deleteAt(toDelete)).toBe(Date.parse(NOW) + 60_000);
-  expect(deleteAt(anOperation({ ttlSecondsAfterFinished: 0 }))).toBeNull();
+  expect(lifetimeEndsAt(toDelete)).toBe(Date.parse(NOW) + 60_000);
+  expect(lifetimeEndsAt(anOperation({ ttlSecondsAfterFinished: 0 }))).toBeNull();
 });
 
 const noted = (uid: string) => anOperation({}, { annotations: { 'drover.dev/uid': uid } });
@@ -192,5 +192,5 @@ test.each([
   [{ failures: 0, failed: [], counts: { ...NO_COUNTS, done: 3, excluded: 1 } }, 'Complete'],
   [{ aborted: request }, 'Aborted'],
 ])('a change of machine types that has ended with %j is %s', (change, reason) => {
-  expect(toldOf(aTransition(change)).end).toMatchObject({ reason });
+  expect(actionReport(aTransition(change)).end).toMatchObject({ reason });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ORPHAN_FINALIZER } from '../../../api/names.ts';
+import { ORPHAN_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import type { ScaleInStrategy, Standby } from '../../../api/pool/pool.ts';
 import { newCycle, noHealing, type Cycle } from '../../../decisions/healing/state.ts';
 import {

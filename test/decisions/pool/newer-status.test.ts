@@ -4,11 +4,11 @@ import { newCycle, noHealing, withBegun, type HealingState } from '../../../deci
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import { withNewestState } from '../../../decisions/pool/newer-status.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
-import { begun } from '../../../decisions/rollout/state/state.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import { aPool, quiet } from '../fixtures/fleets.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
-const rollout = begun('r1', '2026-01-01T00:00:00Z');
+const rollout = newRolloutState('r1', '2026-01-01T00:00:00Z');
 const paused = { by: 'ann', at: '2026-01-01T00:00:00Z' };
 const sick = { name: 'web-1', uid: 'uid-1', attempt: 1, why: 'it is sick' };
 const healing: HealingState = withBegun({ ...noHealing, cycles: [newCycle(sick, NOW)] }, [], NOW);

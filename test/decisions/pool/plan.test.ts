@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../../api/names.ts';
+import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import type { PoolStatus, ScaleInStrategy } from '../../../api/pool/pool.ts';
 import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';

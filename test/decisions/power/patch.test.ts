@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { NotedChange } from '../../../decisions/annotations/noted-change.ts';
 import type { VmsSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { actionReport } from '../../../decisions/operations/action-report.ts';
 import { limitsOf } from '../../../decisions/operations/limits.ts';
-import { toldOf } from '../../../decisions/operations/told.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
 import { outcomeOf, type OutcomeInput, type VmInProgress } from '../../../decisions/power/outcome.ts';
 import { planPower } from '../../../decisions/power/plan.ts';
@@ -141,7 +141,7 @@ test('the end reports what the changes still need, and how many had them before'
     needs: { Restart: 2, Live: 1 },
     skipped: [{ why: 'there is no disk', isExcluded: true, count: 1, vms: ['shop/d'] }],
   });
-  expect(toldOf(progress).end.message).toBe(
+  expect(actionReport(progress).end.message).toBe(
     '3 of 5 VMs patched; KubeVirt brings it to 1; it takes effect with a restart of 2; ' +
       'nothing to do for 1: they had it already, or are deleted',
   );

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
+import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import type { VmiSetSpec } from '../../../api/replica-set/replica-set.ts';
 import { containedVmiSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';
 import type { VmiSetInput } from '../../../decisions/replica-sets/plan-input.ts';

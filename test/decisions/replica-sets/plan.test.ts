@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
+import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import type { ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
 import type { Backoffs, FailureReason } from '../../../decisions/owners/failures.ts';
 import { containedReplicaSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';

@@ -1,4 +1,4 @@
-import { REPLICA_SET_FINALIZER } from '../../../api/names.ts';
+import { REPLICA_SET_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import type { VmiSetSpec, ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
 import type { VmiSetInput, ReplicaSetInput } from '../../../decisions/replica-sets/plan-input.ts';
 import type { StoredVmiSet, StoredReplicaSet } from '../../../decisions/views/owner.ts';

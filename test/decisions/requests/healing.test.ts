@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
+import { HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { noHealing, type Cycle, type FinishedCycle, type HealingState } from '../../../decisions/healing/state.ts';
 import { withHealingRequest, type HealingRequest } from '../../../decisions/requests/healing.ts';

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { MEMBERSHIP_REQUEST_ANNOTATION, POOL_LABEL, ROLE_LABEL, UID_ANNOTATION } from '../../../api/names.ts';
+import {
+  MEMBERSHIP_REQUEST_ANNOTATION,
+  POOL_LABEL,
+  ROLE_LABEL,
+  UID_ANNOTATION,
+} from '../../../api/labels-and-annotations.ts';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
 import { changeAnnotation, type MembershipChange, type MembersReport } from '../../../decisions/membership/change.ts';
 import { whyNotAdopted, whyNotDetached } from '../../../decisions/membership/moves.ts';

@@ -4,16 +4,20 @@ import {
   HEALING_REQUEST_ANNOTATION,
   ROLLOUT_REQUEST_ANNOTATION,
   ROLLOUT_REQUESTED_BY_ANNOTATION,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import { actOfRequest, requestEvents } from '../../../decisions/requests/events.ts';
 import { withRolloutRequest } from '../../../decisions/requests/rollout.ts';
 import { RolloutContext } from '../../../decisions/rollout/state/context.ts';
-import { begun, halted as haltedState } from '../../../decisions/rollout/state/state.ts';
+import { newRolloutState, halted as haltedState } from '../../../decisions/rollout/state/state.ts';
 import { aStep, at, failure, NEW, NOW, old, OLD, rolloutInput } from '../fixtures/rollout-pools.ts';
 
 const steps = { rollout: { steps: [aStep(1, { approval: {} }), aStep(2, { approval: {} })] } };
-const going = (more: Partial<RolloutStatus> = {}): RolloutStatus => ({ ...begun(NEW, at(0)), batches: 1, ...more });
+const going = (more: Partial<RolloutStatus> = {}): RolloutStatus => ({
+  ...newRolloutState(NEW, at(0)),
+  batches: 1,
+  ...more,
+});
 const paused = { by: 'bob', at: at(0) };
 const ended = (kind: 'Failed' | 'Aborted' | 'Undoing') => haltedState(going(), kind, { by: 'bob' }, at(0));
 const reached = (step = 0) => going({ step, stepReachedAt: at(0) });
@@ -185,7 +189,7 @@ describe('a request', () => {
 
   test('outlives its rollout with its answer', () => {
     const { handledRequests } = after(text);
-    expect(begun(OLD, at(NOW), after(text)).handledRequests).toEqual(handledRequests);
+    expect(newRolloutState(OLD, at(NOW), after(text)).handledRequests).toEqual(handledRequests);
   });
 
   test.each<[string, RegExp]>([

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ContentChange } from '../../../decisions/configuration/content.ts';
 import type { RolloutPlan } from '../../../decisions/rollout/plan.ts';
-import { begun } from '../../../decisions/rollout/state/state.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import {
   aBatch,
@@ -42,7 +42,7 @@ describe('VMs with older content', () => {
     expect(acts(planned)).toEqual([{ name: 'web-2', act: 'restart', vmi: `vmi-of-${vms[1]!.uid}` }]);
     expect(planned.update!.reason).toBe('restart web-2, since Secret user changed');
     expect(planned.state).toEqual({
-      ...begun(NEW, at(NOW)),
+      ...newRolloutState(NEW, at(NOW)),
       batches: 1,
       lastBatch: 1,
       changed: { what: 'Secret user', at: at(CHANGED_AT) },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Condition, PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import { scaleInRules } from '../../../api/rules/pool-defaults.ts';
-import { goingVms } from '../../../decisions/owners/going.ts';
+import { terminatingVms } from '../../../decisions/owners/terminating.ts';
 import { rolloutConditions } from '../../../decisions/rollout/conditions.ts';
 import { planRollout } from '../../../decisions/rollout/plan.ts';
 import { blockedSurplus } from '../../../decisions/scaling/surplus.ts';
@@ -36,7 +36,7 @@ const conditions = (fields: RolloutFields): Record<string, Condition> => {
   const all = rolloutConditions(
     pool,
     planRollout(input),
-    { blocked, waiting: 0, going: goingVms(vms.filter(isRegular), vmiOf) },
+    { blocked, waiting: 0, going: terminatingVms(vms.filter(isRegular), vmiOf) },
     at(input.now),
   );
   return Object.fromEntries(all.map((condition) => [condition.type, condition]));

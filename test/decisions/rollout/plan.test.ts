@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus, RolloutStep } from '../../../api/pool/pool.ts';
 import type { RolloutPhase } from '../../../decisions/rollout/plan.ts';
-import { begun } from '../../../decisions/rollout/state/state.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
@@ -38,7 +38,7 @@ describe('a rollout', () => {
   test('begins with a new template, and keeps only a pause of the last rollout', () => {
     const paused = { by: 'anna', at: at(NOW - MINUTE) };
     const last: RolloutStatus = {
-      ...begun(OLD, at(0)),
+      ...newRolloutState(OLD, at(0)),
       lastBatch: 7,
       step: 2,
       failures: [failure('web-1')],
@@ -46,7 +46,7 @@ describe('a rollout', () => {
       paused,
     };
     const { state } = plan({ vms: all(4), state: last });
-    expect(state).toEqual({ ...begun(NEW, at(NOW)), lastBatch: 7, paused });
+    expect(state).toEqual({ ...newRolloutState(NEW, at(NOW)), lastBatch: 7, paused });
   });
 
   test('begins from the status of the pool if no workflow knows it', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { RemovalCause } from '../../../decisions/owners/steps.ts';
 import { creationBlockedBy, removalBlockedBy } from '../../../decisions/scaling/removal-check.ts';
 import { aPool, aVm } from '../fixtures/fleets.ts';

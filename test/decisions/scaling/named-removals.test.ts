@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import { REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
 import { isActive } from '../../../decisions/health/availability.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';

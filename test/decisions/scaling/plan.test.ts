@@ -5,7 +5,7 @@ import type { Backoffs, FailureReason } from '../../../decisions/owners/failures
 import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
-import { begun } from '../../../decisions/rollout/state/state.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import { vmName } from '../../../decisions/template/vm-names.ts';
 import { updateNeed } from '../../../decisions/vm-update/need.ts';
 import { backoffFor, failed } from '../fixtures/backoffs.ts';
@@ -181,7 +181,7 @@ describe('scale-in among VMs that the policy sees as equals', () => {
   test('takes a VM first that an undo has not brought back yet', () => {
     const at = '2026-01-01T00:00:00Z';
     const halted = { kind: 'Undoing', by: 'drover', at, why: 'why' } as const;
-    const rollout = { ...begun(REVISION, at), halted };
+    const rollout = { ...newRolloutState(REVISION, at), halted };
     const status = { replicas: 5, currentRevision: 'old', updateRevision: REVISION, rollout };
     const pool = { ...aPool({ replicas: 4 }), status };
     for (let outdated = 1; outdated <= 5; outdated++) {

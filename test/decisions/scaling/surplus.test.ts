@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PROTECT_ANNOTATION } from '../../../api/names.ts';
+import { PROTECT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Condition, PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
 import { isProtected } from '../../../decisions/annotations/protection.ts';
 import { isActive } from '../../../decisions/health/availability.ts';

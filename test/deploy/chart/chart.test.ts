@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { chartFiles } from '../../../deploy/chart/generate.ts';
+import { generateChart } from '../../../deploy/chart/generate.ts';
 import { eachSetting, isOfWorker } from '../../../workers/settings/settings.ts';
 
 const read = (file: string): string => readFileSync(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8');
 const schema = JSON.parse(read('values.schema.json')) as { properties: Record<string, { properties: object }> };
 const accepts = new Ajv({ strict: false }).compile(schema);
 
-test.each([...chartFiles()])('deploy/%s is what its source makes of it', (name, text) => {
+test.each([...generateChart()])('deploy/%s is what its source makes of it', (name, text) => {
   expect(read(name)).toBe(text);
 });
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
-import { CONFIRM_DELETION_ANNOTATION, RELEASE_ANNOTATION } from '../../../api/names.ts';
+import { CONFIRM_DELETION_ANNOTATION, RELEASE_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { CustomResourceDefinitions, Namespaces, ServiceAccounts, type Resource } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { OPERATION_REASONS } from '../../../api/operations/reasons.ts';
 import { CONDITION_REASONS } from '../../../api/reasons.ts';
-import { monitoringFiles, readRules } from '../../../deploy/monitoring/generate.ts';
+import { generateMonitoring, readRules } from '../../../deploy/monitoring/generate.ts';
 import { readManifests } from '../rights.ts';
 import { exportedSeries, SDK_METRICS, TARGET_LABELS } from './exported.ts';
 import { readQuery, unknownWords } from './queries.ts';
@@ -56,7 +56,7 @@ interface Workload {
   };
 }
 
-test.each([...monitoringFiles()])('deploy/monitoring/%s is as its source generates it', (name, text) => {
+test.each([...generateMonitoring()])('deploy/monitoring/%s is as its source generates it', (name, text) => {
   expect(read(name)).toBe(text);
 });
 

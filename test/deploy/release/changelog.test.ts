@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unreleasedIn, versionsIn, withSection } from '../../../deploy/release/changelog.ts';
+import { unreleasedIn, changelogVersions, withSection } from '../../../deploy/release/changelog.ts';
 
 const BEFORE = `# Changelog
 
@@ -26,5 +26,5 @@ test('a changelog without unreleased changes has none', () => {
 test('a release puts what was unreleased under its version', () => {
   const after = withSection(BEFORE, '0.2.0', '2027-03-04');
   expect(after).toContain('## Unreleased\n\n## 0.2.0 - 2027-03-04\n\n### Added\n- A thing.\n');
-  expect(versionsIn(after)).toEqual(['0.2.0', '0.1.0']);
+  expect(changelogVersions(after)).toEqual(['0.2.0', '0.1.0']);
 });

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { exportLines, withoutTemporalSettings } from '../../../dev/services/environment.ts';
+import { exportLines, environmentWithoutTemporal } from '../../../dev/services/environment.ts';
 
 test.each(['plain', 'with spaces', "it's", '$HOME `id` "x"', 'a\nb', '\\'])(
   'a shell reads %j back unchanged',
@@ -16,5 +16,5 @@ test.each(['plain', 'with spaces', "it's", '$HOME `id` "x"', 'a\nb', '\\'])(
 
 test('settings for another Temporal are left out, and nothing else', () => {
   const env = { PATH: '/bin', TEMPORAL_ADDRESS: 'elsewhere', TEMPORAL_API_KEY: 'key', TEMPORAL_TLS: 'true' };
-  expect(withoutTemporalSettings(env)).toEqual({ PATH: '/bin' });
+  expect(environmentWithoutTemporal(env)).toEqual({ PATH: '/bin' });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { Secrets } from '../../../api/resources.ts';
 import { testOneOf } from '../../soak.ts';
 import { TestDrain } from '../drain/drains.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from 'vitest';
-import { POOL_LABEL } from '../../../api/names.ts';
+import { POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from '../../../api/resources.ts';
 import type { PodDisruptionBudget } from '../../../decisions/drain/pod-budget.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
 

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
+import { SET_RIGHT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
 import { orderCorrection } from '../../../clients/drift/correct-drift.ts';
 import { driftLines } from '../../../clients/drift/lines.ts';

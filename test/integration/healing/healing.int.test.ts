@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { DataVolumes, Events, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import type { DataVolume } from '../../../simulator/objects/types.ts';
+import type { DataVolume } from '../../../simulator/objects/kubevirt.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { templateOf } from '../rollout/rollouts.ts';

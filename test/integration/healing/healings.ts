@@ -12,7 +12,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import type { DataVolume } from '../../../simulator/objects/types.ts';
+import type { DataVolume } from '../../../simulator/objects/kubevirt.ts';
 import type { healVm } from '../../../workflows/healing/heal-vm.ts';
 import { healVmIdOf, type poolIdOf } from '../../../workflows/lib/messages.ts';
 import { givenCluster } from '../../cluster/given/given.ts';

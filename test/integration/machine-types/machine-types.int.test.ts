@@ -3,7 +3,7 @@ import {
   DO_NOT_DISRUPT_ANNOTATION,
   MACHINE_TYPE_RESTART_LABEL,
   MACHINE_TYPE_TRANSITION_ANNOTATION,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { abort, pause, resume } from '../../../workflows/lib/messages.ts';
 import { DroverCluster, DroverNamespaces, DroverPhase } from '../../../workflows/lib/search-attributes.ts';

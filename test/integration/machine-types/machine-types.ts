@@ -1,13 +1,13 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { onTestFinished, expect } from 'vitest';
-import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { Events, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { specOf, UNKNOWN } from '../../../clients/machine-types/spec.ts';
 import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { operationProgress } from '../../../workflows/lib/messages.ts';
 import { until, type TestFleet } from '../fleet.ts';
 import { TestOperation } from '../operations/operations.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from 'vitest';
-import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL } from '../../../api/names.ts';
+import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { Condition, KubeObject, Stored } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import {

@@ -8,7 +8,7 @@ import {
   MEMBERSHIP_CHANGE_ANNOTATION,
   POOL_LABEL,
   REVISION_LABEL,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import type { OwnerReference } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { MembershipRequest } from '../../../decisions/requests/membership.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../../api/names.ts';
+import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import {
   ControllerRevisions,

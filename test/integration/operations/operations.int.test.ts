@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { UID_ANNOTATION } from '../../../api/names.ts';
+import { UID_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import {
@@ -15,7 +15,7 @@ import { changesOf } from '../../../decisions/changes/note.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import type { Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { operationRunIdOf, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { nowhere, outcomeOf, type Outcome } from '../../clients/drover.ts';
 import { droverHere } from '../../clients/in-process.ts';

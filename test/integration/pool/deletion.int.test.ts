@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { REMOVING_ANNOTATION } from '../../../api/names.ts';
+import { REMOVING_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import {
   ControllerRevisions,
@@ -17,7 +17,7 @@ import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../../kubernetes/retry.ts';
-import type { Claim } from '../../../simulator/objects/types.ts';
+import type { Claim } from '../../../simulator/objects/kubevirt.ts';
 import { poolIdOf } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';

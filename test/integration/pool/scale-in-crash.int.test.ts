@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
 import { removeVms } from '../../../clients/scaling/remove-vms.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { Condition } from '../../../api/pool/pool.ts';
 import {

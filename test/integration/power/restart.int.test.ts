@@ -1,5 +1,5 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { POWER_ANNOTATION } from '../../../api/names.ts';
+import { POWER_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';

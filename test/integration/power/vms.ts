@@ -1,6 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { expect, onTestFinished } from 'vitest';
-import { EVENT_REPORTER } from '../../../api/names.ts';
+import { EVENT_REPORTER } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import { pick } from '../../../decisions/lib/json.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { operationRunIdOf, powerProgress, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { givenCluster } from '../../cluster/given/given.ts';

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { DO_NOT_DISRUPT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { seeded, seedOf } from '../../seeded.ts';
 import { soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';

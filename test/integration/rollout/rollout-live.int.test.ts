@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { REVISION_LABEL } from '../../../api/names.ts';
+import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
   DataVolumes,
@@ -12,7 +12,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import type { Claim, Migration } from '../../../simulator/objects/types.ts';
+import type { Claim, Migration } from '../../../simulator/objects/kubevirt.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { deny } from '../admission-policy.ts';

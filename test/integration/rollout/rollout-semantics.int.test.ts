@@ -5,10 +5,10 @@ import {
   DO_NOT_DISRUPT_ANNOTATION,
   POOL_LABEL,
   REVISION_LABEL,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { requesterStamp } from '../../../api/requested-by.ts';
+import { requesterAnnotation } from '../../../api/requested-by.ts';
 import {
   ControllerRevisions,
   PersistentVolumeClaims,
@@ -52,7 +52,7 @@ describe('revisions', () => {
     await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', {
       metadata: {
         annotations: {
-          [REQUESTED_BY_ANNOTATION]: requesterStamp('ada@desk', second),
+          [REQUESTED_BY_ANNOTATION]: requesterAnnotation('ada@desk', second),
           [CHANGE_CAUSE_ANNOTATION]: 'more cores',
         },
       },
@@ -557,7 +557,7 @@ describe('a rollout in progress', () => {
 test('status, Events, ids, search attributes and details show how a rollout proceeds', async () => {
   const pool = await aPool({ replicas: 2, maxUnavailable: 1, rollout: { steps: [approvalAt(1)] } });
   const { metadata } = await pool.get();
-  const stamp = requesterStamp('ada@desk', revisionOf(templateOf({ cores: 2 })));
+  const stamp = requesterAnnotation('ada@desk', revisionOf(templateOf({ cores: 2 })));
   await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', {
     metadata: { annotations: { [REQUESTED_BY_ANNOTATION]: stamp } },
   });

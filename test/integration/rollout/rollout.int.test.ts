@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { REVISION_LABEL } from '../../../api/names.ts';
+import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';

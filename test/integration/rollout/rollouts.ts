@@ -1,6 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { expect, onTestFinished } from 'vitest';
-import { REVISION_LABEL } from '../../../api/names.ts';
+import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type {
   Condition,
@@ -18,7 +18,7 @@ import { answerTo } from '../../../decisions/requests/request.ts';
 import type { RolloutRequest } from '../../../decisions/requests/rollout.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../../workflows/lib/messages.ts';
 import { healingRequest, rolloutRequest, type Asking } from '../../requests.ts';
 import { until, type PoolObject, type TestFleet } from '../fleet.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ROLE_LABEL } from '../../../api/names.ts';
+import { ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { crashTest } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';

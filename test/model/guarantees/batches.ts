@@ -1,6 +1,6 @@
-import type { Planned } from '../../../activities/owners/types.ts';
+import type { Planned } from '../../../activities/owners/plan-request.ts';
+import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import { countOf } from '../../../api/lib/int-or-percent.ts';
-import { REVISION_LABEL } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { withDefaults } from '../../../api/rules/pool-defaults.ts';

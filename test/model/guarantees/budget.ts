@@ -1,7 +1,7 @@
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstanceMigrations, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
-import type { Migration } from '../../../simulator/objects/types.ts';
+import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { activityNow, isActive, isByWorker, isDeletion, isGoing, isRemoved, runs, type Pool } from '../facts.ts';
 import { KNOWN_AFTER_MS, STALE_MS } from '../readings.ts';

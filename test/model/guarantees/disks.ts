@@ -1,6 +1,6 @@
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachineInstances } from '../../../api/resources.ts';
-import type { VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { claimsOf } from '../../../simulator/vm/volumes.ts';
 import { isDeletion, isGoing } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';

@@ -1,7 +1,7 @@
-import { POD_REVISION_ANNOTATION } from '../../../api/names.ts';
+import { POD_REVISION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
-import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { activityNow, isByWorker, isDeletion, runNow } from '../facts.ts';

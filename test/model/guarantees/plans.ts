@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Planned } from '../../../activities/owners/types.ts';
+import type { Planned } from '../../../activities/owners/plan-request.ts';
 import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import { withDefaults } from '../../../api/rules/pool-defaults.ts';
 import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';

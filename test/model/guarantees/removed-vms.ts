@@ -1,4 +1,4 @@
-import { PROTECT_ANNOTATION } from '../../../api/names.ts';
+import { PROTECT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';

@@ -1,4 +1,4 @@
-import { MEMBER_OF_ANNOTATION, POOL_LABEL } from '../../../api/names.ts';
+import { MEMBER_OF_ANNOTATION, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { activityNow } from '../facts.ts';

@@ -2,7 +2,7 @@ import {
   MACHINE_TYPE_RESTART_LABEL,
   MACHINE_TYPE_TRANSITION_ANNOTATION,
   REMOVING_ANNOTATION,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import {
   KubeVirtPools,
@@ -14,7 +14,7 @@ import { changesOf } from '../../../decisions/changes/note.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import { listedChangeOf, membershipChangeOf } from '../../../decisions/membership/change.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { resolveMachineType } from '../../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';

@@ -3,7 +3,7 @@ import { OWNER_KINDS, type SetKind } from '../../../api/owner-kinds.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { matchesLabels } from '../../../api/rules/label-selector.ts';
 import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
-import type { VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { activityNow, isByWorker, isGoing } from '../facts.ts';
 import { CALL_MS, KNOWN_AFTER_MS, Readings, STALE_MS } from '../readings.ts';
 import type { SetSpec } from '../sets.ts';

@@ -3,7 +3,7 @@ import {
   REVISION_LABEL,
   ROLLOUT_REQUEST_ANNOTATION,
   SET_RIGHT_ANNOTATION,
-} from '../../../api/names.ts';
+} from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { field } from '../../../decisions/lib/json.ts';

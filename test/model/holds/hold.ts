@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines, VirtualMachineSnapshots } from '../../../api/resources.ts';
-import type { VirtualMachine } from '../../../simulator/objects/types.ts';
+import type { VirtualMachine } from '../../../simulator/objects/kubevirt.ts';
 import { isBackedUp } from '../../../simulator/vmi/backup.ts';
 import { NAMESPACE } from '../world/names.ts';
 import type { World } from '../world/world.ts';

@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import type { VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { aTemplate } from '../pools.ts';
 import { begun, play } from '../stories/story.ts';
 import type { World } from '../world/world.ts';

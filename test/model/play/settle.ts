@@ -1,4 +1,4 @@
-import { POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import { POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { DataVolumes, VirtualMachines } from '../../../api/resources.ts';
 import { OWNER_WORKFLOWS } from '../../../workflows/lib/ids.ts';

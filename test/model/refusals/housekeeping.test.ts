@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { describe, expect, test } from 'vitest';
-import { POOL_LABEL } from '../../../api/names.ts';
+import { POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { Condition, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';

@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { DISKS_FINALIZER, POOL_FINALIZER, POOL_LABEL } from '../../../api/names.ts';
+import { DISKS_FINALIZER, POOL_FINALIZER, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { Condition, KubeObject, Stored } from '../../../api/objects.ts';
 import { isByWorker } from '../facts.ts';
 import { aSpec, aTemplate } from '../pools.ts';

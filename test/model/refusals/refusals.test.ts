@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { describe, expect, test } from 'vitest';
-import { ROLE_LABEL } from '../../../api/names.ts';
+import { ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS } from '../../../api/owner-kinds.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';

@@ -1,4 +1,4 @@
-import { ROLLOUT_REQUEST_ANNOTATION } from '../../../api/names.ts';
+import { ROLLOUT_REQUEST_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { digestOf } from '../../../decisions/requests/request.ts';
 import type { Pool } from '../facts.ts';

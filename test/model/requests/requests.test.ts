@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
+import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { HandledRequest } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';

@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { POWER_ANNOTATION } from '../../../api/names.ts';
+import { POWER_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { DrainMethod } from '../../../api/pool/drain.ts';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
@@ -12,7 +12,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import type { Migration } from '../../../simulator/objects/types.ts';
+import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { isReady } from '../facts.ts';
 import { operate } from '../play/operate.ts';
 import { targetIn } from '../powers/story.ts';

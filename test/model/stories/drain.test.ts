@@ -1,7 +1,7 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { KubeVirts, Nodes, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
-import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { type World } from '../world/world.ts';

@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { REVISION_LABEL } from '../../../api/names.ts';
+import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
 import { activityNow } from '../facts.ts';
 import { aTemplate } from '../pools.ts';

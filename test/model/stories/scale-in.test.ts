@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import { REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
 import { removeVms } from '../../../clients/scaling/remove-vms.ts';
 import { isRemoved } from '../facts.ts';

@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { ROLE_LABEL } from '../../../api/names.ts';
+import { ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import { aTemplate } from '../pools.ts';

@@ -1,4 +1,4 @@
-import type { Planned } from '../../../activities/owners/types.ts';
+import type { Planned } from '../../../activities/owners/plan-request.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import { isByWorker } from '../facts.ts';
 import type { Write } from './api-server.ts';

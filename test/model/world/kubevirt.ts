@@ -1,4 +1,4 @@
-import { REVISION_LABEL } from '../../../api/names.ts';
+import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
 import {
@@ -22,10 +22,10 @@ import { ClaimController } from '../../../simulator/controllers/pvc-controller.t
 import { VmController } from '../../../simulator/controllers/vm-controller.ts';
 import { VmiController } from '../../../simulator/controllers/vmi-controller.ts';
 import { WorkloadUpdates } from '../../../simulator/controllers/workload-updates.ts';
-import type { Migration, Node, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { Migration, Node, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { Cluster } from '../../../simulator/store/cluster.ts';
 import { OwnedKinds } from '../../../simulator/store/owned-kinds.ts';
-import { Refusal } from '../../../simulator/vm/power.ts';
+import { Refusal } from '../../../simulator/vm/start-stop-restart.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { jsonPatch, type ApiServer, type JsonPatch } from './api-server.ts';
 import { NAMESPACE } from './names.ts';

@@ -1,4 +1,4 @@
-import type { Planned } from '../../../activities/owners/types.ts';
+import type { Planned } from '../../../activities/owners/plan-request.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { Look } from '../../../decisions/rollout/checks/check.ts';
 import type { Write } from './api-server.ts';

@@ -1,4 +1,4 @@
-import { DO_NOT_DISRUPT_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
@@ -22,7 +22,7 @@ import { volumesOf } from '../../../decisions/template/references.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import type { Migration } from '../../../simulator/objects/types.ts';
+import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { operationRunIdOf, poolIdOf } from '../../../workflows/lib/messages.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';

@@ -1,4 +1,4 @@
-import { KEPT_DISK, POOL_LABEL, PROTECT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
+import { KEPT_DISK, POOL_LABEL, PROTECT_ANNOTATION, REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';

@@ -11,7 +11,8 @@ import { createMachineTypeActivities } from '../../../activities/machine-types/m
 import { createNotificationActivities } from '../../../activities/notifications/notifications.ts';
 import type { Post } from '../../../activities/notifications/post.ts';
 import { createOperationActivities } from '../../../activities/operations/operations.ts';
-import type { Planned, PlanRequest, PoolKey } from '../../../activities/owners/types.ts';
+import type { PoolKey } from '../../../activities/owners/owner-key.ts';
+import type { Planned, PlanRequest } from '../../../activities/owners/plan-request.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../../../activities/power/power.ts';

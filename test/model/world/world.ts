@@ -11,7 +11,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import type { KubeError } from '../../../kubernetes/errors.ts';
-import type { VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { refuseLeft } from '../../../workers/refuse-left.ts';
 import * as workflows from '../../../workflows/index.ts';
 import { watchIdOf } from '../../../workflows/lib/messages.ts';

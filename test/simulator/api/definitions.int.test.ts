@@ -9,7 +9,12 @@ import {
   type Resource,
   VirtualMachineInstanceMigrations,
 } from '../../../api/resources.ts';
-import type { KubeVirt, Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
+import type {
+  KubeVirt,
+  Migration,
+  VirtualMachine,
+  VirtualMachineInstance,
+} from '../../../simulator/objects/kubevirt.ts';
 import { vmStatus } from '../../../simulator/vm/status.ts';
 import { vmiOf } from '../../../simulator/vmi/from-template.ts';
 import { ended, handedOff, inPhase, started } from '../../../simulator/vmi/migration.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { DataVolumes, VirtualMachines } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import type { DataVolume, VirtualMachine } from '../../../simulator/objects/types.ts';
+import type { DataVolume, VirtualMachine } from '../../../simulator/objects/kubevirt.ts';
 import type { Cluster } from '../../../simulator/store/cluster.ts';
 import { claimDataVolumes } from '../../../simulator/vm/data-volume-templates.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { claimOf, provision } from '../../../simulator/controllers/data-volume-controller.ts';
-import type { DataVolume } from '../../../simulator/objects/types.ts';
+import type { DataVolume } from '../../../simulator/objects/kubevirt.ts';
 import { fromTemplate } from '../../../simulator/vm/data-volume-templates.ts';
 import { aVm, NOW } from '../simulated.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startFails } from '../../../simulator/controllers/vmi-controller.ts';
 import { parseDuration } from '../../../simulator/objects/annotations.ts';
-import { amountOf } from '../../../simulator/objects/quantity.ts';
+import { quantityToNumber } from '../../../simulator/objects/quantity.ts';
 import { aVmi, aVm } from '../simulated.ts';
 
 const failing = (failStarts: string) =>
@@ -32,7 +32,7 @@ test.each([
   ['1e3', 1000],
   ['100m', 0.1],
 ])('the quantity %j is %d', (quantity, amount) => {
-  expect(amountOf(quantity)).toBeCloseTo(amount);
+  expect(quantityToNumber(quantity)).toBeCloseTo(amount);
 });
 
 describe('starts that fail', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { collect } from '../../../simulator/store/garbage.ts';
+import { collectGarbage } from '../../../simulator/store/garbage.ts';
 import { OwnerGraph, type Tracked } from '../../../simulator/store/owner-graph.ts';
 
 const owner = (uid: string, blockOwnerDeletion = false) => ({
@@ -26,20 +26,20 @@ describe('the garbage collector', () => {
   const child = tracked('child', { owners: [owner('a'), owner('b')] });
 
   test('collects an object that has no owner left', () => {
-    expect(collect(child, [], new Set())).toEqual({ do: 'nothing' });
-    expect(collect(child, [], new Set(['a']))).toEqual({ do: 'disown', keep: [owner('b')] });
+    expect(collectGarbage(child, [], new Set())).toEqual({ do: 'nothing' });
+    expect(collectGarbage(child, [], new Set(['a']))).toEqual({ do: 'disown', keep: [owner('b')] });
   });
 
   test('keeps an object that has an owner left', () => {
-    expect(collect(child, [], new Set(['a', 'b']))).toEqual({ do: 'delete' });
+    expect(collectGarbage(child, [], new Set(['a', 'b']))).toEqual({ do: 'delete' });
   });
 
   test('skips an object that is already being deleted', () => {
-    expect(collect({ ...child, deleting: true }, [], new Set(['a', 'b']))).toEqual({ do: 'nothing' });
+    expect(collectGarbage({ ...child, deleting: true }, [], new Set(['a', 'b']))).toEqual({ do: 'nothing' });
   });
 
   test('an owner that is deleted alone leaves its dependents behind', () => {
-    expect(collect(tracked('a', { deleting: true, finalizers: ['orphan'] }), [child], new Set())).toEqual({
+    expect(collectGarbage(tracked('a', { deleting: true, finalizers: ['orphan'] }), [child], new Set())).toEqual({
       do: 'orphan',
     });
   });
@@ -48,12 +48,12 @@ describe('the garbage collector', () => {
     const parent = tracked('a', { deleting: true, finalizers: ['foregroundDeletion'] });
     const blocking = tracked('blocking', { owners: [owner('a', true)] });
     const leaving = { ...blocking, uid: 'leaving', deleting: true };
-    expect(collect(parent, [child, blocking, leaving], new Set())).toEqual({
+    expect(collectGarbage(parent, [child, blocking, leaving], new Set())).toEqual({
       do: 'foreground',
       remove: [child, blocking],
       waitFor: 2,
     });
-    expect(collect(parent, [{ ...child, deleting: true }], new Set())).toEqual({
+    expect(collectGarbage(parent, [{ ...child, deleting: true }], new Set())).toEqual({
       do: 'foreground',
       remove: [],
       waitFor: 0,

@@ -8,8 +8,8 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { conditionOf } from '../../../simulator/objects/conditions.ts';
-import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../../../simulator/objects/resources.ts';
-import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simulator/objects/types.ts';
+import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simulator/objects/kubevirt.ts';
+import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../../../simulator/objects/preferences.ts';
 import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 

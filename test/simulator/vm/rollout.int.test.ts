@@ -13,7 +13,7 @@ import type {
   RunStrategy,
   VirtualMachine,
   VirtualMachineInstance,
-} from '../../../simulator/objects/types.ts';
+} from '../../../simulator/objects/kubevirt.ts';
 import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 

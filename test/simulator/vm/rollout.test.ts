@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
-import { withRoomToGrow } from '../../../simulator/vm/hotplug-capacity.ts';
+import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
+import { withHotplugCapacity } from '../../../simulator/vm/hotplug-capacity.ts';
 import { NOT_LIVE, planRollout } from '../../../simulator/vm/rollout.ts';
 import { vmiOf } from '../../../simulator/vmi/from-template.ts';
 import { condition, vmiSpec, aVm, NOW } from '../simulated.ts';
@@ -30,7 +30,7 @@ const whyOf = ({ restartRequired }: ReturnType<typeof planRollout>): string | un
   typeof restartRequired === 'object' ? restartRequired.why : undefined;
 
 const roomOf = (cpu: NonNullable<VmiSpec['domain']['cpu']>) =>
-  withRoomToGrow(domainOf({ cpu }), kubevirt()).domain.cpu?.maxSockets;
+  withHotplugCapacity(domainOf({ cpu }), kubevirt()).domain.cpu?.maxSockets;
 
 const UNCHANGED = { restartRequired: 'none', live: undefined };
 const NOT_LIVE_CHANGE = { restartRequired: { why: NOT_LIVE }, live: undefined };
@@ -155,7 +155,7 @@ describe('a change of a running template', () => {
 
 describe('room to grow', () => {
   test('is four times what the VMI starts with', () => {
-    expect(withRoomToGrow(vmiSpec(), kubevirt()).domain).toMatchObject({
+    expect(withHotplugCapacity(vmiSpec(), kubevirt()).domain).toMatchObject({
       cpu: { sockets: 1, maxSockets: 4 },
       memory: { maxGuest: '8Gi' },
     });
@@ -163,23 +163,23 @@ describe('room to grow', () => {
 
   test('follows the cluster, or the VM itself, if they set it', () => {
     const configured = kubevirt({ liveUpdateConfiguration: { maxCpuSockets: 6, maxGuest: '3Gi' } });
-    expect(withRoomToGrow(vmiSpec(), configured).domain).toMatchObject({
+    expect(withHotplugCapacity(vmiSpec(), configured).domain).toMatchObject({
       cpu: { maxSockets: 6 },
       memory: { maxGuest: '3Gi' },
     });
     const own = domainOf({ cpu: { sockets: 1, maxSockets: 2 }, memory: { guest: '2Gi', maxGuest: '5Gi' } });
-    expect(withRoomToGrow(own, configured).domain).toMatchObject({
+    expect(withHotplugCapacity(own, configured).domain).toMatchObject({
       cpu: { maxSockets: 2 },
       memory: { maxGuest: '5Gi' },
     });
   });
 
   test('is none for a small VMI, and none under Stage', () => {
-    expect(withRoomToGrow(domainOf({ memory: { guest: '512Mi' } }), kubevirt()).domain.memory).toEqual({
+    expect(withHotplugCapacity(domainOf({ memory: { guest: '512Mi' } }), kubevirt()).domain.memory).toEqual({
       guest: '512Mi',
     });
     const staged = kubevirt({ vmRolloutStrategy: 'Stage' });
-    expect(withRoomToGrow(vmiSpec(), staged)).toEqual(vmiSpec());
+    expect(withHotplugCapacity(vmiSpec(), staged)).toEqual(vmiSpec());
   });
 
   test('is at most 512 vCPUs, and never less than there are', () => {
@@ -189,7 +189,7 @@ describe('room to grow', () => {
 
   test('comes from the requested resources if nothing else is said', () => {
     const domain = { devices: {}, resources: { requests: { memory: '2Gi', cpu: '1500m' } } };
-    expect(withRoomToGrow({ domain }, kubevirt()).domain).toMatchObject({
+    expect(withHotplugCapacity({ domain }, kubevirt()).domain).toMatchObject({
       cpu: { sockets: 2, cores: 1, threads: 1, maxSockets: 8 },
       memory: { guest: '2Gi', maxGuest: '8Gi' },
     });

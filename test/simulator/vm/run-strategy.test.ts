@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RunStrategy } from '../../../simulator/objects/types.ts';
+import type { RunStrategy } from '../../../simulator/objects/kubevirt.ts';
 import { nextStep, outstandingRequests, runStrategyOf } from '../../../simulator/vm/run-strategy.ts';
 import { at, aVmi, aVm, NOW } from '../simulated.ts';
 

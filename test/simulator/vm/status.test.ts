@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { VirtualMachineStatus } from '../../../simulator/objects/types.ts';
+import type { VirtualMachineStatus } from '../../../simulator/objects/kubevirt.ts';
 import { vmStatus, type ResourceVersions } from '../../../simulator/vm/status.ts';
 import { startsUnrecovered } from '../../../simulator/vm/volume-migration.ts';
 import { at, condition, aVmi, aVm, NOW, passed, vmiSpec } from '../simulated.ts';

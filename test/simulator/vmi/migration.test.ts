@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { MigrationPlaces, mostAtOnce } from '../../../simulator/controllers/migration-places.ts';
 import { isToMigrate } from '../../../simulator/controllers/workload-updates.ts';
-import type { Migration, MigrationPhase, VirtualMachineInstance } from '../../../simulator/objects/types.ts';
-import { withPlugs } from '../../../simulator/vm/hotplug.ts';
+import type { Migration, MigrationPhase, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
+import { withHotplugConditions } from '../../../simulator/vm/hotplug.ts';
 import { heldByBackup } from '../../../simulator/vmi/backup.ts';
 import { marked } from '../../../simulator/vmi/eviction.ts';
 import { ended, handedOff, inPhase, isOver, migrationStep, started } from '../../../simulator/vmi/migration.ts';
@@ -98,7 +98,7 @@ describe('migrations', () => {
   });
 
   test('bring sockets and memory that were plugged in', () => {
-    const vmi = withPlugs({
+    const vmi = withHotplugConditions({
       ...moving,
       spec: {
         domain: { cpu: { sockets: 2, cores: 1, threads: 1, maxSockets: 4 }, memory: { guest: '4Gi', maxGuest: '8Gi' } },
@@ -117,7 +117,7 @@ describe('migrations', () => {
         lastTransitionTime: null,
       })),
     );
-    expect(withPlugs(vmi)).toBe(vmi);
+    expect(withHotplugConditions(vmi)).toBe(vmi);
     expect(ended(vmi, false, NOW).status?.conditions).toHaveLength(2);
     expect(ended(vmi, true, NOW).status).toMatchObject({
       conditions: [],

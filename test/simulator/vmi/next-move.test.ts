@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { VmiStatus } from '../../../simulator/objects/types.ts';
+import type { VmiStatus } from '../../../simulator/objects/kubevirt.ts';
 import { isBackedUp } from '../../../simulator/vmi/backup.ts';
 import { nextMove } from '../../../simulator/vmi/next-move.ts';
 import { around, at, condition, aVmi, NOW, passed } from '../simulated.ts';

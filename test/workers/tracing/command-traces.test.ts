@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TRACEPARENT_ANNOTATION } from '../../../api/names.ts';
+import { TRACEPARENT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { CommandTraces } from '../../../workers/tracing/command-traces.ts';
 import { openTracer } from '../../../workers/tracing/tracing.ts';
 import { aPool } from '../../decisions/fixtures/fleets.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Planned } from '../../../activities/owners/types.ts';
+import type { Planned } from '../../../activities/owners/plan-request.ts';
 import { poolDetails } from '../../../workflows/pool/details.ts';
 
 const AT = '2026-01-01T00:00:00Z';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ReplicaSetKey } from '../../../activities/replica-sets/types.ts';
+import type { ReplicaSetKey } from '../../../activities/replica-sets/replica-set-request.ts';
 import { planVmiSet } from '../../../decisions/replica-sets/plan.ts';
 import { replicaSetDetails } from '../../../workflows/replica-sets/details.ts';
 import { aFailedStart, anInstanceSet, calm } from '../../decisions/replica-sets/sets.ts';

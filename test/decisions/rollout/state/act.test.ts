@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { actOf, begun, paused } from '../../../../decisions/rollout/state/state.ts';
+import { actOf, newRolloutState, paused } from '../../../../decisions/rollout/state/state.ts';
 
 test('the text of a signal is cut to what the status accepts', () => {
   const asked = { by: 'x'.repeat(500), why: 'y'.repeat(5_000) };
-  expect(paused(begun('r', 'then'), asked, 'now').paused).toEqual({
+  expect(paused(newRolloutState('r', 'then'), asked, 'now').paused).toEqual({
     by: 'x'.repeat(256),
     at: 'now',
     why: 'y'.repeat(1024),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   actOf,
-  begun,
+  newRolloutState,
   halted,
   paused,
   promoted,
@@ -24,8 +24,8 @@ test("a rollout begins with the number of the last batch and a user's pause, and
     completedAt: at(0),
     paused: pause,
   });
-  expect(begun(NEW, at(NOW))).toEqual({ ...NOTHING_FAILED, lastBatch: 0 });
-  expect(begun(NEW, at(NOW), before)).toEqual({ ...NOTHING_FAILED, lastBatch: 9, paused: pause });
+  expect(newRolloutState(NEW, at(NOW))).toEqual({ ...NOTHING_FAILED, lastBatch: 0 });
+  expect(newRolloutState(NEW, at(NOW), before)).toEqual({ ...NOTHING_FAILED, lastBatch: 9, paused: pause });
 });
 
 test('a pause and a halt say who, when and why', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { REVISION_LABEL } from '../../../../api/names.ts';
+import { REVISION_LABEL } from '../../../../api/labels-and-annotations.ts';
 import { revisionName, revisionOf } from '../../../../decisions/template/revision.ts';
 import type { PoolTemplate } from '../../../../decisions/template/template.ts';
 import { revisionView, type ControllerRevision } from '../../../../decisions/views/from-object/revision.ts';

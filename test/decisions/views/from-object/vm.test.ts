@@ -4,7 +4,7 @@ import {
   MACHINE_TYPE_TRANSITION_ANNOTATION,
   REMOVING_ANNOTATION,
   REMOVING_TO_HEAL,
-} from '../../../../api/names.ts';
+} from '../../../../api/labels-and-annotations.ts';
 import type { Condition, ObjectMeta } from '../../../../api/objects.ts';
 import { isDrained } from '../../../../decisions/views/drained-node.ts';
 import { nodeView, type Node } from '../../../../decisions/views/from-object/node.ts';

@@ -1,4 +1,4 @@
-import { RESTARTED_AT_ANNOTATION } from '../../../../api/names.ts';
+import { RESTARTED_AT_ANNOTATION } from '../../../../api/labels-and-annotations.ts';
 import { aTemplate, fromAnotherSource } from '../../pools.ts';
 import { change, completed, MINUTE, regular, roll, type Stories } from '../story.ts';
 

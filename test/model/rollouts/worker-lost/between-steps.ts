@@ -1,5 +1,5 @@
-import type { Planned } from '../../../../activities/owners/types.ts';
-import { REVISION_LABEL } from '../../../../api/names.ts';
+import type { Planned } from '../../../../activities/owners/plan-request.ts';
+import { REVISION_LABEL } from '../../../../api/labels-and-annotations.ts';
 import { VirtualMachineInstances } from '../../../../api/resources.ts';
 import { isByWorker, isReady } from '../../facts.ts';
 import { aTemplate } from '../../pools.ts';

@@ -1,4 +1,4 @@
-import { REVISION_LABEL } from '../../../../api/names.ts';
+import { REVISION_LABEL } from '../../../../api/labels-and-annotations.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../../api/resources.ts';
 import { aTemplate } from '../../pools.ts';
 import type { Process } from '../../world/virtual-time.ts';

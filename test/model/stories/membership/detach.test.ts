@@ -1,6 +1,6 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { POOL_LABEL, REVISION_LABEL } from '../../../../api/names.ts';
+import { POOL_LABEL, REVISION_LABEL } from '../../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../../api/objects.ts';
 import {
   VirtualMachineInstanceMigrations,

@@ -1,6 +1,6 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../../api/names.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
 import { wantedReplicas } from '../../../../api/rules/wanted-replicas.ts';
 import type { MembershipRequest } from '../../../../decisions/requests/membership.ts';

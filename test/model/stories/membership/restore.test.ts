@@ -1,6 +1,6 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { POOL_LABEL } from '../../../../api/names.ts';
+import { POOL_LABEL } from '../../../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachineReplicaSets, VirtualMachines } from '../../../../api/resources.ts';
 import { aTemplate } from '../../pools.ts';

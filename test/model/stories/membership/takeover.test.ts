@@ -1,6 +1,6 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL } from '../../../../api/names.ts';
+import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL } from '../../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../../api/objects.ts';
 import { KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
 import { changeAnnotation, membershipChangeOf } from '../../../../decisions/membership/change.ts';

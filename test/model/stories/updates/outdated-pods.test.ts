@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { OutdatedPods } from '../../../../api/pool/pool.ts';
 import { VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../../api/resources.ts';
 import { KubeError } from '../../../../kubernetes/errors.ts';
-import type { Migration, VirtualMachineInstance } from '../../../../simulator/objects/types.ts';
+import type { Migration, VirtualMachineInstance } from '../../../../simulator/objects/kubevirt.ts';
 import { aTemplate } from '../../pools.ts';
 import type { Call } from '../../world/model-client.ts';
 import { NAMESPACE } from '../../world/names.ts';

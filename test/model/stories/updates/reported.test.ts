@@ -1,7 +1,7 @@
 import '../../world/real-code.ts';
 import { isDeepStrictEqual as isEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import { POOL_LABEL, REVISION_LABEL } from '../../../../api/names.ts';
+import { POOL_LABEL, REVISION_LABEL } from '../../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../../api/resources.ts';
 import { field } from '../../../../decisions/lib/json.ts';

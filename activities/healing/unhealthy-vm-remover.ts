@@ -1,0 +1,224 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
+import { REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/labels-and-annotations.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { withDefaults, type HealingRules } from '../../api/rules/pool-defaults.ts';
+import type { SickVm } from '../../decisions/healing/attempt.ts';
+import { skippedSince } from '../../decisions/healing/state.ts';
+import { healthOf, whyLeftAlone } from '../../decisions/healing/vm-health.ts';
+import { proofOf } from '../../decisions/healing/vmi-history.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { isOwnedBy } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isRefusal, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { keepSharedDisks } from '../disks/shared-disks.ts';
+import { recordEvent } from '../lib/events.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
+import { knownPool } from '../owners/live-owner.ts';
+import { liveVm } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
+import { lastEvents } from './last-events.ts';
+
+/**
+ * KubeVirt writes to a VM that fails again and again: this many deletions may meet a VM that has changed since it was
+ * read.
+ */
+const TRIES = 10;
+/** How long a worker waits to learn that a VMI has ended, and how often it checks. */
+const BEHIND_MS = 2_000;
+const LOOK_AGAIN_MS = 50;
+/** By so much the clock of Temporal may be ahead of the API server's. */
+const CLOCK_SKEW_MS = 60_000;
+
+export type Removal =
+  /** The VM is terminating or deleted. `events`: what Kubernetes last reported about it, oldest first. */
+  | { end: 'Removed'; events: string[]; keptDisks: boolean }
+  /** The VM should no longer be replaced. */
+  | { end: 'Kept'; why: string }
+  /** The API server refuses: because of a policy, a protection, a permission. */
+  | { end: 'Refused'; why: string };
+
+export interface UnhealthyVmRemoverOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  /** Called when an unhealthy VM of this pool is being removed, to be created again. */
+  onReplaced?: (pool: PoolKey) => void;
+}
+
+/** Removes unhealthy VMs, after checking again, right before each removal, that the VM is still unhealthy. */
+export class UnhealthyVmRemover {
+  readonly #client: KubeClient;
+  readonly #cache: ClusterCache;
+  readonly #onReplaced: UnhealthyVmRemoverOptions['onReplaced'];
+
+  constructor({ client, cache, onReplaced }: UnhealthyVmRemoverOptions) {
+    this.#client = client;
+    this.#cache = cache;
+    this.#onReplaced = onReplaced;
+  }
+
+  async remove(key: PoolKey, sick: SickVm, at: number): Promise<Removal> {
+    const { name, uid } = sick;
+    const address = { namespace: key.namespace, name };
+    for (let tries = 1; ; tries++) {
+      const vm = await liveVm(this.#client, address, cancellationSignal());
+      if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
+      const pool = await knownPool(this.#client, this.#cache, key, cancellationSignal());
+      const judged = await this.#judge(vm, pool, key, sick, at);
+      if (judged.do === 'keep') return { end: 'Kept', why: judged.why };
+      if (judged.do === 'nothing')
+        return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks: vmView(vm).removing };
+      const keepDisks =
+        judged.rules.preserveStorage ??
+        (sick.holdsData || !(await this.#hasNeverRun(vm, judged)) || (await this.#holdsSomething(vm)));
+      try {
+        if (
+          !(await this.#isAsJudged(address, judged)) ||
+          (await ignoreStale(this.#delete(vm, keepDisks))) === undefined
+        ) {
+          if (tries < TRIES) continue;
+          throw new Error(`${name} changes too often to be deleted safely`);
+        }
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        return { end: 'Refused', why: error.message };
+      }
+      this.#onReplaced?.(key);
+      const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${sick.attempt}): ${sick.why}`;
+      await recordEvent(this.#client, pool!, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
+      return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks: keepDisks };
+    }
+  }
+
+  /** Checks again right before acting: the plan may be old. */
+  async #judge(
+    vm: Stored<VirtualMachine>,
+    pool: StoredPool | undefined,
+    key: PoolKey,
+    sick: SickVm,
+    at: number,
+  ): Promise<Judgement> {
+    const view = this.#cache.vmView(vm);
+    if (!isOwnedBy(view, 'VirtualMachinePool', key)) return { do: 'keep', why: 'it has left the pool' };
+    if (view.deleting || view.removing) return { do: 'nothing' };
+    const spec = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec);
+    const rules = spec?.autohealing ?? null;
+    if (spec === null || rules === null) return { do: 'keep', why: 'autohealing is off' };
+    // The attempt may be one of an earlier Temporal, which knows nothing of that.
+    const skipped = skippedSince(pool!.status?.healing, view, at);
+    if (skipped !== null) return { do: 'keep', why: skipped };
+    const stored = await ignoreNotFound(
+      this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }),
+    );
+    const live = stored && vmiView(stored);
+    const vmi = live?.vmUid === view.uid ? this.#cache.withSurroundings(live) : undefined;
+    const held = whyLeftAlone(view, vmi);
+    if (held !== null) return { do: 'keep', why: held };
+    // Not before the removal was asked for, whatever this machine's clock says; nor at a time that is still to come.
+    const now = Math.max(Date.now(), Math.min(at, this.#client.clock.now() + CLOCK_SKEW_MS));
+    const health = healthOf({
+      vm: view,
+      vmi,
+      earlyEnds: sick.earlyEnds,
+      failingSince: sick.failingSince == null ? null : Math.max(sick.failingSince, view.createdAt),
+      hasRun: view.notYetRun === null || sick.attempt > 1,
+      hasRunItself: view.notYetRun === null,
+      rules,
+      now,
+    });
+    return health.sick
+      ? {
+          do: 'remove',
+          rules,
+          vmi,
+          vmiVersion: stored?.metadata.resourceVersion,
+          minReadyMs: spec.rollout.minReadySeconds * 1000,
+        }
+      : { do: 'keep', why: 'it is no longer unhealthy' };
+  }
+
+  /**
+   * Reports whether the VMI is unchanged since `judge`. Finding out whether the disks hold data may take seconds, in
+   * which a VMI can become ready before its VM says so.
+   */
+  async #isAsJudged(address: { namespace: string; name: string }, { vmiVersion }: Doomed): Promise<boolean> {
+    const live = await ignoreNotFound(
+      this.#client.get(VirtualMachineInstances, address, { signal: cancellationSignal() }),
+    );
+    return live?.metadata.resourceVersion === vmiVersion;
+  }
+
+  async #delete(vm: Stored<VirtualMachine>, keepDisks: boolean): Promise<unknown> {
+    const { namespace, name, uid, resourceVersion } = vm.metadata;
+    const options = { signal: cancellationSignal() };
+    if (!keepDisks) {
+      await keepSharedDisks({ client: this.#client, cache: this.#cache }, vmView(vm));
+      return this.#client.delete(
+        VirtualMachines,
+        { namespace, name },
+        { uid, resourceVersion, propagationPolicy: 'Foreground', ...options },
+      );
+    }
+    const patch = {
+      metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } },
+      spec: { running: null, runStrategy: 'Halted' },
+    };
+    return patchKept(this.#client, VirtualMachines, { namespace, name }, patch, options);
+  }
+
+  /**
+   * Resolves to true if this worker is certain of it. Waits a moment if KubeVirt reports a failed VMI that this worker
+   * has not seen end yet.
+   */
+  async #hasNeverRun(vm: Stored<VirtualMachine>, { vmi, minReadyMs }: Doomed): Promise<boolean> {
+    const view = vmView(vm);
+    for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
+      const proof = proofOf({
+        vm: view,
+        vmi,
+        vmiHistory: this.#cache.vmiHistories.of(view),
+        minReadyMs,
+        now: Date.now(),
+      });
+      if (proof !== 'behind' || waited >= BEHIND_MS) return proof === 'proven';
+      await sleep(LOOK_AGAIN_MS, undefined, { signal: cancellationSignal() });
+    }
+  }
+
+  /** Resolves to true if a disk is older than the VM itself: an earlier VM of the same name has left it. */
+  async #holdsSomething({
+    metadata: { namespace, creationTimestamp },
+    spec,
+  }: Stored<VirtualMachine>): Promise<boolean> {
+    for (const { metadata } of spec?.dataVolumeTemplates ?? []) {
+      if (metadata?.name === undefined) continue;
+      const claim = await ignoreNotFound(
+        this.#client.get<KubeObject>(
+          PersistentVolumeClaims,
+          { namespace, name: metadata.name },
+          { signal: cancellationSignal() },
+        ),
+      );
+      if (claim !== undefined && Date.parse(claim.metadata.creationTimestamp) < Date.parse(creationTimestamp))
+        return true;
+    }
+    return false;
+  }
+}
+
+type Judgement = Doomed | { do: 'keep'; why: string } /** It is already being removed. */ | { do: 'nothing' };
+
+/** The VM is to be removed, by these rules. */
+interface Doomed {
+  do: 'remove';
+  rules: HealingRules;
+  vmi: VmiView | undefined;
+  /** Resource version of the VMI with the VM's name, whoever owns it. */
+  vmiVersion: string | undefined;
+  minReadyMs: number;
+}

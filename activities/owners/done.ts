@@ -1,0 +1,34 @@
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { MemberRole } from '../../decisions/views/vm.ts';
+
+export interface Refused {
+  reason: string;
+  message: string;
+  /** Names of the refused VMs; others may have been given up because of them. */
+  names?: string[];
+  /** Whether the refusal concerns all VMs, as a full quota does, or looks as if it did. */
+  isGeneral?: boolean;
+}
+
+/** What an activity has done to VMs. */
+export interface Done {
+  count: number;
+  /** Names that turned out to belong to VMs that are not the pool's. */
+  nameConflicts: string[];
+  /** Names of VMs for which the pool, asked again, no longer wanted the act. */
+  notWanted: string[];
+  /** Why the API server refused the rest: quota, permission, an invalid template. */
+  refused: Refused | null;
+  minVersions: ResourceVersions;
+}
+
+export const nothingDone: Done = { count: 0, nameConflicts: [], notWanted: [], refused: null, minVersions: {} };
+
+export interface CreateOptions {
+  /** Generation of the pool's spec when this was planned; absent if the VMs take the places of others. */
+  generation?: number;
+  skipSlowStart?: boolean;
+  halted?: number[];
+  /** Of VMs that are to be none of the pool's replicas. */
+  role?: MemberRole | null;
+}

@@ -1,0 +1,47 @@
+import type { SetKind } from '../../api/owner-kinds.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { Backoffs } from '../../decisions/owners/failures.ts';
+import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
+import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
+import type { OwnerKey } from '../owners/owner-key.ts';
+
+/** A replica set, by its UID: what is done for it is not done for a later set of the same name. */
+export interface ReplicaSetKey extends OwnerKey {
+  kind: SetKind;
+}
+
+export interface ReplicaSetRequest {
+  kind: SetKind;
+  namespace: string;
+  name: string;
+  minVersions: ResourceVersions;
+  /** Whether something may have been done since without being reported: only a new list can tell. */
+  resultUnknown: boolean;
+  inProgress: { creating: string[]; deleting: string[] };
+  /** Names of VMs that were to be created, and of which nobody knows whether they were, or still will be. */
+  uncertain: string[];
+  /** What earlier failures leave to this plan. */
+  backoffs: Backoffs;
+  /** What the last plan knew of VMIs that failed to start. */
+  starts: FailedStarts | null;
+  /** The workflow's clock, in milliseconds since the epoch. */
+  now: number;
+}
+
+export type PlannedSet =
+  | { gone: true }
+  | ({
+      gone: false;
+      key: ReplicaSetKey;
+      /** That of the spec that the plan was made for. */
+      generation: number;
+      minVersions: ResourceVersions;
+      /** By how much the API server's clock is ahead of the workflow's: `wakeAt` is a time of the workflow's. */
+      clockAheadMs: number;
+    } & ReplicaSetPlan);
+
+export interface CreateReplicasOptions {
+  /** Generation of the set's spec when this was planned. */
+  generation: number;
+  skipSlowStart: boolean;
+}

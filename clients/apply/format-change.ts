@@ -1,0 +1,62 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Stored } from '../../api/objects.ts';
+import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { countOf, type OwnerKind } from '../cli/kinds.ts';
+import { isPool, type Owner } from '../cli/owner.ts';
+import { disruptionOf, haltOf, pauseOf } from './rollout-disruption.ts';
+
+/** What a change of a pool or replica set would do to its members, a sentence each; empty if it affects none. */
+export async function formatChange(
+  kube: KubeClient,
+  kind: OwnerKind,
+  before: Stored<Owner>,
+  after: Stored<Owner>,
+): Promise<string[]> {
+  const sentences: string[] = [];
+  const [from, to] = [wantedReplicas(before), wantedReplicas(after)];
+  if (to > from) sentences.push(`${countOf(kind, to - from)} would be added, ${from} to ${to}`);
+  if (to < from) sentences.push(`${countOf(kind, from - to)} would be removed, ${from} to ${to}`);
+  const { replicas: present = 0 } = before.status ?? {};
+  if (isPool(kind, before) && isPool(kind, after)) {
+    const disruption = await disruptionOf(kube, before, after);
+    if (disruption !== undefined)
+      sentences.push(`${whatIsNew(before, after)} would be rolled out to ${countOf(kind, present)}: ${disruption}`);
+  } else if (!isDeepStrictEqual(before.spec.template, after.spec.template)) {
+    sentences.push(
+      `the template would be for ${kind.members.noun}s made from then on; ${countOf(kind, present)} would stay as before`,
+    );
+  }
+  return sentences.map((sentence) => `${kind.noun} ${after.metadata.name}: ${sentence}`);
+}
+
+const whatIsNew = (before: Stored<Pool>, after: Stored<Pool>): string =>
+  isOfDrainAlone(before, after) ? WITH_DRAIN[after.spec.drain === undefined ? 'no' : 'yes'] : 'the template';
+
+const WITH_DRAIN = {
+  yes: 'evictionStrategy External, by `drain`,',
+  no: "KubeVirt's evictionStrategy, without `drain`,",
+};
+
+/** Whether VMs would change though their template does not: nobody who writes `drain` may expect that. */
+const isOfDrainAlone = ({ spec: before }: Stored<Pool>, { spec: after }: Stored<Pool>): boolean =>
+  isDeepStrictEqual(before.template, after.template) && (before.drain === undefined) !== (after.drain === undefined);
+
+/** Says of a pool that was applied that its VMs change for `drain` alone, and what that takes; empty if they don't. */
+export async function formatDrainChange(
+  kube: KubeClient,
+  kind: OwnerKind,
+  before: Stored<Owner>,
+  after: Stored<Owner>,
+): Promise<string[]> {
+  if (!isPool(kind, before) || !isPool(kind, after) || !isOfDrainAlone(before, after)) return [];
+  const disruption = await disruptionOf(kube, before, after);
+  return disruption === undefined
+    ? []
+    : [`${kind.noun} ${after.metadata.name}: ${whatIsNew(before, after)} is rolled out: ${disruption}`];
+}
+
+/** Why the template of a pool is not rolled out to its VMs: what has halted its rollout, or a pause; none for a set. */
+export const formatHalts = (kind: OwnerKind, owner: Stored<Owner>): string[] =>
+  isPool(kind, owner) ? [haltOf(owner), pauseOf(owner)].filter((line) => line !== undefined) : [];

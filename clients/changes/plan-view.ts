@@ -1,0 +1,45 @@
+import type { ChangeNeed } from '../../decisions/annotations/noted-change.ts';
+import { formatEdit } from '../../decisions/changes/plan.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
+import { Failure } from '../cli/failure.ts';
+import { paint, plain, print } from '../cli/print.ts';
+import type { AskedPlan } from './plan.ts';
+
+/** From least to most that has to be done. */
+const NEEDS: Record<ChangeNeed, string> = {
+  Nothing: 'nothing restarts for it',
+  Live: 'KubeVirt brings it to VMIs while they run',
+  Start: 'it takes effect when they start the next time',
+  Restart: 'it takes effect with a restart',
+};
+const ORDER = Object.keys(NEEDS) as ChangeNeed[];
+
+/** What the plan says, for users: the groups, and the VMs that nothing is done to. */
+export function planLines({ groups, unchanged, left }: Omit<AskedPlan, 'patch'>): string[] {
+  const sorted = groups.toSorted((one, other) => ORDER.indexOf(one.need) - ORDER.indexOf(other.need));
+  return [
+    ...sorted.flatMap(({ need, edits, vms, kubevirt }) => [
+      paint('bold', plain(`${formatVms(vms.length)}: ${NEEDS[need]}: ${formatNames(vms)}`)),
+      ...edits.map((edit) => plain(`  ${formatEdit(edit)}`)),
+      ...(kubevirt.is === 'refused' ? [paint('red', plain(`  refused for ${vms[0]}: ${kubevirt.why}`))] : []),
+      ...(kubevirt.is === 'unknown' ? [paint('yellow', '  KubeVirt was not asked: there are too many groups')] : []),
+    ]),
+    ...(unchanged.length === 0 ? [] : [plain(`${formatVms(unchanged.length)} as wanted: ${formatNames(unchanged)}`)]),
+    ...left.map(({ why, vms }) => plain(`left as they are: ${formatNames(vms)}: ${why}`)),
+    ...(groups.length === 0 ? ['nothing to change'] : []),
+  ];
+}
+
+/** Prints the plan. Throws a `Failure` for each group that KubeVirt refuses. */
+export function printPlan(plan: AskedPlan): void {
+  print(planLines(plan).join('\n'));
+}
+
+/** A sentence for each group that KubeVirt refuses. */
+export const refusalsOf = ({ groups }: AskedPlan): Failure[] =>
+  groups.flatMap(({ vms, kubevirt }) =>
+    kubevirt.is === 'refused'
+      ? [new Failure(plain(`KubeVirt would refuse ${formatVms(vms.length)} (${formatNames(vms)}): ${kubevirt.why}`))]
+      : [],
+  );

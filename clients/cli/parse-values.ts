@@ -1,0 +1,52 @@
+import { InvalidArgumentError } from 'commander';
+
+/** Parsers of what a user types after a flag. Each throws with a hint at what would be valid. */
+
+const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Parses `90s`, `5m` or `1h30m` into milliseconds; as in kubectl, only 0 needs no unit. */
+export function parseDuration(text: string): number {
+  if (text === '0') return 0;
+  if (/^\d+$/.test(text))
+    throw new InvalidArgumentError(`Give a duration with its unit, such as ${text}s or ${text}m.`);
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
+    throw new InvalidArgumentError('Give a duration such as 30s, 5m or 1h30m.');
+  }
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
+}
+
+/** Like `parseDuration`, but without 0. */
+export function parsePositiveDuration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError('Give a duration greater than 0, such as 30s, 5m or 1h30m.');
+}
+
+/** Parses a whole number from 0 that fits Kubernetes' int32. */
+export function parseCount(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value <= 2_147_483_647) return value;
+  throw new InvalidArgumentError('Give a whole number, 0 or more.');
+}
+
+/** Parses a whole number from 1, or a percentage such as `5%`. */
+export function parseCountOrPercent(text: string): number | string {
+  if (/^[1-9]\d*$/.test(text) && Number(text) <= 2_147_483_647) return Number(text);
+  if (/^([1-9]\d?|100)%$/.test(text)) return text;
+  throw new InvalidArgumentError('Give a whole number from 1, or a percentage such as 5%.');
+}
+
+export function parseBoolean(text: string): boolean {
+  if (['true', 'yes', '1'].includes(text)) return true;
+  if (['false', 'no', '0'].includes(text)) return false;
+  throw new InvalidArgumentError('Give true or false.');
+}
+
+export type DryRun = 'none' | 'client' | 'server';
+
+/** `--dry-run` alone asks the server; `client` stops before that. */
+export function parseDryRun(text: string): DryRun {
+  if (text === 'none' || text === 'client' || text === 'server') return text;
+  throw new InvalidArgumentError('Give none, client or server.');
+}

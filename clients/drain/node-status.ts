@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { nodeReport, type NodeReportItem } from '../../decisions/drain/node-report.ts';
+import { byNumber } from '../../decisions/lib/names.ts';
+import { formatCounts } from '../../decisions/runs/report.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { DataFormat } from '../cli/data.ts';
+import { Board, printViews } from '../cli/live.ts';
+import { note, paint, plain, table, type Cell, type Style } from '../cli/print.ts';
+import { readNode } from './read.ts';
+
+const LOOK_MS = 2_000;
+
+/** What is left on a node; `-o json` prints it as is. */
+interface NodeReport {
+  node: string;
+  items: NodeReportItem[];
+}
+
+/** Prints which VMIs are left on the node, and what each waits for, or says that there are none. */
+export async function printNode(kube: KubeClient, node: string, output?: DataFormat): Promise<void> {
+  const view = await viewOf(kube, node);
+  if (output === undefined && view.items.length === 0) return note(blockOf(view)[0]!);
+  await printViews([view], { output, blockOf });
+}
+
+/** Shows it as it changes, until no VMI is left. */
+export async function followNode(kube: KubeClient, node: string): Promise<void> {
+  await using board = new Board<NodeReport>('node', { blockOf });
+  for (;;) {
+    const view = await viewOf(kube, node);
+    board.show([view]);
+    if (view.items.length === 0) return;
+    await sleep(LOOK_MS);
+  }
+}
+
+async function viewOf(kube: KubeClient, node: string): Promise<NodeReport> {
+  const items = nodeReport({ ...(await readNode(kube, node)), now: Date.now() });
+  return {
+    node,
+    items: items.sort((one, other) => byNumber(one.namespace, other.namespace) || byNumber(one.name, other.name)),
+  };
+}
+
+export const NEEDS_A_USER = new Set<NodeReportItem['state']>(['Stuck', 'Blocked']);
+const STYLES: Partial<Record<NodeReportItem['state'], Style>> = { Stuck: 'red', Blocked: 'red', Evacuating: 'green' };
+
+/** A line with how many are in progress, wait, or need a user; and a table. */
+export function blockOf({ node, items }: NodeReport): string[] {
+  if (items.length === 0) return [plain(`no VMI is on node ${node}`)];
+  const stay = items.filter(({ state }) => NEEDS_A_USER.has(state)).length;
+  const moving = items.filter(({ state }) => state === 'Evacuating').length;
+  const numbers = formatCounts([
+    [moving, 'in progress'],
+    [items.length - moving - stay, 'to go'],
+    [stay, 'stuck'],
+  ]);
+  return [
+    `${paint('bold', plain(node))}  ${items.length === 1 ? '1 VMI' : `${items.length} VMIs`} left: ${numbers.join(', ')}`,
+    ...table(['NAMESPACE', 'VMI', 'OWNER', 'STATE', 'WHAT HAPPENS'], items.map(cellsOf)),
+  ];
+}
+
+function cellsOf({ namespace, name, owner, state, message }: NodeReportItem): Cell[] {
+  const style = STYLES[state];
+  return [namespace, name, owner ?? '<none>', style === undefined ? state : { text: state, style }, message];
+}

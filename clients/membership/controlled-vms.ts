@@ -1,0 +1,47 @@
+import type { Stored } from '../../api/objects.ts';
+import { identityOf, isControlledBy } from '../../api/owner-references.ts';
+import { Pods, VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { byNumber } from '../../decisions/lib/names.ts';
+import type { Vm } from '../../decisions/membership/moves.ts';
+import { withVmis, type VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
+
+type Texts = Record<string, string | null>;
+
+/** KubeVirt's label of a VMI's pods. */
+const CREATED_BY = 'kubevirt.io/created-by';
+
+/** Returns the VMs that a pool controls, drover's or KubeVirt's, in the order of their numbers. */
+export const controlledBy = async (kube: KubeClient, resource: Resource, pool: Stored): Promise<Vm[]> =>
+  (await kube.list<VirtualMachine>(VirtualMachines, { namespace: identityOf(pool).namespace })).items
+    .filter((vm) => isControlledBy(vm, resource, identityOf(pool)))
+    .sort((one, other) => byNumber(one.metadata.name, other.metadata.name));
+
+/** Returns each of these VMs with its VMI. */
+export const readVmis = async (kube: KubeClient, namespace: string, vms: readonly Vm[]): Promise<VmWithVmi[]> =>
+  withVmis(vms, (await kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })).items);
+
+/**
+ * KubeVirt sets the labels of a VMI's pod only when it creates the pod. Returns false without permission to patch pods:
+ * the labels stay until the VMI restarts.
+ */
+export async function labelPods(
+  kube: KubeClient,
+  { namespace, uid }: { namespace: string; uid: string },
+  labels: Texts,
+): Promise<boolean> {
+  try {
+    const { items } = await kube.list(Pods, { namespace, labelSelector: `${CREATED_BY}=${uid}` });
+    for (const pod of items) {
+      const patch = { metadata: { uid: pod.metadata.uid, labels } };
+      await ignoreStale(kube.patch(Pods, { namespace, name: pod.metadata.name }, 'merge', patch));
+    }
+    return true;
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,149 @@
+import { POOL_LABEL, REVISION_LABEL } from '../../api/labels-and-annotations.ts';
+import type { Stored } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { isListed, membershipChangeOf, unfinished } from '../../decisions/membership/change.ts';
+import type { Vm } from '../../decisions/membership/moves.ts';
+import {
+  MEMBERSHIP_REQUESTS,
+  MOST_MOVED,
+  type HandoverRequest,
+  type ListedRequest,
+} from '../../decisions/requests/membership.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { Failure } from '../cli/failure.ts';
+import { Pools, Vms } from '../cli/kinds.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { note, print } from '../cli/print.ts';
+import { labelOf } from '../cli/targets.ts';
+import { followOwners, inTime } from '../cli/wait.ts';
+import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from '../pool/request.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
+import type { Session } from '../session/session.ts';
+import { labelPods } from './controlled-vms.ts';
+
+const Place: RequestPlace = {
+  names: MEMBERSHIP_REQUESTS,
+  handledIn: ({ status }) => status?.membership?.handledRequests,
+  isOneAtATime: true,
+};
+
+/** How VMs are to be moved, besides their names. */
+type Way = ListedRequest extends infer R ? (R extends ListedRequest ? Omit<R, 'vms' | 'uids'> : never) : never;
+
+export interface PoolAt {
+  namespace: string;
+  name: string;
+}
+
+/** How long to wait for a worker, in milliseconds. */
+export interface WaitOptions {
+  timeout: number;
+}
+
+export interface HandoverOptions extends WaitOptions {
+  dryRun: DryRun;
+}
+
+/** Returns the pool; undefined if there is none. */
+export const poolAt = (kube: KubeClient, key: PoolAt): Promise<Stored<Pool> | undefined> =>
+  ofKnownKind(VirtualMachinePools, ignoreNotFound(kube.get<Pool>(VirtualMachinePools, key)));
+
+/** Returns the pool. Throws `Failure` if it is being deleted, taken over or released, and an error if there is none. */
+export async function poolForRequest(kube: KubeClient, key: PoolAt): Promise<Stored<Pool>> {
+  const pool = await ofKnownKind(VirtualMachinePools, kube.get<Pool>(VirtualMachinePools, key));
+  if (pool.metadata.deletionTimestamp !== undefined) throw new Failure(`pool ${key.name} is being deleted`);
+  const change = membershipChangeOf(pool);
+  if (change !== null && (change === 'unreadable' || !isListed(change)))
+    throw new Failure(unfinished(key.name, change));
+  return pool;
+}
+
+/** Throws `Failure` for more VMs than one request takes. */
+export function checkCount(action: Way['action'], { length }: readonly unknown[]): void {
+  if (length > MOST_MOVED)
+    throw new Failure(`${length} VMs are too many for one ${action}: at most ${MOST_MOVED} at a time`);
+}
+
+/**
+ * Asks a pool to adopt VMs, or to detach them, and says of each what a worker has done; in a dry run of the API server,
+ * has that judge the request. Throws `Failure` if nothing was done, or not all.
+ */
+export async function requestMembers(
+  session: Session,
+  pool: Stored<Pool>,
+  way: Way,
+  vms: readonly Pick<Vm, 'metadata'>[],
+  options: RequestOptions,
+): Promise<void> {
+  const { namespace = '', name } = pool.metadata;
+  const names = vms.map(({ metadata }) => metadata.name);
+  const asked: ListedRequest = { ...way, vms: names, uids: vms.map(({ metadata }) => metadata.uid) };
+  const what = `${way.action} ${formatNames(names)}`;
+  const { answer } = await requestOfPool(session, pool, { ...Place, asked, what }, options);
+  if (answer === null) return;
+  const { vms: moved = [], message } = answer;
+  await labelPodsOf(await session.kube(), namespace, moved);
+  for (const vm of moved) print(`${labelOf(Vms.resource, vm)} ${wordsOf(way.action, name)}`);
+  if (moved.length < names.length) throw new Failure(message);
+}
+
+/**
+ * Has a worker move all VMs of a pool, from a KubeVirt pool or to one, and says of each that it has. Returns how
+ * many have moved, in words. Throws `Failure` if it does not come to its end.
+ */
+export async function requestHandover(
+  session: Session,
+  given: Stored<Pool>,
+  asked: HandoverRequest,
+  { timeout }: WaitOptions,
+): Promise<string> {
+  const kube = await session.kube();
+  const { namespace = '', name } = given.metadata;
+  const what = asked.action === 'takeover' ? 'take over the VMs of the pool of KubeVirt' : 'release its VMs';
+  const pool = await knownPool(session, given, timeout);
+  const request = { ...Place, asked, what };
+  const { answer } = await requestOfPool(session, pool, request, { dryRun: 'none', timeout });
+  const { vms = [], message } = answer!;
+  await labelPodsOf(kube, namespace, vms);
+  for (const vm of vms)
+    print(`${labelOf(Vms.resource, vm)} ${asked.action === 'takeover' ? 'taken over' : 'released'}`);
+  if (message.includes(`vmpool ${name}`)) note(message);
+  return vms.length < MOST_MOVED ? `${vms.length} VMs` : `${MOST_MOVED} VMs or more`;
+}
+
+/** Whether a request stands on the pool without an answer. */
+export const isAsked = (pool: Pool): boolean => unanswered(pool, Place) !== undefined;
+
+/** Returns the pool once a worker has looked at it: one that is new answers no request. */
+async function knownPool(session: Session, pool: Stored<Pool>, timeout: number): Promise<Stored<Pool>> {
+  const kube = await session.kube();
+  let last = pool;
+  const isInTime = await inTime(timeout, (signal) =>
+    followOwners({ kube, kind: Pools, owners: [pool], signal }, ([now]) => {
+      last = now!;
+      return last.status?.rollout !== undefined;
+    }),
+  );
+  if (isInTime) return last;
+  const why = (await missingWorkers(session)) ?? `no worker has looked at it within ${timeout / 1000} s`;
+  throw new Failure(`pool ${pool.metadata.name} stays on hold; run this command again to continue: ${why}`);
+}
+
+/** What is said of a VM that has moved. */
+export const wordsOf = (action: Way['action'], pool: string): string =>
+  action === 'adopt' ? `adopted by pool ${pool}` : `detached from pool ${pool}`;
+
+/** A worker has no rights on pods: the user may have. An autoscaler counts by them. */
+async function labelPodsOf(kube: KubeClient, namespace: string, vms: readonly string[]): Promise<void> {
+  for (const name of vms) {
+    const vmi = await ignoreNotFound(kube.get(VirtualMachineInstances, { namespace, name })).catch(() => undefined);
+    if (vmi === undefined) continue;
+    const { uid, labels = {} } = vmi.metadata;
+    const gone = { [POOL_LABEL]: null, [REVISION_LABEL]: null };
+    if (!(await labelPods(kube, { namespace, uid }, { ...gone, ...labels }))) return;
+  }
+}

@@ -1,0 +1,137 @@
+import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import type { OperationAction, OperationSpec } from '../../api/operations/operation.ts';
+import { ClusterVirtualMachineOperations, VirtualMachineOperations } from '../../api/resources.ts';
+import { operationResource } from '../../decisions/operations/ref.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { Failure, UsageError } from '../cli/failure.ts';
+import type { Kind } from '../cli/kinds.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { plain } from '../cli/print.ts';
+import { namedTargetsOf } from '../cli/targets.ts';
+import { isOver, nameOf } from './print-operations.ts';
+
+const words = (...short: string[]) => [...short, ...short.map((word) => `${word}s`)];
+/** The kinds of operations, as users name them beside kubectl's own words. */
+const KINDS: readonly Kind[] = [
+  { resource: VirtualMachineOperations, noun: 'operation', words: words('vmop', 'virtualmachineoperation') },
+  {
+    resource: ClusterVirtualMachineOperations,
+    noun: 'cluster-wide operation',
+    words: words('cvmop', 'clustervirtualmachineoperation'),
+  },
+];
+
+/**
+ * Returns the operations of the namespace, or of all, and those that are cluster-wide, if the user may see these; only
+ * those with the action, if one is given.
+ */
+export async function listOperations(
+  kube: KubeClient,
+  namespace: string | undefined,
+  action?: OperationAction,
+): Promise<StoredOperation[]> {
+  const [own, clusterWide] = await Promise.all([
+    ofKnownKind(VirtualMachineOperations, kube.list<StoredOperation>(VirtualMachineOperations, { namespace })),
+    ifAllowed(
+      ofKnownKind(ClusterVirtualMachineOperations, kube.list<StoredOperation>(ClusterVirtualMachineOperations)),
+    ),
+  ]);
+  const all = [...own.items, ...(clusterWide?.items ?? [])];
+  return action === undefined ? all : all.filter(({ spec }) => spec.action === action);
+}
+
+/** Whoever has rights in namespaces alone sees what is in them. */
+const ifAllowed = <T>(read: Promise<T>): Promise<T | undefined> =>
+  read.catch((error: unknown) => {
+    if (error instanceof KubeError && error.status === 403) return undefined;
+    throw error;
+  });
+
+/** What there is to undo is recorded on VMs. `where`: in which namespace they are, with a space before it. */
+export const noRecordOf = (where: string, operation: string): Failure =>
+  new Failure(`no VM${where} has a record of ${plain(operation)}: \`drover operations get -A\` lists the operations`);
+
+/** Throws `UsageError` for what can't be the name of an operation. */
+export function checkName(name: string | undefined): void {
+  if (name === undefined) return;
+  if (name === '' || name.endsWith('/'))
+    throw new UsageError(`which operation? ${JSON.stringify(name)} is not the name of one`);
+  if (name.includes('/')) namedTargetsOf([name], KINDS);
+}
+
+interface MeantOptions {
+  orNewest: boolean;
+  /** Only operations with this action. */
+  action?: OperationAction | undefined;
+}
+
+/**
+ * Returns the operation of this name: of the namespace or of any, or cluster-wide; `cvmop/NAME` is only the latter.
+ * Without a name, returns the running one or, with `orNewest` and if none does, the newest. Throws `Failure` if
+ * there is none, or if several are meant.
+ */
+export async function findOperation(
+  kube: KubeClient,
+  namespace: string | undefined,
+  name: string | undefined,
+  { orNewest, action }: MeantOptions,
+): Promise<StoredOperation> {
+  if (name !== undefined && (namespace !== undefined || name.includes('/')))
+    return operationNamed(kube, namespace ?? 'default', name);
+  const all = (await listOperations(kube, namespace, action))
+    .filter(({ metadata }) => name === undefined || metadata.name === name)
+    .toSorted((one, other) => other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp));
+  const going = name === undefined ? all.filter((operation) => !isOver(operation)) : all;
+  const word = namespace === undefined ? nameOf : wordOf;
+  if (going.length > 1 && name === undefined)
+    throw new Failure(`${going.length} operations are running, name one: ${going.map(word).join(', ')}`);
+  if (going.length > 1)
+    throw new Failure(`there are ${going.length} operations ${name}, say which by -n: ${going.map(word).join(', ')}`);
+  const meant = going[0] ?? (orNewest ? all[0] : undefined);
+  if (meant !== undefined) return meant;
+  const which = name === undefined ? 'no operation' : `no operation ${name}`;
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  const goesOn = orNewest || name !== undefined ? '' : ' is running';
+  throw new Failure(`${which}${where}${goesOn}: \`drover operations get -A\` lists all`);
+}
+
+/** What a command takes for this operation. */
+const wordOf = ({ metadata: { namespace, name } }: StoredOperation): string =>
+  namespace === undefined ? `cvmop/${name}` : name;
+
+async function operationNamed(kube: KubeClient, namespace: string, word: string): Promise<StoredOperation> {
+  const [of, name = word] = word.includes('/') ? givenKind(word) : [];
+  const read = (resource: Kind['resource']): Promise<StoredOperation> =>
+    ofKnownKind(resource, kube.get<StoredOperation>(resource, { namespace, name }));
+  if (of !== undefined) return read(of);
+  const [own, clusterWide] = await Promise.allSettled([
+    read(VirtualMachineOperations),
+    read(ClusterVirtualMachineOperations),
+  ]);
+  if (own.status === 'fulfilled' && clusterWide.status === 'fulfilled')
+    throw new Failure(`there are two operations ${name}: say vmop/${name} or cvmop/${name}`);
+  if (own.status === 'fulfilled') return own.value;
+  if (clusterWide.status === 'fulfilled' && isNotFound(own.reason)) return clusterWide.value;
+  throw own.reason;
+}
+
+function givenKind(word: string): [Kind['resource'], string] {
+  const { kind, names } = namedTargetsOf([word], KINDS);
+  return [kind.resource, names[0]!];
+}
+
+/** Changes what may be changed of an operation. Throws `Failure` if it is over. */
+export async function steer(
+  kube: KubeClient,
+  operation: StoredOperation,
+  spec: Pick<OperationSpec, 'paused' | 'aborted'>,
+  reason: string | undefined,
+): Promise<void> {
+  const { metadata } = operation;
+  if (isOver(operation)) throw new Failure(`operation ${nameOf(operation)} has already ended`);
+  const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason === '' ? null : (reason ?? null) };
+  const patch = { metadata: { uid: metadata.uid, annotations }, spec };
+  await kube.patch(operationResource(metadata), metadata, 'merge', patch);
+}

@@ -1,0 +1,172 @@
+import { withoutManagedFields, type Stored } from '../../api/objects.ts';
+import type { AnyOperation, OperationAction, OperationStatus } from '../../api/operations/operation.ts';
+import { transitionOutline } from '../../decisions/machine-types/transition.ts';
+import { outlinedTransition } from '../../decisions/operations/action-report.ts';
+import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
+import { operationName, operationResource } from '../../decisions/operations/ref.ts';
+import { transitionOf } from '../../decisions/operations/transition.ts';
+import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
+import { because, formatCounts, formatVms } from '../../decisions/runs/report.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { DataFormat } from '../cli/data.ts';
+import { ageOf, note, print, serialize, table } from '../cli/print.ts';
+import { labelOf } from '../cli/targets.ts';
+import { runLines } from '../runs/run-lines.ts';
+
+export const nameOf = ({ metadata }: StoredOperation): string => operationName(metadata);
+
+const conditionOf = ({ status }: StoredOperation, type: string) =>
+  status?.conditions?.find((condition) => condition.type === type);
+
+/** How it stands, in a word: `Pending` before a worker has looked at it. */
+export const stateOf = (operation: StoredOperation): string =>
+  conditionOf(operation, 'Progressing')?.reason ?? 'Pending';
+
+export const isOver = ({ status }: StoredOperation): boolean => status?.completionTime !== undefined;
+
+/** What the names of pools begin with, among those of VMs. */
+const POOL = 'pool ';
+
+/** What the status of an operation tells, as all runs report it. */
+export function progressOf(operation: StoredOperation): RunProgress {
+  const { metadata, status = {} } = operation;
+  const key = (name: string): string =>
+    name.startsWith(POOL)
+      ? `${POOL}${operationName({ ...metadata, name: name.slice(POOL.length) })}`
+      : operationName({ ...metadata, name });
+  const { failures = [], waits = [], inProgress = [] } = status;
+  const paused = conditionOf(operation, 'Paused');
+  return {
+    phase: stateOf(operation),
+    failed: failures.map(({ vm, ...failure }) => ({ vm: key(vm), ...failure })),
+    inProgress: inProgress.map(key),
+    skipped: waits.flatMap(({ why, vms, names = [], excluded = false }) =>
+      vms === undefined ? [] : [{ why, isExcluded: excluded, count: vms, vms: names.map(key) }],
+    ),
+    full: waits.flatMap(({ why, vms }) => (vms === undefined ? [why] : [])),
+    paused: paused?.status === 'True' ? asked(paused) : null,
+    aborted: stateOf(operation) === 'Aborted' ? asked({}) : null,
+  };
+}
+
+const asked = ({ message = '', lastTransitionTime = '' }) => ({
+  by: 'its object',
+  at: lastTransitionTime,
+  why: message === '' ? null : message,
+});
+
+export function outlineOf(operation: StoredOperation): RunOutline {
+  const { spec, status = {} } = operation;
+  if (spec.action === 'MachineType') return outlineOfTransition(operation);
+  const { action, atOnce, reason, requestedBy = 'somebody', maxFailures = 0 } = spec;
+  const { vms } = status;
+  const { open, failed } = vms ?? { open: 0, failed: 0 };
+  const about = vms === undefined ? 'VMs' : formatVms(vms.chosen);
+  return {
+    numbers: vms === undefined ? null : numbersOf(action, vms),
+    end: conditionOf(operation, 'Progressing')?.message ?? '',
+    open,
+    isOver: isOver(operation),
+    isTripped: stateOf(operation) === 'VmsFailed' && failed > maxFailures,
+    maxFailures,
+    failures: failed,
+    faults: [],
+    about: [
+      `${action} of ${about}${atOnce === undefined ? '' : `, ${atOnce} at a time`}; requested by ${requestedBy}${because(reason)}`,
+    ],
+  };
+}
+
+function outlineOfTransition(operation: StoredOperation): RunOutline {
+  const { vms, machineType } = operation.status ?? {};
+  const told = outlinedTransition(transitionOf(operation), stateOf(operation), vms, machineType);
+  const outline = transitionOutline(told);
+  const { maxFailures, failures, open } = outline;
+  return {
+    ...outline,
+    numbers: vms === undefined ? null : outline.numbers,
+    end: isOver(operation) ? (conditionOf(operation, 'Progressing')?.message ?? '') : outline.end,
+    isOver: isOver(operation),
+    isTripped: stateOf(operation) === 'VmsFailed' && open > 0 && failures > maxFailures,
+  };
+}
+
+function numbersOf(action: OperationAction, vms: NonNullable<OperationStatus['vms']>): RunOutline['numbers'] {
+  return {
+    done: vms.done,
+    of: vms.chosen,
+    doneAs: OPERATION_LABELS[action].done.toLowerCase(),
+    others: formatCounts([
+      [vms.inProgress, 'in progress'],
+      [vms.open, 'to go'],
+      [vms.failed, 'failed'],
+    ]),
+  };
+}
+
+/** Ends whose message tells no more than the numbers and the reports of VMs do. */
+const TOLD_BY_NUMBERS = new Set(['Complete', 'VmsFailed', 'Incomplete', 'Aborted']);
+
+/** `now`: milliseconds since the epoch. */
+export function linesOf(operation: StoredOperation, now: number): string[] {
+  const outline = outlineOf(operation);
+  const sentence = isOver(operation) && !TOLD_BY_NUMBERS.has(stateOf(operation)) ? outline.end : '';
+  return runLines(nameOf(operation), { progress: progressOf(operation), outline, sentence }, now);
+}
+
+export type OperationsFormat = DataFormat | 'name';
+
+/** Prints operations as kubectl does: one that was asked for as it is, and others as a list that kubectl takes. */
+export async function printObjects(
+  operations: readonly (StoredOperation | AnyOperation)[],
+  format: DataFormat,
+  { isOne }: { isOne: boolean },
+): Promise<void> {
+  const shown = operations.map((one) => withoutManagedFields(one as Stored<StoredOperation>));
+  print(await serialize(isOne ? shown[0]! : shown, format));
+}
+
+/** Prints the operations, the newest first, or says that there are none. `action`: of all of them. */
+export async function printOperations(
+  operations: StoredOperation[],
+  output?: OperationsFormat,
+  action?: OperationAction,
+): Promise<void> {
+  const sorted = operations.toSorted((one, other) =>
+    other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp),
+  );
+  if (output === 'json' || output === 'yaml') return printObjects(sorted, output, { isOne: false });
+  if (output === 'name' && sorted.length === 0) return;
+  if (output === 'name')
+    return print(sorted.map(({ metadata }) => labelOf(operationResource(metadata), metadata.name)).join('\n'));
+  if (sorted.length === 0) return note('there is no operation');
+  const isOfTypes = action === 'MachineType';
+  const rows = sorted.map((operation) => {
+    const { metadata, spec, status } = operation;
+    const { chosen = 0, done = 0, failed = 0 } = status?.vms ?? {};
+    const about = isOfTypes
+      ? [stateOf(operation), ...typesOf(spec)]
+      : [OPERATION_LABELS[spec.action].verb, stateOf(operation), chosen];
+    const { requestedBy = '<unknown>', reason = '<none>' } = spec;
+    return [
+      metadata.namespace ?? '<cluster>',
+      metadata.name,
+      ...about,
+      done,
+      failed,
+      ageOf(metadata.creationTimestamp),
+      requestedBy,
+      reason,
+    ];
+  });
+  const about = isOfTypes ? ['STATE', 'FROM', 'TO', 'RESTARTED BY'] : ['ACTION', 'STATE', 'VMS'];
+  const headers = ['NAMESPACE', 'NAME', ...about, 'DONE', 'FAILED', 'AGE', 'REQUESTED BY', 'REASON'];
+  print(table(headers, rows).join('\n'));
+}
+
+/** Which types become which, and who restarts VMIs for that. */
+function typesOf({ machineType = {} }: StoredOperation['spec']): string[] {
+  const { from = '', to = '<default>', undoes, restart } = machineType;
+  const types = undoes === undefined ? [from, to] : [`undo of ${undoes}`, '<as before>'];
+  return [...types, restart === true ? 'drover' : 'owners'];
+}

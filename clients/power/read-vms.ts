@@ -1,0 +1,46 @@
+import type { Stored } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { withVmis, type VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { byName } from '../cli/owner.ts';
+
+export interface VmScope {
+  /** All namespaces if undefined. */
+  namespace: string | undefined;
+  selector?: string | undefined;
+}
+
+/** Reads all VMs of the scope, in order of their names, without VMIs that are terminating or have ended. */
+export async function readVms(kube: KubeClient, { namespace, selector }: VmScope): Promise<VmWithVmi[]> {
+  const [vms, vmis] = await Promise.all([
+    ofKnownKind(
+      VirtualMachines,
+      kube.list<VirtualMachine>(VirtualMachines, {
+        namespace,
+        ...(selector === undefined ? {} : { labelSelector: selector }),
+      }),
+    ),
+    ofKnownKind(VirtualMachineInstances, kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })),
+  ]);
+  return withVmis(vms.items.sort(byName), vmis.items.filter(isLive));
+}
+
+/** Reads the named VMs as `readVms` does. Throws a `KubeError` (404) for a missing VM. */
+export function readNamed(kube: KubeClient, namespace: string, names: string[]): Promise<VmWithVmi[]> {
+  return Promise.all(
+    [...new Set(names)].map(async (name) => {
+      const vm = await ofKnownKind(VirtualMachines, kube.get<VirtualMachine>(VirtualMachines, { namespace, name }));
+      const vmi = await ignoreNotFound(kube.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }));
+      return withVmis([vm], vmi !== undefined && isLive(vmi) ? [vmi] : [])[0]!;
+    }),
+  );
+}
+
+const ENDED = new Set(['Succeeded', 'Failed']);
+
+const isLive = ({ metadata, status }: Stored<VirtualMachineInstance>): boolean =>
+  metadata.deletionTimestamp === undefined && !ENDED.has(status?.phase ?? '');

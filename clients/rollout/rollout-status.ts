@@ -1,0 +1,57 @@
+import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { DataFormat } from '../cli/data.ts';
+import { Failure } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
+import { Board, printViews } from '../cli/live.ts';
+import { shortDuration } from '../cli/print.ts';
+import { followOwners, inTime } from '../cli/wait.ts';
+import { runLines } from '../runs/run-lines.ts';
+import { KnownRevisions } from './known-revisions.ts';
+import { shownRollout } from './lines.ts';
+import { knownRevisions } from './revisions.ts';
+import { rolloutView, type RolloutView } from './view.ts';
+
+/** Prints the current state of rollouts. */
+export async function printRollouts(kube: KubeClient, pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
+  const views = await Promise.all(pools.map(async (pool) => rolloutView(pool, await knownRevisions(kube, pool))));
+  await printViews(views, { output, blockOf });
+}
+
+export interface FollowOptions {
+  output?: DataFormat | undefined;
+  /** Milliseconds; no limit if undefined or 0. */
+  timeoutMs?: number | undefined;
+}
+
+/** Shows rollouts until all are over. Throws if any of them did not complete, or still continues after `timeoutMs`. */
+export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], options: FollowOptions): Promise<void> {
+  const { output, timeoutMs = 0 } = options;
+  const revisions = new KnownRevisions(kube);
+  await Promise.all(pools.map((pool) => revisions.learn(pool)));
+  await using board = new Board<RolloutView>('pool', { output, blockOf });
+  let newest = pools;
+  const views = (): RolloutView[] => newest.map((pool) => rolloutView(pool, revisions.of(pool)));
+  const show = (): void => board.show(views());
+  const isInTime = await inTime(timeoutMs, (signal) =>
+    followOwners({ kube, kind: Pools, owners: pools, signal }, (now) => {
+      newest = now;
+      for (const pool of now) void revisions.catchUp(pool).then((shouldReport) => shouldReport && show());
+      show();
+      return views().every(({ end }) => end !== null);
+    }),
+  );
+  const open = views().filter(({ end }) => end === null);
+  if (!isInTime) throw new AggregateError(open.map((view) => new Failure(formatStill(view, timeoutMs))));
+  const failed = views().filter(({ end }) => end !== 'Complete');
+  if (failed.length > 0) throw new AggregateError(failed.map((view) => new Failure(formatEnd(view))));
+}
+
+const formatStill = ({ pool, phase, updatedReplicas, replicas }: RolloutView, timeoutMs: number): string =>
+  `pool ${pool} is still ${phase} after ${shortDuration(timeoutMs)}, ${updatedReplicas} of ${replicas} VMs are updated; drover continues with it`;
+
+const formatEnd = (view: RolloutView): string => `pool ${view.pool}: ${shownRollout(view).outline.end}`;
+
+const blockOf = (view: RolloutView, now: number): string[] =>
+  runLines(`${view.namespace}/${view.pool}`, shownRollout(view, now), now);

@@ -1,0 +1,145 @@
+import { isPausedOnRequest } from '../disruption/pause.ts';
+import { whyNotNow, type Reason } from '../disruption/reasons.ts';
+import { isActive, liveVmi } from '../health/availability.ts';
+import { earlier } from '../lib/earlier-and-later.ts';
+import { byNumber } from '../lib/names.ts';
+import { numberOf } from '../template/vm-names.ts';
+import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import { formatReplacements, type FoundSick } from './attempt.ts';
+import { healingBackoffMs } from './backoff.ts';
+import { isFinal, remembered, WHY_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
+import { surplusByRole, type HealingView } from './view.ts';
+import { healthOf } from './vm-health.ts';
+
+/** Only VMs of the names that the pool gives are healed, and only those that it needs for long. */
+const isNotHealed = (pool: StoredPool, vm: VmView): boolean =>
+  !isActive(vm) || vm.role === 'Surge' || numberOf(pool.metadata.name, vm.name) === null;
+
+/** A VM that moves may be unready because of that. */
+const MOVES: ReadonlySet<Reason['kind']> = new Set(['Evacuates', 'Migrates', 'Receives']);
+
+/** A VM that is not ready and not replaced. `waitsFor`: what its replacement waits for; absent if it needs none. */
+export interface NotReplaced {
+  vm: string;
+  why: string;
+  waitsFor?: string;
+}
+
+interface Found {
+  sick: FoundSick[];
+  finished: FinishedCycle[];
+  /** Sick VMs whose replacement waits, in the order of their numbers. */
+  waiting: NotReplaced[];
+  /** VMs that are not ready, and need no replacement, in the order of their numbers. */
+  exempt: NotReplaced[];
+  wakeAt: number | null;
+}
+
+/**
+ * Finds unhealthy VMs that nothing else is working on, in the order of their numbers, and VMs that are not replaced,
+ * and why.
+ */
+export function findUnhealthy(view: HealingView, state: HealingState): Found {
+  const { pool, vms, vmiOf, lastFailureOf, busy, named, rules, now } = view;
+  const healing = new Set(state.cycles.map(({ vm }) => vm));
+  const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
+  const failing = new Map(state.failing.map((one) => [one.vmUid, one.since]));
+  const pauses = new Map(state.vmiPauses.map((one) => [one.vmUid, one.endedAt]));
+  const all: { vm: VmView; sick: FoundSick }[] = [];
+  const exempt: NotReplaced[] = [];
+  let wakeAt: number | null = null;
+  for (const vm of vms) {
+    if (
+      isNotHealed(pool, vm) ||
+      healing.has(vm.name) ||
+      busy.has(vm.name) ||
+      named.has(vm.uid) ||
+      isPausedOnRequest(vmiOf(vm))
+    )
+      continue;
+    const reason = whyNotNow(vm, liveVmi(vmiOf(vm)));
+    if (reason !== null && MOVES.has(reason.kind)) continue;
+    const earlyEnds = ends.get(vm.uid) ?? 0;
+    const since = failing.get(vm.uid) ?? null;
+    const health = healthOf({
+      vm,
+      vmi: vmiOf(vm),
+      lastFailure: lastFailureOf(vm),
+      failingSince: since,
+      pauseEndedAt: pauses.get(vm.uid) ?? null,
+      earlyEnds,
+      hasRun: vm.notYetRun === null,
+      rules,
+      now,
+    });
+    const { name, uid } = vm;
+    const why = health.sick ? health.why.slice(0, WHY_LENGTH) : '';
+    if (health.sick && reason !== null) exempt.push({ vm: name, why: `${reason.why} (${why})` });
+    else if (health.sick)
+      all.push({
+        vm,
+        sick: { name, uid, attempt: 1, why, ...(vm.role === 'Standby' ? { role: vm.role } : {}) },
+      });
+    else wakeAt = earlier(wakeAt, health.at);
+    if (!health.sick && health.exempt !== undefined) exempt.push({ vm: name, why: health.exempt });
+  }
+  const found = replaceable(
+    view,
+    state,
+    all.toSorted((one, other) => byNumber(one.vm.name, other.vm.name)),
+  );
+  return {
+    ...found,
+    exempt: exempt.toSorted((one, other) => byNumber(one.vm, other.vm)),
+    wakeAt: earlier(wakeAt, found.wakeAt),
+  };
+}
+
+function replaceable(
+  view: HealingView,
+  state: HealingState,
+  all: readonly { vm: VmView; sick: FoundSick }[],
+): Omit<Found, 'exempt'> {
+  const { unverified, rules, now } = view;
+  const memory = new Map(state.finished.map((one) => [one.vm, one]));
+  const sick: FoundSick[] = [];
+  const waiting: NotReplaced[] = [];
+  let { finished } = state;
+  let wakeAt: number | null = null;
+  let again = 0;
+  const surplus = surplusByRole(view, state);
+  for (const { vm, sick: one } of all) {
+    const { name, uid, why } = one;
+    const wait = (waitsFor: string): void => void waiting.push({ vm: name, why, waitsFor });
+    const last = memory.get(name);
+    const attempts = last?.attempts ?? 0;
+    if (last !== undefined && last.uid === uid && isFinal(last))
+      wait(
+        last.end === 'GivenUp' ? `given up after ${formatReplacements(attempts)}` : 'its healing was skipped by a user',
+      );
+    else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
+      wakeAt = earlier(wakeAt, again);
+      wait(`its deletion was refused (${last.why}), and is asked for again at ${new Date(again).toISOString()}`);
+    } else if (vm.revision !== null && vm.revision === unverified)
+      wait(`no VM has run revision ${unverified} yet, and its rollout decides`);
+    else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
+      const givenUp = `given up after ${formatReplacements(attempts)}`;
+      finished = remembered(finished, {
+        vm: name,
+        uid,
+        attempts,
+        end: 'GivenUp',
+        why: givenUp,
+        at: new Date(now).toISOString(),
+      });
+      wait(givenUp);
+    } else if (surplus.get(one.role)! > 0) wait('the pool has more VMs than it wants');
+    else sick.push({ ...one, attempt: attempts + 1 });
+  }
+  return { sick, finished, waiting, wakeAt };
+}
+
+/** When a refused deletion may be retried; 0 if none was refused. */
+const againAt = ({ rules }: HealingView, { end, at, refusals = 1 }: FinishedCycle): number =>
+  end === 'Refused' ? Date.parse(at) + healingBackoffMs(rules.backoff, refusals, 0) : 0;

@@ -1,0 +1,95 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import { formatChange, formatDrainChange, formatHalts } from '../../../clients/apply/format-change.ts';
+import { Pools } from '../../../clients/cli/kinds.ts';
+import { specDiff } from '../../../clients/rollout/diff.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { setWith, VmSets } from '../replica-sets/sets.ts';
+import { poolWith, templateOf } from '../rollout/pools.ts';
+
+/** A cluster without KubeVirt's own object. */
+const noCluster = { list: () => Promise.resolve({ items: [] }) } as unknown as KubeClient;
+const stage = { vmRolloutStrategy: 'Stage' as const };
+const ten = { status: { replicas: 10 } };
+
+test('a change of the template reports how many VMs it reaches, and how it disrupts them', async () => {
+  const before = poolWith({ ...ten, spec: { ...stage, template: templateOf(1) } });
+  const after = poolWith({ ...ten, spec: { ...stage, template: templateOf(2) } });
+  expect(await formatChange(noCluster, Pools, before, after)).toEqual([
+    'pool web: the template would be rolled out to 10 VMs: Restart: VMIs are restarted',
+  ]);
+});
+
+test('`drain` alone reports that it changes the VMs, and how', async () => {
+  const spec = { ...stage, template: templateOf(1) };
+  const [without, having] = [poolWith({ ...ten, spec }), poolWith({ ...ten, spec: { ...spec, drain: {} } })];
+  const restart = 'Restart: VMIs are restarted';
+  expect(await formatChange(noCluster, Pools, without, having)).toEqual([
+    `pool web: evictionStrategy External, by \`drain\`, would be rolled out to 10 VMs: ${restart}`,
+  ]);
+  expect(await formatDrainChange(noCluster, Pools, without, having)).toEqual([
+    `pool web: evictionStrategy External, by \`drain\`, is rolled out: ${restart}`,
+  ]);
+  expect(await formatChange(noCluster, Pools, having, without)).toEqual([
+    `pool web: KubeVirt's evictionStrategy, without \`drain\`, would be rolled out to 10 VMs: ${restart}`,
+  ]);
+  const changed = poolWith({ ...ten, spec: { ...spec, template: templateOf(2), drain: {} } });
+  expect(await formatDrainChange(noCluster, Pools, without, changed)).toEqual([]);
+  expect(await formatDrainChange(noCluster, Pools, having, having)).toEqual([]);
+});
+
+test('a change of the number alone reports how many VMs come or go', async () => {
+  const [ten, nine] = [10, 9].map((replicas) => poolWith({ spec: { ...stage, replicas } }));
+  expect(await formatChange(noCluster, Pools, ten!, nine!)).toEqual(['pool web: 1 VM would be removed, 10 to 9']);
+  expect(await formatChange(noCluster, Pools, nine!, ten!)).toEqual(['pool web: 1 VM would be added, 9 to 10']);
+  expect(await formatChange(noCluster, Pools, ten!, ten!)).toEqual([]);
+});
+
+test('a template that was rolled back is reported as such, with the reason and the way to try it again', () => {
+  const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z', why: 'web-2: too slow' } as const;
+  expect(formatHalts(Pools, poolWith({ rollout: { halted } }))).toEqual([
+    'pool web: this template was rolled back, by drover: web-2: too slow; `drover rollout resume pool web` rolls it out again',
+  ]);
+});
+
+test('a paused pool is reported as such, with the way to resume it', () => {
+  const paused = { by: 'anna', at: '2026-01-01T00:00:00Z', why: 'lunch' };
+  expect(formatHalts(Pools, poolWith({ rollout: { paused } }))).toEqual([
+    'pool web: its rollouts are paused, by anna: lunch: no VM is updated until `drover rollout resume pool web`',
+  ]);
+  expect(formatHalts(Pools, poolWith({ spec: { paused: true } }))).toEqual([
+    'pool web: spec.paused is true: no VM is updated until it is false',
+  ]);
+});
+
+test('a template that is in progress, or differs from the one that was rolled back, has no such report', () => {
+  const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z' } as const;
+  expect(formatHalts(Pools, poolWith())).toEqual([]);
+  expect(formatHalts(Pools, poolWith({ spec: { template: templateOf(3) }, rollout: { halted } }))).toEqual([]);
+});
+
+test('the diff of a pool has the lines of its spec that change, and cannot control a terminal', () => {
+  const before = poolWith({ spec: { replicas: 3 } });
+  const after = poolWith({ spec: { replicas: 4, template: templateOf(2, { note: 'a\u001B[31mb' }) } });
+  const lines = specDiff('pool/web', before, after).map(stripVTControlCharacters);
+  expect(lines).toEqual(
+    expect.arrayContaining(['--- pool/web now', '+++ pool/web as the manifest says', '-replicas: 3', '+replicas: 4']),
+  );
+  expect(specDiff('pool/web', before, before)).toEqual([]);
+  expect(specDiff('pool/web', undefined, before)[0]).toContain('pool/web does not exist yet');
+});
+
+test('a change of a set reports how many VMs come or go, and that a new template is for later ones', async () => {
+  const before = setWith();
+  const { template } = before.spec;
+  const newer = { ...template, metadata: { labels: { app: 'web', tier: 'back' } } };
+  expect(await formatChange(noCluster, VmSets, before, setWith({ replicas: 5, template: newer }))).toEqual([
+    'replica set web: 2 VMs would be added, 3 to 5',
+    'replica set web: the template would be for VMs made from then on; 3 VMs would stay as before',
+  ]);
+  expect(await formatChange(noCluster, VmSets, before, setWith({ replicas: 2 }))).toEqual([
+    'replica set web: 1 VM would be removed, 3 to 2',
+  ]);
+  expect(await formatChange(noCluster, VmSets, before, before)).toEqual([]);
+  expect(formatHalts(VmSets, before)).toEqual([]);
+});

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { operationFor } from '../../../clients/operations/make.ts';
+import { linesOf } from '../../../clients/operations/print-operations.ts';
+import { operationStatus } from '../../../decisions/operations/status.ts';
+import { aProgress, anOperation, MADE_AT } from '../../decisions/operations/operations.ts';
+
+test('an operation that could not begin says why', () => {
+  const end = { reason: 'NotFound', message: 'no VM was touched: there is no VM bd-2' } as const;
+  const status = operationStatus(anOperation(), { progress: null, end, workflowId: 'w' }, MADE_AT);
+  expect(linesOf(anOperation({}, {}, status), Date.parse(MADE_AT))).toEqual([
+    expect.stringMatching(/^shop\/nightly .* NotFound$/),
+    `  ${end.message}`,
+    '  Restart of VMs; requested by somebody',
+  ]);
+});
+
+test('the end of an operation that has begun is reported once, with its numbers', () => {
+  const failed = [{ vm: 'shop/db-1', why: 'not ready in time' }];
+  const progress = aProgress({ chosen: 1, open: 0, failed, phase: 'Failed' });
+  const end = { reason: 'VmsFailed', message: '0 of 1 VM restarted, 1 failed' } as const;
+  const status = operationStatus(anOperation(), { progress, end, workflowId: 'w' }, MADE_AT);
+  expect(linesOf(anOperation({}, {}, status), Date.parse(MADE_AT))).not.toContain(`  ${end.message}`);
+});
+
+const asked = {
+  action: 'Stop',
+  maxFailures: 0,
+  atOnce: 1,
+  deadlineMs: 60_000,
+  names: ['db-1'],
+  owner: undefined,
+  pending: false,
+  outdated: false,
+  requestedBy: 'ada',
+} as const;
+
+test('an empty reason counts as none', async () => {
+  expect((await operationFor('shop', { ...asked, reason: '' })).spec).not.toHaveProperty('reason');
+  expect((await operationFor('shop', { ...asked, reason: 'lunch' })).spec).toHaveProperty('reason', 'lunch');
+});
+
+test('windows are read as flags give them, and one that never opens is refused', async () => {
+  const window = ['0 2 * * * 4h', '0 2 * * SUN  90m  Europe/Zurich'];
+  expect((await operationFor('shop', { ...asked, window })).spec.windows).toEqual([
+    { cron: '0 2 * * *', duration: '4h' },
+    { cron: '0 2 * * SUN', duration: '90m', timeZone: 'Europe/Zurich' },
+  ]);
+  expect((await operationFor('shop', asked)).spec).not.toHaveProperty('windows');
+  await expect(operationFor('shop', { ...asked, window: ['0 2 30 2 * 4h'] })).rejects.toThrow(
+    '--window: "0 2 30 2 * 4h" is not a valid window: ',
+  );
+});

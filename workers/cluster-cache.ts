@@ -1,0 +1,70 @@
+import type { Logger } from '@temporalio/worker';
+import { ClusterCache } from '../activities/cache/cluster-cache.ts';
+import { offWithout } from '../activities/cache/optional-kinds.ts';
+import { VirtualMachinePools } from '../api/resources.ts';
+import type { VmiView } from '../decisions/views/vmi.ts';
+import type { KubeClient } from '../kubernetes/client.ts';
+import type { Metrics } from './metrics/metrics.ts';
+
+interface CacheOptions {
+  client: KubeClient;
+  namespace: string | undefined;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+/** Returns a cache of a cluster, or of one namespace, that tells in log and metrics how it fares. */
+export function createClusterCache({ client, namespace, logger, metrics }: CacheOptions): ClusterCache {
+  const cache = new ClusterCache({
+    client,
+    namespace,
+    onError: (resource, error) => {
+      metrics.watchErrors.inc({ resource });
+      logger.warn('a watch failed and is restarted', { resource, error: error.message });
+    },
+    onContact: (isLost) => {
+      metrics.serverLost.set(isLost ? 1 : 0);
+      if (isLost)
+        logger.error('the API server does not answer: this worker takes no more work until it does', {
+          server: client.server,
+        });
+      else logger.info('the API server answers again', { server: client.server });
+    },
+    onRestored: () => logger.warn('the API server was restored from a backup: everything is listed anew'),
+    onMissing: (resource, why) => {
+      if (why === null)
+        logger.info('a function that was off is on again', { on: offWithout(resource), resource: resource.plural });
+      else
+        logger.warn('a kind of object cannot be listed: a function is off', { off: formatMissing({ resource, why }) });
+    },
+    onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
+    onVmiFailed: ({ namespace }) => metrics.failedVmis.inc({ namespace }),
+  });
+  cache.subscribe((change) => {
+    if (change.kind !== 'vmi') return;
+    metrics.vms.change(change, (vmi) => poolOf(vmi, cache), cache.vmis.synced);
+    metrics.handovers.change(change, (vmi) => rollingOf(vmi, cache));
+  });
+  return cache;
+}
+
+function poolOf(vmi: VmiView, cache: ClusterCache): { namespace: string; pool: string } | null {
+  const vm = cache.vms.get(`${vmi.namespace}/${vmi.name}`);
+  return vm?.owner?.kind === VirtualMachinePools.kind && vm.uid === vmi.vmUid
+    ? { namespace: vm.namespace, pool: vm.owner.name }
+    : null;
+}
+
+function rollingOf(vmi: VmiView, cache: ClusterCache) {
+  const pool = poolOf(vmi, cache);
+  if (pool === null) return null;
+  const conditions = cache.pools.get(`${pool.namespace}/${pool.pool}`)?.status?.conditions ?? [];
+  return {
+    ...pool,
+    isRollingOut: conditions.some(({ type, reason }) => type === 'Progressing' && reason === 'RollingOut'),
+  };
+}
+
+/** What is off without a kind of object, and why. */
+export const formatMissing = ({ resource, why }: ClusterCache['missing'][number]): string =>
+  `${offWithout(resource)} (${resource.plural}: ${why})`;

@@ -75,10 +75,10 @@ export class Session {
   async environment(): Promise<NodeJS.ProcessEnv> {
     const kubeconfig = await this.#kubeconfig();
     const stack = await this.#temporalStack();
-    const { withoutTemporalSettings } = await import('../../dev/services/environment.ts');
+    const { environmentWithoutTemporal } = await import('../../dev/services/environment.ts');
     const { address = stack?.temporalAddress, temporalNamespace } = this.globals;
     return {
-      ...(stack === undefined ? process.env : withoutTemporalSettings(process.env)),
+      ...(stack === undefined ? process.env : environmentWithoutTemporal(process.env)),
       ...(kubeconfig === undefined ? {} : { KUBECONFIG: kubeconfig }),
       ...(address === undefined ? {} : { TEMPORAL_ADDRESS: address }),
       ...(temporalNamespace === undefined ? {} : { TEMPORAL_NAMESPACE: temporalNamespace }),

@@ -26,7 +26,7 @@ interface RemovalCheckInput {
  * changed since, only a new plan can decide, because only a plan knows all steps in progress. Steps for the unchanged
  * spec were planned together, and never remove more than the surplus between them. `others` and `leaving` count as
  * removed, whatever became of them: VMs that another client deleted meanwhile may have left too few. Whether the cause
- * is that of each VM, `removalUnproven` says.
+ * is that of each VM, `removalUnverified` says.
  */
 export function removalBlockedBy({ cause, owner, vms, leaving }: RemovalCheckInput): string | null {
   if (owner === undefined) return 'its owner is gone';

@@ -29,12 +29,12 @@ export const undoTransitionCommand = (): Command =>
     );
 
 async function undo(session: Session, name: string, flags: UndoFlags): Promise<void> {
-  const [{ undoOf }, { beginTransition }, { checkOver, transitionMeant }] = await Promise.all([
+  const [{ undoOf }, { beginTransition }, { checkOver, findTransition }] = await Promise.all([
     import('../../machine-types/options.ts'),
     import('../../machine-types/begin.ts'),
     import('../../machine-types/transitions.ts'),
   ]);
-  const meant = await transitionMeant(await session.kube(), session.globals.namespace, name);
+  const meant = await findTransition(await session.kube(), session.globals.namespace, name);
   checkOver(meant);
   await beginTransition(session, await undoOf(session, meant.undoneAs, flags), flags);
 }

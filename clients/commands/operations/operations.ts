@@ -67,11 +67,11 @@ export function commandsFor(list: string, show: string, about: About = {}): Comm
     if (verb !== 'resume') command.addOption(reasonOption('the status'));
     return command.action((name: string | undefined, { reason }: { reason?: string }, ran: Command) =>
       inSession(ran, async (session) => {
-        const { checkName, operationMeant, steer } = await load();
+        const { checkName, findOperation, steer } = await load();
         checkName(name);
         const kube = await session.kube();
         const namespace = await namespaceFor(session, about);
-        const meant = await operationMeant(kube, namespace, name, { orNewest: false, ...about });
+        const meant = await findOperation(kube, namespace, name, { orNewest: false, ...about });
         await steer(kube, meant, spec, reason);
         print(`operation ${operationName(meant.metadata)} ${done}`);
       }),
@@ -88,14 +88,14 @@ async function showOne(
   { watch, output }: ShowOptions,
   about: About,
 ): Promise<void> {
-  const [{ checkName, operationMeant }, { linesOf, printObjects }, { followOperation }] = await Promise.all([
+  const [{ checkName, findOperation }, { linesOf, printObjects }, { followOperation }] = await Promise.all([
     load(),
     import('../../operations/print-operations.ts'),
     import('../../operations/follow.ts'),
   ]);
   checkName(name);
   const kube = await session.kube();
-  const meant = await operationMeant(kube, await namespaceFor(session, about), name, { orNewest: true, ...about });
+  const meant = await findOperation(kube, await namespaceFor(session, about), name, { orNewest: true, ...about });
   if (watch === true) return followOperation(kube, meant);
   if (output !== undefined) return printObjects([meant], output, { isOne: true });
   return print(linesOf(meant, Date.now()).join('\n'));
@@ -131,7 +131,7 @@ const logsCommand = (): Command =>
     .addOption(formatOption(['json', 'yaml']))
     .action((name: string | undefined, { output }: { output?: DataFormat }, command: Command) =>
       inSession(command, async (session) => {
-        const [{ checkName, operationMeant }, { actsOfOperation }, { actionsTable, grouped }, { printData }] =
+        const [{ checkName, findOperation }, { actsOfOperation }, { actionsTable, grouped }, { printData }] =
           await Promise.all([
             load(),
             import('../../operations/acts.ts'),
@@ -139,7 +139,7 @@ const logsCommand = (): Command =>
             import('../../cli/data.ts'),
           ]);
         checkName(name);
-        const meant = await operationMeant(await session.kube(), await session.namespace(), name, { orNewest: true });
+        const meant = await findOperation(await session.kube(), await session.namespace(), name, { orNewest: true });
         const acts = grouped(await actsOfOperation(session, meant));
         if (output !== undefined) return printData(acts, output);
         if (acts.length > 0) return print(actionsTable(acts, 'VM').join('\n'));
@@ -153,10 +153,10 @@ const deleteCommand = (): Command =>
     .argument('<name>')
     .action((name: string, _options: object, command: Command) =>
       inSession(command, async (session) => {
-        const { checkName, operationMeant } = await load();
+        const { checkName, findOperation } = await load();
         checkName(name);
         const kube = await session.kube();
-        const { metadata } = await operationMeant(kube, await session.namespace(), name, { orNewest: false });
+        const { metadata } = await findOperation(kube, await session.namespace(), name, { orNewest: false });
         await kube.delete(operationResource(metadata), metadata, { uid: metadata.uid });
         print(`operation ${operationName(metadata)} deleted`);
       }),

@@ -94,8 +94,8 @@ export const NOT_YET_RUN_ANNOTATION = `${GROUP}/never-ran`;
 /** On a migration by which drover moves a VM, off its node or into a new pod: the UID of the VMI. */
 export const EVACUATION_LABEL = `${GROUP}/evacuation`;
 /**
- * On such a migration: what drover's migrations of that VMI before it came to (`EarlierMigrations`, in JSON). KubeVirt
- * deletes those that have ended, but for the newest five of all that anybody makes.
+ * On such a migration: how drover's earlier migrations of that VMI ended (`EarlierMigrations`, in JSON). KubeVirt
+ * deletes migrations that have ended, except the newest five of any client.
  */
 export const EARLIER_MIGRATIONS_ANNOTATION = `${GROUP}/earlier-migrations`;
 /** KubeVirt's own, on every migration: the name of the VMI. */
@@ -162,7 +162,7 @@ export const REPLICAS_MANAGER = 'drover-replicas';
 export const REQUESTS_MANAGER = 'drover-requests';
 /** `reportingComponent` of the Events that drover writes. */
 export const EVENT_REPORTER = 'drover.dev/worker';
-/** `action` of those that tell what is so and needs a user, and not what drover did. */
+/** `action` of Events that report a state that needs a user, not an act of drover's. */
 export const NOTICE_ACTION = 'Notify';
 /** On a CustomResourceDefinition: it may be deleted, with all objects of its kind. */
 export const CONFIRM_DELETION_ANNOTATION = `${GROUP}/confirm-deletion`;

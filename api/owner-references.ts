@@ -3,9 +3,9 @@ import { controllerOf, type KubeObject, type OwnerReference, type Stored } from 
 import type { Resource } from './resources.ts';
 
 /**
- * Tells one object from all others of its kind. A UID alone does not: whoever may write in a namespace may put the UID
- * of any object of the cluster into owner references and labels there. An owner and what it owns are always in one
- * namespace.
+ * Identifies one object among all others of its kind. A UID alone does not: a user who may write in a namespace may put
+ * the UID of any object of the cluster into owner references and labels there. An owner and what it owns are always in
+ * one namespace.
  */
 export interface Identity {
   readonly namespace: string;
@@ -18,8 +18,8 @@ export const identityOf = ({ metadata: { namespace = '', uid } }: Stored): Ident
 export const identityKey = ({ namespace, uid }: Identity): string => `${namespace}/${uid}`;
 
 /**
- * Reports whether a reference is one to an object of this kind. Of drover's own kinds, it must name the version that
- * is served: Kubernetes' garbage collector can't look up any other, and leaves what refers to it alone for ever.
+ * Reports whether a reference is one to an object of this kind. Of drover's own kinds, it must name the version that is
+ * served: Kubernetes' garbage collector can't look up any other, and never deletes what refers to it.
  */
 export function isOwnerReferenceTo(
   { apiVersion, kind }: Pick<OwnerReference, 'apiVersion' | 'kind'>,

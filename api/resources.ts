@@ -128,8 +128,8 @@ export const ValidatingAdmissionPolicyBindings = clusterWide(
 );
 
 /**
- * Whether who has rights in one namespace alone may know all objects of this kind: KubeVirt's own is in another, and
- * Leases tell of other namespaces.
+ * Whether a client with rights in one namespace alone may see all objects of this kind: KubeVirt's own is in another
+ * namespace, and Leases are about other namespaces.
  */
 export const isInNamespace = (resource: Resource): boolean =>
   resource.namespaced && resource !== KubeVirts && resource !== Leases;

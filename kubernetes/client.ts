@@ -268,7 +268,7 @@ export class KubeClient {
     return this.#transport.close();
   }
 
-  /** Returns what is written, with a note of the trace of whoever writes it. */
+  /** Returns the object to write, annotated with the trace of the writer. */
   #noted<T extends Partial<KubeObject>>(resource: Resource, object: T, isDryRun = false): T {
     if (this.#traceparent === undefined || isDryRun || resource.group !== GROUP) return object;
     const { metadata } = object;

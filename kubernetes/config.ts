@@ -12,7 +12,7 @@ export interface KubeConfigChoice {
   context?: string | undefined;
 }
 
-/** Thrown if there is no cluster to talk to; the message says what to provide. */
+/** Thrown if no cluster is configured; the message says what to provide. */
 export class KubeConfigError extends Error {
   override readonly name = 'KubeConfigError';
 }

@@ -70,7 +70,7 @@ export const ignoreNotFound = <T>(call: Promise<T>): Promise<T | undefined> =>
     throw error;
   });
 
-/** Resolves to undefined if the object is deleted, replaced or changed: whoever decided must look at it again. */
+/** Resolves to undefined if the object is deleted, replaced or changed: the caller must look at it again. */
 export const ignoreStale = <T>(call: Promise<T>): Promise<T | undefined> =>
   call.catch((error: unknown) => {
     // A patch that names another UID is refused as a change of the UID.

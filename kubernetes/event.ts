@@ -19,7 +19,7 @@ export interface RegardingObject {
   resourceVersion?: string;
 }
 
-/** Who records an Event: the component, and the run or process of it. `id` ends the name of the Event. */
+/** The reporter of an Event: the component, and its run or process. `id` ends the name of the Event. */
 interface Reporter {
   component: string;
   instance: string;

@@ -52,8 +52,8 @@ export interface Ended {
 const CONNECTIONS = 64;
 const DEADLINE_MS = 30_000;
 /**
- * Longest wait that a server may ask for. A proxy that asks for an hour would have activities sleep into their
- * timeouts, and nobody told of the failure meanwhile.
+ * Longest wait that a server may ask for. A proxy that asks for an hour would make activities sleep into their
+ * timeouts, without a report of the failure meanwhile.
  */
 const MAX_RETRY_AFTER_MS = 30_000;
 const CREDENTIALS_FRESH_MS = 60_000;

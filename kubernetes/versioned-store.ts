@@ -6,8 +6,8 @@ export interface VersionedStoreOptions<T extends KubeObject, V> {
   /** What to keep of an object; the rest is dropped, so that tens of thousands of objects fit in memory. */
   view: (object: Stored<T>) => V;
   /**
-   * Called when `view` throws for an object, such as one that a user has got past its schema. It stays as it was
-   * known, or unknown: one object does not keep the others from being followed.
+   * Called when `view` throws for an object, for example an invalid object that the schema lets pass. It stays as it
+   * was known, or unknown: one object does not keep the others from being followed.
    */
   onError?: (error: Error) => void;
   /** Called after the store has changed; `undefined` means that the object did not exist before, or is deleted now. */
@@ -164,8 +164,8 @@ export class VersionedStore<T extends KubeObject, V> {
   }
 
   /**
-   * Forgets at which versions objects are known, and which version has been reached: the API server is not the one that
-   * told them any more. What is known stays until a list, or an event, says otherwise.
+   * Forgets at which versions objects are known, and which version has been reached: the API server no longer has the
+   * history that they come from. What is known stays until a list, or an event, says otherwise.
    */
   protected distrust(): void {
     this.#restores++;

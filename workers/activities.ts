@@ -34,14 +34,17 @@ interface ActivitiesOptions {
   client: KubeClient;
   cache: ClusterCache;
   metrics: Metrics;
-  /** Who is told what users are to know of. */
+  /** The receivers of notifications. */
   receivers: () => readonly Receiver[];
   tracing: FollowedTraces | undefined;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
-/** Creates all activities, by the task queue that serves them: those that act, those that only wait, and the watch. */
+/**
+ * Creates all activities, by the task queue that serves them: activities that act, activities that only wait, and the
+ * watch.
+ */
 export function createActivities({ config, client, cache, metrics, receivers, tracing, stopping }: ActivitiesOptions) {
   const { burst, concurrency } = config;
   const common = {

@@ -20,7 +20,7 @@ export interface WorkerConfig {
   concurrency: number;
   /** Connections to the API server. */
   connections: number;
-  /** Concurrent activities: those that act (`slots`), and those that only wait for VMs (`waitSlots`). */
+  /** Concurrent activities that act (`slots`), and that only wait for VMs (`waitSlots`). */
   slots: number;
   waitSlots: number;
   /** Workflows kept in memory between their workflow tasks. */

@@ -31,7 +31,7 @@ export async function loadDataConverter(path: string | undefined): Promise<DataC
 
 /**
  * Anyone may send a signal that the codec can't decode, and Temporal retries a task forever if its payloads are not
- * decoded. Such a payload stays as it came: whoever reads it learns that its encoding is unknown.
+ * decoded. Such a payload stays as it came: its reader learns that the encoding is unknown.
  */
 const lenient = (codec: PayloadCodec): PayloadCodec => ({
   encode: (payloads) => codec.encode(payloads),

@@ -40,7 +40,7 @@ export interface Surroundings {
   logger: Logger;
   metrics: Metrics;
   receivers: () => readonly Receiver[];
-  /** Undefined if nobody wants traces. */
+  /** Undefined if tracing is off. */
   tracer: Tracer | undefined;
   /** Aborted when the process is asked to stop. */
   stop: AbortSignal;

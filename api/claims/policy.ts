@@ -6,16 +6,16 @@ import { CLAIM_LABEL } from './claim.ts';
 const CLAIMS_POLICY = `claims.${GROUP}`;
 
 /**
- * The verb, on pools, of those who may say which workers serve a namespace: no request uses it, so that it comes with
- * no other right.
+ * The verb, on pools, for users who may say which workers serve a namespace: no request uses it, so it comes with no
+ * other right.
  */
 export const CLAIM_VERB = 'claim';
 
 const { group, plural } = VirtualMachinePools;
 
 /**
- * The policy by which the API server lets only those leave a namespace to workers of its own, or take it back, who have
- * a right to just that: users with the role `edit` may write Leases. When a namespace is deleted, its claim goes with
+ * The policy by which the API server lets only users with the right to just that leave a namespace to workers of its
+ * own, or take it back: users with the role `edit` may write Leases. When a namespace is deleted, its claim goes with
  * it.
  */
 export const claimsPolicy = (): KubeObject => ({

@@ -121,7 +121,8 @@ const vmiSetCrd = (): CustomResourceDefinition =>
     resource: VirtualMachineInstanceReplicaSets,
     // KubeVirt's own sets of this kind have the short names vmirs and vmirss.
     shortNames: ['dvmirs'],
-    description: 'A number of identical VirtualMachineInstances: one that ends or leaves is replaced immediately.',
+    description:
+      'A number of identical VirtualMachineInstances: an instance that ends or leaves is replaced immediately.',
     schema: VirtualMachineInstanceReplicaSet,
   });
 
@@ -202,8 +203,7 @@ interface Defined extends Replicated {
   subresources: CustomResourceVersion['subresources'];
   /**
    * The status of an object that no worker has looked at yet: of another generation than the object, which is 1 at
-   * first. Tools that go by `observedGeneration` would take an object without any status for one that is as it should
-   * be.
+   * first. Tools that go by `observedGeneration` would take an object without any status for ready.
    */
   unobserved: object;
 }

@@ -9,7 +9,7 @@ const FIELDS: readonly (readonly [name: string, values: string])[] = [
   ['day of week', '0 to 7 or SUN to SAT'],
 ];
 
-/** The message for a text that is no cron at all. */
+/** The message for a text that is not a cron. */
 export const CRON_SHAPE = 'must have five fields: minute, hour, day of month, month, day of week';
 
 /** A time far in the past: a cron with no run after it never runs. */

@@ -10,7 +10,9 @@ const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 
 export const isDuration = (text: string): boolean => WHOLE.test(text);
 
-/** Parses a duration to milliseconds, rounded; a century at most. Throws a `RangeError` if the text is no duration. */
+/**
+ * Parses a duration to milliseconds, rounded; a century at most. Throws a `RangeError` if the text is not a duration.
+ */
 export function durationMs(text: string): number {
   if (!isDuration(text)) throw new RangeError(`${JSON.stringify(text)} is not a duration such as 30s, 10m or 1h30m`);
   let total = 0;

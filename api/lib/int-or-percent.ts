@@ -3,7 +3,7 @@ export type IntOrPercent = number | string;
 
 /**
  * Resolves a value against `total`: a number as it is, a percentage rounded down (unless `round` says otherwise), and
- * never less than `atLeast`. Throws a `RangeError` if a text is no percentage.
+ * never less than `atLeast`. Throws a `RangeError` if a text is not a percentage.
  */
 export function countOf(value: IntOrPercent, total: number, atLeast = 0, round = Math.floor): number {
   if (typeof value === 'number') return Math.max(value, atLeast);

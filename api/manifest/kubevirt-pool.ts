@@ -107,7 +107,7 @@ function convertSelection(
 ): SelectionPolicy {
   const labelSelector = selectors?.labelSelector;
   if (labelSelector !== undefined)
-    notes.push(`${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`);
+    notes.push(`${where}: VMs that match selectors.labelSelector come first; KubeVirt never takes any others`);
   const basePolicy = basePolicyOf(sortPolicy);
   if (basePolicy !== sortPolicy)
     notes.push(`${where}: ${sortPolicy}, an order of numbers, is read as ${basePolicy}, an order of age`);

@@ -97,7 +97,7 @@ function ofDevices({ spec }: SharedTemplate): Own[] {
   return [...interfaces, ...taken('hostDevices'), ...taken('gpus')];
 }
 
-/** Devices that ResourceClaims reserve: one that is named is one object, and a template makes one for each pod. */
+/** Devices that ResourceClaims reserve: a named claim is one object, and a template makes one for each pod. */
 const ofClaims = ({ spec }: SharedTemplate): Own[] =>
   listOf(spec['resourceClaims']).flatMap(({ resourceClaimName: claim }, index) =>
     typeof claim === 'string'
@@ -155,7 +155,7 @@ function networkOf(text: string): unknown {
   }
 }
 
-/** Addresses that a guest is to have, and none of those that it is only to know. */
+/** Addresses that a guest is to have, without the addresses that it only needs to know. */
 function ownAddresses(node: unknown): string[] {
   if (Array.isArray(node)) return node.flatMap(ownAddresses);
   if (!isObject(node) || node['type'] === 'nameserver') return [];

@@ -90,7 +90,7 @@ function policy(
   notes: string[],
 ): KubeVirtSelectionPolicy {
   if (orderedPolicies !== undefined && orderedPolicies.length > 0)
-    notes.push(`spec.${where}: orderedPolicies are left out: in KubeVirt no other VMs would ever be taken`);
+    notes.push(`spec.${where}: orderedPolicies are left out: KubeVirt would never take other VMs`);
   return basePolicy === undefined ? {} : { sortPolicy: basePolicy };
 }
 

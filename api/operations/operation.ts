@@ -42,10 +42,10 @@ const ABORTED_SHAPE = 'aborted must stay true: an aborted operation does not con
 
 const FIELDS = {
   action: OperationAction.describe(
-    'Restart: each VMI that is no younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is no younger. Patch: the fields of each such VM. MachineType: VMs get another machine type, also those that come to match while it runs.',
+    'Restart: each VMI that is not younger than the operation, within the disruption budgets. Migrate: each such VMI by a live migration, within the same budgets. Start, Stop: each VM that is not younger. Patch: the fields of each such VM. MachineType: VMs get another machine type, including VMs that come to match while it runs.',
   ),
   vms: VmSelection.describe(
-    'Which VMs; never one that is younger than the operation, unless its action is MachineType.',
+    'Which VMs; never VMs that are younger than the operation, unless its action is MachineType.',
   ),
   patch: VmPatch.describe('What Patch changes.').exactOptional(),
   machineType: MachineTypeChange.describe('What the action MachineType does.').exactOptional(),
@@ -53,14 +53,14 @@ const FIELDS = {
     'How many of them may be starting, stopping or changed at once, or how many percent; of a restart, how many may be ' +
       'not ready at once, whatever the cause, and of a migration, how many may be not ready or migrate. By default, ' +
       '5% for Restart and for Patch with restart, 2 for Migrate, 10 for Start and Patch, 100% for Stop, and for ' +
-      'MachineType 5% of those that it restarts itself.',
+      'MachineType 5% of the VMs that it restarts itself.',
   ).exactOptional(),
   maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
   windows: Windows.describe(
-    'VMs are begun with only inside one of these windows; those in progress are followed to their end. Of MachineType: VMIs are restarted, and templates are changed.',
+    'Work on a VM starts only inside one of these windows; VMs in progress are followed to their end. With MachineType, VMIs are restarted and templates changed only then.',
   ).exactOptional(),
   order: SelectionPolicy.describe(
-    'Which VMs are begun with before others, after those that are down already. By default, they are scattered, so that no application goes down as a whole.',
+    'Which VMs come first, after VMs that are already down. By default, they are scattered, so that no application goes down as a whole.',
   ).exactOptional(),
   deadline: Duration.refine((text) => /[1-9]/.test(text), DEADLINE_SHAPE)
     .describe(
@@ -97,7 +97,7 @@ const NAMESPACES = {
     .max(MAX_NAMES)
     .meta({ 'x-kubernetes-list-type': 'set' })
     .describe(
-      'VMs of these namespaces, in addition to those that namespaceSelector matches. VMs of ALL namespaces if both are absent.',
+      'VMs of these namespaces, in addition to namespaces that namespaceSelector matches. VMs of ALL namespaces if both are absent.',
     )
     .exactOptional(),
   namespaceSelector: LabelSelector.describe(

@@ -22,7 +22,7 @@ const DOES = `{'Restart': 'restart', 'Start': 'start', 'Stop': 'stop', 'Migrate'
 const subresource = (name: string): string =>
   `authorizer.group('subresources.kubevirt.io').resource('virtualmachines').subresource(${name}).namespace(variables.within)`;
 const VMS = `authorizer.group('kubevirt.io').resource('virtualmachines').namespace(variables.within)`;
-/** The right that it takes, as Kubernetes asks whoever does it by hand: what is asked for, and the verb. */
+/** The right that an action needs, the same as for doing it by hand: the resource, and the verb. */
 const ASKED = `(variables.does == 'patch' ? ${VMS} : ${subresource('variables.does')})`;
 const VERB = `(variables.does == 'patch' ? 'patch' : 'update')`;
 const isTrue = (object: string, field: string): string => `(has(${object}.spec.${field}) && ${object}.spec.${field})`;
@@ -91,11 +91,11 @@ const refusalToRestart = (which: string) => ({
 });
 
 /**
- * The policy by which the API server lets nobody have drover do what he may not do himself: whoever makes an operation
- * or a schedule of operations, changes a schedule, or lets one continue that was paused or suspended, must be allowed
- * the same on the VMs that it names, or on all of the namespace. For a cluster-wide operation, in all namespaces,
- * whichever it selects: labels of namespaces change. What a schedule makes is made by a worker, which alone may write
- * the status of schedules, in the name of whoever has asked for the schedule.
+ * The policy by which the API server lets users have drover do only what they may do themselves: a user who makes an
+ * operation or a schedule of operations, changes a schedule, or continues one that was paused or suspended, must be
+ * allowed the same on the VMs that it names, or in the whole namespace. For a cluster-wide operation, in all
+ * namespaces, whichever it selects: labels of namespaces change. The operations of a schedule are made by a worker, the
+ * only account that may write the status of schedules, in the name of the user who requested the schedule.
  */
 export const operationsPolicy = (): KubeObject => ({
   apiVersion: 'admissionregistration.k8s.io/v1',

@@ -16,7 +16,7 @@ const CHOOSING = [
   'launcherOutdated',
 ] as const;
 
-/** Which VMs of its namespaces an operation is about: those that all its fields match. */
+/** Which VMs of its namespaces an operation is about: VMs that match all its fields. */
 export const VmSelection = z
   .strictObject({
     names: z

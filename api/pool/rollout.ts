@@ -23,7 +23,7 @@ const RANGE = 'must hold min, max or both';
 
 const Prometheus = z.strictObject({
   address: textMatching(/^https?:\/\/[^\s@?#]+$/, 512, ADDRESS_SHAPE).describe(
-    'URL of the Prometheus, or of what answers its API. It must be among those that the workers may ask.',
+    'URL of the Prometheus, or of a server with its API. It must be one of the URLs that workers may ask.',
   ),
   query: z
     .string()
@@ -146,7 +146,7 @@ const FALLING = rules(
 );
 
 /**
- * drover refuses steps that don't rise, if they can be compared; the API server refuses only those that fall, and
+ * drover refuses steps that don't rise, if they can be compared; the API server refuses only steps that fall, and
  * accepts equal ones.
  */
 const Steps = z
@@ -186,7 +186,7 @@ export const Rollout = z
       .describe('What happens when more than maxFailures VMs fail. Pause by default.')
       .exactOptional(),
     maxFailures: WholeNumber.min(0)
-      .describe('How many VMs may fail, apart from those that were down before. 0 by default.')
+      .describe('How many VMs may fail, apart from VMs that were down before. 0 by default.')
       .exactOptional(),
     onConfigChange: z
       .enum(['Ignore', 'Restart'])
@@ -201,7 +201,7 @@ export const Rollout = z
   .describe('The pace of proactive updates.');
 export type Rollout = z.infer<typeof Rollout>;
 
-/** What is known of the check of the step that a rollout is at. Workers write it as they look, and nobody else. */
+/** What is known of the check of the step that a rollout is at. Only workers write it, as they look. */
 export const CheckStatus = z.strictObject({
   of: z
     .strictObject({

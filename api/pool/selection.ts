@@ -44,7 +44,7 @@ const fields = {
     .describe('VMs that match an earlier selector are taken first; VMs that match none come last.')
     .exactOptional(),
   basePolicy: BasePolicy.describe(
-    'The order among VMs of equal rank. Random, the default, takes those that disturb least first: VMs that are halted, not ready, or still need the update.',
+    'The order among VMs of equal rank. Random, the default, takes VMs first whose loss disturbs least: VMs that are halted, not ready, or still need the update.',
   ).exactOptional(),
 };
 

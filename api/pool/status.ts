@@ -38,7 +38,9 @@ export const HandledRequest = z.strictObject({
   vms: z
     .array(z.string())
     .max(500)
-    .describe('Names of the VMs in the request, for some actions; for the members of the pool, those that have moved.')
+    .describe(
+      'Names of the VMs in the request, for some actions; for the members of the pool, the VMs that have moved.',
+    )
     .exactOptional(),
   ...Act,
   outcome: z
@@ -236,7 +238,7 @@ export const WritesAndConditions = {
 export const PoolStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
   desiredReplicas,
-  replicas: count('VMs of the pool, without those that are being deleted, with those that are extra.'),
+  replicas: count('VMs of the pool, without VMs that are being deleted, with extra VMs.'),
   readyReplicas: count('VMs whose VMIs are ready.').exactOptional(),
   availableReplicas: count('VMs that run and have been ready for rollout.minReadySeconds.').exactOptional(),
   unavailableReplicas: count('VMs that should run and are not available, or are missing.').exactOptional(),
@@ -246,7 +248,7 @@ export const PoolStatus = z.strictObject({
   ).exactOptional(),
   driftedReplicas: count('VMs that differ from their templates because of manual changes.').exactOptional(),
   surgeReplicas: count('Extra VMs, which stand in for others while these are updated.').exactOptional(),
-  standbyReplicas: count('Standby VMs, without those that are being deleted.').exactOptional(),
+  standbyReplicas: count('Standby VMs, without VMs that are being deleted.').exactOptional(),
   readyStandbyReplicas: count('Standby VMs that are ready to become replicas.').exactOptional(),
   labelSelector: z.string().describe('Selector of the VMs, for the scale subresource.').exactOptional(),
   currentRevision: z.string().describe('The last revision that all VMs had.').exactOptional(),

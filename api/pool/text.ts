@@ -12,7 +12,7 @@ export const rules = (...pairs: readonly Rule[]) => ({
   'x-kubernetes-validations': pairs.map(([rule, message]) => ({ rule, message })),
 });
 
-/** Adds rules to those that the schema already has. */
+/** Adds rules to the schema's own. */
 export function withRules<T extends z.ZodType>(schema: T, ...pairs: readonly Rule[]): T {
   const key = 'x-kubernetes-validations';
   const before = (schema.meta()?.[key] ?? []) as object[];

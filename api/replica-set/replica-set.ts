@@ -63,7 +63,7 @@ const statusOf = ({ members, counted, ready }: Words<z.ZodType>) =>
 const VMS: Words<typeof VmTemplate> = {
   members: 'VMs',
   replicas: 'How many VMs the set has, and never more than that.',
-  counted: 'VMs of the set that have not run to their end, those that are being deleted among them.',
+  counted: 'VMs of the set that have not run to their end, including VMs that are being deleted.',
   ready: 'VMs whose VMIs are ready.',
   template: VmTemplate,
 };

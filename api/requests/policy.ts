@@ -50,8 +50,8 @@ const needsRights = (request: string): object[] => {
 };
 
 /**
- * The policy by which a request of a user on a pool says who makes it. A pool that is created may bring one along, as
- * one that is restored does: no worker carries that out.
+ * The policy by which a request of a user on a pool says who makes it. A pool that is created may bring one along, as a
+ * restored pool does: no worker carries that out.
  */
 export const requestsPolicy = (): KubeObject => ({
   apiVersion: 'admissionregistration.k8s.io/v1',

@@ -74,7 +74,7 @@ export function checkCycle(action: CycleAction, view: HealView, vm: string): voi
   const cycle = cycleOf(view, vm);
   if (action === 'now' && cycle?.phase === 'Provisioning') {
     throw new Failure(
-      `vm ${vm} has already been recreated (replacement ${cycle.attempt}), and is watched until it runs well: there is no delay left to skip`,
+      `vm ${vm} has already been recreated (replacement ${cycle.attempt}), and is watched until it runs well: no delay is left to skip`,
     );
   }
 }

@@ -30,7 +30,7 @@ export const ADMISSION_POLICIES = [
   {
     policy: claimsPolicy(),
     binding: claimsBinding(),
-    without: 'whoever may write Leases says which workers serve a namespace',
+    without: 'every user who may write Leases decides which workers serve a namespace',
   },
 ].flatMap(({ policy, binding, without }) => [
   { resource: ValidatingAdmissionPolicies, object: policy, without },

@@ -102,7 +102,7 @@ function withFailedDisk({ vm, failingSince, hasRun, hasRunItself = hasRun, rules
       now,
     );
   const exempt =
-    'a DataVolume of it has failed, and its disks may hold data: delete the one that has failed (kubectl get dv), and KubeVirt makes it again';
+    'a DataVolume of it has failed, and its disks may hold data: delete the failed DataVolume (kubectl get dv), and KubeVirt makes it again';
   return { ...well, exempt };
 }
 

@@ -21,7 +21,7 @@ export const ACT_ENDS = {
   TimedOut: { is: 'bad', what: 'no worker began in time, and it is planned again' },
   SickAgain: { is: 'bad', what: 'the VM in its place was sick, too' },
   GivenUp: { is: 'bad', what: 'it was replaced as often as `maxAttempts` allows, and is sick' },
-  Unknown: { is: 'bad', what: 'nobody knows any more' },
+  Unknown: { is: 'bad', what: 'it is no longer known' },
   Deferred: { is: 'left', what: 'something stood in the way, and it is tried again' },
   NotBegun: { is: 'left', what: 'its turn did not come before the rollout was stopped' },
   RestartRequired: { is: 'left', what: 'KubeVirt did not apply the change to it: it needs a restart' },

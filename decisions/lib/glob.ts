@@ -77,7 +77,7 @@ function classOf(reader: Reader): Fits {
 function endOf(reader: Reader): number {
   const character = reader.take('a "[" has no "]"');
   if (character === ']' || character === '-')
-    reader.fail(`a "${character}" in a class stands where a character must; write "\\${character}" for itself`);
+    reader.fail(`a "${character}" in a class is not a character; write "\\${character}" for itself`);
   return (character === '\\' ? reader.take('nothing follows its last "\\"') : character).codePointAt(0)!;
 }
 

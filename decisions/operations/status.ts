@@ -104,7 +104,7 @@ function conditionsOf(operation: StoredOperation, { progress, end }: Standing): 
   }
   const reason = progressingReason(operation, progress, paused.status === 'True');
   const isHeld = reason === 'Paused';
-  const said = { reason, message: progress === null ? 'no VM was begun with' : actionReport(progress).numbers };
+  const said = { reason, message: progress === null ? 'no VM was started on' : actionReport(progress).numbers };
   return [
     { ...said, type: 'Ready', status: 'False' },
     ...(isHeld ? [] : [{ ...said, type: 'Reconciling', status: 'True' } as const]),

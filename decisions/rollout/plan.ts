@@ -139,7 +139,7 @@ function leftLook(
   { step, stepReachedAt }: RolloutStatus,
 ): string | null {
   const left = leftJob(pool);
-  if (left !== null) return `delete Job ${left.name}, which nobody waits for any more`;
+  if (left !== null) return `delete Job ${left.name}, which is no longer waited for`;
   const stored = pool.status?.rollout;
   const isOver = step !== stored?.step || stepReachedAt !== stored.stepReachedAt;
   if (pool.status?.check?.job !== undefined && isOver) waits.wake(now + ON_RECORD_MS);

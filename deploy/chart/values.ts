@@ -111,7 +111,7 @@ export const Values = z.strictObject({
         .default(workers.template.spec.terminationGracePeriodSeconds)
         .describe('the time to end what it has begun, which takes up to 35 s'),
       topologySpreadConstraints: kubernetesList(
-        'in place of those that spread workers over zones and nodes as far as possible',
+        'in place of the default, which spreads workers over zones and nodes as far as possible',
       ),
     })
     .prefault({}),
@@ -144,11 +144,11 @@ export const Values = z.strictObject({
       ),
       references: flag(
         false,
-        'workers may read Secrets and ConfigMaps, for [those that VMs have of their own](../docs/pools.md#names)',
+        'workers may read Secrets and ConfigMaps, for [VMs that have their own](../docs/pools.md#names)',
       ),
       checkJobs: flag(
         false,
-        'workers may create, get and delete Jobs, for [checks of rollouts](../docs/pools.md#a-check-in-place-of-a-person)',
+        'workers may create, get and delete Jobs, for [checks of rollouts](../docs/pools.md#a-check-instead-of-an-approval)',
       ),
       takeover: flag(
         false,
@@ -158,7 +158,7 @@ export const Values = z.strictObject({
     .prefault({}),
   networkPolicy: z
     .strictObject({
-      enabled: flag(true, 'nobody reaches the pods but who scrapes metrics'),
+      enabled: flag(true, 'only scrapers of metrics reach the pods'),
       from: kubernetesList(
         'who scrapes metrics, in place of namespaces with the label `drover.dev/may-scrape: "true"`',
       ),

@@ -73,7 +73,7 @@ const PANELS: Panel[] = [
   row('Rollouts'),
   graph(
     'Pools by state of their rollout',
-    'The reason of the condition Progressing; those that are complete are left out.',
+    'The reason of the condition Progressing, without complete rollouts.',
     {
       '{{state}}': `count by (state) (max by (namespace, pool, state) (drover_pool_rollout{${POOL}, state!="Complete"}) == 1)`,
     },
@@ -84,7 +84,7 @@ const PANELS: Panel[] = [
   }),
   graph(
     'Disruption budget in use',
-    'Of the pools that roll out: VMs that are not available, as a part of those that may be.',
+    'Of the pools that roll out: unavailable VMs, as a share of the VMs that may be unavailable.',
     {
       '{{namespace}}/{{pool}}': `${ofPools('drover_pool_unavailable_vms')} / (${ofPools('drover_pool_max_unavailable_vms')} > 0) and on (namespace, pool) drover_pool_rollout{${POOL}, state="RollingOut"} == 1`,
     },
@@ -101,7 +101,7 @@ const PANELS: Panel[] = [
   ),
   list(
     'Rollouts that wait, or have stopped',
-    'Rollouts that somebody has to look at.',
+    'Rollouts that need a user.',
     `max by (namespace, pool, state) (drover_pool_rollout{${POOL}, state=~"WaitingForApproval|Paused|Aborted|UpdateFailed|Failed|Undoing|Undone|UndoFailed|ProgressDeadlineExceeded"}) == 1`,
   ),
 
@@ -127,7 +127,7 @@ const PANELS: Panel[] = [
   row('Operations'),
   graph(
     'Operations by state',
-    'Operations that have not been deleted; those that are complete are left out.',
+    'Operations that have not been deleted, without complete ones.',
     {
       '{{action}}: {{state}}': `sum by (action, state) (max by (namespace, action, state) (drover_operations{${SET}, state!="Complete"}))`,
     },
@@ -230,7 +230,7 @@ const PANELS: Panel[] = [
   graph('Free slots', 'Of the workers that have the fewest, by task queue and kind of task.', {
     '{{task_queue}} {{worker_type}}': `min by (task_queue, worker_type) (temporal_worker_task_slots_available{${QUEUES}})`,
   }),
-  graph('Workflows in memory', 'Of the worker that has the most; those that it drops are replayed later.', {
+  graph('Workflows in memory', 'Of the worker that has the most; workflows that it drops are replayed later.', {
     workflows: `max(temporal_sticky_cache_size{${QUEUES}})`,
   }),
   graph(

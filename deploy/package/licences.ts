@@ -51,4 +51,4 @@ export const lockedPackages = (): Record<string, Locked> =>
   ).packages;
 
 if (import.meta.main)
-  process.stdout.write(`licences: all ${checkLicences(lockedPackages())} packages have one that is allowed\n`);
+  process.stdout.write(`licences: all ${checkLicences(lockedPackages())} packages have an allowed one\n`);

@@ -17,7 +17,7 @@ interface Surroundings {
   stop: AbortSignal;
 }
 
-/** A connection, and the one that has taken its place. */
+/** A connection, and its replacement. */
 interface Link {
   connection: NativeConnection;
   next?: Link;
@@ -123,7 +123,7 @@ export class TemporalConnection {
     for (const worker of this.#workers)
       if (HAS_ENDED.has(worker.getState())) this.#workers.delete(worker);
       else worker.connection = this.view();
-    // Not before: a worker compares the new connection with the one that it has.
+    // Not before: a worker compares the new connection with its present one.
     before.next = this.#newest;
     await closed(before.connection, this.#in.logger);
   }

@@ -40,11 +40,12 @@ export const healthOf = (all: readonly Serves[], metrics: Metrics, settings: rea
 /** Returns why no work is taken for the cluster or for a namespace. */
 function whyNot({ namespace, cache }: Serves): string {
   const where = namespace === undefined ? '' : `namespace ${namespace}: `;
-  if (cache === undefined) return `${where}Temporal, the API server or \`drover setup\` is awaited, as the log says`;
+  if (cache === undefined)
+    return `${where}the worker waits for Temporal, the API server or \`drover setup\`, as the log says`;
   if (cache.lost.aborted) return `${where}the API server does not answer`;
   const listed = Object.entries(cache.caches).filter(([, { synced, missing }]) => !synced && missing === null);
   if (listed.length > 0) return `${where}${listed.map(([resource]) => resource).join(', ')} are being listed`;
-  return `${where}Temporal has not taken its workers yet, or it is shutting down`;
+  return `${where}Temporal has not accepted its workers yet, or it is shutting down`;
 }
 
 function lookAtCaches(caches: readonly ClusterCache[], metrics: Metrics): void {

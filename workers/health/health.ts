@@ -6,7 +6,7 @@ export interface Health {
   unready: () => string | undefined;
   /** Resolves to the metrics in Prometheus' text format. */
   metrics: () => Promise<string>;
-  /** Returns the settings in force, for people and programs to read. */
+  /** Returns the settings in force, for users and programs. */
   config: () => object;
 }
 

@@ -20,7 +20,7 @@ export class DrainGauge {
     for (const { metadata, spec, status } of pools) {
       if (spec.drain === undefined && status?.draining === undefined) continue;
       const labels = { namespace: metadata.namespace, pool: metadata.name };
-      // A pool whose nodes nobody drains reports zero, so that an alert can tell it from a deleted pool.
+      // A pool without drained nodes reports zero, so that an alert can tell it from a deleted pool.
       for (const reason of DRAINING_REASONS)
         this.#vms.set({ ...labels, reason }, status?.draining?.find((one) => one.reason === reason)?.vms ?? 0);
     }

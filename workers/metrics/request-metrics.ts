@@ -42,8 +42,8 @@ export class RequestMetrics {
 }
 
 /**
- * Returns the verb and the resource as RBAC calls them, without names and namespaces, so that there are no more series
- * than the worker has rights. The resource of `/version` and the like is empty.
+ * Returns the verb and the resource as RBAC calls them, without names and namespaces, so that the number of series is
+ * limited by the worker's rights. The resource of `/version` and the like is empty.
  */
 function requestOf({ method, path, isWatch }: Asked): {
   verb: string;

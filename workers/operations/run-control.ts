@@ -89,7 +89,7 @@ async function describe(handle: WorkflowHandle): Promise<WorkflowExecutionDescri
   }
 }
 
-/** A worker may just have died: whoever asks, asks again. */
+/** A worker may just have died: the caller asks again. */
 const progressOf = (handle: WorkflowHandle): Promise<OperationProgress | null> =>
   handle.query(operationProgress).catch(() => null);
 

@@ -177,10 +177,10 @@ export const SETTINGS = {
     within: [1, 65_535],
   },
   'worker.webhooks': {
-    what: 'a file that says who is told what users are to know of',
+    what: 'a file that names the receivers of notifications',
     variable: 'DROVER_WEBHOOKS',
     flag: '--webhooks',
-    without: 'nobody',
+    without: 'none',
     isPath: true,
   },
   'worker.workflowBundle': {

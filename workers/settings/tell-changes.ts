@@ -3,8 +3,8 @@ import { unwatchFile, watchFile } from 'node:fs';
 const LOOK_MS = 5_000;
 
 /**
- * Says in the log when the settings file changes. A worker keeps the settings that it has begun with: half of them
- * can't be changed under way, and all workers would change at once.
+ * Says in the log when the settings file changes. A worker keeps the settings that it started with: half of them can't
+ * change while it runs, and all workers would change at once.
  */
 export function tellChanges(
   path: string,

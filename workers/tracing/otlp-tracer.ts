@@ -72,7 +72,7 @@ function rootSampler({ OTEL_TRACES_SAMPLER: sampler = '', OTEL_TRACES_SAMPLER_AR
 const traceparentOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 
-/** Whoever may write an object may have written anything there: what is no traceparent begins a trace. */
+/** A user who may write the object may have written anything there: an invalid traceparent begins a new trace. */
 function contextOf(traceparent: string | undefined): Context {
   const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent ?? '') ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return ROOT_CONTEXT;

@@ -50,7 +50,7 @@ export async function watchedCluster(client: Client, cluster: string): Promise<W
   }
 }
 
-/** Returns this run of the cluster's watch, or the one that runs now; null if Temporal knows none. */
+/** Returns this run of the cluster's watch, or the current run; null if Temporal knows none. */
 export async function watchRun(client: Client, cluster: string, runId: string | undefined): Promise<WatchRun | null> {
   try {
     const { raw, status, ...run } = await client.workflow.getHandle(watchIdOf(cluster), runId).describe();
@@ -62,7 +62,7 @@ export async function watchRun(client: Client, cluster: string, runId: string | 
   }
 }
 
-/** Ends the watch of a namespace that is gone, so that the one that has its name now can have another. */
+/** Ends the watch of a deleted namespace, so that a new namespace of its name can have another. */
 export async function endWatchOf(client: Client, { cluster, uid }: Omit<ServedIdentity, 'namespace'>): Promise<void> {
   if ((await watchedCluster(client, cluster))?.uid !== uid) return;
   await client.workflow.getHandle(watchIdOf(cluster)).terminate('its namespace was deleted and made again');

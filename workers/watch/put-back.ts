@@ -11,7 +11,7 @@ export interface WatchRun {
 }
 
 interface PutBackOptions {
-  /** Returns this run of the watch, or the one that runs now; null if Temporal knows none. */
+  /** Returns this run of the watch, or the current run; null if Temporal knows none. */
   describe: (runId: string | undefined) => Promise<WatchRun | null>;
   signal: AbortSignal;
   everyMs?: number;
@@ -19,10 +19,10 @@ interface PutBackOptions {
 
 /**
  * Ends when Temporal was put back to an earlier moment, or has lost what it knew. A worker must not continue then: it
- * keeps workflows in its memory, takes the tasks of their shorter histories for done, and completes them silently.
+ * keeps workflows in its memory, treats the tasks of their shorter histories as done, and completes them silently.
  *
- * The run of the watch tells: it changes all the time, and is kept for days. So one that is not there any more, or was
- * changed less often than before, was put back. One that Temporal doesn't know counts from the second look: a server
+ * The run of the watch shows it: it changes all the time, and is kept for days. So a run that no longer exists, or was
+ * changed less often than before, was put back. A run that Temporal doesn't know counts from the second look: a server
  * that is just starting may not have read its namespaces.
  */
 export async function untilPutBack({ describe, signal, everyMs = LOOK_MS }: PutBackOptions): Promise<void> {

@@ -61,8 +61,8 @@ export class Journal {
   }
 
   /**
-   * Records an act in progress, of drover's own accord if nobody is named. Returns what records how it ended, for some
-   * of its VMs or all.
+   * Records an act in progress, of drover's own accord if no requester is given. Returns what records how it ended, for
+   * some of its VMs or all.
    */
   begin(act: BegunAct): (how: ActEnd, vms?: readonly string[]) => void {
     const { action, workflow } = this.#add({

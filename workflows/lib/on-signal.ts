@@ -5,9 +5,9 @@ import { Unreadable } from '../../decisions/lib/payload-reader.ts';
 import type { Signal } from './signals.ts';
 
 /**
- * Handles a signal. An error in a signal's handler would fail the workflow task, which would be retried for ever with
- * the same signal: the workflow would be stuck for good. So an unreadable signal is logged and dropped, whoever sent
- * it.
+ * Handles a signal. An error in a signal's handler would fail the workflow task, which would be retried forever with
+ * the same signal: the workflow would be stuck for good. So an unreadable signal is logged and dropped, whatever its
+ * sender.
  */
 export function onSignal<Payload>(
   signal: Signal<Payload, never[]> | Signal<Payload, [Payload]> | Signal<Payload, [Payload?]>,

@@ -16,9 +16,9 @@ export const WAIT_RETRY = { initialInterval: '500ms', backoffCoefficient: 1 } as
 export const watchQueue = (): string => watchQueueOf(workflowInfo().taskQueue);
 
 /**
- * Activities that only wait for VMs. Their task queue is one of its own, so that they take no slots of those that work.
- * They change nothing, so a cancellation need not wait for their end. `heartbeatTimeout`: how long a wait may be lost
- * with its worker.
+ * Activities that only wait for VMs. They have a task queue of their own, so that they use no slots of activities that
+ * act. They change nothing, so a cancellation need not wait for their end. `heartbeatTimeout`: how long a wait may be
+ * lost with its worker.
  */
 export const waitingActivities = <A = UntypedActivities>(heartbeatTimeout: '10s' | '20s'): ActivityInterfaceFor<A> =>
   onWaitQueue<A>(heartbeatTimeout, ActivityCancellationType.TRY_CANCEL);

@@ -6,7 +6,7 @@ export const DroverNamespace = defineSearchAttributeKey('DroverNamespace', Searc
 export const DroverPool = defineSearchAttributeKey('DroverPool', SearchAttributeType.KEYWORD);
 export const DroverReplicaSet = defineSearchAttributeKey('DroverReplicaSet', SearchAttributeType.KEYWORD);
 export const DroverRevision = defineSearchAttributeKey('DroverRevision', SearchAttributeType.KEYWORD);
-/** Namespaces in which a run that a user started has touched VMs or pools; without it, nobody knows which. */
+/** Namespaces in which a run that a user started has touched VMs or pools; nothing else records which. */
 export const DroverNamespaces = defineSearchAttributeKey('DroverNamespaces', SearchAttributeType.KEYWORD_LIST);
 export const DroverPhase = defineSearchAttributeKey('DroverPhase', SearchAttributeType.KEYWORD);
 

@@ -3,7 +3,7 @@ import type { SignalDefinition } from '@temporalio/common';
 import { defineSignal } from '@temporalio/workflow';
 import type { Reader } from '../../decisions/lib/payload-reader.ts';
 
-/** A signal with the reader of its payload, since anybody may send anything. */
+/** A signal with the reader of its payload, since a caller may send anything. */
 export interface Signal<Payload, Args extends unknown[]> extends SignalDefinition<Args> {
   read: Reader<Payload>;
 }

@@ -62,8 +62,8 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   constructor(input: MachineTypeTransitionInput) {
     const state = input.carried ?? begun();
     super(state, 'Changing', {
-      pauses: 'Change and restart no further VM until resume; those that restart already come back.',
-      aborts: 'Change and restart no further VM, and end once those that restart already are back.',
+      pauses: 'Change and restart no further VM until resume; VMs that are already restarting come back.',
+      aborts: 'Change and restart no further VM, and end once VMs that are already restarting are back.',
       journal: new Journal(state.acts),
     });
     this.#input = input;

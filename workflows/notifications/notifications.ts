@@ -45,9 +45,9 @@ const AGAIN_MS = 300_000;
 const LONGEST_WAIT_MS = 3_600_000;
 
 /**
- * Tells receivers what users are to know of: looks at the cluster whenever the watch has seen a change of that, and
- * tells each receiver by itself, so that one that does not answer delays no other. Nothing else waits for this
- * workflow. It ends when nothing is left to tell, or to end.
+ * Notifies receivers of what users are to know: looks at the cluster whenever the watch has seen a change of that, and
+ * notifies each receiver independently, so that a receiver that does not answer delays no other. Nothing else waits for
+ * this workflow. It ends when nothing is left to tell, or to end.
  */
 export const notifications = (input: NotificationsInput): Promise<void> =>
   // Whoever wants it to end has nothing to gain: the watch would start it again.

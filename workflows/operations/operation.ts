@@ -38,7 +38,7 @@ const LONGEST_WAIT_MS = 24 * 3_600_000;
 /**
  * Carries out an operation, of a namespace or cluster-wide: starts its run, has that do as the object says, and deletes
  * the object when its time after the end is over. All that it knows is the object's identity: what is to be done is
- * read from the API server, so that whoever starts it without an object starts nothing.
+ * read from the API server, so that a caller who starts it without an object starts nothing.
  */
 export const operation = (key: OperationKey): Promise<void> =>
   // Whoever wants it to end aborts or deletes the object.
@@ -74,8 +74,8 @@ const unknownOperation = (key: OperationKey): ApplicationFailure =>
   );
 
 /**
- * Starts the run, unless there is or was one: it outlives this workflow, which finds it again by its id. Only after one
- * that has failed, since the API server was restored, there is another.
+ * Starts the run, unless there is or was one: it outlives this workflow, which finds it again by its id. Only after a
+ * run that failed because the API server was restored is there another.
  */
 async function startRun(key: OperationKey, input: RunInput): Promise<void> {
   const { action, requestedBy, reason } = input;

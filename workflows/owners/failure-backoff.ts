@@ -38,7 +38,7 @@ const nothing = (): FailureBackoffState => ({ byReason: {}, recentErrors: [] });
 
 /**
  * Remembers what went wrong, and limits how much may be begun again: nothing during the delay, then one VM, then all.
- * What fails for one reason holds back nothing else: VMs that can't be deleted don't delay those that are missing.
+ * What fails for one reason holds back nothing else: VMs that can't be deleted don't delay the creation of missing VMs.
  */
 export class FailureBackoff {
   state: FailureBackoffState;
@@ -93,7 +93,7 @@ export class FailureBackoff {
     return this.#hasProven;
   }
 
-  /** Forgets the failure, unless it was recreated meanwhile than the one that has passed. */
+  /** Forgets the failure, unless a newer failure has replaced it meanwhile. */
   passed(reason: FailureReason, failure?: Failure): void {
     const failures = this.state.byReason[reason];
     if (failures !== undefined && (failure === undefined || failures.failure === failure))

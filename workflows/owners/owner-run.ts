@@ -98,7 +98,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     return `look at the ${this.labels.owner} and its ${this.labels.members}, and plan the next steps`;
   }
 
-  /** A cancellation, which Temporal's Web UI offers, changes nothing: nobody would manage the owner then. */
+  /** A cancellation, which Temporal's Web UI offers, changes nothing: otherwise no workflow would manage the owner. */
   runUntilDeleted(): Promise<{ acts: Act[] }> {
     return CancellationScope.nonCancellable(() => {
       void CancellationScope.current().cancelRequested.catch(() => this.#noteCancellation());
@@ -248,7 +248,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#generation = planned.generation;
     const isBorneOut = this.#statusWriter.saw(planned.writes ?? 0, asked.writes);
     const ongoing = new Set(planned.failures.map(({ reason }) => reason));
-    // A failure that came during planning is not the one that the plan saw pass.
+    // A failure that came during planning is not the failure that the plan saw pass.
     for (const failure of failuresOf(asked.backoffs))
       if (!ongoing.has(failure.reason)) failureBackoff.passed(failure.reason, failure);
     this.beginSteps(planned);

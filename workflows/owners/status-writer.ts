@@ -62,8 +62,8 @@ export class StatusWriter {
   }
 
   /**
-   * Called with the writes of a status that a plan has seen. `asked`: those that the plan was asked with. Returns false
-   * if the plan was made of what the pool does not bear out: its status may not be written.
+   * Called with the writes of a status that a plan has seen. `asked`: the writes in the request for the plan. Returns
+   * false if the pool contradicts what the plan was made from: its status may not be written.
    */
   saw(writes: number, asked: number | undefined): boolean {
     if (this.#writes === KNOWS_NOTHING && asked !== KNOWS_NOTHING) return false;

@@ -79,8 +79,8 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     const state = input.carried ?? begun();
     const { verb, doing } = ACTION_LABELS[input.action];
     super(state, doing, {
-      pauses: `Touch no further VM until resume; those that ${verb} already are followed to their end.`,
-      aborts: `Touch no further VM, and end once those that ${verb} already are done.`,
+      pauses: `Touch no further VM until resume; VMs that already ${verb} are followed to their end.`,
+      aborts: `Touch no further VM, and end once VMs that already ${verb} are done.`,
       journal: new Journal(state.acts, bytesOfRecords(input.chosen)),
     });
     this.#input = input;

@@ -150,8 +150,8 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   }
 
   /**
-   * Notes which names are uncertain after an operation: all, if nobody knows what it has done; if one was refused, all
-   * but the refused ones, for a call of another may have been given up before.
+   * Notes which names are uncertain after an operation: all, if its result is unknown; if one was refused, all but the
+   * refused ones, because the call for another may have been given up before.
    */
   #resolve(names: readonly string[], done: Done | null): void {
     const refused = done?.refused?.names ?? [];

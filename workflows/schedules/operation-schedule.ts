@@ -23,8 +23,8 @@ const LONGEST_WAIT_MS = 3_600_000;
 
 /**
  * Makes the operations of a VirtualMachineOperationSchedule at their times. All that it knows is the object's identity,
- * and for which time the last was made: all else is read from the API server, so that whoever starts it without an
- * object starts nothing. `ranUntil`: milliseconds since the epoch.
+ * and for which time the last was made: everything else is read from the API server, so that a caller who starts it
+ * without an object starts nothing. `ranUntil`: milliseconds since the epoch.
  */
 export const operationSchedule = (key: OperationKey, ranUntil: number | null = null): Promise<void> =>
   // Whoever wants it to end suspends or deletes the object.

@@ -49,7 +49,7 @@ function sampleIn(data: unknown): { value: number } | string {
 /** Prometheus writes numbers as text, since JSON has neither `NaN` nor `+Inf`. */
 function numberIn(text: unknown): { value: number } | string {
   const value = typeof text === 'string' ? Number(text.replace('Inf', 'Infinity')) : Number.NaN;
-  return Number.isNaN(value) ? `the value of the query is ${String(text)}, which is no number` : { value };
+  return Number.isNaN(value) ? `the value of the query is ${String(text)}, which is not a number` : { value };
 }
 
 function within(value: number, { min, max }: Range): Look {

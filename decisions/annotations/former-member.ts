@@ -5,7 +5,7 @@ import { parsedObject } from '../lib/json.ts';
 export interface FormerMember {
   /** Name of the pool. */
   pool: string;
-  /** The revision of the VM's spec, or the one that the VMI runs; null if unknown. */
+  /** The revision of the VM's spec, or the revision that the VMI runs; null if unknown. */
   revision: string | null;
 }
 

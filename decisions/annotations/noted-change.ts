@@ -2,16 +2,16 @@ import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
 
 /**
- * What it takes until a change of a VM has its whole effect. `Nothing`: it has it at once. `Live`: KubeVirt brings it
- * to the VMI that runs. `Start`: the next VMI of the VM has it, and nobody says that this one waits for a restart.
+ * What a change of a VM needs for its whole effect. `Nothing`: it has it at once. `Live`: KubeVirt applies it to the
+ * running VMI. `Start`: the next VMI of the VM has it, and no condition says that this VMI waits for a restart.
  */
 export type ChangeNeed = 'Nothing' | 'Live' | 'Start' | 'Restart';
 
 const NEEDS: readonly unknown[] = ['Nothing', 'Live', 'Start', 'Restart'] satisfies ChangeNeed[];
 
-/** Who has changed a VM, and what that needs. */
+/** The operation that changed a VM, and what the change needs. */
 export interface NotedChange {
-  /** UID of the operation: whoever continues with it knows that this VM is done, though a user may have undone it. */
+  /** UID of the operation: a worker that continues it knows that this VM is done, even if a user has undone it. */
   id: string;
   /** Name of the operation. */
   operation: string;

@@ -2,8 +2,8 @@ import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { parsedObject, pick } from '../lib/json.ts';
 
 /**
- * Noted on a VM before it is started, stopped, restarted or migrated: whoever continues with that knows from it that
- * this was done, though a user may have undone it since.
+ * Noted on a VM before it is started, stopped, restarted or migrated: a worker that continues the operation learns from
+ * it that this was done, even if a user has undone it since.
  */
 export interface PowerNote {
   /** What it is done for: the UID of an operation, or the ID of a machine type transition. */

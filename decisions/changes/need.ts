@@ -23,7 +23,7 @@ export function changeNeed({ before, after, vmi, waitsForRestart, strategy, plug
   if (canonical(templateOf(before)) === canonical(templateOf(after))) return 'Nothing';
   if (vmi === undefined) return 'Start';
   const disruption = disruptionBetween(before, after, strategy, plugs ?? PLUGS_ALL);
-  // Labels and annotations: of a VM without an owner, nobody writes them to the VMI that runs.
+  // Labels and annotations: if a VM has no owner, nothing writes them to the running VMI.
   if (disruption === 'None') return podPartsBetween(before, after).length > 0 ? 'Start' : 'Nothing';
   if (disruption !== 'Live') return 'Restart';
   // KubeVirt withholds every live update while another change waits for a restart.

@@ -47,8 +47,8 @@ const isStep = (step: unknown): step is Step =>
   typeof step === 'string' || (isObject(step) && typeof step['name'] === 'string');
 
 /**
- * Returns CHANGES_ANNOTATION with one more change, for which the oldest make room; null if it is too long by itself, so
- * that nobody could undo it.
+ * Returns CHANGES_ANNOTATION with one more change, for which the oldest are dropped; null if it is too long by itself,
+ * so that it could not be undone.
  */
 export function withChange(annotations: Annotations, note: ChangeNote): string | null {
   const notes = [note, ...changesOf(annotations)].slice(0, MOST);

@@ -1,6 +1,6 @@
 /** A kind of change that was refused in a dry run. */
 export interface RefusedShape {
-  /** What it sets or takes away, as people write it. */
+  /** What it sets or removes, as users write it. */
   paths: readonly string[];
   /** How many VMs it is about. */
   vms: number;

@@ -8,7 +8,7 @@ const TEMPLATED = [
   `${VirtualMachinePools.kind}.pool.kubevirt.io`,
 ];
 
-/** Returns why a VM follows a template, so that nobody changes it by itself; null if it does not. */
+/** Returns why a VM follows a template, and so must not be changed by itself; null if it does not. */
 export const whyTemplated = (owner: VmView['owner']): string | null =>
   owner !== null && TEMPLATED.includes(owner.kind)
     ? `its template sets it: change the template of ${owner.kind.split('.')[0]} ${owner.name}`

@@ -21,7 +21,7 @@ export interface Content extends OwnReference {
 
 /**
  * Reports whether a VMI that was created at this time may have started with other content. Within the second of the
- * change, nobody knows.
+ * change, that is unknown.
  */
 export const isOlder = (createdAt: number, { changedAt, same }: Pick<Content, 'changedAt' | 'same'>): boolean =>
   createdAt <= changedAt && !same.some(({ after, before }) => after < createdAt && createdAt < before);

@@ -69,7 +69,7 @@ export function withKeptVolumes<Vm extends NewMember>(vm: Vm, kept: ReadonlyMap<
   return places.reduce((changed, [now, name, disk]) => inPlaceOf(changed, now, name, disk), vm);
 }
 
-/** Returns, by the names of their volumes, those that were kept last. */
+/** Returns the disks that were kept last, by the names of their volumes. */
 function latest(kept: readonly [string, KeptDisk][]): Map<unknown, { name: string; kept: KeptDisk }> {
   const found = new Map<unknown, { name: string; kept: KeptDisk }>();
   for (const [name, one] of kept) {

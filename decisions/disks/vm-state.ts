@@ -3,7 +3,7 @@ import { field, isObject, type Json } from '../lib/json.ts';
 
 /**
  * KubeVirt's label of the claim with the state that a VM has beside its disks: of its TPM, its UEFI variables and what
- * tracks changed blocks. Its value is the name of the VM, by which KubeVirt finds the claim, whoever owns it.
+ * tracks changed blocks. Its value is the name of the VM, by which KubeVirt finds the claim, whatever its owner.
  */
 export const STATE_CLAIM_LABEL = 'persistent-state-for';
 
@@ -36,7 +36,7 @@ export function firmwareOf(spec: unknown): Firmware {
   };
 }
 
-/** Returns the spec of a VM with this firmware, as far as it has none of its own. */
+/** Returns the spec of a VM with this firmware, as far as its own is unset. */
 export function withFirmware(spec: Json, firmware: Firmware): Json {
   const template = spec['template'];
   const vmi = field(template, 'spec');

@@ -9,7 +9,7 @@ type DisruptionBudgetInput = Omit<UnavailabilityInput, 'vms' | 'inProgress'> & {
   vms: readonly VmView[];
   /** Names of VMs that something is done to: they may go down at any moment, or have not come back yet. */
   acting: Iterable<string>;
-  /** Names of VMs with claims; by default those that the pool's status claims. */
+  /** Names of VMs with claims; by default the claims in the pool's status. */
   claimed?: Iterable<string>;
   /** Milliseconds since the epoch. */
   now: number;
@@ -27,8 +27,8 @@ export class DisruptionBudget {
   /** VMs that are down, or soon will be; those of them that have names. */
   readonly names: ReadonlySet<string>;
   /**
-   * When to look again if VMs must wait, in milliseconds since the epoch: no event of the pool tells if others give
-   * their claims back. Null if nobody else holds any.
+   * When to look again if VMs must wait, in milliseconds since the epoch: no event of the pool reports that others give
+   * their claims back. Null if there are no other claims.
    */
   readonly againAt: number | null;
   readonly #names: Set<string>;
@@ -91,7 +91,7 @@ export class DisruptionBudget {
     this.#count++;
   }
 
-  /** Says how many VMs are down and how many may be. `which`: more about those that are. */
+  /** Says how many VMs are down and how many may be. `which`: more about the VMs that are down. */
   inWords(which = ' or in progress'): string {
     const { size } = this.availableSurge;
     const unavailable = `${this.#count === 1 ? '1 VM is' : `${this.#count} VMs are`} unavailable${which}`;

@@ -6,8 +6,8 @@ import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 
 /**
- * A claim expires after this time: by then its VM counts by itself, or nobody has acted on the claim. Much longer than
- * the holder may act on its claim, and than a cache may lag behind.
+ * A claim expires after this time: by then its VM counts by itself, or the claim was never used. Much longer than the
+ * holder may act on its claim, and than a cache may lag behind.
  */
 export const CLAIM_MS = 60_000;
 /** A holder acts on its claim within this time, or claims again. */
@@ -96,8 +96,8 @@ export const hasOnlyReleasedClaims = (context: ClaimContext, now: number): boole
 const CLOCK_SKEW_MS = 5_000;
 
 /**
- * When the last claim in the status has expired by every worker's clock: nothing else may happen to tell of a claim
- * that nobody has acted on.
+ * When the last claim in the status has expired by every worker's clock: no event may report a claim that was never
+ * used.
  */
 export function claimsWake(context: ClaimContext, now: number): { wakeAt: number | null } {
   const last = CLAIM_MS + CLOCK_SKEW_MS;

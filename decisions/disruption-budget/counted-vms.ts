@@ -14,8 +14,8 @@ interface Keys {
 }
 
 /**
- * The VMs that the limit of a run applies to. Keeps which of them are out: each VM that is acted on costs a look at
- * those that have changed, and not at all of a fleet.
+ * The VMs that the limit of a run applies to. Keeps which of them are out: each VM that is acted on costs a look at the
+ * VMs that have changed, not at a whole fleet.
  */
 export class CountedVms {
   readonly #keys: Keys;

@@ -19,7 +19,7 @@ export interface Ask {
 }
 
 interface Claimed {
-  /** The claims to write to the pool's status: those that stand, and those just granted. */
+  /** The claims to write to the pool's status: existing and newly granted ones. */
   claims: DisruptedVm[];
   /** Null if an ask is granted; otherwise why it is not. */
   answers: (string | null)[];
@@ -46,7 +46,7 @@ export function grantClaims(
     const live = liveVmi(ask.vmi);
     if (held !== undefined && held.by !== ask.by && live?.uid === held.vmi && live?.ready === true)
       return `${held.by} is about to disrupt it`;
-    // An existing claim is no permission to act: other VMs may have failed since.
+    // An existing claim is not a permission to act: other VMs may have failed since.
     if (!servesNobody(ask.vm, ask.vmi) && !budget.stillAdmits(ask.vm)) return budget.whyFull();
     if (held === undefined && claims.size >= MAX_CLAIMS) return `${MAX_CLAIMS} are being disrupted already`;
     budget.take(ask.vm);

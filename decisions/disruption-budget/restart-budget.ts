@@ -28,8 +28,9 @@ export const namespacedName = ({ namespace, name }: Pick<VmView, 'namespace' | '
 
 interface RunBudgetInput {
   /**
-   * Whether VMs are to stay available, as in a restart: then VMs that are not ready count, whatever the cause, pools
-   * have a say, and a VM that serves nobody is free. If not, each VM in progress counts, and nothing else.
+   * Whether VMs are to stay available, as in a restart: then VMs that are not ready count, whatever the cause, the
+   * budgets of pools apply, and a VM without service costs nothing. If not, each VM in progress counts, and nothing
+   * else.
    */
   keepsAvailable: boolean;
   /** VMs that `most` applies to although they are not in progress. */
@@ -47,10 +48,10 @@ interface RunBudgetInput {
 }
 
 /**
- * How many more VMs a run may take: of its own limit, and of the budgets of the pools that own them. Every VM in
+ * How many more VMs a run may act on: of its own limit, and of the budgets of the pools that own them. Every VM in
  * progress counts. In a restart, so does every counted VM that should run and isn't ready, whatever the cause; a VM
- * that serves nobody costs nothing more. A standby VM that is not ready doesn't count: its pool may keep it paused for
- * as long as it stands by.
+ * without service costs nothing more. A standby VM that is not ready doesn't count: its pool may keep it paused for as
+ * long as it stands by.
  */
 export class RunBudget {
   readonly #in: RunBudgetInput;

@@ -27,8 +27,8 @@ export interface UnavailabilityInput {
 }
 
 /**
- * Returns the VMs that count against `maxUnavailable`: all that should run and are not ready, whatever the cause; those
- * that drover migrates off their nodes; those in progress; and those missing from a pool whose VMs start by themselves.
+ * Returns the VMs that count against `maxUnavailable`: VMs that should run and are not ready, whatever the cause; VMs
+ * that drover migrates off their nodes; VMs in progress; and missing VMs, if the pool's VMs start by themselves.
  */
 export function unavailability({ pool, vms, vmiOf, inProgress }: UnavailabilityInput): {
   names: Set<string>;

@@ -17,9 +17,9 @@ export const graceOf = (vmi: VmiView | undefined): Pick<Shutdown, 'graceMs'> =>
   vmi === undefined ? {} : { graceMs: vmi.graceMs };
 
 /**
- * Returns from when the time counts that a VM may take to be up again, in milliseconds since the epoch: from when its
- * old VMI has ended, since guests take as long for that as they are given; at the latest from when their grace period
- * is over. `isOld`: whether its VMI is still the one that is to end.
+ * Returns since when the time counts that a VM may take to be up again, in milliseconds since the epoch: since its old
+ * VMI has ended, because guests use the whole grace period; at the latest since the grace period is over. `isOld`:
+ * whether its VMI is still the VMI that is to end.
  */
 export function countsFrom(
   { since, graceMs }: Shutdown,

@@ -53,8 +53,8 @@ const quotaOf = ({ overQuota }: Pick<InFlight, 'overQuota'>): string =>
   overQuota === true ? '; a ResourceQuota rejects its pod' : '';
 
 /**
- * Says which migration a VM waits for; completes its name to a sentence. One that KubeVirt has not begun may wait for
- * ever, so that a user must find it. The phases of others follow one another within seconds, and are not told.
+ * Says which migration a VM waits for; completes its name to a sentence. A migration that KubeVirt has not begun may
+ * wait forever, so a user must be able to find it. The phases of others follow within seconds, and are not reported.
  */
 export const whyMigrating = ({ name, phase, createdAt, ...more }: InFlight): string =>
   phase === 'Pending'
@@ -63,7 +63,7 @@ export const whyMigrating = ({ name, phase, createdAt, ...more }: InFlight): str
 
 /**
  * From when the time of a VM counts that drover migrates, in milliseconds since the epoch: KubeVirt migrates a few VMIs
- * at once, and has others to do first; but nothing waits for ever.
+ * at once, and others may come first; but nothing waits forever.
  */
 export const migrationCountsFrom = (
   { evacuation }: Pick<VmiView, 'evacuation'>,

@@ -10,6 +10,6 @@ const BY_USER = 'PausedByUser';
  */
 export const isPausedOnRequest = (vmi: Pick<VmiView, 'pause'> | undefined): boolean => vmi?.pause?.reason === BY_USER;
 
-/** Reports whether a user has paused the VM: nobody takes that back but a user. */
+/** Reports whether a user has paused the VM: only a user takes that back. */
 export const isPausedByPerson = (vm: Pick<VmView, 'role'>, vmi: Pick<VmiView, 'pause'> | undefined): boolean =>
   isPausedOnRequest(vmi) && vm.role !== 'Standby';

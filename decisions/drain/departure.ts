@@ -13,7 +13,10 @@ import type { VmiView } from '../views/vmi.ts';
  */
 type Departure = 'Drain' | 'Wish' | 'CalledOff';
 
-/** Returns null if the VMI is not to leave the node that it, or its pod, is on, or KubeVirt leaves that to nobody. */
+/**
+ * Returns null if the VMI is not to leave the node that it, or its pod, is on, or KubeVirt lets no other controller
+ * move it.
+ */
 export function departureOf(vmi: VmiView | undefined): Departure | null {
   if (vmi === undefined || liveVmi(vmi) === undefined || vmi.evictionStrategy !== EXTERNAL) return null;
   if (isStarting(vmi)) return 'Drain';

@@ -25,14 +25,14 @@ interface Evacuate {
   needsBudget: boolean;
   /** drover has tried before. */
   isBegun: boolean;
-  /** Nobody drains its node, so that those that must leave come first. */
+  /** Its node is not drained, so VMs that must leave come first. */
   isWish: boolean;
   why: string;
   /** What is said of it if the last try was refused. */
   refused: DeferredEvacuation | null;
 }
 
-/** `isStuck`: it may wait for ever. Nothing is excluded from a drain: what waits keeps its node from being empty. */
+/** `isStuck`: it may wait forever. A drain excludes nothing: a waiting VM keeps its node from being empty. */
 type DeferredEvacuation = Deferred & { isStuck: boolean };
 
 export interface EvacuationInput {
@@ -93,7 +93,7 @@ const waits = (why: string, { isStuck = false, until = null as number | null } =
 
 /**
  * When migrations have taken too long; in milliseconds since the epoch. Never, if KubeVirt has not begun any, or the
- * VM's node is not drained, so that nobody waits for it to be empty.
+ * VM's node is not drained and need not become empty.
  */
 function deadlineOf({ vmi, rules, refusal, now }: EvacuationInput): number {
   if (departureOf(vmi) !== 'Drain') return Infinity;
@@ -167,7 +167,7 @@ interface Choice {
   why: string;
 }
 
-/** A VM that nobody needs to leave its node is not taken down for that. */
+/** A VM that need not leave its node is not taken down for that. */
 function wishOf({ rules: { method } }: EvacuationInput, vmi: VmiView): Choice {
   const who = vmi.wishedBy === 'KubeVirtUpdate' ? "KubeVirt's update" : 'the descheduler';
   if (canBeMigrated(vmi) && method !== 'Restart') return { act: 'migrate', why: `${who} asks for that` };

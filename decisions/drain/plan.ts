@@ -17,7 +17,7 @@ import type { RefusedEvacuation } from './refusals.ts';
 export interface EvacuationStatus {
   vm: string;
   node: string;
-  /** `Stuck`: it may wait for ever. */
+  /** `Stuck`: it may wait forever. */
   state: 'Evacuating' | 'Budget' | 'Window' | 'Stuck' | 'Waiting';
   /** What is done to it or what it waits for; completes the name of the VM to a sentence. */
   message: string;
@@ -26,7 +26,7 @@ export interface EvacuationStatus {
 export interface DrainPlan {
   /** VMs to begin with now. */
   evacuate: EvacuationTarget[];
-  /** All VMs of the pool that are to leave their nodes, those that wait first. */
+  /** All VMs of the pool that are to leave their nodes, waiting VMs first. */
   statuses: EvacuationStatus[];
   /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
@@ -41,7 +41,7 @@ export interface DrainInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | '
   refusals: readonly RefusedEvacuation[];
 }
 
-/** Most VMs that are begun with at once. */
+/** Most VMs that are started on at once. */
 const MAX_AT_ONCE = 100;
 
 const NOTHING: DrainPlan = { evacuate: [], statuses: [], wakeAt: null };
@@ -56,14 +56,14 @@ const isMoving = ({ state }: EvacuationStatus): boolean => state === 'Evacuating
 
 type Act = EvacuationNeed & { need: 'act' };
 
-/** Until when a VM had to wait that was given up lately before it was begun with; 0 for the others. */
+/** Until when a VM had to wait that was given up lately before its turn came; 0 for the others. */
 const givenUpUntil = ({ isBegun, refused }: Act): number => (isBegun ? 0 : (refused?.until ?? 0));
 
 /**
  * Returns which VMs are to be moved off the nodes that are drained, never more than the budget allows, and what each of
- * the others waits for. VMs that serve nobody come first, and wait for neither budget nor window; those whose nodes are
- * not drained come last. Migrations that KubeVirt does not begin are taken back, whatever they are for: each would hold
- * its place in the budget for ever.
+ * the others waits for. VMs without service come first, and wait for neither budget nor window; VMs whose nodes are not
+ * drained come last. Migrations that KubeVirt does not begin are deleted, whatever their purpose: each would hold its
+ * place in the budget forever.
  */
 export function planDrain(input: DrainInput): DrainPlan {
   const { pool, vms, vmiOf } = input;

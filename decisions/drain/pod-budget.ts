@@ -22,7 +22,7 @@ interface PodBudgetSpec {
   unhealthyPodEvictionPolicy: 'AlwaysAllow';
 }
 
-/** What drover keeps of a PodDisruptionBudget with a name that a pool gives its own, whoever owns it. */
+/** What drover keeps of a PodDisruptionBudget with a name that a pool gives its own, whatever its owner. */
 export interface PodBudgetView {
   namespace: string;
   name: string;
@@ -78,12 +78,13 @@ export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBu
   const active = vms.filter(isRegular).filter(isActive);
   const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - active.length, 0) : 0;
   const wanted = active.filter((vm) => isMeantToRun(vm, vmiOf(vm))).length + missing;
-  // The pods of standby VMs have the pool's label too. Kubernetes counts those that are ready, which no paused VM's is.
+  // The pods of standby VMs have the pool's label too. Kubernetes counts ready pods, and the pod of a paused VM is not
+  // ready.
   const standby = vms.filter((vm) => isStandby(vm) && liveVmi(vmiOf(vm))?.ready === true).length;
   return Math.max(wanted - maxUnavailableOf(pool), 0) + standby;
 }
 
-/** Reports whether a PodDisruptionBudget that is not the pool's own has taken the name: nobody touches that. */
+/** Reports whether a PodDisruptionBudget that is not the pool's own has the name: it is left alone. */
 const isTaken = ({ pool, podBudget }: PodBudgetInput): boolean =>
   podBudget !== undefined && podBudget.poolUid !== pool.metadata.uid;
 

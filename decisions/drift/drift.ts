@@ -23,8 +23,8 @@ interface MadeVm {
 
 /**
  * Returns the fields of a VM that are not as its template makes them: `made` is the VM that its pool would create from
- * the VM's own revision. What the template doesn't set is no drift, nor are a VM's power, which users choose, the
- * names of its disks, which a restore changes, and a machine type that a transition has set.
+ * the VM's own revision. Fields that the template doesn't set are not drift, and neither are a VM's power state, which
+ * users choose, the names of its disks, which a restore changes, and a machine type that a transition has set.
  */
 export function driftOf(member: MadeVm, made: NewVirtualMachine): DriftedField[] {
   const { vm } = member;

@@ -7,7 +7,10 @@ import { hasEverRun, type HealingView } from './view.ts';
 /** The most cycles per pool, and per turn: the workflow's knowledge of them is in its history at every turn. */
 const MAX_CYCLES = 100;
 const BEGUN_AT_ONCE = 50;
-/** In a small pool a percentage would mean one VM or none, but two that fail at once are no sign of a common cause. */
+/**
+ * In a small pool a percentage would mean one VM or none, but two that fail at once are not yet a sign of a common
+ * cause.
+ */
 const LEAST_SHARE = 2;
 
 /**

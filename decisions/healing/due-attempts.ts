@@ -5,7 +5,7 @@ import type { PlannedAttempt } from './attempt.ts';
 import { failingSince, type Cycle, type HealingState, type HealingMode } from './state.ts';
 import { attemptRules, holdsData, type HealingView } from './view.ts';
 
-/** An attempt that has not gone on for this long, although nothing holds it up, is begun again. */
+/** An attempt that has made no progress for this long, although nothing holds it up, is begun again. */
 const OVERDUE_MS = 10 * 60_000;
 
 /**

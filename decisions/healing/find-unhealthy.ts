@@ -12,7 +12,7 @@ import { isFinal, remembered, WHY_LENGTH, type FinishedCycle, type HealingState 
 import { surplusByRole, type HealingView } from './view.ts';
 import { healthOf } from './vm-health.ts';
 
-/** Only VMs of the names that the pool gives are healed, and only those that it needs for long. */
+/** Only VMs with names that the pool gives are healed, and only VMs that it needs to keep. */
 const isNotHealed = (pool: StoredPool, vm: VmView): boolean =>
   !isActive(vm) || vm.role === 'Surge' || numberOf(pool.metadata.name, vm.name) === null;
 

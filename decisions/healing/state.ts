@@ -17,7 +17,7 @@ type AttemptState =
 export type Cycle = HealingStatus['cycles'][number] & {
   /** The attempt that removes the VM and waits for the delay. */
   run: AttemptState;
-  /** Who wants the VM left as it is, in words. */
+  /** The user who wants the VM left as it is, as text. */
   skipped?: string;
 };
 export type FinishedCycle = HealingStatus['finished'][number];
@@ -144,7 +144,7 @@ function afterRemoval(cycle: Cycle, { keptDisks, nextAt }: Removed): Cycle {
   return { ...rest, phase: 'Waiting', nextAt, ...(keptDisks ? { onSameDisks: onSameDisks + 1 } : {}) };
 }
 
-/** Returns the state once an attempt has ended. Of one that was not to wait any more, nobody waits for the end. */
+/** Returns the state once an attempt has ended. If its delay was skipped, its end is not waited for. */
 export const withAttemptEnd = (state: HealingState, id: AttemptId, outcome: AttemptEnd): HealingState =>
   changed(state, id, (cycle) =>
     cycle.run.state === 'Ended'
@@ -196,7 +196,8 @@ const unblocked = (state: HealingState, vm: string): HealingState => ({
 export const isFinal = ({ end }: FinishedCycle): boolean => end === 'GivenUp' || end === 'Skipped';
 
 /**
- * Returns who has skipped the healing of the VM later than `at`, in milliseconds since the epoch; null if nobody has.
+ * Returns the user who has skipped the healing of the VM later than `at`, in milliseconds since the epoch; null if none
+ * has.
  */
 export function skippedSince(
   status: HealingStatus | undefined,
@@ -229,8 +230,8 @@ export function remembered(finished: readonly FinishedCycle[], newest: FinishedC
 }
 
 /**
- * The state handed to the next turn. If many VMs fail, it holds only those that are closest to being replaced; workers
- * remember the others.
+ * The state handed to the next turn. If many VMs fail, it holds only the VMs that are closest to being replaced;
+ * workers remember the others.
  */
 export function carried(state: HealingState): HealingState {
   const { earlyEnds, failing, vmiPauses } = state;

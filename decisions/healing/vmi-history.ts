@@ -25,8 +25,8 @@ const FAILED_START_MS = 15 * 60_000;
 
 /**
  * Reports whether it is certain ('proven') that no VMI of the VM has ever run, so that its disks hold no data.
- * 'behind': this worker has not yet seen a VMI that KubeVirt's status names. The VM's annotation alone proves nothing,
- * since no worker may have been running to remove it, and whoever may change the VM can write it.
+ * 'behind': this worker has not yet seen a VMI that KubeVirt's status names. The VM's annotation alone proves nothing:
+ * perhaps no worker was running to remove it, and every client that may change the VM can write it.
  */
 export function proofOf({
   vm: { notYetRun, lastFailedVmi, startFailures, createdAt },

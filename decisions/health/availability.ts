@@ -84,8 +84,8 @@ export const isRestarting = (vm: VmView, vmi: VmiView | undefined): boolean =>
 export const isDown = (vm: VmView, vmi: VmiView | undefined): boolean => isMeantToRun(vm, vmi) && !isReady(vm, vmi);
 
 /**
- * Reports whether the VM serves nobody, so that it may be disrupted whatever the budget. Goes by the VMI alone, because
- * the VM's status may not say yet that its VMI is ready.
+ * Reports whether the VM provides no service, so that it may be disrupted whatever the budget. Goes by the VMI alone,
+ * because the VM's status may not say yet that its VMI is ready.
  */
 export const servesNobody = (vm: VmView, vmi: VmiView | undefined): boolean =>
   isMeantToRun(vm, vmi) && liveVmi(vmi)?.ready !== true;

@@ -47,7 +47,7 @@ const WHY_LENGTH = 300;
 /** What began within this time and ended alike is one act. */
 const TOGETHER_MS = 60_000;
 
-/** How an act ends of which nobody knows what became. */
+/** The end of an act whose result is unknown. */
 export const unknown = (why: string): ActEnd => ({ end: 'Unknown', why });
 
 /** Returns the acts once these have ended; without `how`, they were not done, and are forgotten. */
@@ -73,7 +73,7 @@ export function endActs(
   return others;
 }
 
-/** Adds an act that has ended to one that differs in its VMs alone, and a little in its times, or else by itself. */
+/** Adds an act that has ended to an act that differs only in its VMs, and a little in its times, or else by itself. */
 export function addTo(acts: Act[], act: Act): void {
   const at = act.vms.length === 0 ? -1 : acts.findLastIndex((other) => isAlike(act, other) && !isOnSame(act, other));
   const other = acts[at];

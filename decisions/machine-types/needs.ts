@@ -28,9 +28,9 @@ interface JudgedPool {
 }
 
 /**
- * What all VMs need from a transition, with their sums, kept by difference: whoever watches the fleet tells each change
- * of a VM, a VMI or a pool, and a change costs no more in a larger fleet. A change of a pool costs as much as it has
- * VMs, and so does that of a VM whose pool's template is still of an old type.
+ * What all VMs need from a transition, with their sums, kept by difference: the watcher of the fleet reports each
+ * change of a VM, a VMI or a pool, and a change costs no more in a larger fleet. The cost of a change of a pool grows
+ * with its VMs, and so does that of a VM whose pool's template still has an old type.
  */
 export class TransitionNeeds {
   readonly rules: TransitionRules;
@@ -68,7 +68,7 @@ export class TransitionNeeds {
     return this.#noted.get(turn) ?? [];
   }
 
-  /** Pools whose templates are to be changed; without those that could not be. */
+  /** Pools whose templates are to be changed, without pools whose change failed. */
   get pools(): string[] {
     this.#judgePools();
     return [...this.#toChange].filter((key) => !this.#failed.has(`pool ${key}`));
@@ -195,7 +195,7 @@ export class TransitionNeeds {
     return { uid: metadata.uid, state, record, print: JSON.stringify([metadata.uid, record, state, rollout]) };
   }
 
-  /** Judges the VMs of a pool; without the pool, those that were its VMs. */
+  /** Judges the VMs of a pool; if it is gone, its former VMs. */
   #judgeVmsOf(key: string, owner: OwningPool | undefined): void {
     const former = (): string[] => [...this.#vms].flatMap(([vm, { pool }]) => (pool === key ? [vm] : []));
     for (const vm of owner?.vms().map(namespacedName) ?? former()) this.#judge(vm);

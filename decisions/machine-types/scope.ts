@@ -10,7 +10,7 @@ export type Chooseable = Pick<VmView, 'namespace' | 'name' | 'ownLabels'>;
 
 /** A scope, parsed once for queries about thousands of VMs. */
 export interface ScopeRules {
-  /** True for an old type, which is one that the glob matches. False for null (a VM or VMI without a type). */
+  /** True for an old type: the glob matches it. False for null (a VM or VMI without a type). */
   isOld: (type: string | null) => boolean;
   /** True for the namespaces of the scope. A VM of any other is never touched, whatever it records of a transition. */
   isWithin: (namespace: string) => boolean;

@@ -11,7 +11,7 @@ import { NO_COUNTS, type TransitionCounts } from './transition.ts';
 import type { TransitionNeed } from './vm-need.ts';
 import type { WantedResult } from './wanted-results.ts';
 
-/** How a VM counts: like any other, as in flight, or as one that has failed. */
+/** How a VM counts: like any other, as in flight, or as failed. */
 export type Role = 'open' | 'held' | NotRetried;
 
 /** A VM, what it needs, and the pool that owns it, by `namespace/name`. */
@@ -64,12 +64,12 @@ export class Tally {
   readonly #ranks = new Map<string, readonly number[]>();
   /** Those of them that are down already. */
   readonly #downAlready = new Set<string>();
-  /** Those in their order, or else that of the UIDs; perhaps with some that are no more, and without new ones. */
+  /** The VMs in their order, or else in that of the UIDs; it may include deleted VMs, and lack new ones. */
   #inOrder = new Map<string, string>();
   #hasNew = false;
   /** Why pools could not update these VMs. */
   readonly failures = new Map<string, string>();
-  /** VMs that count against the limit of restarts: those in flight, and those that are not ready. */
+  /** VMs that count against the limit of restarts: VMs in flight, and VMs that are not ready. */
   readonly limited = new Set<string>();
 
   constructor(rules: TransitionRules) {
@@ -86,8 +86,8 @@ export class Tally {
   }
 
   /**
-   * The VMs that may be restarted: those that are down already first, which costs nothing more; the others as it is
-   * asked for, or scattered, so that no application goes down as a whole. Ends early once these find no room.
+   * The VMs that may be restarted: VMs that are already down first, which costs nothing more; the others in the
+   * requested order, or scattered, so that no application goes down as a whole. Ends early once the limit is reached.
    */
   *candidates(isFull: () => boolean): Iterable<string> {
     yield* this.#downAlready;
@@ -172,9 +172,9 @@ export class Tally {
   }
 
   /**
-   * Whether the VM counts against the limit of restarts, if it is in flight or not ready: those that are, were or will
-   * be restarted do, whatever the cause. Paused VMs and VMs in their pool's rollout don't, since others answer for
-   * them. Neither do failed VMs that were not ready before either: they would block the rest for ever.
+   * Whether the VM counts against the limit of restarts, if it is in flight or not ready: VMs that are, were or will be
+   * restarted do, whatever the cause. Paused VMs and VMs in their pool's rollout don't, because others are responsible
+   * for them. Neither do failed VMs that were not ready before: they would block the rest forever.
    */
   #isLimited({ vm, need: { need }, isDown }: Judged, role: Role): boolean {
     if (role === 'held') return true;
@@ -183,7 +183,7 @@ export class Tally {
     return need === 'restart' || (need === 'done' && vm.transition?.id === this.#rules.ref.id);
   }
 
-  /** Clears marks, also those that a terminated transition could not clear itself: nothing else would. */
+  /** Clears marks, including the marks of a terminated transition: nothing else would. */
   #clear(vm: VmView, { need }: TransitionNeed, isThere: boolean): void {
     const { ref, scope, othersRunning } = this.#rules;
     const { transitionMark: mark } = vm;

@@ -111,8 +111,8 @@ export function isOldVmi(rules: TransitionRules, vm: VmView, vmi: VmiView): bool
 }
 
 /**
- * True for a VMI started from an old alias, if the VM is to have a type other than the one that the alias stood for
- * when the VMI began to run.
+ * True for a VMI started from an old alias, if the VM is to have a type other than the alias's type when the VMI began
+ * to run.
  */
 export const isOfOldAlias = (
   { scope }: TransitionRules,
@@ -133,8 +133,8 @@ export const groupOf = ({ machineType, architecture, preference }: VmView, wante
 });
 
 /**
- * Returns why the resulting type is not acceptable; null if it is. `force` accepts a type that no node has, but not one
- * that would itself be old.
+ * Returns why the resulting type is not acceptable; null if it is. `force` accepts a type that no node has, but not a
+ * type that would itself be old.
  */
 export function refusalOf({ transition, scope }: TransitionRules, { to, fault }: TransitionResult): string | null {
   if (fault === null || !transition.force) return fault;

@@ -22,7 +22,7 @@ export interface TypeInUse extends TypeCounts {
    * unknown.
    */
   newer: string | null;
-  /** No schedulable node has the type, or one has a newer one. That alone is no reason to change it. */
+  /** No schedulable node has the type, or one has a newer one. That alone is not a reason to change it. */
   isOld: boolean;
 }
 
@@ -34,7 +34,7 @@ export class TypeTally {
     if (machineType !== null) this.#of(machineType, namespace).vms++;
   }
 
-  /** Counts only live VMIs of VMs. Before a VMI runs, its type is the one that its spec asks for. */
+  /** Counts only live VMIs of VMs. Before a VMI runs, its type is that of its spec. */
   vmi(vmi: VmiView): void {
     const type = vmi.machineType ?? vmi.specMachineType;
     if (type !== null && vmi.vmUid !== null && !vmi.deleting && !isFinal(vmi)) this.#of(type, vmi.namespace).vmis++;

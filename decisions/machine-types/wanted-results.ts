@@ -48,7 +48,7 @@ export function wantedResults(
 }
 
 /**
- * Counts the VMs whose VMIs the transition itself may restart: not those that their pools update within their own
+ * Counts the VMs whose VMIs the transition itself may restart, without VMs that their pools update within their own
  * budgets.
  */
 export function restartable(

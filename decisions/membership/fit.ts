@@ -56,7 +56,7 @@ function vmiChange(vmi: Stored, merged: Stored<VirtualMachine>, target: NewVirtu
 
 const OURS = new Set([POOL_LABEL, REVISION_LABEL, NOT_YET_RUN_ANNOTATION]);
 
-/** Drover's own are given by whoever knows what the VM is. */
+/** The caller, which knows what the VM is, gives drover's own. */
 function foreign(metadata: unknown): Metadata {
   const texts = (key: string): Texts =>
     Object.fromEntries(

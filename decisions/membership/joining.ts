@@ -26,7 +26,7 @@ export interface Joining {
   name: string;
   /** Whether the pool would give its name. */
   isNamed: boolean;
-  /** The revision that its spec is of, and the one that its VMI runs; null if none that the pool knows. */
+  /** The revision of its spec, and the revision that its VMI runs; null if the pool does not know it. */
   revision: string | null;
   vmiRevision: string | null;
   /** What the pool's next rollout does to the VM. */

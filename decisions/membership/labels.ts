@@ -26,8 +26,9 @@ export const isUnlabelled = (
 ): boolean => ownLabels[POOL_LABEL] !== name || (memberOf !== null && (memberOf !== uid || madeAgain));
 
 /**
- * Returns steps by which labels follow ownership, whoever changed that: an autoscaler counts by the label. A VM has
- * left the pool if the label still names it and nobody controls the VM, unless a backup has brought the VM back so.
+ * Returns steps by which labels follow ownership, whatever changed that: an autoscaler counts by the label. A VM has
+ * left the pool if the label still names the pool and the VM has no controller, unless a backup has brought the VM back
+ * that way.
  */
 export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[] {
   const { name } = pool.metadata;

@@ -38,7 +38,7 @@ const NOT_RESTORING: Restore = { steps: [], until: null };
 
 /**
  * Returns how long a restored pool or set waits: until its members are complete, or none has come for a while.
- * `members`: its own, and those that may become its own.
+ * `members`: its own, and VMs that may become its own.
  */
 export function restoreOf(
   owner: StoredVmOwner,

@@ -11,10 +11,10 @@ import { membershipChangeOf } from './change.ts';
 
 /**
  * Whether this VM was the pool's and has come back from a backup, which drops owner references and status and keeps
- * labels and annotations. What proves it: nobody controls the VM, it has the pool's label and a name that the pool
+ * labels and annotations. The evidence: the VM has no controller, it has the pool's label and a name that the pool
  * gives, and its record names a pool of another UID, or is older than the VM itself. A VM whose owner reference was
- * taken off by hand has a record that names the pool, and is not younger. The proof is worth no more than an owner
- * reference, which whoever may change the VM could write as well.
+ * taken off by hand has a record that names the pool, and is not younger. The evidence is worth no more than an owner
+ * reference, which every client that may change the VM could write as well.
  */
 export const isReturned = ({ metadata: { name, uid } }: StoredPool, vm: VmView): boolean =>
   vm.owner === null &&
@@ -28,10 +28,12 @@ export const isReturned = ({ metadata: { name, uid } }: StoredPool, vm: VmView):
 /** VMs that have come back, and what becomes of them. */
 export interface Returned {
   steps: Extract<PoolStep, { kind: 'adopt' }>[];
-  /** Names of those that the pool takes, now or once the API server lets it: no VMs are made in their places. */
+  /** Names of the VMs that the pool adopts, now or once the API server lets it: no VMs are made in their places. */
   replicas: string[];
   standby: string[];
-  /** Those that are more than the pool wants: they are left as they are. No VM leaves the pool for one that returns. */
+  /**
+   * VMs beyond the number that the pool wants: they are left as they are. No VM leaves the pool for a VM that returns.
+   */
   surplus: VmView[];
 }
 
@@ -60,7 +62,7 @@ export function returnedVms(input: ReturnedInput): Returned {
   };
 }
 
-/** Gives those that have come back the places that are free, in this order. */
+/** Gives the free places to VMs that have come back, in this order. */
 function placed(
   { pool, vms, inProgress }: ReturnedInput,
   found: readonly VmView[],

@@ -6,13 +6,13 @@ import type { StoredPool } from '../views/pool.ts';
 import type { MemberRole, VmView } from '../views/vm.ts';
 
 /**
- * Which VMs of a pool are none of its replicas is recorded in the pool's status, before they are made: an extra VM is
- * deleted with its disks, and the label that tells users what it is may be written by whoever may change the VM.
+ * The pool's status records which of its VMs are not replicas, before they are made: an extra VM is deleted with its
+ * disks, and every client that may change the VM can write the label that shows users its role.
  */
 
 /** How much later than its VM an entry may have been written, by clocks that differ. */
 const CLOCK_SKEW_MS = 60_000;
-/** After so long, a VM that was to be made is taken off the record: whoever was to make it has given up. */
+/** After this time, a VM that was to be made is removed from the record: the attempt to make it has been given up. */
 const FORGET_MS = 5 * 60_000;
 /** How many VMs one step corrects. */
 const MAX_VMS = 250;
@@ -63,8 +63,8 @@ export function unannounced(
 
 /**
  * Returns the record with VMs of these names to be made in this role. `uidOf`: the UID of the VM of this name,
- * undefined if there is none. One that is there stays what it is: whoever may label it could have its making announced
- * as well.
+ * undefined if there is none. An existing VM keeps its role: a client that may label it could announce its creation as
+ * well.
  */
 export function announced(
   roles: Recorded | undefined,
@@ -138,8 +138,8 @@ const isUntidy = (entry: RoleEntry, vm: VmView | undefined): boolean =>
 const forgottenAt = ({ uid, at }: RoleEntry): number => (uid === undefined ? Date.parse(at) + FORGET_MS : 0);
 
 /**
- * Returns the record with what the API server has of the VMs of untidy entries; `vmOf`: undefined for one that is gone,
- * or has left the pool.
+ * Returns the record with what the API server has of the VMs of untidy entries; `vmOf`: undefined for a VM that is
+ * gone, or has left the pool.
  */
 export const reconciled = (
   roles: Recorded | undefined,

@@ -2,7 +2,7 @@ import { controllerOf, type OwnerReference, type Stored } from '../../api/object
 
 type Texts = Record<string, string | null>;
 
-/** What a VM is given when another object becomes its controller, or nobody does. */
+/** What a VM is given when another object becomes its controller, or none does. */
 export interface Transfer {
   /** UID of the controller that it must have; null if it must have none. */
   from: string | null;

@@ -119,7 +119,7 @@ function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly 
     const name = templateName(template);
     return used.has(name) || !usedBefore.has(name) || wanted.has(String(name));
   });
-  // If it is unknown which of them are new, adds only those that a volume needs.
+  // If it is unknown which of them are new, adds only disks that a volume needs.
   const added = listOf(target['dataVolumeTemplates']).filter(
     (template) => !known.has(templateName(template)) && (base !== null || used.has(templateName(template))),
   );

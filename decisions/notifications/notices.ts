@@ -5,7 +5,7 @@ import type { StoredSet } from '../views/owner.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 
-/** The object that a notice is about; no namespace for one that is cluster-wide. */
+/** The object that a notice is about; without a namespace if it is cluster-wide. */
 export interface About {
   kind: string;
   namespace?: string;

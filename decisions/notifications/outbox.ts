@@ -5,7 +5,7 @@ import { dueAt, type Notice } from './notices.ts';
 export interface FoundNotice extends Notice {
   /** What it is known by as long as it holds, and again if it returns. */
   key: string;
-  /** The id of its CloudEvent: the same from whoever looks, whenever. */
+  /** The id of its CloudEvent: the same from each worker, at any time. */
   id: string;
   /** The receivers that are to be told. */
   to: readonly string[];
@@ -21,7 +21,7 @@ export interface Outgoing extends Omit<FoundNotice, 'key' | 'to'> {
 /** A notice that holds, or did a moment ago. */
 interface Known {
   notice: FoundNotice;
-  /** Receivers that are still to be told, and those that are to hear of its end. */
+  /** Receivers that are still to be notified, and receivers to notify of its end. */
   left: readonly string[];
   told: readonly string[];
   /** When it counts as ended, in milliseconds since the epoch: it may return until then. */
@@ -69,7 +69,7 @@ export class Outbox {
     this.state = state;
   }
 
-  /** Keys of all that is known: the next look tells what else there is, and which of these are no more. */
+  /** Keys of all that is known: the next look tells what is new, and which of these have ended. */
   get keys(): string[] {
     return Object.keys(this.state.known);
   }

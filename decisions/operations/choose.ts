@@ -28,8 +28,8 @@ export interface ChoiceInput {
 /**
  * Returns what the operation is about by the namespaces and names of the VMs: their VMIs, as `targetOfVmi` names them,
  * for a restart or a migration, else the UIDs of the VMs themselves. Nothing that is younger than the operation: VMs
- * that have come since are not what was asked for. Both times are the API server's, and whole seconds, so that what is
- * of the same second counts: a user who has just started a VM means it, too.
+ * that have come since were not requested. Both times are the API server's, in whole seconds, so a VM of the same
+ * second counts: a user who has just started a VM wants it included.
  *
  * What the operation was noted on stays its own: a run that begins anew, since Temporal has lost the last one,
  * continues with that, and touches no VM again, not even if its next VMI is of that second.

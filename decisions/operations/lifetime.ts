@@ -13,7 +13,7 @@ export const needsWorkflow = (operation: StoredOperation): boolean =>
   operation.status?.completionTime === undefined || lifetimeEndsAt(operation) !== null;
 
 /**
- * Reports whether the object was made from a copy of one that was begun with: it carries the UID of another. Backups
+ * Reports whether the object was made from a copy of an operation that had started: it carries another UID. Backups
  * leave the status out, so that it may be long over.
  */
 export function isRestored({ metadata: { annotations, uid } }: StoredOperation): boolean {

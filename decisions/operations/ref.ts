@@ -20,7 +20,7 @@ const CLUSTER_WIDE = '-';
 export const operationResource = ({ namespace }: Pick<OperationRef, 'namespace'>): Resource =>
   namespace === undefined ? ClusterVirtualMachineOperations : VirtualMachineOperations;
 
-/** Returns its name for users: `namespace/name`, or the name alone of one that is cluster-wide. */
+/** Returns its name for users: `namespace/name`, or, if it is cluster-wide, the name alone. */
 export const operationName = ({ namespace, name }: Named): string =>
   namespace === undefined ? name : `${namespace}/${name}`;
 

@@ -12,7 +12,10 @@ export interface OperationScope {
 /** Returns the labels of a namespace; undefined if there is no such namespace. */
 export type LabelsOfNamespace = (namespace: string) => Readonly<Record<string, string>> | undefined;
 
-/** Returns whether the operation includes a namespace: its own, or those that a cluster-wide one names and selects. */
+/**
+ * Returns whether the operation includes a namespace: its own, or the namespaces that a cluster-wide operation names
+ * and selects.
+ */
 export function namespacesOf(
   { metadata, spec }: Pick<StoredOperation, 'metadata' | 'spec'>,
   labelsOf: LabelsOfNamespace,

@@ -41,7 +41,7 @@ export function operationStatus(operation: StoredOperation, standing: Standing, 
   };
 }
 
-/** What an earlier run has told, for one that can't be asked any more. */
+/** What an earlier run has reported, if it can no longer be asked. */
 const kept = ({ vms, failures, waits, machineType }: OperationStatus = {}): Partial<OperationStatus> => ({
   ...(vms === undefined ? {} : { vms }),
   ...(failures === undefined ? {} : { failures }),
@@ -140,5 +140,5 @@ function pausedCondition(
   return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 }
 
-/** Who pauses and aborts a run because its object says so. */
+/** The requester named when a run is paused or aborted because its object says so. */
 export const BY_SPEC = 'its operation';

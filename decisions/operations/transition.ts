@@ -6,8 +6,8 @@ import type { StoredOperation } from '../views/stored-operation.ts';
 const RUN_STATES = { Running: 'running', Stopped: 'stopped' } as const;
 
 /**
- * Returns the change of machine types that an operation asks for, whose action is that. `within`: the namespaces
- * that it includes now. It only tells by default, so that those that it selects by labels need not be known.
+ * Returns the change of machine types that an operation asks for, whose action is that. `within`: the namespaces that
+ * it includes now. It is only reported by default, so namespaces that are selected by labels need not be known.
  */
 export function transitionOf(
   { metadata, spec }: Pick<StoredOperation, 'metadata' | 'spec'>,

@@ -171,7 +171,7 @@ export const replicaFailure = (failures: readonly Failure[]): Condition[] =>
     failures.filter(({ reason }) => !isOfHousekeeping(reason)),
   );
 
-/** Housekeeping can wait: what passes within a minute is no news. */
+/** Housekeeping can wait: a failure that passes within a minute is not reported. */
 const UNTOLD_MS = 60_000;
 
 /** `HousekeepingFailure`: likewise, of housekeeping that has failed for a minute. `now`: RFC 3339. */

@@ -22,7 +22,7 @@ interface Said {
 
 interface Wanted {
   replicas: number;
-  /** How long a refusal may last before it counts as one that does not pass by itself. */
+  /** How long a refusal may last before it counts as not passing by itself. */
   deadlineSeconds: number;
 }
 
@@ -84,12 +84,12 @@ function setProgress({ replicas: wanted, isToRun }: Wanted & { isToRun: boolean 
   const isPaused = progressing.reason === 'Paused';
   if (status.replicas !== wanted) return as(isPaused ? 'Held' : 'Reconciling', progressing);
   if (!isPaused && progressing.reason !== 'Complete') return as('Reconciling', progressing);
-  // Members that nobody was to start are as the template wants them, although none is available.
+  // Members that were not to be started are as the template wants them, although none is available.
   if (available?.status === 'True' || !isToRun) return there(`all of ${wanted} members`);
   return starting(available?.message ?? `not all of ${wanted} members are available`);
 }
 
-/** A refusal that lasts is one that users have to look at; it is tried all the while. */
+/** Users have to look at a refusal that lasts; drover keeps trying. */
 function orRefused(readiness: Readiness, status: Said, { deadlineSeconds }: Wanted, now: string): Readiness {
   if (readiness.state !== 'Reconciling') return readiness;
   const housekeeping = conditionOf(status, 'HousekeepingFailure');

@@ -30,7 +30,7 @@ export function holdsUpUntil({ since, isLost }: Leaving, now: number): number | 
 
 type Limits = Pick<PlanInput, 'inProgress' | 'burst' | 'backoffs' | 'now'>;
 
-/** How many more members may be asked to go in a plan, beside those that are going. */
+/** How many more members a plan may ask to go, in addition to terminating ones. */
 export class RemovalLimit {
   #places: number;
   #allowance: number;
@@ -64,7 +64,7 @@ export class RemovalLimit {
     return released;
   }
 
-  /** Returns those that are asked now, of members that are going already. */
+  /** Returns, of members that are already going, those to ask now. */
   again<T>(members: readonly T[]): T[] {
     const taken = members.slice(0, this.#allowance);
     this.#allowance -= taken.length;
@@ -76,7 +76,7 @@ export class RemovalLimit {
     return this.#turnedAway;
   }
 
-  /** When the next place is free even if nobody goes, in milliseconds since the epoch; null if none waits for it. */
+  /** When the next place is free even if no member goes, in milliseconds since the epoch; null if none waits for it. */
   get wakeAt(): number | null {
     return this.#turnedAway > 0 ? this.#freeAt : null;
   }

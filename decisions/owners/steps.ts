@@ -54,7 +54,9 @@ export type PoolStep =
   | { kind: 'annotateRuns'; vms: RunNote[]; reason: string }
   /** VMs that users wanted removed by name, and that the pool has no more. */
   | { kind: 'clearNamedRemovals'; vms: Member[]; reason: string }
-  /** VMs that get the pool's labels, for it owns them; or lose them, for nobody controls the VMs any more. */
+  /**
+   * VMs that get the pool's labels, because it owns them; or lose them, because the VMs no longer have a controller.
+   */
   | { kind: 'addLabels' | 'removeLabels'; vms: Target[]; reason: string }
   /** VMs whose role label is to follow the pool's record, which is brought up to date before. */
   | { kind: 'setRoles'; vms: Target[]; reason: string }
@@ -95,7 +97,7 @@ export interface RunNote {
 /** Why VMs leave their pool or set, and what the plan was based on. */
 export type RemovalCause =
   /**
-   * Their owner has more VMs than it wants; `at rest`: it takes only those that have no VMI and are not to have one.
+   * Their owner has more VMs than it wants; `at rest`: it removes only VMs that have no VMI and are not to have one.
    * `standby surplus`: it has more standby VMs than it wants. `generation`: of the planned spec; `others`: names of VMs
    * that other steps were removing at that time.
    */

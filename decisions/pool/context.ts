@@ -15,7 +15,7 @@ import type { PoolPlanInput, PoolSnapshot } from './plan-input.ts';
 
 /**
  * What all parts of a pool's plan share: what it is made from, and what follows from that alone. VMs that are being
- * promoted count as replicas, and batches have only those VMs that were begun with: the others are free.
+ * promoted count as replicas, and batches have only the VMs that they have started on: the others are free.
  */
 export interface PoolContext
   extends

@@ -42,7 +42,7 @@ function targetOfScaling({ pool, rollout }: PoolContext): string {
   return isGoingBack(rollout ?? pool.status?.rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
 }
 
-/** Names of VMs that leave by these steps, and of those that users have named. */
+/** Names of VMs that leave by these steps, and of VMs that users have named. */
 export const leavingNames = ({ vms, removals }: PoolContext, steps: readonly ScaleStep[]): string[] =>
   [...vms.filter(namedAmong(removals)), ...steps.flatMap((step) => ('vms' in step ? step.vms : []))].map(
     ({ name }) => name,

@@ -19,7 +19,7 @@ export interface PoolSnapshot
   revisions: readonly KeptRevision[];
   /** Claims of the pool that are marked as kept. */
   keptClaims: readonly KeptClaim[];
-  /** The PodDisruptionBudget with the name that the pool gives its own, whoever owns it; absent if there is none. */
+  /** The PodDisruptionBudget with the name that the pool gives its own, whatever its owner; absent if there is none. */
   podBudget?: PodBudgetView | undefined;
   /** What is known of Secrets and ConfigMaps; null if nothing is yet, or the pool doesn't ask for it. */
   contents: Contents | null;

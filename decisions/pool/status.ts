@@ -69,7 +69,7 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
   const drifted = driftedVms(pool, all, context.templateOf);
   const surge = all.filter((vm) => isSurge(vm) && isActive(vm)).length;
   const serving = all.filter(({ deleting, role }) => !deleting && role !== 'Standby');
-  // Extra and standby VMs are in the place of nobody.
+  // Extra and standby VMs take no replica's place.
   const leaving = pool.metadata.deletionTimestamp === undefined ? all.filter(isRegular) : all;
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return withReadiness(pool, now, {

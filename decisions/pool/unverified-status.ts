@@ -44,10 +44,10 @@ const NOTHING_DONE = {
 };
 
 /**
- * Returns why a status must not be written; null if it may be. A workflow says what a status is to be, and whoever
- * reaches Temporal may speak for one. So what holds a rollout or healing back in the pool's own status (a pause, a
- * halt, a step, the revision that all VMs had last) ends only if the pool in Kubernetes shows the cause: a request
- * that stands on it, another template, changed content that VMs have read, or time.
+ * Returns why a status must not be written; null if it may be. A workflow says what a status is to be, and every caller
+ * who reaches Temporal may forge its messages. So what holds a rollout or healing back in the pool's own status (a
+ * pause, a halt, a step, the revision that all VMs had last) ends only if the pool in Kubernetes shows the cause: a
+ * request that stands on it, another template, changed content that VMs have read, or time.
  */
 export function whyUnverified(seen: StatusProof, after: PoolStatus): string | null {
   const { pool, vms, vmiOf } = seen;

@@ -39,7 +39,10 @@ export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed
   return action === 'Start' ? startNeed(vm, context) : stopNeed(vm, context);
 }
 
-/** A VMI is restarted only once: if the VM has another VMI by now, or none, nothing is left to do, whoever did it. */
+/**
+ * A VMI is restarted only once: if the VM has another VMI by now, or none, nothing is left to do, whatever restarted
+ * it.
+ */
 function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNeed {
   const live = liveVmi(vmi);
   if (live?.uid !== target || !isMeantToRun(vm, live)) return NOTHING;
@@ -51,7 +54,7 @@ function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNee
   return { need: 'act' };
 }
 
-/** A VMI is migrated once: if it has left its pod, nothing is left to do, whoever has moved it. */
+/** A VMI is migrated once: if it has left its pod, nothing is left to do, whatever moved it. */
 function migrateNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNeed {
   const live = liveVmi(vmi);
   if (live === undefined || targetOfVmi('Migrate', live) !== target || !isMeantToRun(vm, live)) return NOTHING;

@@ -85,8 +85,8 @@ export function planPower(input: PowerPlanInput): PowerPlan {
 }
 
 /**
- * Returns the chosen VMs that may be taken, and counts those that something is still to be done to. VMs that have been
- * in progress are not taken again: a user may have undone it since.
+ * Returns the chosen VMs that may be acted on, and counts the VMs that still need something. VMs that have been in
+ * progress are not acted on again: a user may have undone it since.
  */
 function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & { free: VmView[] } {
   const { chosen, snapshot, ended, inProgress, whyNot } = input;

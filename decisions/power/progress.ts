@@ -23,7 +23,7 @@ export interface PowerProgress extends RunProgress {
   reason: string | null;
   /** VMs that were seen to have stopped, or to be ready; after a restart, with another VMI. */
   done: string[];
-  /** How many VMs something is still to be done to, without those that nobody may touch. */
+  /** How many VMs still need something, without VMs that may not be touched. */
   open: number;
   /** How many of those done are changed, and need more until that has its whole effect. */
   needs: Needs;

@@ -23,8 +23,8 @@ export const noteOf = (
 
 /**
  * Reports whether nothing has been done to the VM since the note: neither what it announces, nor anything by others.
- * KubeVirt starts and stops VMs by their specs, or by requests in their statuses; and who has run since has another
- * VMI, or has become ready or not at another time.
+ * KubeVirt starts and stops VMs by their specs, or by requests in their statuses; and a VM that has run since has
+ * another VMI, or another time of its readiness.
  */
 export const isUntouched = (note: PowerNote, vm: VmView, vmi: VmiView | undefined): boolean =>
   note.migration === undefined ? isAsNoted(note, vm, vmi) : isInItsPod(note, vmi);

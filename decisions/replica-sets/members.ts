@@ -36,7 +36,7 @@ export interface MembersInput {
 export function membersOf({ set, replicas, uncontrolled, places }: MembersInput): Members {
   const matches = ({ labels }: Replica): boolean => matchesLabels(set.spec.selector, labels);
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
-  // What has ended by itself, and is nobody's, is of no use to an eager set.
+  // A member that has ended, and has no controller, is of no use to an eager set.
   const isOfUse = (one: Replica): boolean => places === 'strict' || !(one.hasEnded || one.isUnknown);
   const orphans = isDeleted ? [] : uncontrolled.filter((one) => !one.deleting && matches(one) && isOfUse(one));
   const mine = replicas.filter((one) => !one.deleting && matches(one));

@@ -8,10 +8,10 @@ const NAMES = LETTERS.length ** LENGTH;
 const STEP = 8_868_112;
 
 /**
- * Yields the names of a set's VMs in the order in which they are given: `web-7hk2p`, `web-q4x9d`, … They look as
- * those that Kubernetes generates, but each set has a sequence of its own, and a VM gets the first name that is free.
- * So a create that is made again, by whomever, meets the name that the first one took: the API server itself refuses
- * a VM too many.
+ * Yields the names of a set's VMs in the order in which they are given: `web-7hk2p`, `web-q4x9d`, … They look like
+ * names that Kubernetes generates, but each set has a sequence of its own, and a VM gets the first free name. So a
+ * create that is repeated, by any worker, meets the name that the first one used: the API server itself refuses a VM
+ * too many.
  */
 export function* replicaNames(set: { name: string; uid: string }): Generator<string, void> {
   const start = scatter(set.uid) % NAMES;

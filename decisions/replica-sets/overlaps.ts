@@ -51,7 +51,7 @@ export function overlapsOf(set: StoredSet, sets: Iterable<StoredSet>, others: It
 }
 
 /**
- * Reports whether members of the one would be adopted by the other if nobody controlled them. A set that is being
+ * Reports whether members of the one would be adopted by the other if they had no controller. A set that is being
  * deleted adopts none.
  */
 export const overlaps = (one: StoredSet, other: StoredSet): boolean =>
@@ -62,7 +62,7 @@ export const overlaps = (one: StoredSet, other: StoredSet): boolean =>
 
 const templateLabels = ({ spec }: StoredSet): Record<string, string> => spec.template.metadata?.labels ?? {};
 
-/** Those of these names that come before the last one that the set would give if it had no member yet. */
+/** The names among these that come before the last name that the set would give if it had no member yet. */
 function takenNames({ metadata: { name, uid }, spec: { replicas } }: StoredSet, alike: ReadonlySet<string>): string[] {
   const taken: string[] = [];
   if (replicas === 0) return taken;

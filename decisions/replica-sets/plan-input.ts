@@ -11,7 +11,7 @@ export interface Circumstances {
   isVmNameTaken: (name: string) => boolean;
   /** Names that activities are working on now. */
   inProgress: { creating: readonly string[]; deleting: readonly string[] };
-  /** Names that were to be created, and of which nobody knows whether they were, or still will be. */
+  /** Names whose creation has an unknown result: they may exist, or still come to exist. */
   uncertain: readonly string[];
   /** By the API server's clock, in milliseconds since the epoch. */
   now: number;

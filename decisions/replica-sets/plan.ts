@@ -163,7 +163,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
   };
 }
 
-/** In a set, whoever can't serve is not available, also if users have stopped it. */
+/** In a set, a member that can't serve is not available, even if users have stopped it. */
 const notRunning = ({ spec }: StoredSet, { active }: Members): NonNullable<Availability['notRunning']> => ({
   names: active.filter(({ availableSince }) => availableSince === undefined).map(nameOf),
   why: runsByItself(spec.template) ? 'stopped by users' : 'not started',
@@ -237,7 +237,7 @@ function adopt(input: SetInput, { orphans }: Members): ReplicaSetStep[] {
   return chosen.length === 0 ? [] : [{ kind: 'adopt', vms: targets(chosen), reason }];
 }
 
-/** Those that no activity works on, in the order to try them: those that were refused last, if at all. */
+/** Members that no activity works on, in the order to try them: refused ones last, if at all. */
 const free = (
   replicas: readonly Replica[],
   failure: 'FailedAdopt' | 'FailedDelete' | 'FailedRelease',
@@ -255,8 +255,8 @@ function removeEnded(input: SetInput, { ended }: Members, room: RemovalLimit): R
 }
 
 /**
- * Makes members for the places that nobody holds. One of which it is not known whether it was made holds a place: its
- * own name is tried again before another is given.
+ * Makes members for the free places. A member whose creation has an unknown result holds a place: its own name is tried
+ * again before another is given.
  */
 function make(input: SetInput, { present, names: known }: Members): ReplicaSetStep[] {
   const { set, inProgress, uncertain, burst, isVmNameTaken, starts, now } = input;

@@ -2,9 +2,9 @@ import { servingRank } from '../scaling/selection-order.ts';
 import type { Replica } from './replica.ts';
 
 /**
- * Sorts replicas in the order in which they leave a set: those that are not ready, among them first those that can't
- * run as they are; then those that migrate; then ready ones; among equals the newest first. The order is total: the
- * same replicas always leave in the same order.
+ * Sorts replicas in the order in which they leave a set: replicas that are not ready, among them first replicas that
+ * can't run as they are; then replicas that migrate; then ready ones; among equals the newest first. The order is
+ * total: the same replicas always leave in the same order.
  */
 export const removalOrder = (replicas: readonly Replica[]): Replica[] =>
   [...replicas].sort(

@@ -4,7 +4,7 @@ import { hasEnded, type VmiView } from '../views/vmi.ts';
 
 const FIRST_MS = 10_000;
 const LAST_MS = 300_000;
-/** A VMI that ends sooner has not come up: without a readiness probe, one that crashes at once was ready, too. */
+/** A VMI that ends sooner has not come up: without a readiness probe, a VMI that crashes at once was ready, too. */
 const LEAST_RUN_MS = 10_000;
 
 /**

@@ -17,7 +17,7 @@ import type { Members, MembersInput } from './members.ts';
 import { overlapping, type Overlaps } from './overlaps.ts';
 import { setRestoring } from './restore.ts';
 
-/** How long a refusal may last before it counts as one that does not pass by itself: as in a pool. */
+/** How long a refusal may last before it counts as not passing by itself, as in a pool. */
 const REFUSAL_SECONDS = DEFAULT_ROLLOUT.progressDeadlineSeconds;
 const MESSAGE_LENGTH = 2_048;
 export const WORDS = { strict: 'VMs', eager: 'VMIs' } as const;

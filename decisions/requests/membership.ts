@@ -107,7 +107,10 @@ export function membershipRequestOf({ metadata: { annotations }, status }: Store
   return isPlain ? found : { ...rest, fault: `"action": "${asked.action}" must be written without escapes` };
 }
 
-/** Returns what a worker has begun and nobody asks for any more: its request is gone, or of the pool's earlier self. */
+/**
+ * Returns what a worker has begun and is no longer requested: its request is gone, or was for a former pool of this
+ * name.
+ */
 export function leftChangeOf(
   pool: StoredPool,
   found: Pick<FoundMembershipRequest, 'digest' | 'action'> | null,

@@ -116,7 +116,10 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): UntimedCondition<
   return { type: 'Progressing', status, reason, message: message.slice(0, MESSAGE_LENGTH) };
 }
 
-/** A rollout that has reached all VMs is no success as long as some of them have failed, and are not well since. */
+/**
+ * A rollout that has reached all VMs is not a success as long as some of them have failed, and have not been well
+ * since.
+ */
 function completion({ standing, behind, target, outdatedPods }: RolloutPlan, waits: string): ReasonAndMessage {
   const also = waits === '' ? '' : `; ${waits}`;
   if (standing.length > 0)

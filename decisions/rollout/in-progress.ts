@@ -7,7 +7,7 @@ export interface VmsInProgress {
   all: ReadonlySet<string>;
   /** Replicas among them. */
   regular: ReadonlySet<string>;
-  /** Replicas among those that were begun with that may still go down, or have not come back. */
+  /** Replicas in progress that may still go down, or have not come back. */
   unsettled: ReadonlySet<string>;
 }
 

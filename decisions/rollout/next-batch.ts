@@ -34,8 +34,8 @@ interface Room {
 }
 
 /**
- * Returns the VMs of the next batch: those that may be taken now, and those that follow them as the disruption budget
- * has room, but not more than `stepRoom` running ones. Null if none may be taken now, or VMs of a batch still wait.
+ * Returns the VMs of the next batch: VMs that may be updated now, and VMs that follow as the disruption budget allows,
+ * but not more than `stepRoom` running ones. Null if none may be updated now, or VMs of a batch still wait.
  */
 export function nextVms(
   context: RolloutContext,
@@ -47,7 +47,7 @@ export function nextVms(
   const { pool, vms, vmiOf, queued, evacuating, now } = context.input;
   const acting = [...inProgress.unsettled, ...evacuating];
   const budget = new DisruptionBudget({ pool, vms, vmiOf, acting, now });
-  // Standby VMs first: what they show of the new revision costs nobody anything.
+  // Standby VMs first: what they show about the new revision costs no service.
   const standby = free.filter(({ vm }) => !isRegular(vm));
   const isStandbyFirst = standby.length > 0 || inProgress.all.size > inProgress.regular.size;
   const candidates = inOrder(context, isStandbyFirst ? standby : free, stepRoom === null ? null : target.revision);
@@ -59,7 +59,7 @@ export function nextVms(
     sayFull(context, state, { budget, blockedBy });
   }
   if (chosen.length === 0 || isTooEarly(context)) return null;
-  // VMs that go down for nobody wait for nobody.
+  // VMs that go down without a loss of service do not wait.
   if (wait > 0) return paid.size === chosen.length ? null : chosen.filter((one) => !paid.has(one));
   return choose(context, candidates, {
     ...limits,
@@ -159,7 +159,7 @@ export function batchOf(
   };
 }
 
-/** Reports whether the batch only restarts VMIs for what they have read: nobody has asked for that. */
+/** Reports whether the batch only restarts VMIs for what they have read: no user has requested that. */
 const isForContent = (chosen: readonly Candidate[], vms: readonly BatchVm[]): boolean =>
   vms.every(({ vmi }, at) => vmi !== undefined && chosen[at]!.forPod !== true);
 

@@ -40,7 +40,7 @@ export interface RolloutPlan {
   phase: RolloutPhase;
   /** The revision of the pool's template. */
   newest: string;
-  /** The revision that VMs are brought to; `current`: the last one that all VMs reached, except opted-out ones. */
+  /** The revision that VMs are brought to; `current`: the last revision that all VMs reached, except opted-out ones. */
   target: string;
   current: string;
   update: PlannedBatch | null;
@@ -133,7 +133,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
 const costly = (vms: readonly Candidate[]): string[] =>
   vms.filter(({ act }) => act !== 'write').map(({ vm }) => vm.name);
 
-/** Why a worker is to look at a check that nobody waits for: its Job is left. */
+/** Why a worker looks at a check that is no longer waited for: its Job still exists. */
 function leftLook(
   { input: { pool, now }, waits }: RolloutContext,
   { step, stepReachedAt }: RolloutStatus,
@@ -181,7 +181,7 @@ function targetOf(context: RolloutContext, state: RolloutStatus): RolloutTarget 
   };
 }
 
-/** A rollout that is complete keeps only failures that still stand; an undo keeps those that it is for. */
+/** A rollout that is complete keeps only failures that still stand; an undo keeps the failures that caused it. */
 function completed(
   state: RolloutStatus,
   { isOver, standing }: { isOver: boolean; standing: RolloutStatus['failures'] },
@@ -205,7 +205,7 @@ function standingFailures(
   return state.failures.filter(({ vm }) => failed.includes(vm));
 }
 
-/** Returns the revision of new VMs: the newest once it has proven itself, until then the last one that did. */
+/** Returns the revision of new VMs: the newest once a VM has come up with it, until then the last such revision. */
 function forNewVms(
   context: RolloutContext,
   state: RolloutStatus,
@@ -238,7 +238,7 @@ function phaseOf(
 ): RolloutPhase {
   const kind = state.halted?.kind;
   if (isOver && kind === 'Undoing') return 'Undone';
-  // A rollout is no success if the pool's rules leave VMs on an older revision.
+  // A rollout is not a success if the pool's rules leave VMs on an older revision.
   if (isOver)
     return !leftToOthers && (context.spec.update.kind === 'proactive' || targetIsCurrent) ? 'Complete' : 'Idle';
   if (kind === 'Aborted') return 'Aborted';
@@ -248,7 +248,7 @@ function phaseOf(
   return context.waits.all.some(({ kind: what }) => HOLDING.has(what)) ? 'Waiting' : 'RollingOut';
 }
 
-/** Batches that continue say so every 10 minutes; those that replace VMs may be silent until the deadline. */
+/** Batches that continue say so every 10 minutes; batches that replace VMs may be silent until the deadline. */
 function isLost({ spec, input }: RolloutContext, { startedAt, heardAt = startedAt }: Batch): boolean {
   return heardAt + spec.rollout.progressDeadlineSeconds * 1000 + LOST_AFTER_MS <= input.now;
 }

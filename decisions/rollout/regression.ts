@@ -10,9 +10,9 @@ import { hasFailed, isGoingBack, isUnderWay, withFailures } from './state/state.
 
 /**
  * Counts VMs as failures of the rollout if they took the revision, became ready and then were not ready for
- * `progressDeadlineSeconds`: they use up the disruption budget, so the rollout would wait for them for ever. Skips VMs
- * that say nothing about the revision: those that their node or surroundings keep down, that a user or another part
- * of drover works on, or that were down before. Skips VMs in healing too: they come back, or are given up and only then
+ * `progressDeadlineSeconds`: they use up the disruption budget, so the rollout would wait for them forever. Skips VMs
+ * that say nothing about the revision: VMs that their node or surroundings keep down, that a user or another part of
+ * drover works on, or that were down before. Skips VMs in healing too: they come back, or are given up and only then
  * count.
  */
 export function withRegressions(context: RolloutContext, state: RolloutStatus): RolloutStatus {

@@ -56,9 +56,9 @@ export function stepRoom(
 /** The VMs that have been taken to the target's revision so far. */
 interface TakenVms {
   count: number;
-  /** When those that are there became, or become, available, in order; milliseconds since the epoch. */
+  /** When existing VMs became, or become, available, in order; milliseconds since the epoch. */
   availableAt: number[];
-  /** How many of those that are there don't run, although their template has VMs run. */
+  /** How many existing VMs don't run, although their template has VMs run. */
   stopped: number;
   /** Whether some of them are in progress. */
   isMoving: boolean;
@@ -132,7 +132,7 @@ function atCheck(context: RolloutContext, check: StepCheck, reached: StepRoom, w
   const { input, waits } = context;
   const { now, pool } = input;
   const { state } = reached;
-  // A rollout that is stopped neither passes nor fails, and nobody looks.
+  // A stopped rollout neither passes nor fails, and its check is not looked at.
   if (context.isStopped(state)) return reached;
   const seen = seenOf(check, pool.status?.check, subjectOf(check, state), now);
   const verdict = verdictOf(check, seen);
@@ -166,7 +166,7 @@ function whyNotReached(missing: number, stopped: number): string {
 const ofIts = (count: number, what: string): string[] =>
   count === 0 ? [] : [`${count} of its VMs ${count === 1 ? 'is' : 'are'} ${what}`];
 
-/** The step's wait begins again when the step is reached, and nobody can promote past it until then. */
+/** The step's wait begins again when the step is reached, and users can't promote past it until then. */
 function unreached(state: RolloutStatus): RolloutStatus {
   const { stepReachedAt: _stepReachedAt, ...rest } = state;
   return rest;

@@ -6,7 +6,7 @@ import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 
 /**
- * Returns the newest revision while none of its VMs has become ready, otherwise null: until then the rollout judges its
+ * Returns the newest revision until one of its VMs has become ready, then null: until then the rollout judges its
  * failures, not healing.
  */
 export function unverifiedRevision(input: PlanInput): string | null {

@@ -74,7 +74,7 @@ interface ChoiceMade extends Pick<ChoiceInput, 'vmiOf' | 'policy'> {
   staying: readonly RegularVm[];
 }
 
-/** Reports whether a VM that stays is down by now and would leave before one that was chosen and is ready. */
+/** Reports whether a VM that stays is down by now and would leave before a chosen VM that is ready. */
 export function isOvertaken({ leaving, staying, policy, vmiOf }: ChoiceMade): boolean {
   const down = new Set<VmView>(staying.filter((vm) => isDown(vm, vmiOf(vm))));
   if (down.size === 0) return false;
@@ -89,7 +89,7 @@ function isUpdated({ revision }: VmView, vmi: VmiView | undefined, target: strin
   return revision === target && (liveVmi(vmi)?.revision ?? target) === target;
 }
 
-/** Where VMs are, and those that stay there whatever is chosen; undefined if the policy asks for no spread. */
+/** Where VMs are, and the VMs that stay there whatever is chosen; undefined if the policy asks for no spread. */
 function spreadOf({ policy, vmiOf, zoneOf, active, mayLeave }: CandidatesInput): OrderOptions['spread'] {
   const { spread } = policy;
   if (spread === undefined) return undefined;

@@ -27,7 +27,7 @@ export function namedRemovals(annotations: Readonly<Record<string, string>> | un
     : unreadable('each VM must be given by its name and its UID');
 }
 
-/** Returns whether a VM is one of those that are to be removed. */
+/** Returns whether a VM is to be removed by name. */
 export function namedAmong({ vms }: NamedRemovals): (vm: { uid: string }) => boolean {
   const uids = new Set(vms.values());
   return ({ uid }) => uids.has(uid);

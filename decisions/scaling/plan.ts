@@ -74,7 +74,8 @@ export function planScale(input: ScaleInput): ScalePlan {
     wanted - present - pendingCreates.length,
     comingBack(input, input.first, inProgress.creating),
   );
-  // VMs still to come don't make existing VMs surplus: whoever creates them checks first whether they are still wanted.
+  // VMs still to come don't make existing VMs surplus: before creating them, an activity checks whether they are still
+  // wanted.
   const excess = active.length - wanted;
   const mayLeave = removals.fault === null && window.open;
   const promoted = missing > 0 ? promotion(input, missing, taken, isNamed) : NO_PROMOTION;

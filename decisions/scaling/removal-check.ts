@@ -15,7 +15,7 @@ interface RemovalCheckInput {
   cause: RemovalCause;
   /** As the API server has it now; undefined if it is deleted. */
   owner: StoredVmOwner | undefined;
-  /** All known members that stay and have the same role as those that leave: replicas or standby VMs. */
+  /** All known members that stay and have the same role as the leaving ones: replicas or standby VMs. */
   vms: readonly Member[];
   /** The members that leave in this step. */
   leaving: readonly Member[];

@@ -31,8 +31,8 @@ const inTurn = <T extends Leaver>(members: readonly T[], input: Pick<RemovalInpu
 const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
 
 /**
- * Continues with VMs that are leaving the pool: deletes those whose VMIs have stopped, and halts those that a user
- * started again.
+ * Continues with VMs that are leaving the pool: deletes VMs whose VMIs have stopped, and halts VMs that a user started
+ * again.
  */
 export function finishRemovals(input: RemovalInput, room: RemovalLimit): RemovalStep[] {
   const { vms, inProgress } = input;

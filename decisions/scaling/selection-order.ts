@@ -10,7 +10,7 @@ import { spreadOut, type Spreading } from './spread.ts';
 const SERVING = 3;
 
 /**
- * Orders members by what it costs to lose them: those that are not ready first, then those that migrate, then others.
+ * Orders members by the cost of losing them: members that are not ready first, then members that migrate, then others.
  */
 export function servingRank({ isReady, isMigrating }: { isReady: boolean; isMigrating: boolean }): number {
   if (!isReady) return 1;
@@ -46,7 +46,7 @@ export function scaleInOrder(vms: readonly VmView[], options: OrderOptions = {})
   const { policy = {}, isSick = () => false, isAtRest = isHalted, isMigrating = () => false } = options;
   const isExplicit = (policy.orderedPolicies ?? []).length > 0;
   const isRandom = (policy.basePolicy ?? 'Random') === 'Random';
-  /** What it costs to lose the VM. Who puts a halted VM into a pool wants to keep it there. */
+  /** The cost of losing the VM. A user who puts a halted VM into a pool wants to keep it there. */
   const lossRank = (vm: VmView): number => {
     if (isAtRest(vm)) return vm.joined ? SERVING : 0;
     return servingRank({ isReady: vm.ready, isMigrating: isMigrating(vm) });
@@ -109,7 +109,7 @@ export function labelRank({ labels }: VmView, { orderedPolicies = [] }: Selectio
   return matched === -1 ? orderedPolicies.length : matched;
 }
 
-/** The VM's rank by the policy alone: VMs of equal rank, all if there is no policy, are of no order. */
+/** The VM's rank by the policy alone: VMs of equal rank (all, if there is no policy) have no order. */
 export const policyRank = (vm: VmView, policy: SelectionPolicy = {}): number[] => [
   labelRank(vm, policy),
   ...((policy.basePolicy ?? 'Random') === 'Random' ? [] : tieRank(vm, policy)),

@@ -98,7 +98,7 @@ function blockedIn(
   return { reason, count, sentences: [`${stay} more than the ${wanted} wanted${as}: ${why[0]}`, ...why.slice(1)] };
 }
 
-/** VMs that are too many may be those that were named, so none is taken. */
+/** Surplus VMs may be the named ones, so none is removed. */
 const unreadable = (count: number, fault: string): BlockedSurplus => ({
   reason: 'InvalidRemoveAnnotation',
   count,

@@ -4,8 +4,8 @@ import type { StoredSchedule } from '../views/stored-schedule.ts';
 import { operationName } from './names.ts';
 
 /**
- * Returns the operation that a schedule makes for a time (in milliseconds since the epoch). It tells who has asked for
- * the schedule, which the API server has checked, and is deleted with it.
+ * Returns the operation that a schedule makes for a time (in milliseconds since the epoch). It names the requester of
+ * the schedule, whom the API server has checked, and is deleted with it.
  */
 export function operationOf(schedule: StoredSchedule, time: number) {
   const { namespace, name, uid } = schedule.metadata;

@@ -1,6 +1,6 @@
 import type { StoredSchedule } from '../views/stored-schedule.ts';
 
-/** What the API server notes of those who have written an object. */
+/** What the API server records about the writers of an object. */
 interface ManagedFields {
   time?: string;
   subresource?: string;

@@ -29,8 +29,8 @@ export interface TimesInput {
   /** Those that the schedule has made, as far as they exist. */
   operations: readonly StoredOperation[];
   /**
-   * The last time for which an operation was made as its workflow knows it, which may be more than what the API server
-   * does if etcd was put back; null if it knows of none.
+   * The last time for which an operation was made as its workflow knows it, which may be later than the API server's if
+   * etcd was restored; null if unknown.
    */
   ranUntil: number | null;
   /** By the API server's clock. */
@@ -73,7 +73,7 @@ export function timesOf(input: TimesInput, isValid: boolean): Times {
   if (!isValid || spec.suspend === true) return still;
   const cron = cronIn(spec);
   const next = cron.nextRun(new Date(now))?.getTime() ?? null;
-  /** The last time until then; null if it is no later than what has been told. */
+  /** The last time until then; null if it is not later than the known one. */
   const passed = (until: number): number | null => {
     const time = lastRun(cron, until);
     const known = [timeIn(status.lastScheduleTime), ranUntil, told?.time ?? null].filter(isKnown);

@@ -24,10 +24,9 @@ interface Promotion {
 }
 
 /**
- * Returns the standby VMs that become replicas, the best first, when `missing` replicas are missing: those that only
- * have to start before those whose disks are still being filled, those of the newest revision before others, those that
- * run already before those that are paused or stopped. One that fails, or is on a node that does not answer, would be
- * no help.
+ * Returns the standby VMs that become replicas, the best first, when `missing` replicas are missing: VMs that only have
+ * to start before VMs whose disks are still being filled, VMs of the newest revision before others, running VMs before
+ * paused or stopped ones. A VM that fails, or is on a node that does not answer, would not help.
  */
 export function chooseToPromote(input: PromotionInput, missing: number): Promotion {
   const { vms, vmiOf, inProgress, batches, sick, target, isNamed } = input;

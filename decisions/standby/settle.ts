@@ -29,9 +29,9 @@ export interface Settling {
 }
 
 /**
- * Brings standby VMs to their state. A stopped one that a user has started keeps running, because that was the
- * user's choice: drover stops only VMs that it has itself brought to another state before. Those that run in a pool
- * that wants them paused are paused, since no other mark tells how a VMI came up.
+ * Brings standby VMs to their state. A stopped VM that a user has started keeps running, because that was the user's
+ * choice: drover stops only VMs that it has itself brought to another state before. Running VMs in a pool that wants
+ * them paused are paused, since nothing shows how a VMI was started.
  */
 export function settleStandby(input: SettleInput): Settling {
   const { pool, vms, vmiOf, busy } = input;

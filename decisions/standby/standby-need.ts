@@ -3,9 +3,8 @@ import type { StandbyVm } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
 
 /**
- * The target of standby VMs: the pool's limit is for VMs that serve, and a restart of one that does not disturbs
- * nobody. Their disks may hold what an earlier VM of their number has left, and are replaced only if the pool allows
- * that.
+ * The target of standby VMs: the pool's limit is for VMs that serve, and a restart of a standby VM disturbs no service.
+ * Their disks may hold what an earlier VM of their number has left, and are replaced only if the pool allows that.
  */
 export const standbyTarget = (target: RolloutTarget): RolloutTarget => ({
   ...target,

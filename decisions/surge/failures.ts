@@ -9,8 +9,8 @@ import type { SurgeVm } from '../views/vm.ts';
 
 /**
  * Counts extra VMs as failures of the revision that they were made of if they have not been ready for
- * `progressDeadlineSeconds`. Skips those that say nothing about it: their node or surroundings keep them down, or
- * users work on them.
+ * `progressDeadlineSeconds`. Skips VMs that say nothing about it: their node or surroundings keep them down, or users
+ * work on them.
  */
 export function withSurgeFailures(context: RolloutContext, state: RolloutStatus): RolloutStatus {
   if (context.spec.update.kind !== 'proactive' || !isUnderWay(state)) return state;

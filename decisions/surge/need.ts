@@ -9,9 +9,9 @@ import type { RolloutContext } from '../rollout/state/context.ts';
 /** How many extra VMs a rollout has a use for. */
 export interface SurgeNeed {
   wanted: number;
-  /** Whether the rollout continues, so that missing ones are made and those that failed to come up are replaced. */
+  /** Whether the rollout continues, so that missing ones are made and failed ones are replaced. */
   grows: boolean;
-  /** The revision of new ones: the one that VMs are brought to. */
+  /** The revision of new ones: the target of the rollout. */
   revision: string;
   /** Names of VMs in batches, begun or planned, which may go down at any moment or have not come back. */
   unsettled: ReadonlySet<string>;
@@ -29,9 +29,9 @@ interface SurgeNeedInput {
 }
 
 /**
- * An extra VM stands in for one that the rollout takes down. So there are never more than VMs that it has taken down or
- * would take down next: none at a step, in a pause, outside of its windows, for VMs that are down already, or for what
- * is only written.
+ * An extra VM stands in for a VM that the rollout takes down. So there are never more than the rollout has taken down
+ * or would take down next: none at a step, in a pause, outside of its windows, for VMs that are down already, or for
+ * what is only written.
  */
 export function surgeNeed(context: RolloutContext, { state, revision, free, ...rest }: SurgeNeedInput): SurgeNeed {
   const { input, spec, surge, waits } = context;

@@ -24,7 +24,7 @@ function held(leaving: readonly VmView[], state: RolloutStatus): SurgeShortage {
   };
 }
 
-/** Returns why extra VMs are missing; null if none is. `availableSurge`: names of those that are available. */
+/** Returns why extra VMs are missing; null if none is. `availableSurge`: names of available extra VMs. */
 export function surgeShortage(
   { surge, input }: RolloutContext,
   { wanted }: SurgeNeed,

@@ -21,7 +21,7 @@ type SurgeInput = Pick<
   scaleSteps: readonly { kind: PoolStep['kind'] }[];
   /** Names of VMs that leave otherwise. */
   leaving: readonly string[];
-  /** Names that stand for replicas, even while there is no VM. */
+  /** Names that stand for replicas, even without a VM. */
   reserved: Iterable<string>;
   /** Whether disks wait for the VM of this number. */
   hasKeptDisks: (number: number) => boolean;
@@ -34,8 +34,8 @@ export interface SurgeSteps {
 }
 
 /**
- * Returns the steps towards as many extra VMs as the rollout has a use for. One that is available leaves only while the
- * disruption budget has room for that; one that failed to come up with an older revision is replaced.
+ * Returns the steps towards as many extra VMs as the rollout has a use for. An available one leaves only if the
+ * disruption budget allows it; one that failed to come up with an older revision is replaced.
  */
 export function surgeSteps(input: SurgeInput): SurgeSteps {
   const { pool, vms, vmiOf, inProgress, need } = input;
@@ -56,14 +56,14 @@ export function surgeSteps(input: SurgeInput): SurgeSteps {
 const missingOf = ({ grows, wanted }: SurgeNeed, vms: readonly VmView[]): number =>
   grows ? wanted - vms.filter(isSurge).length : 0;
 
-/** The order in which extra VMs leave: first those that serve nobody, then those of another revision. */
+/** The order in which extra VMs leave: first VMs without service, then VMs of another revision. */
 function inOrder({ vmiOf, need, pool }: SurgeInput, vms: readonly SurgeVm[]): SurgeVm[] {
   const rankOf = (vm: SurgeVm): number => (isReady(vm, vmiOf(vm)) ? 2 : 0) + (vm.revision === need.revision ? 1 : 0);
   const numberIn = ({ name }: SurgeVm): number => numberOf(pool.metadata.name, name) ?? 0;
   return vms.toSorted((one, other) => rankOf(one) - rankOf(other) || numberIn(other) - numberIn(one));
 }
 
-/** Returns those that the disruption budget lets go, and users don't keep. */
+/** Returns the extra VMs that the disruption budget lets go, and users don't keep. */
 function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: SurgeVm[]; wakeAt: number | null } {
   if (leaving.length === 0) return { may: [], wakeAt: null };
   const { pool, vms, vmiOf, now, need, inProgress } = input;

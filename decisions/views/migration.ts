@@ -16,7 +16,7 @@ export interface MigrationView {
   begunAt: number | null;
   /** When it ended, in milliseconds since the epoch; null while it is unfinished, or if KubeVirt doesn't say. */
   endedAt: number | null;
-  /** It failed though its target was ready and nobody aborted it: the next one may fail in the same way. */
+  /** It failed though its target was ready and it was not aborted: the next one may fail in the same way. */
   failedToMove: boolean;
   /** Why it failed, in KubeVirt's words; null if it has not, or KubeVirt gives none. */
   whyFailed: string | null;

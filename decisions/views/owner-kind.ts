@@ -10,8 +10,8 @@ import {
 const OURS = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
 
 /**
- * Returns the kind of an owner, with its group where drover has a kind of the same name: KubeVirt's pools become
- * `VirtualMachinePool.pool.kubevirt.io`. What names a version of drover's that is not served is none of its kinds
+ * Returns the kind of an owner, with its group if drover has a kind of the same name: KubeVirt's pools become
+ * `VirtualMachinePool.pool.kubevirt.io`. An owner with a version of drover's that is not served is not one of its kinds
  * either: `VirtualMachinePool.v0.drover.dev`.
  */
 export function kindOf(owner: Pick<OwnerReference, 'apiVersion' | 'kind'>): string {

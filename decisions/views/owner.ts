@@ -5,7 +5,7 @@ import type { ReplicaSetSpec, ReplicaSetStatus, VmiSetSpec } from '../../api/rep
 /** A spec that says how many members are wanted: `ownerView` fills that in. */
 export type WithReplicas<Spec> = Spec & { replicas: number };
 
-/** Whether the number in the spec is the one that was wanted before, for the stored spec has none. */
+/** Whether the number in the spec is the former one, because the stored spec has none. */
 export interface LeftOut {
   replicasLeftOut?: true;
 }

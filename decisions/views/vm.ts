@@ -23,7 +23,9 @@ export interface VmView {
   owner: { kind: string; name: string; uid: string } | null;
   /** What it is in its pool, by the pool's record; null for one of its replicas, and for a VM that is in no pool. */
   role: MemberRole | null;
-  /** What its label says, which whoever may change the VM can write. Drover has the label follow the record. */
+  /**
+   * What its label says, which every client that may change the VM can write. drover makes the label follow the record.
+   */
   roleLabel: MemberRole | null;
   /** The state that drover has brought a standby VM to; null for other VMs, and if drover has not. */
   standby: StandbyState | null;
@@ -129,7 +131,7 @@ export interface VmView {
   generationObserved: boolean;
   /** The generation of its spec. */
   generation: number;
-  /** What its status tells of operations on it; without those that the cluster no longer knows. */
+  /** What its status tells of operations on it, without operations that the cluster no longer knows. */
   operations: readonly Operation[];
 }
 

@@ -48,11 +48,11 @@ export interface VmiView {
   podRevision: string | null;
   /** Why it is paused; null if it is not. */
   pause: Pause | null;
-  /** What its status tells of operations on it; without those that the cluster no longer knows. */
+  /** What its status tells of operations on it, without operations that the cluster no longer knows. */
   operations: readonly Operation[];
   /**
-   * The migration of it that has not ended, whoever made it; null if there is none. Known from migrations: what a VMI
-   * says of one may stay for ever (`migrationState`).
+   * The migration of it that has not ended, of any client; null if there is none. Known from migrations: what a VMI
+   * says about one may stay forever (`migrationState`).
    */
   migration: Omit<MigrationInFlight, 'namespace' | 'vmiName'> | null;
   migratable: boolean;
@@ -76,8 +76,8 @@ export interface VmiView {
   /** The node that it is on is drained: cordoned, or tainted for that. False if it is on none yet. */
   nodeDrained: boolean;
   /**
-   * Who would have it leave a node that stays, so that any eviction may be theirs; null if nobody would. What KubeVirt
-   * notes of the descheduler stays when the eviction is taken back.
+   * The client that would move it off a node that stays, so that any eviction may come from it; null if there is none.
+   * What KubeVirt notes of the descheduler stays when the eviction is taken back.
    */
   wishedBy: 'Descheduler' | 'KubeVirtUpdate' | null;
   /** It runs in a pod of an earlier KubeVirt. */
@@ -93,7 +93,7 @@ export interface VmiView {
   memory: { guest: string | null; maxGuest: string | null; atBoot: string | null; current: string | null };
   /** Canonical JSON of nodeSelector, affinity and tolerations. */
   placement: string;
-  /** Names of the claims that its volumes use, among them those that were plugged in while it ran. */
+  /** Names of the claims that its volumes use, including volumes plugged in while it ran. */
   disks: readonly string[];
   /** Names of the interfaces and volumes that its guest has by now. */
   plugged: { interfaces: readonly string[]; volumes: readonly string[] };

@@ -148,8 +148,8 @@ function missingFrom({ spec }: VmView, vmi: VmiView, expansion: Expansion | unde
 }
 
 /**
- * Interfaces and volumes that KubeVirt plugs, and the guest does not have yet. A volume that it has beyond those may be
- * one that a user has plugged into the VMI alone.
+ * Interfaces and volumes that KubeVirt plugs, and the guest does not have yet. Any other volume may have been plugged
+ * into the VMI alone by a user.
  */
 function missingDevice({ networks, volumes, domain }: Json, { plugged }: VmiView): string | null {
   const nets = byName(listOf(networks));

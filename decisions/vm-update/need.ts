@@ -37,21 +37,21 @@ export interface RolloutTarget {
   template: PoolTemplate;
   /** Template of a revision; undefined if it is no longer kept. */
   templateOf: (revision: string) => PoolTemplate | undefined;
-  /** The strategy that the pool assumes, and the one that KubeVirt follows. */
+  /** The strategy that the pool assumes, and the strategy that KubeVirt follows. */
   strategy: 'Stage' | 'LiveUpdate';
   clusterStrategy: 'Stage' | 'LiveUpdate';
   /** What KubeVirt plugs into VMIs that run; absent if that is unknown, and all is assumed. */
   plugs?: KubeVirtPlugs;
   /**
    * Template of a revision with what its instance type and preference stand for in their place; undefined if it has
-   * none, or KubeVirt has not told. Absent if nobody has asked.
+   * none, or KubeVirt has not answered. Absent if it was not asked.
    */
   expandedOf?: (revision: string) => PoolTemplate | undefined;
   /** What has changed since the VMI has read it as it started; null if nothing has. */
   changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
   /** How a VM of the revision gets a new pod by the pool's rules; null, or absent, if it needs none or gets none. */
   podActFor?: (vm: VmView, vmi: VmiView) => PodAct | null;
-  /** What it takes to set the drift of a VM right; null, or absent, if nobody wants that. */
+  /** What correcting the drift of a VM needs; null, or absent, if that is not wanted. */
   correction?: (vm: VmView) => Disruption | null;
   /** The most disruption allowed for a running VM; null if only stopped VMs may be touched. */
   limit: Disruption | null;

@@ -28,7 +28,7 @@ export interface ProgressInput {
   vmiOf: VmiOf;
   /** Of the template of the revision; absent if it refers to no instance type and no preference. */
   expansion?: Expansion | undefined;
-  /** Whether the VM is still to be corrected; absent if nobody looks at that any more. */
+  /** Whether the VM is still to be corrected; absent if that is no longer looked at. */
   hasDrift?: (vm: VmView) => boolean;
   minReadyMs: number;
   /** Milliseconds since the epoch. */

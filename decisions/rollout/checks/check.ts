@@ -95,7 +95,7 @@ export function dueCheck({ metadata, spec, status }: StoredPool): DueCheck | nul
   return of === null ? null : { check, of };
 }
 
-/** Returns the Job that the status names and nobody waits for any more; null if there is none. */
+/** Returns the Job in the status that is no longer waited for; null if there is none. */
 export function leftJob(pool: StoredPool): NonNullable<CheckStatus['job']> | null {
   const { check } = pool.status ?? {};
   return check?.job === undefined || known(check, dueCheck(pool)?.of ?? null) !== null ? null : check.job;
@@ -131,7 +131,7 @@ export function afterLook(
 
 /**
  * Since when, and until when, a check is known to hold. A look that tells nothing neither ends that time nor counts
- * towards it. `lastsMs`: for how long a look says that it goes on to hold.
+ * towards it. `lastsMs`: for how long after a look the check counts as holding.
  */
 function heldAfter(
   last: CheckStatus | null,

@@ -61,5 +61,5 @@ function within(value: number, { min, max }: Range): Look {
   return { outcome: 'Holds', message: `${is} is ${[...least, ...most].join(' and ')}` };
 }
 
-/** A number to six digits, with which nobody reads that 0.98999999 is less than 0.99. */
+/** A number with up to six digits: users need not read that 0.98999999 is less than 0.99. */
 const words = (value: number): string => String(Number(value.toPrecision(6)));

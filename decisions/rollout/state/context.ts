@@ -34,14 +34,14 @@ export interface RolloutInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' |
   plugs?: KubeVirtPlugs;
   /**
    * Template of a revision with what its instance type and preference stand for in their place; undefined if it has
-   * none, or KubeVirt has not told. Absent if nobody has asked.
+   * none, or KubeVirt has not answered. Absent if it was not asked.
    */
   expandedOf?: (revision: string) => PoolTemplate | undefined;
   /** The labels of a node; undefined or absent if they are unknown. */
   nodeLabelsOf?: (node: string) => Readonly<Record<string, string>> | undefined;
   /** State of the rollout; null if none is known. */
   state: RolloutStatus | null;
-  /** With the VMs that have been begun with. */
+  /** With the VMs in progress. */
   batches: readonly Batch[];
   /** VMs of batches whose turn has not come. */
   queued: readonly QueuedVm[];
@@ -55,7 +55,7 @@ export interface RolloutInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' |
   evacuating: ReadonlySet<string>;
   /** Whether healing takes care of the VM and has not given it up. */
   isHealed: (vm: VmView) => boolean;
-  /** What it takes to set the drift of a VM right; null, or absent, if nobody wants that. */
+  /** What correcting the drift of a VM needs; null, or absent, if that is not wanted. */
   correction?: (vm: VmView) => Disruption | null;
   /** The pool's members are changing: no batch begins. */
   held: boolean;

@@ -17,7 +17,7 @@ export interface QueuedVm extends BatchVm {
   revision: string;
 }
 
-/** The batches with only those VMs that have been begun with, and the VMs whose turn has not come. */
+/** The batches with only the VMs in progress, and the VMs whose turn has not come. */
 export interface SplitBatches {
   batches: Batch[];
   queued: QueuedVm[];
@@ -38,8 +38,8 @@ export function splitBatches(batches: readonly Batch[], input: QueueInput): Spli
 }
 
 /**
- * Reports whether nothing has been done yet to a VM of a batch, as the objects tell. A replacement is begun with its
- * batch, and so is a live update of a VM that has its spec already: KubeVirt is at it.
+ * Reports whether nothing has been done yet to a VM of a batch, as the objects show. A replacement starts with its
+ * batch, and so does a live update of a VM that already has its spec: KubeVirt is carrying it out.
  */
 export function isQueued(
   held: BatchVm,

@@ -45,7 +45,7 @@ export const pausedBySignal = (state: RolloutStatus, asked: RequestedAct, at: st
     ? state
     : { ...state, paused: { ...actOf(asked, at), bySignal: true } };
 
-/** Who has paused a rollout: whoever sends a signal may say that he is anybody. */
+/** The user who has paused a rollout; the sender of a signal can give any name. */
 export const pauserOf = ({ by, bySignal }: NonNullable<RolloutStatus['paused']>): string =>
   bySignal === true ? `${by} (a signal)` : by;
 
@@ -107,11 +107,11 @@ type Failure = RolloutStatus['failures'][number];
 export const isGoingBack = ({ halted }: Pick<RolloutStatus, 'halted'>): boolean =>
   halted?.kind === 'Undoing' || halted?.kind === 'UndoFailed';
 
-/** Reports whether VMs are brought to a revision, forth or back. */
+/** Reports whether VMs are being brought to a revision, forward or back. */
 export const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
   completedAt === undefined && (halted === undefined || halted.kind === 'Undoing');
 
-/** Since when it has gone on in its present direction, in milliseconds since the epoch: deadlines count from here. */
+/** Since when it has run in its present direction, in milliseconds since the epoch: deadlines count from here. */
 export const goesOnSince = ({ startedAt, resumedAt, halted }: RolloutStatus): number =>
   Math.max(...[startedAt, resumedAt, halted?.at].map((time) => (time === undefined ? 0 : Date.parse(time))));
 

@@ -11,9 +11,9 @@ export const STEP_IS_FULL = 'the status of its pool does not say that the step o
 type Way = Pick<Batch, 'revision' | 'rollout'>;
 
 /**
- * Returns why a batch begins with no VM yet; null if nothing holds it back. Whoever reaches Temporal may say that a
- * batch was begun; that a pause or a halt is over, or that the rollout is undone, only the status of the pool says,
- * which nobody writes without a cause in Kubernetes. A workflow writes the status when it begins the batch.
+ * Returns why a batch may not start yet; null if nothing holds it back. Every caller who reaches Temporal may claim
+ * that a batch was begun; but only the status of the pool says that a pause or a halt is over, or that the rollout is
+ * undone, and workers write it only with a cause in Kubernetes. A workflow writes the status when it begins the batch.
  */
 export function whyNotOnRecord({ status }: Pick<StoredPool, 'status'>, { revision, rollout }: Way): string | null {
   const { paused, halted, revision: reported } = status?.rollout ?? {};

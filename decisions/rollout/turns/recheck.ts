@@ -73,8 +73,8 @@ export function recheckVm(input: RecheckInput): Recheck {
 }
 
 /**
- * Reports whether the VMI is of another revision, or is the one that is to restart for what it has read. One that was
- * started from the spec that is written is of its revision, whatever its label says.
+ * Reports whether the VMI is of another revision, or is the VMI that is to restart for what it has read. A VMI that was
+ * started from the stored spec is of its revision, whatever its label says.
  */
 const isOldVmi = (
   vmi: VmiView | undefined,
@@ -105,7 +105,7 @@ const restartsForPods = ({ spec }: StoredPool): boolean => {
 
 /**
  * Decides again whether a batch migrates one of its VMs, whose VMI is to get a new pod. Nothing is to be done to a VMI
- * that its batch has migrated, however that went, nor for one that has started since.
+ * that its batch has migrated, however that went, nor to a VMI that has started since.
  */
 export function recheckMigration(input: Omit<RecheckInput, 'toStep'>): Recheck<{ vmi: VmiView }> {
   const { held, revision, vm, pool } = input;

@@ -21,6 +21,6 @@ export function roomIn({ pool, vms, vmiOf, onTheirWay, now }: TurnInput): number
   return new DisruptionBudget({ pool, vms, vmiOf, acting: onTheirWay, now }).left;
 }
 
-/** Whether a VM of a batch must wait for room: others go down for nobody. */
+/** Whether a VM of a batch must wait for the budget: others go down without a loss of service. */
 export const needsRoom = ({ act }: Pick<BatchVm, 'act'>, vm: VmView, vmi: VmiView | undefined): boolean =>
   act !== 'write' && isRegular(vm) && !isDown(vm, vmi);

@@ -10,7 +10,7 @@ import { pauserOf } from '../state/state.ts';
 /** Why a batch takes no further VM. */
 interface BatchStop {
   why: string;
-  /** Another revision takes the place of the batch's: nobody waits for those of its VMs that are on their way. */
+  /** Another revision replaces the batch's: its VMs in progress are not waited for. */
   isSuperseded: boolean;
 }
 

@@ -19,7 +19,7 @@ interface ManagedFields {
 
 const CONTENT = ['f:data', 'f:binaryData', 'f:stringData'];
 
-/** Reads the API server's notes on who has written which fields, and when. */
+/** Reads the API server's record of the writers of fields, and their times. */
 export function contentView({ metadata }: Stored): ContentView {
   const { namespace = '', name, uid, resourceVersion, creationTimestamp } = metadata;
   const times = [Date.parse(creationTimestamp)];

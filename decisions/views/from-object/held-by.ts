@@ -8,7 +8,7 @@ const OWN_DOMAINS = [GROUP, 'kubevirt.io'];
 
 /**
  * Returns the finalizers by which neither Kubernetes, KubeVirt nor drover keeps an object that is being deleted, in one
- * text; null if there are none, or nobody deletes it.
+ * text; null if there are none, or it is not being deleted.
  */
 export function heldBy({ deletionTimestamp, finalizers = [] }: ObjectMeta): string | null {
   if (deletionTimestamp === undefined) return null;

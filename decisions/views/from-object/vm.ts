@@ -169,7 +169,7 @@ const RESTORED_ANNOTATION = 'restore.kubevirt.io/lastRestoreUID';
 const notYetRun = (annotations: Record<string, string> = {}): string | null =>
   annotations[RESTORED_ANNOTATION] === undefined ? (annotations[NOT_YET_RUN_ANNOTATION] ?? null) : null;
 
-/** Null for what is no time, such as the mark of a VM that healing replaces. */
+/** Null for an invalid time, such as the mark of a VM that healing replaces. */
 function timeOf(text: string | undefined): number | null {
   const time = Date.parse(text ?? '');
   return Number.isNaN(time) ? null : time;

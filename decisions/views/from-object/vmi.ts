@@ -145,7 +145,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
   };
 }
 
-/** KubeVirt's label of a VMI that runs in a pod of an earlier KubeVirt: its update evicts those that it may. */
+/** KubeVirt's label of a VMI that runs in a pod of an earlier KubeVirt: its update evicts such VMIs if it may. */
 export const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
 
 function wishedBy({ annotations, labels }: ObjectMeta): VmiView['wishedBy'] {

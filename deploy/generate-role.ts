@@ -13,7 +13,7 @@ interface Rule {
   verbs: string[];
 }
 
-/** Kinds that are in no namespace, or in one that the worker does not serve. */
+/** Kinds without a namespace, or in a namespace that the worker does not serve. */
 const OUT_OF_REACH = new Set(
   Object.values(resources).flatMap((one) => (isResource(one) && !isInNamespace(one) ? [one.plural] : [])),
 );

@@ -102,8 +102,8 @@ export class ClusterCache extends FollowedObjects {
   }
 
   /**
-   * Returns a VM, as the API server has it, without operations that nobody asks for any more, and with the role that
-   * its pool's record told when this worker last saw it.
+   * Returns a VM, as the API server has it, without operations that no longer exist, and with its role in the pool's
+   * record as this worker last saw it.
    */
   vmView(vm: Stored<VirtualMachine>): VmView {
     return this.namedOperations.current(withKnownRole(this.pools, vmView(vm)));
@@ -118,7 +118,7 @@ export class ClusterCache extends FollowedObjects {
     return this.nodes.withNode(this.migrations.withMigrations(vmi));
   }
 
-  /** Returns the PodDisruptionBudget with the name that the pool gives its own, whoever owns it. */
+  /** Returns the PodDisruptionBudget with the name that the pool gives its own, whatever its owner. */
   podBudgetOf(namespace: string, pool: string): PodBudgetView | undefined {
     return this.podBudgets.get(`${namespace}/${podBudgetName(pool)}`) ?? undefined;
   }
@@ -156,7 +156,7 @@ export class ClusterCache extends FollowedObjects {
     return this.versionsOf(...VERSIONED);
   }
 
-  /** How often the API server was seen to be restored from a backup: what was read before that is no more. */
+  /** How often the API server was seen to be restored from a backup: what was read before that no longer holds. */
   get restores(): number {
     return this.#restores;
   }

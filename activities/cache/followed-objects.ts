@@ -100,7 +100,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   readonly diskUsers: MemberCaches['diskUsers'];
   readonly migrations: MigrationCache;
   protected readonly namedOperations: NamedOperations;
-  /** PodDisruptionBudgets with the names that pools give theirs, whoever owns them. */
+  /** PodDisruptionBudgets with names that pools use, whatever their owners. */
   readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
   readonly nodes: NodeCache;

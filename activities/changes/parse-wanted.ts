@@ -15,7 +15,7 @@ export function parseWanted({ merge = '', undo }: VmPatch): Wanted {
 
 function parsed(text: string): unknown {
   try {
-    // Also finds what is no JSON, such as an object that holds itself.
+    // Also finds values that are not JSON, such as an object that contains itself.
     return JSON.parse(JSON.stringify(parse(text)));
   } catch (error) {
     const [line = ''] = (error as Error).message.split('\n');

@@ -30,7 +30,10 @@ export interface TryShapesOptions {
 
 interface TriedShapes {
   shapes: number;
-  /** VMs whose change is of none of these: there are too many, and each other one is tried before its first VM. */
+  /**
+   * VMs whose change has none of these shapes: there are too many shapes, and each other one is tried before its first
+   * VM.
+   */
   untried: number;
   refused: RefusedShape[];
 }

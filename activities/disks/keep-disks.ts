@@ -20,7 +20,7 @@ import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { stateClaimsOf } from './state-claims.ts';
 
-/** More than usual: a VM that is held back for its disks is deleted by nobody else. */
+/** More than usual: no one else deletes a VM that is held back for its disks. */
 const TRIES = 20;
 
 /**

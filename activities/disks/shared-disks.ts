@@ -14,7 +14,7 @@ export interface DiskKeeper {
 
 /**
  * Throws a `KubeError` with the reason `DiskHeld` if the deletion of this VM would take a disk along that another VM,
- * or its VMI, uses: one that was made to look into the disk, say. A disk that the VM uses and does not own stays
+ * or its VMI, uses: for example a VM that was made to inspect the disk. A disk that the VM uses and does not own stays
  * anyway.
  */
 export async function keepSharedDisks(

@@ -52,13 +52,14 @@ interface Queue {
 }
 
 /**
- * Places in the disruption budgets of pools (`maxUnavailable`), claimed in the pools' own status, where the API server
- * puts all claims in one order: a claim is a write that fails if anything was written since it was read. So whatever
- * disrupts VMs, on any worker, counts what all others may be about to do, even if no cache shows that yet.
+ * Places in the disruption budgets of pools (`maxUnavailable`), claimed in the pools' own status, because the API
+ * server puts all its writes in one order: a claim is a write that fails if anything was written since it was read. So
+ * each act that disrupts VMs, on any worker, counts what all others may be about to do, even if no cache shows that
+ * yet.
  *
  * A claim stands until caches that are newer than the claim show its VM down, or ready again, and never longer than a
- * minute. A VM that is down counts by itself in caches that are as new as the one that has seen it: `disruptionsSeen`.
- * Claims that come together on one worker are written together.
+ * minute. A VM that is down counts by itself in caches as new as the cache that saw it: `disruptionsSeen`. Claims that
+ * come together on one worker are written together.
  */
 export class DisruptionClaims {
   readonly #client: KubeClient;
@@ -215,8 +216,8 @@ export class DisruptionClaims {
   }
 
   /**
-   * Finds extra VMs that are gone, although this worker's cache may still show them: no claim tells of those, for
-   * theirs are over. The pool must have been read before: who deletes one later has claimed a place since.
+   * Finds extra VMs that are gone, although this worker's cache may still show them: no claim shows these, because
+   * their claims have ended. The pool must have been read before: a later deletion has a later claim.
    */
   async #goneSurge({ metadata: pool }: StoredPool): Promise<(vm: VmView) => boolean> {
     if (!this.#cache.vms.ownedBy('VirtualMachinePool', pool).some(isSurge)) return () => false;

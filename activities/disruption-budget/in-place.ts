@@ -36,7 +36,7 @@ export interface Acted<T> {
   value: T;
 }
 
-/** There was no place; `whyNot` completes "it waits:". */
+/** The budget had no place; `whyNot` completes "it waits:". */
 export class NoPlace {
   readonly whyNot: string;
 

@@ -2,10 +2,10 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import type { NoPlace } from '../disruption-budget/in-place.ts';
 
-/** A VM that a wave has begun with. */
+/** A VM that a wave has started on. */
 export interface Begun {
   vm: string;
-  /** When it was begun with, in milliseconds since the epoch. */
+  /** When the wave started on it, in milliseconds since the epoch. */
   since: number;
   /** The grace period of the VMI that is to end, in milliseconds; absent if the VM had none. */
   graceMs?: number;
@@ -13,7 +13,7 @@ export interface Begun {
   wasDown?: true;
 }
 
-/** What a look at a VM that was begun with has found; `times`: when a look would find something else. */
+/** What a look at a VM in progress has found; `times`: when a look would find something else. */
 export interface Followed<O> {
   outcome: O | null;
   /** The outcome comes from the passing of time, and must be confirmed by the API server. */
@@ -22,8 +22,8 @@ export interface Followed<O> {
 }
 
 /**
- * Why a VM is not begun with. `failing`: it alone, after some tries. `superseded`: nobody waits for those that are on
- * their way either.
+ * Why the wave does not start on a VM. `failing`: it alone, after some tries. `superseded`: VMs in progress are not
+ * waited for either.
  */
 export interface WaveStop {
   stop: 'full' | 'failing' | 'stopped' | 'superseded';
@@ -32,13 +32,13 @@ export interface WaveStop {
 
 /** What a look at the VMs that are not on their way, and have no outcome, has found. */
 export interface Turn<Held> {
-  /** VMs that may be begun with now, those first whose turn it is. */
+  /** VMs that the wave may start on now, in order. */
   next: readonly Held[];
   /** Those that are given back if their turn does not come. */
   waiting: readonly Held[];
-  /** How many VMs the wave waits for, with those that may be begun with. */
+  /** How many VMs the wave waits for, including VMs that it may start on. */
   open: number;
-  /** Why those that wait are not begun with. */
+  /** Why the wave does not start on waiting VMs. */
   whyNot: string;
   /** Whether they wait for a known time, such as that of a window: they are not given back for waiting long. */
   isTimed?: boolean;
@@ -54,13 +54,13 @@ export interface WaveProgress {
   busy: ReadonlySet<string>;
   /** Names of VMs that have an outcome. */
   ended: ReadonlySet<string>;
-  /** Whether further VMs may be begun with. */
+  /** Whether the wave may start on further VMs. */
   takes: boolean;
 }
 
 /** How VMs are disrupted for one reason, one by one. All but `take` look at this worker's caches alone. */
 export interface DisruptionMethod<Held extends { name: string }, O extends { vm: string }, B extends Begun = Begun> {
-  /** Those that were begun with earlier, and those that an earlier attempt may have left half done. */
+  /** VMs that were started on earlier, and VMs that an earlier attempt may have left half done. */
   readonly known: { begun: readonly { held: Held; begun: B }[]; halfDone: readonly Held[] };
   /** What caches must have reached to show what was done. */
   readonly minVersions: ResourceVersions;
@@ -70,7 +70,7 @@ export interface DisruptionMethod<Held extends { name: string }, O extends { vm:
   concerns(change: CacheChange): boolean;
   stop(outcomes: readonly O[], now: number): WaveStop | null;
   turn(progress: WaveProgress, now: number): Turn<Held> | Promise<Turn<Held>>;
-  /** What is to be known of the VM later, as it is begun with; `isNew`: false if it was begun with earlier. */
+  /** What to remember of the VM as the wave starts on it; `isNew`: false if that was earlier. */
   begin(held: Held, now: number, isNew: boolean): B;
   /**
    * Does what is to be done. Resolves to its outcome, to null if the VM is on its way, and to `NoPlace` if it waits for

@@ -26,7 +26,7 @@ import { actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/
 import type { PoolKey } from '../owners/owner-key.ts';
 import { refuseLeft } from './refuse-left.ts';
 
-/** Why a VM is not begun with now. */
+/** Why the wave does not start on a VM now. */
 export type Held = Pick<NotMoved, 'reason' | 'why'>;
 
 interface MigrationsOptions {
@@ -128,7 +128,7 @@ export class Migrations {
     return view == null ? undefined : { reason: 'OtherMigration', why: whyMigrating(view) };
   }
 
-  /** Migrations of the VMI, whoever made them. */
+  /** Migrations of the VMI, of any client. */
   async #inFlight({ namespace, name }: Pick<VmiView, 'namespace' | 'name'>) {
     const { items } = await this.#in.client.list<VirtualMachineInstanceMigration>(VirtualMachineInstanceMigrations, {
       namespace,

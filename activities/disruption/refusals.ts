@@ -1,7 +1,9 @@
-/** After a refused claim, a budget is counted again this much later, in milliseconds: others may give theirs back. */
+/**
+ * After a refused claim, a budget is counted again this much later, in milliseconds: others may give their claims back.
+ */
 const FULL_MS = 1_000;
 
-/** Budgets that had no place, by their names: for a moment, nobody asks again. */
+/** Budgets that had no place, by their names: they are not asked again for a moment. */
 export class Refusals {
   readonly #known = new Map<string, { why: string; until: number }>();
 
@@ -13,7 +15,7 @@ export class Refusals {
     this.#known.delete(budget);
   }
 
-  /** Why nobody asks; null if it may be asked again. */
+  /** Why the budget is not asked; null if it may be asked again. */
   whyNot(budget: string, now: number): string | null {
     const known = this.#known.get(budget);
     return known !== undefined && now < known.until ? known.why : null;

@@ -27,19 +27,19 @@ export interface WaveOptions {
   cache: ClusterCache;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
-  /** Aborted when no further VM is to be begun with, and those on their way are not waited for. */
+  /** Aborted when the wave is to start on no further VM, and not to wait for VMs in progress. */
   asked: AbortSignal;
   /** How many VMs are acted on at once. */
   concurrency: number;
-  /** If no VM is on its way and none can be begun with for this long, in milliseconds, the rest is given back. */
+  /** If no VM is in progress and none can be started on for this long, in milliseconds, the rest is given back. */
   idleMs: number;
   /** Since when that has been so, in milliseconds since the epoch; null if it was not. */
   idleSince: number | null;
-  /** After how long outcomes are told that are no news, in milliseconds. */
+  /** After how long routine outcomes are reported, in milliseconds. */
   reportMs: number;
 }
 
-/** What has become of VMs; those without an outcome that were begun with. */
+/** The outcomes of VMs; VMs in progress have none yet. */
 export interface WaveResult<O, B extends Begun> {
   outcomes: O[];
   begun: B[];
@@ -53,7 +53,7 @@ export interface WaveResult<O, B extends Begun> {
 
 /**
  * Disrupts VMs one by one: whenever one is back, the next goes down at once. Ends when all have an outcome, and earlier
- * to tell of outcomes, or if no VM can be taken. All is derived from the objects, so that an attempt on another worker
+ * to report outcomes, or if it can act on no VM. All is derived from the objects, so that an attempt on another worker
  * continues where this one was.
  */
 export async function disrupt<Held extends { name: string }, O extends { vm: string }, B extends Begun>(
@@ -131,7 +131,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     this.#isOpen = turn.open > 0;
     this.#turnDueAt = turn.dueAt;
     if (!takes) this.#end(turn, stop);
-    // What is told at once is told of those that it begins with, too.
+    // What is reported at once includes VMs that it starts on.
     else if (!this.#hasTaken || this.#dueAt(now) > now) times.push(...this.#takeNext(turn, now));
     return times;
   }
@@ -188,7 +188,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
       const outcome = this.#inHand.has(held.name) ? null : this.#method.givenBack(held, why);
       if (outcome !== null) this.#settle(outcome);
     }
-    // If a user asks for something else, those that wait keep waiting.
+    // If a user asks for something else, waiting VMs keep waiting.
     if (stop !== null) this.#isOpen = false;
   }
 

@@ -47,7 +47,7 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
         try {
           await ifOwned(client, key, vm, write, {
             cache,
-            // That a VM has never run is said when it is made, and by nobody later.
+            // That a VM has never run is recorded when it is made, and never later.
             isSame: (now) => now.vm?.notYetRun != null,
             isWanted: async () => (await poolNow()) !== undefined,
           });

@@ -218,7 +218,7 @@ interface Doomed {
   do: 'remove';
   rules: HealingRules;
   vmi: VmiView | undefined;
-  /** Resource version of the VMI with the VM's name, whoever owns it. */
+  /** Resource version of the VMI with the VM's name, whatever its owner. */
   vmiVersion: string | undefined;
   minReadyMs: number;
 }

@@ -25,7 +25,7 @@ export function recordEvent(
   return record(client, { apiVersion: API_VERSION, kind, ...regarded(metadata) }, event, cause);
 }
 
-/** Does the same on a VM, whoever owns it. */
+/** Does the same on a VM of any owner. */
 export function recordVmEvent(client: KubeClient, vm: VmView, event: PoolEvent): Promise<void> {
   return record(
     client,

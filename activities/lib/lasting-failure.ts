@@ -5,8 +5,8 @@ import { isRefusal, isTransient } from '../../kubernetes/errors.ts';
 const MAX_TRIES = 4;
 
 /**
- * Reports whether the API server has failed for so long that whoever waits for this activity should know: a webhook
- * that can't be called may stay so for hours.
+ * Reports whether the API server has failed for so long that the workflow should know: a webhook that can't be called
+ * may stay so for hours.
  */
 export const isLastingFailure = (error: unknown): error is Error =>
   isTransient(error) && !isRefusal(error) && activityInfo().attempt > MAX_TRIES;

@@ -30,8 +30,8 @@ export async function patchKept<T extends KubeObject = KubeObject>(
 
 /**
  * Throws if the API server has stored something else than a merge patch has written, although the call succeeded: an
- * admission policy has changed it back, or the definition of the object's kind does not know a field. The same would
- * come of each further try. For patches of fields that nobody writes in another form: no quantities, no defaults.
+ * admission policy has changed it back, or the definition of the object's kind does not know a field. Each further try
+ * would have the same result. For patches of fields that are stored as they are written: no quantities, no defaults.
  */
 export function refuseUnkept(stored: Stored, { metadata = {}, spec = {}, status = {} }: ObjectPatch): void {
   const { uid: _uid, resourceVersion: _version, ...rest } = metadata as { uid?: unknown; resourceVersion?: unknown };

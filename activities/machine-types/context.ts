@@ -21,7 +21,7 @@ const KEPT_MS = 300_000;
 export interface TransitionRequest {
   /** What it is carried out for: the object says what is to be done. */
   operation: OperationRef;
-  /** By this, VMs are followed that were begun with, once the operation is deleted: nothing else is done then. */
+  /** With this, VMs in progress are followed once the operation is deleted: nothing else is done then. */
   transition: Transition;
   /** What dry runs have shown so far. */
   results: TransitionResult[];
@@ -109,7 +109,7 @@ class KnownTransition {
     return this.#needs;
   }
 
-  /** Takes a change in once, whoever tells it first. */
+  /** Applies a change once, whatever reports it first. */
   readonly takesIn = (change: CacheChange): boolean => {
     if (this.#last?.change !== change) this.#last = { change, isConcerned: this.#concerns(change) };
     return this.#last.isConcerned;

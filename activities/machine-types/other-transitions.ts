@@ -1,7 +1,7 @@
 import { operationName } from '../../decisions/operations/ref.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
-/** Longer text is no UID: users may write anything in its place. */
+/** Longer text is not a UID: users may write anything there. */
 const UID_LENGTH = 63;
 
 /** How many are remembered as over: users may write any number of ids. */

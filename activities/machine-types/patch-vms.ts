@@ -89,7 +89,7 @@ export class MachineTypePatcher {
     let before = vm && beforeOfView(vm);
     for (let tries = 1; ; tries++) {
       if (vm === undefined || before === undefined || vm.deleting) return null;
-      // What is left is for whoever continues the operation, if it continues.
+      // The worker that continues the operation, if any, does the rest.
       if (this.#in.context.authority.whyHeld() !== null) return null;
       const need = this.#need(vm);
       if (need.need !== 'patch' && need.need !== 'mark') return this.#settled(key, need, { vm, first: first! });

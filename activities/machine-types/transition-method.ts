@@ -44,7 +44,7 @@ export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
 export const TOLD = ['patch', 'pools', 'check', 'unmark', 'counts', 'skipped', 'full'] as const;
 
 export interface FollowedTransition extends RunChanges, Pick<TransitionPlan, (typeof TOLD)[number]> {
-  /** Why nothing further is done, whoever has aborted the run or not; null if it continues. */
+  /** Why nothing further is done; null if the run continues. */
   whyOver: string | null;
 }
 
@@ -64,7 +64,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   #failed: NotRetried[] = [];
   #isEnding: boolean;
   #isFirst = true;
-  /** Whether the caches are known to be no older than the operation. */
+  /** Whether the caches are known to be at least as new as the operation. */
   #hasSeenAll = false;
 
   constructor(options: TransitionMethodOptions) {
@@ -143,7 +143,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return counts;
   }
 
-  /** Marks may stay while VMs are restarted, and are cleared with those that come. */
+  /** Marks may stay while VMs are restarted, and are cleared with later ones. */
   protected override dueAt({ patch, pools, check, failures, unmark, take }: TransitionPlan, now: number): number {
     const isFirst = this.#isFirst;
     this.#isFirst = false;

@@ -15,8 +15,8 @@ import type { OwnerKey } from '../owners/owner-key.ts';
 type Deletion = IfOwnedOptions & Required<Pick<DeleteOptions, 'propagationPolicy'>> & Pick<DeleteOptions, 'lastCheck'>;
 
 /**
- * Deletes the VM or VMI while it is its owner's; one that is already deleted counts as done. Throws a `KubeError` with
- * the reason `DiskHeld` if a disk would go with the VM that another uses.
+ * Deletes the VM or VMI while its owner controls it; if it is already deleted, that counts as done. Throws a
+ * `KubeError` with the reason `DiskHeld` if a disk would go with the VM that another uses.
  */
 export function deleteVm(
   keeper: DiskKeeper,

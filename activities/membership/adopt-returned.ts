@@ -45,8 +45,8 @@ interface AdoptReturnedOptions {
 export function createReturnActivities({ client, concurrency }: ActivityOptions) {
   return {
     /**
-     * Makes the pool the controller of these VMs again, each only if it is still one that has come back, and while the
-     * pool has the spec that this was planned for, and misses VMs of that role.
+     * Makes the pool the controller of these VMs again, each only if it still counts as returned, and while the pool
+     * has the spec that this was planned for, and lacks VMs of that role.
      */
     adoptReturnedVms: (key: PoolKey, vms: Target[], { generation, role }: AdoptReturnedOptions): Promise<Done> =>
       withHeartbeat(async () => {

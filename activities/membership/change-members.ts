@@ -39,7 +39,7 @@ type Request = Extract<ReadRequest<ListedRequest>, { asked: object }>;
 /**
  * Carries out what the request on the pool asks for. If that is about VMs by their names, the pool is told before which
  * are to move, and after the last it wants as many more, or fewer: both writes are on the version that was read. An
- * attempt that was cut short anywhere is continued by the next. What nobody asks for any more is ended as it is.
+ * attempt that was cut short anywhere is continued by the next. What is no longer requested ends as it is.
  */
 export async function changeMembers(client: KubeClient, key: PoolKey, concurrency: number): Promise<MembersChanged> {
   const run = new ListedRun(client, key, concurrency);
@@ -75,8 +75,8 @@ class ListedRun extends MembersRun {
   }
 
   /**
-   * Tells the pool which VMs are to move, and returns that: those that can, and have not moved yet. An earlier attempt
-   * may have told it. Null if none are to, or the pool is asked for something else by now.
+   * Records on the pool which VMs are to move, and returns that: the VMs that can, and have not moved yet. An earlier
+   * attempt may have recorded it. Null if none are to move, or the pool has another request meanwhile.
    */
   #begin(request: Request): Promise<Change | null> {
     const { asked, digest, by } = request;

@@ -10,9 +10,9 @@ import { takeOver } from './takeover.ts';
 const RACES: readonly ((error: unknown) => boolean)[] = [isConflict, isAlreadyExists, isNotFound];
 
 /**
- * Moves all VMs of a KubeVirt pool to drover's pool of its name, or back. Each write is on the version that was read
- * or on a UID, and each attempt looks at what there is: one that was cut short anywhere is continued by the next. What
- * can't be done as things are is refused, and the pool stays held if anything was begun.
+ * Moves all VMs of a KubeVirt pool to drover's pool of its name, or back. Each write is on the version that was read or
+ * on a UID, and each attempt looks at the present state, so the next continues an attempt that was cut short anywhere.
+ * What can't be done now is refused, and the pool stays held if anything was begun.
  */
 export async function handOver(
   run: MembersRun,

@@ -69,8 +69,8 @@ export class KubeVirtPoolOf {
   }
 
   /**
-   * Pauses the pool and its healing for this request, and returns it. `whyNot` says of the pool as it is right before
-   * why it is not the one that is meant.
+   * Pauses the pool and its healing for this request, and returns it. `whyNot` says, right before, why the pool is not
+   * the requested one.
    */
   pause(request: string, whyNot: (pool: Theirs | undefined) => string | null): Promise<Theirs> {
     return retryOnConflict(async () => {
@@ -82,7 +82,7 @@ export class KubeVirtPoolOf {
     });
   }
 
-  /** Waits until virt-controller says that it has seen that the pool is paused, and heals none of its VMs. */
+  /** Waits until virt-controller says that it has seen the pause, and heals no VM of the pool. */
   async untilPaused(): Promise<void> {
     if (isConfirmed(await this.get())) await this.#takeConfirmationBack();
     await this.#until(

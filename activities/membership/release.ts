@@ -28,7 +28,7 @@ type Theirs = Stored<KubeVirtPool>;
 
 /**
  * Moves the VMs of the pool to a KubeVirt pool, which is made unless a takeover has paused it, and continues then if
- * that changes no VM. The pool stays held: whoever asks deletes it. Null if nobody asks for it any more, and after the
+ * that changes no VM. The pool stays held: the requester deletes it. Null if that is no longer requested, and after the
  * first call, which only holds the pool: what it had begun is finished first.
  */
 export async function release(
@@ -80,7 +80,7 @@ async function newOwnerOf(
   return kubeVirt.create({ ...spec, paused: true }, { ...(labels && { labels }), annotations });
 }
 
-/** Hands all VMs over. Returns false if nobody asks for it any more. */
+/** Hands all VMs over. Returns false if that is no longer requested. */
 async function handBack(run: MembersRun, ours: StoredPool, theirs: Theirs, digest: string): Promise<boolean> {
   const { name } = run.key;
   const { virtualMachineTemplate } = toKubeVirtPool(name, ours.spec).spec;

@@ -23,7 +23,7 @@ export async function removeDiskFinalizers(
   const unhold = async ({ name, uid }: Target): Promise<Acted> => {
     const signal = cancellationSignal();
     const vm = await liveVm(client, { namespace: key.namespace, name }, signal);
-    // No deletion is begun here, only one that has begun is brought to its end.
+    // This starts no deletion, and only completes a deletion that has begun.
     if (vm?.metadata.deletionTimestamp === undefined || vm.metadata.uid !== uid || !isHeld(vm)) return 'left';
     if (controllerOf(vm) !== undefined || vmView(vm).labels[POOL_LABEL] !== key.name) return 'left';
     if ((await livePool(client, key, signal)) === undefined) return 'left';

@@ -32,8 +32,8 @@ const CONCURRENCY = 8;
 type Change = (pool: StoredPool) => RoleEntry[] | Promise<RoleEntry[]>;
 
 /**
- * The record of which VMs of a pool are none of its replicas. Nobody else writes it, and no activity takes it from a
- * caller: it says which VMs may be deleted as extra ones, with their disks.
+ * The record of which VMs of a pool are not replicas. Only this writes it, and no activity takes it from a caller: it
+ * says which VMs may be deleted as extra ones, with their disks.
  */
 export class RoleRecord {
   readonly #client: KubeClient;

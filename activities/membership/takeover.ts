@@ -19,7 +19,7 @@ const ROUNDS = 5;
 type Theirs = Stored<KubeVirtPool>;
 type Asked = Extract<HandoverRequest, { action: 'takeover' }>;
 
-/** Moves the VMs of KubeVirt's pool, which is paused, and deletes that. Null if nobody asks for it any more. */
+/** Moves the VMs of KubeVirt's pool, which is paused, and deletes that. Null if it is no longer requested. */
 export async function takeOver(
   run: MembersRun,
   asked: Asked,

@@ -20,7 +20,7 @@ interface NotificationOptions {
   client: KubeClient;
   cache: NoticeSource & Pick<ClusterCache, 'catchUp'>;
   cluster: string;
-  /** Who is told, as the operator of this worker says now. */
+  /** The receivers, as this worker's operator has configured them now. */
   receivers: () => readonly Receiver[];
   post: Post;
   /** Called with what became of so many notices: of one try if it failed, otherwise for good. */
@@ -143,7 +143,7 @@ function failureOf(
 async function recordEvents(client: KubeClient, outgoing: readonly Outgoing[]): Promise<Delivered> {
   for (const one of outgoing) {
     const { event } = noticeRule(one.type);
-    // There is no Event that something has ended: others tell what users or drover have done.
+    // No Event reports an end: other Events report what users or drover have done.
     if (one.phase === 'began' && event !== null)
       await record(client, one, { reason: event, note: `${one.message}: \`${one.command}\``, id: one.id.slice(0, 16) });
   }

@@ -10,7 +10,7 @@ const ANSWER_LENGTH = 64 * 1024;
 /** A longer wait is not kept: what is told must not be a day late because of one answer. */
 const MAX_RETRY_AFTER_MS = 30 * 60_000;
 
-/** What has become of a parcel: no answer is kept, since it may come from anybody. */
+/** The result for a parcel: the answer is not kept, since it may come from anyone. */
 export type Posted =
   | { outcome: 'Taken' }
   /** This content is refused, and would be again. */
@@ -24,7 +24,7 @@ export type Post = (receiver: Receiver, parcel: Parcel) => Promise<Posted>;
 /** What says of the content, and not of the moment, the address or the rights, that it is not taken. */
 const OF_CONTENT = new Set([400, 413, 422]);
 
-/** Sends by HTTP. Redirects are not followed: the address is the one that the operator has chosen. */
+/** Sends by HTTP. Redirects are not followed: the operator has chosen the address. */
 export const postByHttp =
   (deadlineMs = DEADLINE_MS): Post =>
   async ({ url, ca }, { headers, body }) => {

@@ -22,13 +22,13 @@ interface AuthorityOptions {
 interface Claimed {
   operation: OperationRef;
   action: OperationAction;
-  /** Whether it has begun with nothing yet. */
+  /** Whether it has started on no VM yet. */
   isFresh: boolean;
 }
 
 /**
- * By what a run acts: the operation as the API server has it. It says what is to be done, to which VMs and within which
- * limits, whatever the run was started with: anybody who reaches Temporal may start one.
+ * What a run acts by: the operation as the API server has it. It says what is to be done, to which VMs and within which
+ * limits, whatever the input of the run: every caller who reaches Temporal may start one.
  */
 export class Authority {
   /** As it was read; undefined if it is deleted, and the run is left to follow what it has begun. */
@@ -69,7 +69,7 @@ export class Authority {
     return whyHeld(this.#current(), this.#claimed.action);
   }
 
-  /** Outside of which no VM may be begun with; none if that may be at any time. */
+  /** The windows in which work on VMs may start; none if that may be at any time. */
   get windows(): readonly MaintenanceWindow[] {
     return this.operation?.spec.windows ?? [];
   }

@@ -65,7 +65,7 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
   if ((await runs.state(ref)).is !== 'missing') return { is: 'run', input: null };
   const end = endBeforeStart(operation);
   if (end !== null) return finish(operation, end);
-  // Caches from before a restore would have it choose what is no more.
+  // With caches from before a restore, it would choose VMs that no longer exist.
   const [noted] = await Promise.all([noteUid(client, operation, signal), cache.noticeRestore()]);
   if (operation.spec.paused === true) {
     await write(noted, null);

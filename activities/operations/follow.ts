@@ -11,7 +11,7 @@ import { writeOperationStatus } from './write-status.ts';
 
 /** The least time between two writes of the status. */
 const GAP_MS = 1_000;
-/** How often a run is asked at first, and later: one that has thousands of VMs says much, or nothing new for weeks. */
+/** How often a run is asked at first, and later: a run with thousands of VMs reports much, or nothing new for weeks. */
 const ASK_MS = { first: 200, later: 1_000, most: 30_000 };
 /** A run that has told nothing new for so many times as long is asked then. */
 const QUIET_SHARE = 20;
@@ -65,7 +65,7 @@ export async function follow(
   }
 }
 
-/** Null if nobody knows how the run stands. */
+/** Null if the state of the run is unknown. */
 function standingOf(run: Exclude<RunState, { is: 'missing' }>, workflowId: string): Standing | null {
   const { progress } = run;
   if (run.is === 'ended') return { progress, end: { reason: run.reason, message: run.why }, workflowId };

@@ -24,7 +24,7 @@ export interface RunControl {
   runId(ref: OperationRef): string;
   /** Returns how the run of the operation stands, or ended. */
   state(ref: OperationRef): Promise<RunState>;
-  /** Resolves once the run is over, or if nobody can tell, or `signal` is aborted. Never rejects. */
+  /** Resolves once the run is over, or if that can't be known, or `signal` is aborted. Never rejects. */
   over(ref: OperationRef, signal: AbortSignal): Promise<void>;
   /** Tells it, on behalf of its operation, to pause, resume or abort. One that has ended hears nothing. */
   tell(ref: OperationRef, what: { signal: 'pause' | 'resume' | 'abort'; by: string; why: string }): Promise<void>;

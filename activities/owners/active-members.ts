@@ -31,7 +31,7 @@ const ofRole = (
 ): VmView[] =>
   kind === undefined ? vms.map(withRolesOf(owner as StoredPool | undefined)).filter((vm) => vm.role === role) : vms;
 
-/** Returns those that hold places in a set: a VM does until it is gone. */
+/** Returns the members that hold places in a set: a VM does until it is gone. */
 export const nameHolders = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] =>
   key.kind === 'VirtualMachineInstanceReplicaSet' ? activeVmis(cache, key, owner) : ownedVms(cache, key);
 

@@ -18,7 +18,7 @@ import type { OwnerKey } from './owner-key.ts';
 export async function setFinalizer(client: KubeClient, key: OwnerKey, held: boolean): Promise<Done> {
   try {
     const minVersions = await write(client, key, held);
-    // That it is gone is no news for a plan whose cache still has it.
+    // A plan whose cache still has it need not learn that it is gone.
     return minVersions === null ? nothingDone : { ...nothingDone, count: 1, minVersions };
   } catch (error) {
     if (!isRefusal(error)) throw error;
@@ -36,7 +36,7 @@ async function hasMembers(client: KubeClient, key: OwnerKey): Promise<boolean> {
   return items.some((member) => isMemberOf(key, seenMember(key, member)));
 }
 
-/** Tries until nobody else has changed the owner in between. Resolves to null if the owner is gone. */
+/** Tries until no other client has changed the owner in between. Resolves to null if the owner is gone. */
 async function write(client: KubeClient, key: OwnerKey, held: boolean): Promise<ResourceVersions | null> {
   const { finalizer: ours, resource } = kindOfOwner(key);
   for (;;) {

@@ -23,7 +23,7 @@ export interface OwnedVm {
 export interface SeenMember {
   uid: string;
   resourceVersion: string;
-  /** Null without a controller; undefined for an object that can be nobody's member. */
+  /** Null without a controller; undefined for an object that can't be a member. */
   owner: VmView['owner'] | undefined;
   /** Null for a member that is a VMI. */
   vm: VmView | null;

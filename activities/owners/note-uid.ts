@@ -9,7 +9,7 @@ import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import type { OwnerKey } from './owner-key.ts';
 
-/** Notes on the owner which UID it has, in place of the one that a backup has brought along. */
+/** Notes on the owner its UID, replacing the UID that a backup has brought along. */
 export async function noteUid(client: KubeClient, key: OwnerKey): Promise<Done> {
   const signal = cancellationSignal();
   const { resource } = kindOfOwner(key);

@@ -31,7 +31,7 @@ export interface PlanRequest {
   membership?: MembersReport;
   /** Others write the status of the pool, too; absent if not. */
   isContended?: true;
-  /** Writes of the newest status that the workflow knows of; absent if it knows of none. */
+  /** Writes of the newest status that the workflow knows of; absent if unknown. */
   writes?: number;
   rollout: RolloutStatus | null;
   batches: ToldBatch[];

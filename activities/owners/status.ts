@@ -20,7 +20,9 @@ import type { RequestsSeen } from './requests-seen.ts';
 
 /** Written by whatever disrupts the pool's VMs. */
 const CLAIMS = 'disruptedVMs';
-/** Written by whatever makes VMs that are no replicas, and taken from no caller: by it, VMs are deleted. */
+/**
+ * Written only by activities that make VMs other than replicas, and never taken from a caller: VMs are deleted by it.
+ */
 const ROLES = 'roles';
 /** Written by whatever looks at the check of a step, and taken from no caller: by it, steps pass. */
 const CHECK = 'check';
@@ -59,7 +61,7 @@ export async function writeOwnerStatus(
   key: OwnerKey,
   { status, events = [], minVersions = {} }: FoundStatus,
 ): Promise<WrittenStatus> {
-  // They have names of the status that they are about: whoever finds it written records them again, and once.
+  // They have names of the status that they are about: a worker that finds the status written records them again, once.
   const causeOf = ({ request }: OwnerEvent): string =>
     [key.uid, status.writes, ...(request === undefined ? [] : [request.digest])].join('/');
   const tell = async (): Promise<void> => {

@@ -14,8 +14,8 @@ interface TryEachOptions {
 }
 
 /**
- * What has become of an item: `left` as it is, because there was nothing to do, or it has changed. What is left is no
- * success: the next plan may want the same again.
+ * What has become of an item: `left` as it is, because there was nothing to do, or it has changed. What is left does
+ * not count as a success: the next plan may want the same again.
  */
 export type Acted = 'done' | 'left';
 
@@ -41,9 +41,8 @@ export function outcomeOf({ count, refused }: Pick<Done, 'count' | 'refused'>): 
 }
 
 /**
- * Runs `act` on each item, counts those that were acted on, and returns refusals in words. A refusal that may concern
- * one item alone lets the others continue; several of that kind in a row end the run, and so does a refusal that
- * concerns all.
+ * Runs `act` on each item, counts successes, and returns refusals as text. A refusal that may concern one item alone
+ * lets the others continue; several of that kind in a row end the run, and so does a refusal that concerns all.
  */
 export async function tryEach<T extends { name: string }>(
   items: readonly T[],

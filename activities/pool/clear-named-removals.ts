@@ -14,8 +14,8 @@ import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 
 /**
- * Takes VMs off the list of those that users want removed, each only if the API server too says that the pool has it
- * no more: a cache that is behind may not know a VM yet. Returns the versions that a later plan must have seen.
+ * Takes VMs off the list of VMs that users want removed, each only if the API server, too, says that the pool no longer
+ * has it: a cache that is behind may not know a VM yet. Returns the versions that a later plan must have seen.
  */
 export async function clearNamedRemovals(
   client: KubeClient,

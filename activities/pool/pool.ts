@@ -125,7 +125,7 @@ export function createPoolActivities({
       await revisions.prune(key, names);
     },
 
-    /** Takes VMs that the pool has no more off the list of those that users want removed. */
+    /** Takes VMs that the pool no longer has off the list of VMs that users want removed. */
     clearNamedRemovals: (key: PoolKey, vms: Member[]): Promise<ResourceVersions> =>
       withHeartbeat(() => clearNamedRemovals(client, key, vms, concurrency)),
 

@@ -15,8 +15,8 @@ interface MigrateVmOptions {
 }
 
 /**
- * Migrates the VMI, within the budget of its pool. What was noted on the VM says which migration of the VMI it is, and
- * so its name: whoever tries again finds it made. Returns what a cache must have reached to show it.
+ * Migrates the VMI, within the budget of its pool. The note on the VM says which migration of the VMI it is, and so its
+ * name: another try finds it made. Returns what a cache must have reached to show it.
  */
 export async function migrateVm(
   { client, places, owner }: MigrateVmOptions,

@@ -10,8 +10,8 @@ const DEADLINE_MS = 10_000;
 
 /**
  * Asks KubeVirt to pause the VMI of this VM, or to let it continue, as `virtctl` does. Takes no precondition, so
- * callers read the VM right before. A VMI that is so already is no error. An error counts as a refusal of this VM: it
- * is the answer of its node, or the lack of one, and others may be on a node that does answer.
+ * callers read the VM right before. It is not an error if the VMI is already in that state. An error counts as a
+ * refusal of this VM: it is the answer of its node, or the lack of one, and others may be on a node that does answer.
  */
 export async function askForPause(
   client: KubeClient,
@@ -29,8 +29,8 @@ export async function askForPause(
 }
 
 /**
- * Lets a VM continue that its pool has kept paused as standby, before the pool lets go of it: afterwards nobody knows
- * that no user has paused it, and it would be left alone as long as it is paused. `vmi`: the VM's own.
+ * Lets a VM continue that its pool has kept paused as standby, before the pool lets go of it: afterwards nothing would
+ * show that no user has paused it, and it would be left alone as long as it is paused. `vmi`: the VM's own.
  */
 export async function letGoOn(client: KubeClient, { metadata }: Stored, vmi: Stored): Promise<void> {
   const isPaused = roleOf(metadata.labels) === 'Standby' && vmiView(vmi).pause !== null;

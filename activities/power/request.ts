@@ -40,7 +40,7 @@ export interface ChangePowerRequest extends RunRequest {
   reason: string | null;
   /** VMs that are not taken again, by `namespace/name`. */
   ended: string[];
-  /** How long a VM may take if there is no operation any more, in milliseconds. */
+  /** How long a VM may take if the operation no longer exists, in milliseconds. */
   deadlineMs: number;
   /** How many VMs have failed that count. */
   failures: number;

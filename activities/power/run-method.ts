@@ -39,7 +39,7 @@ export interface RunPlan {
   /** How many VMs something is still to be done to, or waited for. */
   open: number;
   skipped: Skipped[];
-  /** What those that wait are waiting for. */
+  /** What the waiting VMs wait for. */
   full: string[];
   /** When the window opens that VMs wait for, in milliseconds since the epoch; null if they wait for none. */
   opensAt: number | null;

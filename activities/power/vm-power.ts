@@ -83,8 +83,8 @@ interface LiveVm {
 /**
  * Starts, stops, restarts, migrates or changes VMs one by one, each decided again right before acting: only the chosen
  * one, and only if it still needs that and nothing stands in its way. Notes on the VM what it acts for, before it does
- * or with it, so that nobody does it again for the same. For a restart or a migration, a place in the budget of the
- * VM's pool is claimed like every other disruption of the pool's VMs.
+ * or with it, so that it is not done again for the same operation. For a restart or a migration, a place in the budget
+ * of the VM's pool is claimed like every other disruption of the pool's VMs.
  */
 export class VmPower {
   readonly #in: VmPowerOptions;

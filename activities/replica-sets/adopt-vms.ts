@@ -45,7 +45,7 @@ export function createAdoptionActivities({ client, cache, concurrency }: Activit
           const { resourceVersion, labels = {}, ownerReferences: others = [] } = vm.metadata;
           if (controllerOf(vm) !== undefined || !matchesLabels(set.spec.selector, labels)) return 'left';
           const ownerReferences = [...others, ownerReference(key.kind, set.metadata)];
-          // A VM that was leaving a pool when that let it go must not be taken for one that leaves.
+          // A VM that was leaving a pool when the pool released it must not count as leaving.
           const patch = {
             metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
           };

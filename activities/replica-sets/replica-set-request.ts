@@ -18,7 +18,7 @@ export interface ReplicaSetRequest {
   /** Whether something may have been done since without being reported: only a new list can tell. */
   resultUnknown: boolean;
   inProgress: { creating: string[]; deleting: string[] };
-  /** Names of VMs that were to be created, and of which nobody knows whether they were, or still will be. */
+  /** Names of VMs whose creation has an unknown result: they may exist, or still come to exist. */
   uncertain: string[];
   /** What earlier failures leave to this plan. */
   backoffs: Backoffs;

@@ -87,7 +87,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return { next, waiting, open: waiting.length, whyNot, dueAt: Infinity, times: this.#refusals.times };
   }
 
-  /** Those that may be begun with now; `full`: what holds the others back, if it is not the budget. */
+  /** VMs to start on now; `full`: what holds the others back, if it is not the budget. */
   #chosen(waiting: readonly BatchVm[], busy: ReadonlySet<string>, now: number): { next: BatchVm[]; full?: string } {
     const pool = this.#pool();
     if (pool === undefined || waiting.length === 0) return { next: [] };

@@ -8,7 +8,7 @@ import type { PoolKey } from '../owners/owner-key.ts';
 export interface UpdateRequest extends Pick<Batch, 'revision' | 'rollout' | 'startedAt'> {
   key: PoolKey;
   vms: BatchVm[];
-  /** Those that were begun with, as an earlier call has returned them. */
+  /** VMs in progress, as an earlier call has returned them. */
   begun: Begun[];
   minReadyMs: number;
   /** How long each VM may take to be available, in milliseconds. */

@@ -21,7 +21,7 @@ import type { RemoveRequest, Updated, UpdateRequest } from './update-request.ts'
 import { VmFollower } from './vm-follower.ts';
 import { VmUpdater } from './vm-updater.ts';
 
-/** When the rest is given back, and when outcomes are told that are no news. */
+/** When the rest is given back, and when routine outcomes are reported. */
 const PACE = { idleMs: 2_000, idleSince: null, reportMs: 60_000 } as const;
 
 interface UpdateActivityOptions extends ActivityOptions {
@@ -35,10 +35,11 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
   const { client, cache, revisions, concurrency } = options;
   return {
     /**
-     * Brings VMs to the revision: writes it to each, restarts or migrates those that need it, and waits until each is
-     * available, can't get there, or is late. Within the budget, and VM by VM: whenever one is back, it takes the next.
-     * Those that are to be replaced are only waited for. Returns earlier if there is something to tell, or no VM can be
-     * taken. Safe to run again at any point: a VM with its new spec carries the revision, and so does a restarted VMI.
+     * Brings VMs to the revision: writes it to each, restarts or migrates VMs that need it, and waits until each is
+     * available, can't get there, or is late. Within the budget, and VM by VM: whenever one is back, it starts on the
+     * next. VMs that are to be replaced are only waited for. Returns earlier if there is something to report, or it can
+     * start on no VM. Safe to run again at any point: a VM with its new spec carries the revision, and so does a
+     * restarted VMI.
      */
     updateVms: (request: UpdateRequest): Promise<Updated> =>
       withGracefulCancel((asked) =>

@@ -62,8 +62,8 @@ export class StandbyVms {
 
   /**
    * Makes the VM a replica: the write that takes the mark off also has the VM run. A paused VMI continues before that,
-   * so that a worker that dies in between leaves a standby VM that runs, which is promoted first. So does one that dies
-   * before `endPromotion`.
+   * so that a worker that dies in between leaves a standby VM that runs, which is promoted first. The same holds if it
+   * dies before `endPromotion`.
    */
   promote(target: Target): Promise<Acted> {
     return this.#onEach(target, this.#whyNotPromote, async ({ pool, vm }) => {
@@ -74,7 +74,7 @@ export class StandbyVms {
     });
   }
 
-  /** Takes those that have become replicas off the record of the pool's standby VMs. */
+  /** Removes VMs that have become replicas from the record of the pool's standby VMs. */
   async endPromotion(): Promise<void> {
     await this.#record.forget(this.#promoted);
     this.#saw(this.#record.minVersions);
@@ -94,10 +94,7 @@ export class StandbyVms {
     return { ...nothingDone, count, notWanted, refused, minVersions: this.#minVersions };
   }
 
-  /**
-   * The VM is wanted only while replicas are missing: those that this worker knows of, and those that are promoted
-   * here.
-   */
+  /** The VM is wanted only while replicas are missing: as this worker knows, and without VMs that are promoted here. */
   readonly #whyNotPromote = (pool: StoredPool | undefined, name: string): string | null => {
     const members = this.#in.cache.vms.ownedBy('VirtualMachinePool', this.#key);
     const vms = members.map(withRolesOf(pool)).filter(isRegular);

@@ -14,9 +14,9 @@ export function createStandbyActivities({ concurrency, ...options }: StandbyOpti
   const { client, cache } = options;
   return {
     /**
-     * Makes these standby VMs replicas of the pool, each only while the spec is the one that this was planned for
-     * (`generation`), and only while replicas are missing. A VM that is a replica already has been promoted, perhaps by
-     * an earlier attempt whose answer was lost.
+     * Makes these standby VMs replicas of the pool, each only while the spec is that of the plan (`generation`), and
+     * only while replicas are missing. A VM that is a replica already has been promoted, perhaps by an earlier attempt
+     * whose answer was lost.
      */
     promoteStandbyVms: (
       key: PoolKey,

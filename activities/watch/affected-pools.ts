@@ -72,7 +72,10 @@ function poolsOfVm(
   return isSame ? [] : affected;
 }
 
-/** Of a VM's annotations, a pool's decisions read those that its template sets: the others may change all the time. */
+/**
+ * Of a VM's annotations, a pool's decisions read only the ones that its template sets: the others may change all the
+ * time.
+ */
 function hasSameAnnotations(
   before: VmView | undefined,
   after: VmView | undefined,
@@ -94,7 +97,7 @@ function poolsOfContent(
 const hasSamePool = (before: VmView | undefined, after: VmView | undefined): boolean =>
   before?.ownLabels[POOL_LABEL] === after?.ownLabels[POOL_LABEL];
 
-/** The pool that owns the VM; or, if nobody controls the VM, the one whose label it still has. */
+/** The pool that owns the VM; or, if the VM has no controller, the pool whose label it still has. */
 function poolOfVm(vm: VmView | undefined): string[] {
   if (vm?.owner === null) {
     const pool = vm.labels[POOL_LABEL];

@@ -124,7 +124,7 @@ interface Member {
   labels: Record<string, string>;
 }
 
-/** The set of this kind that controls the member; if nothing does, those that would adopt it. */
+/** The set of this kind that controls the member; if nothing does, the sets that would adopt it. */
 function setsOfMember({ namespace, owner, labels }: Member, kind: SetKind, sets: Sets): string[] {
   if (owner !== null) return owner.kind === kind ? [`${namespace}/${owner.name}`] : [];
   const isMatched = ({ metadata, spec }: StoredSet): boolean =>

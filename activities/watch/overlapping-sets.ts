@@ -11,7 +11,7 @@ export interface Membership {
   namespace: string;
   name: string;
   owner: VmView['owner'];
-  /** Null for one that can be no member of the sets in question, and may have a name of theirs all the same. */
+  /** Null for an object that can't be a member of the sets in question, but may have one of their names. */
   labels: Readonly<Record<string, string>> | null;
 }
 
@@ -20,7 +20,7 @@ export interface Sets {
 }
 
 /**
- * Returns the sets that have something in common with a VM or VMI, whoever controls it, if it has come, gone, or
+ * Returns the sets that have something in common with a VM or VMI, whatever controls it, if it has come, gone, or
  * changed hands or labels: their statuses tell of it.
  */
 export function setsInCommon(before: Membership | undefined, after: Membership | undefined, sets: Sets): string[] {

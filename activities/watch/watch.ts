@@ -57,12 +57,12 @@ export function createWatchActivities(options: WatchActivityOptions) {
   return {
     /**
      * Runs until its worker shuts down or loses the API server, or Temporal cancels it. Signals every pool and replica
-     * set once at the start, then each one to which something has happened, every few minutes those that have something
-     * to do, since a signal may be lost, and every few seconds those without a workflow, and pools a batch of which was
+     * set once at the start, then each one to which something has happened; every few minutes all that have something
+     * to do, since a signal may be lost; and every few seconds all without a workflow, and pools with a batch that was
      * ended, since users and Temporal may end any workflow.
      */
     async watchCluster({ cluster }: { cluster: string }): Promise<void> {
-      // Kept here: cache callbacks run outside any activity, where there is no current context.
+      // Kept here: cache callbacks run outside any activity, without a current context.
       const context = Context.current();
       const { log, info } = context;
       const followers = watched.map((one) => follow(one, cluster, context, options));

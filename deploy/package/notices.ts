@@ -10,7 +10,7 @@ interface Licensed {
   text: string;
 }
 
-/** Returns the licences of all packages that the modules belong to, as their authors ask of those who pass them on. */
+/** Returns the licences of all packages that the modules belong to, as their authors require of distributors. */
 export function noticesOf(modules: readonly string[]): string {
   const folders = new Set(modules.map(packageFolder).filter((folder) => folder !== null));
   const packages = [...folders].map(licenseIn).toSorted((one, other) => (one.name < other.name ? -1 : 1));

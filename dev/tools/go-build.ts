@@ -94,7 +94,7 @@ export async function goBuild(tool: Buildable, target: string, context: BuildCon
   }
 }
 
-/** Returns the Go version, such as `go1.26.8`. Throws if there is no toolchain. */
+/** Returns the Go version, such as `go1.26.8`. Throws if Go is not installed. */
 async function goVersion(tool: Buildable, env: NodeJS.ProcessEnv): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)('go', ['env', 'GOVERSION'], { env, cwd: tool.build.module });

@@ -67,7 +67,7 @@ export class DataVolumeController extends Controller {
     claims.remember(await client.patch<Claim>(claims.resource, { namespace, name }, 'merge', patch));
   }
 
-  /** Binds any claim, whoever created it: there is no other storage here. */
+  /** Binds every claim: the simulator is the only storage here. */
   async #bind(claim: Stored<Claim>): Promise<void> {
     if (claim.status?.phase === 'Bound') return;
     const { client, claims } = this.cluster;

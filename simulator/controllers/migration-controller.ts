@@ -65,7 +65,7 @@ export class MigrationController extends Controller {
     return current === undefined ? undefined : this.#act(vmi, current, Date.now());
   }
 
-  /** Lets go of those that have ended, and deletes all but the newest. */
+  /** Releases migrations that have ended, and deletes all but the newest. */
   async #tidy(over: readonly Stored<Migration>[]): Promise<void> {
     for (const migration of over) await this.#letGo(migration);
     const kept = over.filter((migration) => !isDeleting(migration));

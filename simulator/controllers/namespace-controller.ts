@@ -92,7 +92,7 @@ export class NamespaceController {
     return emptied.flatMap((one) => (one.status === 'fulfilled' && one.value !== null ? [one.value] : []));
   }
 
-  /** Deletes all objects of a kind in the namespace. Returns those that remain; null if none do. */
+  /** Deletes all objects of a kind in the namespace. Returns the remaining objects; null if none remain. */
   async #emptyOf(resource: Resource, namespace: string): Promise<Remaining | null> {
     const { client } = this.#cluster;
     const path = pathOf(resource, namespace);

@@ -15,7 +15,7 @@ export class NodeController extends Controller {
     cluster.nodes.subscribe((name) => this.queue.add(name));
   }
 
-  /** Creates `count` nodes, except those that exist. */
+  /** Creates missing nodes, up to `count`. */
   async create(count: number): Promise<void> {
     const { client, nodes } = this.cluster;
     for (let n = 1; n <= count; n++) {

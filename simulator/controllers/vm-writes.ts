@@ -108,7 +108,7 @@ export class VmWrites {
 
   /**
    * Applies the live-updatable changes of the VM's template to its VMI. Also updates the VMI's generation annotation if
-   * the template is the one that the VMI was started from.
+   * the VMI was started from the same template.
    */
   async rollOut(
     vm: Vm,

@@ -19,7 +19,7 @@ export const SimulatorAnnotation = {
   backup: 'sim.drover.dev/backup',
   /** Name of a node: the VMI is evicted from it. */
   evictFrom: 'sim.drover.dev/evict-from',
-  /** Who asks for its evictions: `descheduler`, or anybody else. */
+  /** The client that evicts it: `descheduler`, or any other value. */
   evictedBy: 'sim.drover.dev/evicted-by',
   /** How long the VMI runs before it ends by itself. */
   runTime: 'sim.drover.dev/run-time',

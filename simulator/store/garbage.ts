@@ -13,7 +13,7 @@ type Collection =
   | { do: 'disown'; keep: OwnerReference[] }
   /** Remove it from its dependents' owner references, then remove its finalizer. */
   | { do: 'orphan' }
-  /** Delete these dependents, and remove the finalizer if `waitFor`, the number of those that block it, is 0. */
+  /** Delete these dependents, and remove the finalizer if `waitFor`, the number of blocking dependents, is 0. */
   | { do: 'foreground'; remove: Tracked[]; waitFor: number };
 
 /** `gone`: UIDs of its owners that are known to be deleted. */

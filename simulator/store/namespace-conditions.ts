@@ -9,7 +9,7 @@ export interface Remaining {
 
 /**
  * Returns the conditions of a namespace that is being deleted, by which Kubernetes says what remains and which
- * finalizers hold it. Null if those that it has say the same.
+ * finalizers hold it. Null if its present conditions say the same.
  */
 export function remainingConditions(
   existing: readonly Condition[],

@@ -20,7 +20,7 @@ export const WHY_NO_START =
 /** Reports whether KubeVirt doesn't start the VM before a user has corrected its volumes. */
 export const needsRecovery = (vm: VirtualMachine): boolean => isTrue(vm, MANUAL_RECOVERY_REQUIRED);
 
-/** Reports whether a VM without a running VMI is, or in this pass becomes, one that needs recovery. */
+/** Reports whether a VM without a running VMI needs recovery, or comes to need it in this pass. */
 export const startsUnrecovered = (vm: VirtualMachine): boolean =>
   needsRecovery(vm) || needsRecovery({ ...vm, status: { ...withVolumeMigration(vm, undefined, [], 0) } });
 

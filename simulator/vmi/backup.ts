@@ -17,7 +17,10 @@ export function withBackup(vmi: Vmi, now: number): Vmi {
   return isNew ? put({ backupName: wanted, startTimestamp: timestamp(now) }) : vmi;
 }
 
-/** As KubeVirt judges it: from then on no migration of the VMI begins, but one that is critical for the system. */
+/**
+ * As KubeVirt judges it: from then on no migration of the VMI begins, except a migration that is critical for the
+ * system.
+ */
 export const isBackedUp = ({ status }: VirtualMachineInstance): boolean => {
   const { backupName = '', completed = false } = status?.changedBlockTracking?.backupStatus ?? {};
   return backupName !== '' && !completed;

@@ -113,7 +113,7 @@ export function ended(vmi: Vmi, succeeded: boolean, now: number): Vmi {
   });
 }
 
-/** `vmi`: the one that was to be migrated, which tells how that went. */
+/** `vmi`: the migrated VMI, which shows how that went. */
 export function inPhase(
   migration: Stored<Migration>,
   phase: MigrationPhase,

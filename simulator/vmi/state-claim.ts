@@ -15,7 +15,7 @@ export function keepsState({ domain }: VmiSpec): boolean {
   return hasTpm || firmware?.bootloader?.efi?.persistent === true;
 }
 
-/** True for the claim with the state of this VMI: by its label, whoever owns it, or by the name of older ones. */
+/** True for the claim with the state of this VMI: by its label, whatever its owner, or by the name of older ones. */
 export const isStateOf = ({ metadata: { namespace, name, labels } }: Stored, { metadata: vmi }: Vmi): boolean =>
   namespace === vmi.namespace && (labels?.[LABEL] === vmi.name || name === `${LABEL}-${vmi.name}`);
 

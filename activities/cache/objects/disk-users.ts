@@ -9,7 +9,7 @@ interface DiskUser {
 
 type View = Pick<VmView, 'namespace' | 'name' | 'disks'>;
 
-/** Which VMs, and which VMIs that have not ended, use which claims, whoever made them. */
+/** Which VMs, and which VMIs that have not ended, use which claims, whatever made them. */
 export class DiskUsers {
   /** By `<namespace>/<claim>`, and there by kind and name. */
   readonly #byDisk = new Map<string, Map<string, DiskUser>>();

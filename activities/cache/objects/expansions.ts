@@ -26,7 +26,9 @@ export class Expansions {
     this.#client = client;
   }
 
-  /** Returns what is known of the template of a revision; undefined if it refers to nothing, or nobody has asked. */
+  /**
+   * Returns what is known of the template of a revision; undefined if it refers to nothing, or KubeVirt was not asked.
+   */
   known(namespace: string, revision: string): PoolTemplate | undefined {
     return this.#known.get(`${namespace}/${revision}`)?.expanded;
   }

@@ -18,7 +18,7 @@ import { VmiHistories } from './vmi-histories.ts';
 type Controller = NonNullable<VmView['owner']>;
 
 interface MemberCacheOptions<O extends KubeObject, V> extends Omit<ListWatchOptions<O, V>, 'onChange'> {
-  /** Returns null for a member that no controller owns, undefined for an object that can be nobody's member. */
+  /** Returns null for a member that no controller owns, undefined for an object that can't be a member. */
   controllerOf: (view: V) => Controller | null | undefined;
   onChange: (before: V | undefined, after: V | undefined) => void;
 }
@@ -50,7 +50,7 @@ class MemberCache<O extends KubeObject, V extends { namespace: string; name: str
     this.#possibleMembers = possibleMembers;
   }
 
-  /** Returns those that this pool or set owns. */
+  /** Returns the members that this pool or set owns. */
   ownedBy(kind: VmOwnerKind, { namespace, uid }: Identity): V[] {
     return this.#byController.of(namespace, keyOf(kind, uid));
   }

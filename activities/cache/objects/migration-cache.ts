@@ -18,11 +18,11 @@ interface Seen {
 
 type Options = Omit<ListWatchOptions<VirtualMachineInstanceMigration, Seen | null>, 'onChange' | 'view'> & {
   onOwnChange: (before: MigrationView | undefined, after: MigrationView | undefined) => void;
-  /** Called when the migration of a VMI that has not ended, by `namespace/name`, comes, goes or goes on. */
+  /** Called when the migration of a VMI that has not ended, by `namespace/name`, appears, ends or progresses. */
   onInFlight: (vmi: string, before: MigrationInFlight | undefined, after: MigrationInFlight | undefined) => void;
 };
 
-/** A cache of all migrations, whoever made them. Of those that have ended, it keeps drover's alone. */
+/** A cache of all migrations, of any client. Of migrations that have ended, it keeps only drover's. */
 export class MigrationCache extends ListWatch<VirtualMachineInstanceMigration, Seen | null> {
   readonly #own: OwnerIndex<MigrationView>;
   readonly #inFlight: OwnerIndex<MigrationInFlight>;

@@ -37,8 +37,8 @@ interface Asked {
 }
 
 /**
- * Tells which operations nobody asks for any more: the status of a VM names an object that is gone, so that nothing
- * will ever take the name away. Whatever is not known to be gone counts as being there.
+ * Tells which operations no longer exist: the status of a VM names an object that is gone, so nothing will ever remove
+ * the name. An operation that is not known to be gone counts as existing.
  */
 export class NamedOperations {
   readonly #options: Options;

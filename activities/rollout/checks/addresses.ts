@@ -6,8 +6,8 @@ export function isAddress(text: string): boolean {
 }
 
 /**
- * Reports whether an address is one of those that are allowed, or below one: whoever writes a pool names the address.
- * What a server might decode to another path is not.
+ * Reports whether an address is an allowed one, or below one: the author of a pool chooses the address. What a server
+ * might decode to another path is not.
  */
 export function isAllowed(address: string, allowed: readonly string[]): boolean {
   if (!isAddress(address) || address.includes('%')) return false;

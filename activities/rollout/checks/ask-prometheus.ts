@@ -27,7 +27,7 @@ export interface Answer {
 
 /**
  * Asks a Prometheus for the present value of an expression. Follows no redirection, which could lead anywhere. Throws
- * if there is no answer in time.
+ * if no answer comes in time.
  */
 export async function askPrometheus({ address, query, token, ca, cert, key, signal }: Asked): Promise<Answer> {
   const dispatcher = new Agent({

@@ -66,7 +66,7 @@ async function lookAtCheck(options: CheckOptions, key: PoolKey, at: number): Pro
   return record(looked);
 }
 
-/** `record`: records that a Job is begun with, so that whoever goes on finds it. */
+/** `record`: records that a Job is started, so that the next worker finds it. */
 async function lookAt(
   options: CheckOptions,
   pool: StoredPool,

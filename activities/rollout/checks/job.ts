@@ -18,12 +18,12 @@ interface JobLook {
   check: StepCheck;
   template: JobTemplate;
   name: string;
-  /** What is on record of this Job; undefined if it was not begun with. */
+  /** What is on record of this Job; undefined if it was not started. */
   known: CheckStatus['job'] | undefined;
   signal: AbortSignal;
 }
 
-/** Makes the Job of a check unless it is there, and waits a while for its end. That it is begun with is on record. */
+/** Makes the Job of a check unless it is there, and waits a while for its end. Its start is on record. */
 export async function lookByJob(client: KubeClient, look: JobLook): Promise<Looked> {
   const { name, known, pool, signal } = look;
   const key = { namespace: pool.metadata.namespace, name };
@@ -59,7 +59,7 @@ async function made(
   }
 }
 
-/** Deletes a Job that nobody waits for any more, with its pods, unless it has ended: then people may read its logs. */
+/** Deletes a Job that is no longer waited for, with its pods, unless it has ended: then users may read its logs. */
 export async function deleteJob(
   client: KubeClient,
   pool: StoredPool,

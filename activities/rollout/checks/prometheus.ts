@@ -8,7 +8,7 @@ import { isNotFound, KubeError } from '../../../kubernetes/errors.ts';
 import { isAllowed } from './addresses.ts';
 import type { Answer, Asked, Credentials } from './ask-prometheus.ts';
 
-/** A Secret of another type was not made for this: whoever writes a pool could have any other sent anywhere. */
+/** A Secret of another type was not made for this: the author of a pool could have any other sent anywhere. */
 const SECRET_TYPE = 'drover.dev/prometheus';
 
 export interface PrometheusOptions {

@@ -65,7 +65,7 @@ function withoutCompletion(name: string): Command {
       ),
     );
   program.hook('preAction', async (_, command) => {
-    // Who presses Tab is not told of a settings file that can't be used.
+    // Completion does not report a settings file that can't be used.
     const isTab = command.name() === 'complete';
     await applySettings(command).catch((error: unknown) => (isTab ? undefined : Promise.reject(error)));
   });

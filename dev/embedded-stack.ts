@@ -278,7 +278,7 @@ export class EmbeddedStack implements Stack {
     );
   }
 
-  /** Never throws: it is also called when a process ends, where no caller could catch an error. */
+  /** Never throws: it is also called when a process ends, when no caller could catch an error. */
   #record(): void {
     if (this.#ports === undefined) return;
     try {

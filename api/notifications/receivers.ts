@@ -58,7 +58,7 @@ const Receiver = z.strictObject({
   batch: z.boolean().default(false),
 });
 
-/** Somebody who is told: where, signed with what, and of what. */
+/** A receiver of notifications: its address, its secrets, and what it receives. */
 export type Receiver = z.infer<typeof Receiver>;
 
 /** The file that `DROVER_WEBHOOKS` names. */

@@ -52,7 +52,7 @@ interface Applied {
 
 /** An object that the server accepts; a pool is stamped with who asks for it. */
 export interface Rehearsed extends Planned, Applied {
-  /** Who asks for other VMs than there are; undefined if the VMs stay as they are. */
+  /** The requester of a change of VMs; undefined if the VMs stay as they are. */
   requestedBy: string | undefined;
   /** The object as it is. */
   before: Stored<Owner> | undefined;
@@ -137,7 +137,7 @@ async function applyOver(
     const fields = all.filter((field) => field !== REQUESTER_FIELD);
     // The stamp of an earlier requester may be taken over without `force`.
     if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
-    // So may a number that a worker has written because nobody had said one.
+    // So may a number that a worker has written because the manifest has none.
     const isDefault = fields.join() === REPLICAS && managersOf(error.message).includes(REPLICAS_MANAGER);
     if (isDefault) return applyOver(before, planned, { ...options, force: true });
     if (fields.join() === REPLICAS && options.keepReplicas) return applyOver(before, withoutReplicas(planned), options);
@@ -185,7 +185,7 @@ function withoutReplicas(planned: Planned): Planned {
 /** Returns the conflicting fields, which the API server names only in its message. */
 const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- )(\.\S+)/g)].map(([, field]) => field!);
 
-/** Returns who has set them, by the names of their field managers. */
+/** Returns the field managers that have set them. */
 const managersOf = (message: string): string[] =>
   [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))].filter((word) => word !== 'scale');
 

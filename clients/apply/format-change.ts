@@ -39,7 +39,7 @@ const WITH_DRAIN = {
   no: "KubeVirt's evictionStrategy, without `drain`,",
 };
 
-/** Whether VMs would change though their template does not: nobody who writes `drain` may expect that. */
+/** Whether VMs would change though their template does not: users who write `drain` may not expect that. */
 const isOfDrainAlone = ({ spec: before }: Stored<Pool>, { spec: after }: Stored<Pool>): boolean =>
   isDeepStrictEqual(before.template, after.template) && (before.drain === undefined) !== (after.drain === undefined);
 

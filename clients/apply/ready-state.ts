@@ -52,7 +52,7 @@ function readyStateOfPool(pool: Stored<Pool>): ReadyState {
 const WAITED_FOR = new Set<string>(['WaitingForApproval', 'ProgressDeadlineExceeded']);
 
 function readyStateOfSet(kind: OwnerKind, set: Stored<Owner>): ReadyState {
-  // Members that nobody was to start are as the template wants them, although none is available.
+  // Members that were not to be started are as the template wants them, although none is available.
   const isToRun = kind.members.noun === 'VMI' || runsByItself(set.spec.template);
   const readiness = setReadiness({ ...wantedBy(set), isToRun }, set.status ?? {}, new Date().toISOString());
   return readiness.state === 'Held'

@@ -77,7 +77,7 @@ class ProgressNotes {
     this.#kind = kind;
   }
 
-  /** Says at once what is new: a phase, something that keeps the object from going on, or that it is there. */
+  /** Reports at once what is new: a phase, an obstacle, or success. */
   take(owners: readonly Stored<Owner>[]): ReadyState[] {
     return owners.map((owner) => {
       const { name } = owner.metadata;

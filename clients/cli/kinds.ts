@@ -36,7 +36,7 @@ const wordsOf = ({ kind, plural, group }: Resource, ...short: string[]): string[
 };
 
 interface Own extends Pick<OwnerKind, 'hasNamed'> {
-  /** Words beside those that kubectl takes; the shortest first. */
+  /** Names in addition to kubectl's; the shortest first. */
   short: string[];
 }
 

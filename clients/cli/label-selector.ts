@@ -10,7 +10,7 @@ const SHAPE = 'write it as in app=web,tier!=db,size in (s,m),!old';
 
 /**
  * Parses kubectl's label selectors: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` for a label that exists,
- * `!a` for one that doesn't, and several of these with `,` between. Throws a `RangeError` of one sentence.
+ * `!a` for a label that doesn't, and several of these with `,` between. Throws a `RangeError` of one sentence.
  */
 export function labelSelectorOf(text: string): LabelSelector {
   const matchLabels: Record<string, string> = {};

@@ -45,7 +45,7 @@ export class Live {
 
   /**
    * Draws blocks of lines, one for each object of this `noun`, with an empty line between them. If a terminal can't
-   * hold all, the last line counts those that are left out.
+   * hold all, the last line counts the others.
    */
   drawBlocks(noun: string, blocks: string[][]): void {
     const lines = (count: number): string[] =>

@@ -25,7 +25,7 @@ export const reasonOption = (shownIn = 'status, history and the Web UI'): Option
     throw new InvalidArgumentError(`Give 1 to ${LONGEST_REASON} characters.`);
   });
 
-/** `--window`: outside of which VMs are not begun with. `verb`: what is done to them. */
+/** `--window`: work on VMs starts only inside one. `verb`: what is done to them. */
 export const windowOption = (verb: string): Option =>
   new Option(
     '--window <window>',

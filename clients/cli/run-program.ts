@@ -28,7 +28,7 @@ export async function runProgram(program: Command, args: string[]): Promise<void
     note(`error: standard output can't be written: ${error.message}`);
     process.exit(1);
   });
-  // Without stderr, there is no way to report anything.
+  // Without stderr, nothing can be reported.
   process.stderr.on('error', () => process.exit(1));
   const code = await runLine(program, args);
   if (code !== 0) process.exitCode = code;

@@ -37,7 +37,7 @@ export async function lookAtSearchAttributes(temporal: Temporal): Promise<Found[
   ];
 }
 
-/** Asks Temporal for its namespaces without any credentials, as anybody who reaches its port can. */
+/** Asks Temporal for its namespaces without any credentials, as every caller who reaches its port can. */
 export async function lookAtDoor({ address, tls }: Temporal): Promise<Found[]> {
   const stranger: ConnectionOptions = {
     address,

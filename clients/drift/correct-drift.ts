@@ -21,7 +21,7 @@ import { readDrift, type DriftedMember } from './read.ts';
 const TRIES = 20;
 
 export interface OrderOptions {
-  /** Who orders it, and why. */
+  /** The requester, and the reason. */
   by: string;
   dryRun: DryRun;
 }
@@ -56,7 +56,7 @@ export async function orderCorrection(kube: KubeClient, pool: Stored<Pool>, opti
   for (const remark of remarksOn(pool)) note(remark);
 }
 
-/** Writes to the VM only in the version in which it was seen to be the pool's. Returns false for one that is not. */
+/** Writes to the VM only in the version in which it was seen to be the pool's. Returns false if it is not. */
 async function order(
   kube: KubeClient,
   { namespace, pool }: { namespace: string; pool: string },

@@ -45,7 +45,7 @@ export const OF_ROLLOUTS: Handover = { from: ROLLOUT_MANAGER, but: RESTARTED_AT 
 
 /**
  * Makes `drover apply` the owner of the fields that another command of drover's has set in an object. So the next
- * manifest changes them without a conflict, and removes those that it no longer has.
+ * manifest changes them without a conflict, and removes fields that it no longer has.
  */
 export async function handOver(
   kube: KubeClient,

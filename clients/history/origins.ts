@@ -21,7 +21,7 @@ export function withOrigins(actions: readonly Act[], revisions: readonly Origin[
   return newestFirst.toReversed();
 }
 
-/** VM creation doesn't count: drover creates a VM because one is missing, whoever asked for the revision. */
+/** VM creation doesn't count: drover creates a VM because one is missing, whatever the origin of the revision. */
 const isUpdate = (action: Act): action is Act & { to: string } => action.to !== null && action.action !== 'create';
 
 /** Nobody asked for what drover rolls back by itself. */

@@ -64,8 +64,8 @@ export async function printReport(session: Session, word: string | undefined, ou
 }
 
 /**
- * The VMs that are on record as changed, by `namespace/name`, if Temporal can be asked: also those that are deleted
- * since, of which nothing else tells.
+ * The VMs that are on record as changed, by `namespace/name`, if Temporal can be asked: including VMs deleted since,
+ * which nothing else records.
  */
 async function changedVms(session: Session, operation: StoredOperation | undefined): Promise<string[]> {
   if (operation === undefined || !(await session.knowsTemporal())) return [];

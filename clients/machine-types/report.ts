@@ -89,7 +89,7 @@ export function reportOf(input: ReportInput): ReportRow[] {
   ];
 }
 
-/** `told`: what the workflow reports of the VM. Returns null if nobody has anything to say about it. */
+/** `told`: what the workflow reports of the VM. Returns null if there is nothing to say about it. */
 function rowOf(vm: ReportedVm, input: ReportInput, told: How | null): ReportRow | null {
   const { namespace, name } = vm;
   const { seen, from, to, vmiType } = recordedOf(vm, input);

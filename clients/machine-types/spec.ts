@@ -2,7 +2,7 @@ import type { OperationSpec } from '../../api/operations/operation.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { durationText } from '../operations/make.ts';
 
-/** Who asks, if the API server does not say. */
+/** The requester, if the API server does not say. */
 export const UNKNOWN = 'unknown';
 
 /**

@@ -118,7 +118,7 @@ export async function requestHandover(
 /** Whether a request stands on the pool without an answer. */
 export const isAsked = (pool: Pool): boolean => unanswered(pool, Place) !== undefined;
 
-/** Returns the pool once a worker has looked at it: one that is new answers no request. */
+/** Returns the pool once a worker has looked at it: a new pool answers no request. */
 async function knownPool(session: Session, pool: Stored<Pool>, timeout: number): Promise<Stored<Pool>> {
   const kube = await session.kube();
   let last = pool;

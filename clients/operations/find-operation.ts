@@ -24,8 +24,8 @@ const KINDS: readonly Kind[] = [
 ];
 
 /**
- * Returns the operations of the namespace, or of all, and those that are cluster-wide, if the user may see these; only
- * those with the action, if one is given.
+ * Returns the operations of the namespace, or of all, and cluster-wide operations if the user may see them; only
+ * operations with the action, if one is given.
  */
 export async function listOperations(
   kube: KubeClient,

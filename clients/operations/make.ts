@@ -30,7 +30,7 @@ export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'r
   owner?: NamedOwner | undefined;
   pending?: boolean;
   outdated?: boolean;
-  /** Who asks, as the API server knows them; undefined if it does not say. */
+  /** The requester, as the API server knows them; undefined if it does not say. */
   requestedBy: string | undefined;
 }
 

@@ -116,7 +116,7 @@ export function linesOf(operation: StoredOperation, now: number): string[] {
 
 export type OperationsFormat = DataFormat | 'name';
 
-/** Prints operations as kubectl does: one that was asked for as it is, and others as a list that kubectl takes. */
+/** Prints operations as kubectl does: a named one as it is, and others as a list that kubectl accepts. */
 export async function printObjects(
   operations: readonly (StoredOperation | AnyOperation)[],
   format: DataFormat,

@@ -1,7 +1,7 @@
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import { parseFlag } from '../cli/parse-flag.ts';
 
-/** Returns the windows that `--window` gives. Throws `UsageError` for one that can't be read, or never opens. */
+/** Returns the windows that `--window` gives. Throws `UsageError` for a window that can't be read, or never opens. */
 export async function windowsOf(texts: readonly string[]): Promise<MaintenanceWindow[]> {
   if (texts.length === 0) return [];
   const [{ cronFault, timeZoneFault }, { durationMs }] = await Promise.all([

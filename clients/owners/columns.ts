@@ -43,7 +43,7 @@ const poolColumns: Column[] = [
   column<Pool>('PROBLEM', problemCell, true),
 ];
 
-/** Standby VMs that are ready, of those that are wanted. */
+/** Ready standby VMs, of the wanted ones. */
 function standbyCell({ spec, status }: Stored<Pool>): string {
   const { standbyReplicas = 0, readyStandbyReplicas = 0 } = status ?? {};
   return spec.standby === undefined && standbyReplicas === 0

@@ -54,7 +54,7 @@ function unmanaged(kind: OwnerKind, owner: Stored<Owner>, how?: string): Progres
   return { known: false, why: `no workflow manages it now${last}; a worker starts one within seconds` };
 }
 
-/** Temporal tries a workflow task again for ever; more than twice is no worker that died. */
+/** Temporal tries a workflow task again forever; more than twice does not come from a worker that died. */
 const TASK_TRIES = 3;
 
 /** Why the workflow does not manage its object; null if it does. */

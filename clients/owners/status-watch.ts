@@ -15,7 +15,7 @@ import { OwnerWatch } from './watch.ts';
 
 const REDRAW_MS = 500;
 const ASK_MS = 1_000;
-/** An object of which there is no more to say than its numbers and its members by state. */
+/** An object with nothing to show but its numbers and its members by state. */
 const QUIET_LINES = 2;
 /** Longer than the delay between two retries of a broken watch. */
 const BROKEN_MS = 45_000;

@@ -11,7 +11,7 @@ const REMARK_MS = 2_000;
 
 /**
  * Waits until these objects are deleted, and notes on stderr how many of their members are left meanwhile. Throws
- * `Failure` for those that still exist when the time is over.
+ * `Failure` for objects that still exist when the time is over.
  */
 export async function waitForDeletion(kube: KubeClient, owners: GoingOwner[], timeoutMs?: number): Promise<void> {
   // By namespace: a user who may delete a pool may not be allowed to watch all namespaces.

@@ -43,7 +43,8 @@ export async function controlPool<View>(
   if (deletionTimestamp !== undefined) throw new Failure(`pool ${name} is being deleted`);
   check?.(pool);
   const before = viewOf(pool);
-  // What nobody has answered yet may change what makes sense, as a pause does for a resume: the worker judges that.
+  // A request that is not answered yet may change what makes sense, as a pause does for a resume: the worker judges
+  // that.
   if (unanswered(pool, place) === undefined) control.check(before, pool);
   const { names, handledIn } = place;
   const request = { names, handledIn, asked: control.asked(before), what: control.what };

@@ -23,7 +23,7 @@ const PAUSE_MS = 100;
 export interface RequestPlace {
   names: RequestNames;
   handledIn: (pool: Pool) => readonly HandledRequest[] | undefined;
-  /** Whether a request is carried out over a while: it takes the place of no other, also of none of the same user. */
+  /** Whether a request takes a while: it replaces no other request, even of the same user. */
   isOneAtATime?: true;
 }
 

@@ -43,13 +43,13 @@ export interface ChosenVms {
   targets: ChosenByNamespace;
   /** `namespace/name`, and why the VM waits for a restart; null if it was not chosen for that. */
   vms: { vm: string; why: string | null }[];
-  /** The names of those that were named; empty if VMs were chosen otherwise. */
+  /** The names that were given; empty if VMs were chosen otherwise. */
   names: string[];
   /** The owner that was given. */
   owner: NamedOwner | undefined;
   /** Named VMs to which nothing is to be done, since they run already, or don't run. */
   idle: string[];
-  /** VMs that would have been chosen, but are no replicas of their pool: their pool starts and stops them itself. */
+  /** VMs that would have been chosen, but are not replicas of their pool: their pool starts and stops them itself. */
   apart: string[];
 }
 

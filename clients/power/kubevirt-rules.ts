@@ -5,7 +5,7 @@ import { plugsOf, strategyOf } from '../../decisions/vm-update/vm-rollout-strate
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 
-/** Returns what KubeVirt does to VMs that run; its defaults if whoever asks may not read that. */
+/** Returns what KubeVirt does to VMs that run; its defaults if the user may not read that. */
 export async function kubevirtRules(kube: KubeClient) {
   try {
     const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;

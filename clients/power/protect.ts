@@ -40,7 +40,7 @@ export async function setProtection(
 
 interface Found {
   vm: Stored | undefined;
-  /** The pool that its owner reference names; undefined for a VM of none. */
+  /** The pool that its owner reference names; undefined for a VM without a pool. */
   pool: Stored | undefined;
 }
 

@@ -59,7 +59,10 @@ export async function disruptionOf(
   return formatDisruption(pool, before ?? from, after ?? to, rules);
 }
 
-/** The template with what its instance type and preference stand for; undefined if it has none, or nobody tells. */
+/**
+ * The template with what its instance type and preference stand for; undefined if it has none, or KubeVirt does not
+ * tell.
+ */
 async function expanded(kube: KubeClient, namespace: string, template: VmTemplate): Promise<VmTemplate | undefined> {
   if (!refers(template)) return undefined;
   try {

@@ -24,7 +24,7 @@ export class KnownRevisions {
   }
 
   /**
-   * Reads the revisions if drover has taken up a template that has none of them, or an earlier one that gets a new
+   * Reads the revisions if drover has accepted a template without a revision, or an earlier template that gets a new
    * number: it may be recorded a moment later. Resolves to whether its revision is known now, and was not before. Never
    * throws: the next change asks again.
    */

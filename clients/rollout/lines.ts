@@ -70,7 +70,7 @@ function endOf({ phase, end, message, updatedReplicas, replicas }: RolloutView):
   return `${how} ${updatedReplicas} of ${replicas} VMs are updated${because(message === '' ? null : message)}`;
 }
 
-/** The revision that VMs come from, if the rollout has one that it is not done with. */
+/** The revision that VMs come from, if the rollout has one and is not done with it. */
 const fromOf = ({ target, current, end }: RolloutView): NamedRevision | null =>
   current === null || current.hash === target.hash || end === 'Complete' ? null : current;
 
@@ -88,7 +88,7 @@ function sentenceOf(view: RolloutView): string {
 const numbered = (message: string, { number, hash }: NamedRevision): string =>
   number === null ? message : message.replaceAll(`revision ${hash}`, `revision ${number}`);
 
-/** Which revision is rolled out, and for whom; empty if the message names it, and there is no other. */
+/** Which revision is rolled out, and for whom; empty if the message names it and it is the only one. */
 function revisionLines(view: RolloutView): string[] {
   if (isNamed(view)) return [];
   const { target, requestedBy, reason } = view;

@@ -39,7 +39,7 @@ export async function undoRollout(
 }
 
 /**
- * Returns the revision that an undo goes back to: the one asked for, else the last one that all VMs had, else the
+ * Returns the revision that an undo goes back to: the requested one, else the last revision that all VMs had, else the
  * newest other than the template's. Throws `Failure` if there is none.
  */
 export function undoTarget(

@@ -28,7 +28,7 @@ export interface RolloutView {
    */
   end: 'Complete' | 'Failed' | 'Blocked' | 'OutdatedVms' | null;
   message: string;
-  /** Revision of the template; `current` is the last one that all VMs had. */
+  /** Revision of the template; `current` is the last revision that all VMs had. */
   target: NamedRevision;
   current: NamedRevision | null;
   /** Who asked for the template, and why; null if that is not known. */
@@ -36,7 +36,7 @@ export interface RolloutView {
   reason: string | null;
   replicas: number;
   updatedReplicas: number;
-  /** VMs that are ready, with those that are extra. */
+  /** VMs that are ready, including extra VMs. */
   readyReplicas: number;
   /** Extra VMs, which stand in for others while these are updated; not counted in `replicas`. */
   surgeReplicas: number;
@@ -66,7 +66,7 @@ interface CheckView {
   seen: CheckStatus | null;
 }
 
-/** Who has paused a pool that its spec pauses. */
+/** The requester shown for a pause by the spec. */
 export const BY_SPEC = 'spec.paused';
 
 /** Ends of a rollout, by phase; in any other phase it continues. */

@@ -18,7 +18,7 @@ import { ageOf, bar, paint, plain, type Style } from '../cli/print.ts';
  */
 export type Now = number | undefined;
 
-/** What acts on VMs, as people are shown it: a run, or the rollout of a pool. */
+/** What acts on VMs, as users see it: a run, or the rollout of a pool. */
 export interface Shown {
   progress: RunProgress;
   outline: RunOutline;
@@ -73,6 +73,6 @@ export function shortfalls(progress: RunProgress, outline: RunOutline): Failure[
     .map((sentence) => new Failure(plain(sentence)));
 }
 
-/** VMs that nobody may touch, one line per reason. */
+/** VMs that may not be touched, one line per reason. */
 export const exclusions = ({ skipped }: RunProgress): string[] =>
   skipped.filter(({ isExcluded }) => isExcluded).map((one) => plain(formatSkipped(one)));

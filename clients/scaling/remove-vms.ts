@@ -28,7 +28,7 @@ interface RemovalOptions {
 /**
  * Asks a pool to remove exactly these VMs, and takes them off its number of VMs, in one write of the version of the
  * pool that was read: no scale-in can come between. Returns the number that the pool wants then. Throws `Failure` and
- * changes nothing if a VM is not one that may be removed.
+ * changes nothing if a VM may not be removed.
  */
 export function removeVms(
   kube: KubeClient,

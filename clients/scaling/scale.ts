@@ -20,7 +20,7 @@ interface Scale extends KubeObject {
 /** Field manager of the numbers that users set by `drover scale`. */
 export const SCALE_MANAGER = 'drover-scale';
 
-/** Of another try, in milliseconds: a worker that writes the status at that moment is no reason to fail. */
+/** Of another try, in milliseconds: a worker that writes the status at that moment is not a reason to fail. */
 export const PAUSE_MS = 100;
 
 /** Throws `Failure` if an object does not want the number of members that a user takes it to want. */
@@ -41,7 +41,7 @@ export async function scale(kube: KubeClient, kind: OwnerKind, key: ObjectKey, o
     const before = now.spec.replicas ?? 0;
     checkCurrent(kind, key.name, before, currentReplicas);
     if (dryRun === 'client') return before;
-    // With `currentReplicas`, the number must still be the one that was read; otherwise the last writer wins.
+    // With `currentReplicas`, the number must still be what was read; otherwise the last writer wins.
     const { resourceVersion } = now.metadata;
     const metadata = currentReplicas === undefined ? {} : { metadata: { resourceVersion } };
     const how = { subresource: 'scale', dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };

@@ -21,7 +21,7 @@ export interface When {
   timeZone: string | undefined;
 }
 
-/** Throws `UsageError` for what is no cron or no time zone. */
+/** Throws `UsageError` for an invalid cron or time zone. */
 export function checkWhen({ schedule, timeZone }: When): void {
   const cron = cronFault(schedule);
   if (cron !== undefined) throw new UsageError(`--schedule ${JSON.stringify(schedule)}: ${cron}`);
@@ -82,8 +82,8 @@ async function create(
 }
 
 /**
- * Returns the operation that the schedule would make, for whoever runs it now: it is theirs, and takes their rights. It
- * does not count as the schedule's.
+ * Returns the operation that the schedule would make, for the user who runs it now: it is theirs, and needs their
+ * rights. It does not count as the schedule's.
  */
 export function operationNow(schedule: StoredSchedule, requestedBy: string | undefined): AnyOperation {
   const { namespace, name } = schedule.metadata;

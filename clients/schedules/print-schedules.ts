@@ -37,7 +37,7 @@ export function linesOf(schedule: StoredSchedule): string[] {
   ];
 }
 
-/** Prints schedules as kubectl does: one that was asked for as it is, and others as a list that kubectl takes. */
+/** Prints schedules as kubectl does: a named one as it is, and others as a list that kubectl accepts. */
 export async function printData(schedules: StoredSchedule[], format: DataFormat, { isOne }: { isOne: boolean }) {
   const shown = schedules.map(withoutManagedFields);
   print(await serialize(isOne ? shown[0]! : shown, format));

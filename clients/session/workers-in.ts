@@ -4,8 +4,8 @@ import type { Session } from './session.ts';
 const known = new WeakMap<Session, Map<string, Promise<string>>>();
 
 /**
- * Returns the name of the workers that serve a namespace, by default that of the command: of those that it is left to,
- * or else of the cluster's. Whoever may not read that gets the cluster's.
+ * Returns the name of the workers that serve a namespace, by default that of the command: the workers that it is left
+ * to, or else the cluster's. Users who may not read that get the cluster's.
  */
 export function workersIn(session: Session, namespace = ''): Promise<string> {
   const names = known.get(session) ?? new Map<string, Promise<string>>();

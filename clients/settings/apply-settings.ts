@@ -19,8 +19,8 @@ const before = new WeakMap<Command, NodeJS.ProcessEnv>();
 export const environmentBefore = (command: Command): NodeJS.ProcessEnv => before.get(command) ?? process.env;
 
 /**
- * Puts what the settings file says into the environment of this process, where no variable says otherwise, and into
- * flags that have a variable. Throws `ManifestErrors` for a settings file that can't be used.
+ * Puts what the settings file says into the environment of this process, unless a variable is set, and into flags that
+ * have a variable. Throws `ManifestErrors` for a settings file that can't be used.
  */
 export async function applySettings(command: Command): Promise<void> {
   const { config } = command.optsWithGlobals<{ config?: string }>();

@@ -41,7 +41,7 @@ export async function shownSettings(session: Session, { env, flags, isWorker }: 
   };
 }
 
-/** What nobody has given comes from a running embedded stack, or from the profile of Temporal's tools. */
+/** Settings that are not given come from a running embedded stack, or from the profile of Temporal's tools. */
 async function found(session: Session, { setting, ...rest }: InForce): Promise<InForce> {
   const stack = await session.stack().catch(() => undefined);
   const from = stack === undefined ? '' : `the embedded stack at ${stack.state}`;

@@ -15,7 +15,7 @@ interface SetupOptions {
   temporal: Temporal;
   /** drover's name for the cluster. */
   cluster: string;
-  /** Namespaces that have workers of their own: whoever has rights in these alone can set them up. */
+  /** Namespaces that have workers of their own: a user with rights only in these can set them up. */
   namespaces?: readonly string[] | undefined;
   /** Report what would be done, without doing it. */
   dryRun?: boolean;

@@ -11,7 +11,7 @@ const SECRET_FIELDS = new Set([
   'token',
   'stringData',
 ]);
-/** Annotations are anybody's: only those are kept whose writers say what they hold. */
+/** Any client may write annotations: only known ones are kept. */
 const KEPT_ANNOTATIONS = /^([a-z0-9-]+\.)*(drover\.dev|kubevirt\.io|kubernetes\.io)\//;
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const LONGEST = 4_000;

@@ -1,6 +1,6 @@
 import { asSpan, openTracer } from '../../workers/tracing/tracing.ts';
 
-/** These run for long, and what they do belongs to the commands of others; or nobody asked for them. */
+/** These run for long, and what they do belongs to the commands of others; or no user asked for them. */
 const UNTRACED = new Set(['worker', 'dev', 'complete', 'completion']);
 
 /** Runs a command as the first span of a trace, if the environment asks for traces. */

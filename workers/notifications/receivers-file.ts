@@ -47,7 +47,7 @@ function readReceivers(path: string): Receiver[] {
   });
 }
 
-/** A value may be secret, also where none belongs. */
+/** A value may be secret, even in the wrong field. */
 const withoutValue = (message: string): string => message.replace(/, found (?!(a list|an object)$).*/s, '');
 
 function contentOf(path: string, place: string): unknown {

@@ -191,7 +191,7 @@ const UNLOOKED = {
   'activities/schedules/schedules.ts': 'the next look finds the operation that still runs',
 };
 
-test('what workers write is looked at, whether it is kept', () => {
+test('a worker looks whether the API server keeps what it writes', () => {
   const found = sources().filter(
     (one) => one.startsWith('activities/') && /\.patch(<\w+>)?\([^;]*?'merge'/.test(textOf(one)),
   );

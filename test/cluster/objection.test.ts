@@ -56,7 +56,7 @@ test.each([
   [{ 'sim.drover.dev/never-ready': 'true' }, 'its VMIs are never ready, not even for a moment'],
   [{ 'sim.drover.dev/boot-time': '25s' }, 'its VMIs take 25s to boot'],
   [{ 'sim.drover.dev/run-end': 'Succeeded' }, 'its VMIs shut themselves down'],
-])('what only the simulator can play is told by its reason: %o', (annotations, reason) => {
+])('an objection names what only the simulator can play: %o', (annotations, reason) => {
   expect(toVm(annotations)).toBe(reason);
 });
 
@@ -64,7 +64,7 @@ test.each([
   { 'sim.drover.dev/boot-time': '100ms' },
   { 'sim.drover.dev/fail-starts': 'always' },
   { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' },
-])('what real VMIs do as well is no reason: %o', (annotations) => {
+])('things that real VMIs do as well are not an objection: %o', (annotations) => {
   expect(toVm(annotations)).toBeUndefined();
 });
 

@@ -177,7 +177,7 @@ test('a worker serves several namespaces: one that others hold, that is not ther
   await begins();
 });
 
-test('only who may claim pools leaves a namespace to workers of its own, or takes it back', async () => {
+test('only a user who may claim pools leaves a namespace to workers of its own, or takes it back', async () => {
   const { kube } = fleet();
   const namespace = await fleet().namespace();
   const leases = { apiGroups: [Leases.group], resources: ['leases'], verbs: ['create', 'get', 'patch', 'delete'] };

@@ -28,7 +28,7 @@ test('there are histories of released versions, and of the one that comes next',
 const git = (...args: string[]): string => spawnSync('git', args, { cwd: project, encoding: 'utf8' }).stdout ?? '';
 
 // A clone may lack tags: then the test before holds what can be held.
-test('what a tag was released with is still released so', () => {
+test('the histories that a tag was released with are unchanged', () => {
   for (const tag of git('tag', '--list', 'v*').split('\n').filter(Boolean)) {
     const then = JSON.parse(git('show', `${tag}:test/replay/released.json`)) as Record<string, Digests>;
     expect(then).toHaveProperty([tag.slice(1)]);

@@ -108,7 +108,7 @@ test.each([
     /there is no network.*; mvn said:\n {2}\[ERROR\] Could not transfer artifact a:b$/,
   ],
   ['[ERROR] something else', /: mvn failed; mvn said:\n {2}\[ERROR\] something else$/],
-])('what Maven says of %s is told in words, and nothing is left behind', async (words, told) => {
+])('the error quotes what Maven says of %s, and nothing is left behind', async (words, told) => {
   tools({ mvn: `echo '${words}\n[ERROR] \n[ERROR] Re-run Maven with -X'; exit 1` });
   await expect(resolve()).rejects.toThrow(told);
   expect(readdirSync(join(cache, 'tools'))).toEqual([]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { untilOneEnds } from '../../workers/ending/until-one-ends.ts';
 
-test('what ends all parts is told, and not what another part fails with because of that', async () => {
+test('the error that ends all parts is told, and not a failure that another part has because of it', async () => {
   const stopping = new AbortController();
   const drained = Promise.withResolvers<void>();
   const serving = drained.promise.then(() => {

@@ -13,7 +13,7 @@ function trialOf(shop: Shop, how: Partial<TryShapesOptions> = {}) {
 }
 
 /** Of few VMs, which are read one by one, and of many, which are listed. */
-test.each([5, 50])('of %i VMs, one of each shape is tried in a dry run, and none is written', async (count) => {
+test.each([5, 50])('one of %i VMs of each shape is tried in a dry run, and none is written', async (count) => {
   const shop = new Shop();
   for (let index = 0; index < count; index++) shop.vm(`vm-${index}`, index % 2 === 0 ? { hostname: 'old' } : {});
   shop.policy = (vm) => {
@@ -40,7 +40,7 @@ test.each([5, 50])('of %i VMs, one of each shape is tried in a dry run, and none
   expect(shop.server.all(VirtualMachines)).toEqual(before);
 });
 
-test('nothing is tried once a VM is changed, nor of VMs that may not be touched', async () => {
+test('no shape is tried once a VM is changed, and no VM that may not be touched', async () => {
   const shop = new Shop();
   const [first] = [shop.vm('a'), shop.vm('b')];
   expect(await trialOf(shop, { isMeant: () => false })).toEqual({ shapes: 0, untried: 0, refused: [] });
@@ -50,7 +50,7 @@ test('nothing is tried once a VM is changed, nor of VMs that may not be touched'
   expect(shop.asked).toEqual([]);
 });
 
-test('if a change has very many shapes, the rest is left until its turn comes', async () => {
+test('a change with very many shapes leaves the rest until its turn comes', async () => {
   const shop = new Shop();
   for (let index = 0; index < MOST_SHAPES + 3; index++) shop.vm(`vm-${index}`, { hostname: `old-${index}` });
   expect(await trialOf(shop, { concurrency: 64 })).toEqual({ shapes: MOST_SHAPES, untried: 3, refused: [] });

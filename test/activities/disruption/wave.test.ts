@@ -159,7 +159,7 @@ test('the next VM goes down as soon as one is back, and never more than there is
   expect(fleet.mostDown).toBe(2);
 });
 
-test('what was on its way when the API server is restored is looked at anew, by another attempt', async () => {
+test('VMs in progress when the API server is restored are looked at anew, by another attempt', async () => {
   const fleet = new Fleet();
   const { result, look, restore } = run(fleet, ['a', 'b']);
   await until(() => fleet.taken.length === 1, look);
@@ -302,7 +302,7 @@ test('a report that others need is made at its time, though no VM has an outcome
   expect(fleet.taken).toEqual(['a']);
 });
 
-test('what waits for a known time is not given back before it has come', async () => {
+test('a VM that waits for a known time is not given back before that', async () => {
   const fleet = new Fleet();
   fleet.most = 0;
   fleet.isTimed = true;

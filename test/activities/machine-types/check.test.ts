@@ -6,7 +6,7 @@ import type { ResourceVersions } from '../../../decisions/lib/resource-versions.
 import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 import { anOperation } from '../../decisions/operations/operations.ts';
 
-test('what was read when the operation began is not read again: the caches must be as new as that', async () => {
+test('objects that were read when the operation began are not read again: the caches must be as new', async () => {
   const asked: (string | ResourceVersions)[] = [];
   const listed = (name: string): object => ({
     version: 0n,

@@ -117,7 +117,7 @@ test('a notice is a CloudEvent, signed for Standard Webhooks, under one id whene
   expect(counted).toEqual({ Taken: 4 });
 });
 
-test('while secrets are changed, the signature of either is accepted; another body or time is not', async () => {
+test('a receiver accepts the signature of either secret while secrets change, and none of another body or time', async () => {
   const receiver = await TestReceiver.begin();
   const other = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
   await deliver(ops(receiver, { secrets: [other, SECRET] }), [outgoing(1)]);
@@ -195,7 +195,7 @@ test('a notice that a receiver refuses holds up none after it, also in a batch',
   }
 });
 
-test('what was delivered before a failure is not sent again', async () => {
+test('an event that was delivered before a failure is not sent again', async () => {
   const receiver = await TestReceiver.begin();
   receiver.answer = ({ body }) => ({ status: body.includes(outgoing(2).id) ? 503 : 204 });
   expect(await deliver(ops(receiver), [outgoing(1), outgoing(2), outgoing(3)])).toMatchObject({

@@ -69,7 +69,7 @@ test('receivers hear of the types and namespaces that they ask for', () => {
   expect(lookForNotices(source(pools), [], nothing, NOW).began).toEqual([]);
 });
 
-test('what is known is not found again, but for receivers that are new, and what holds no more is named', () => {
+test('a known notice is not found again, except for new receivers, and a notice that no longer holds is named', () => {
   const ops = receiver('ops');
   const pools = [stalled('api'), givenUp(RECENTLY)];
   const first = lookForNotices(source(pools), [ops], nothing, NOW);
@@ -82,7 +82,7 @@ test('what is known is not found again, but for receivers that are new, and what
   expect(lookForNotices(source([]), [ops], known, NOW).ended.toSorted()).toEqual(keys.toSorted());
 });
 
-test('what happened more than a day ago is not told, but what has lasted that long is', () => {
+test('an event of more than a day ago is not told, but a state that has lasted that long is', () => {
   const old = new Date(NOW - 25 * 3_600_000).toISOString();
   const { began } = lookForNotices(
     source([stalled('api', 'shop', old), givenUp(old)]),
@@ -98,7 +98,7 @@ test('namespaces that are left to others are theirs to tell', () => {
   expect(began).toEqual([]);
 });
 
-test('no more is found than there is room for, the oldest first', () => {
+test('a look finds as many notices as there is room for, the oldest first', () => {
   const pools = [1, 3, 2].map((n) => stalled(`web-${n}`, 'shop', new Date(NOW - 3_600_000 + n * 1_000).toISOString()));
   const { began, more } = lookForNotices(source(pools), [receiver('ops')], { ...nothing, room: 2 }, NOW);
   expect([began.map(({ about }) => about.name), more]).toEqual([['web-1', 'web-2'], true]);
@@ -110,7 +110,7 @@ const foundAfter = (ms: number): number => {
   return lookForNotices(source([pool]), [receiver('ops')], nothing, NOW).began.length;
 };
 
-test('what has to last before it is told is not found before', () => {
+test('a state that has to last is not found earlier', () => {
   expect(foundAfter(59_000)).toBe(0);
   expect(foundAfter(60_000)).toBe(1);
 });

@@ -99,7 +99,7 @@ test('the last signal for each of many keys is always sent', () => {
   expect(sent.toSorted()).toEqual(keys.toSorted());
 });
 
-test('no more than fifty of thousands of keys are on their way at once, and none is forgotten', async () => {
+test('at most fifty of thousands of keys are on their way at once, and none is forgotten', async () => {
   const sent: string[] = [];
   const answers: (() => void)[] = [];
   const notifications = new DebouncedSignals(

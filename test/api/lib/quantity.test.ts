@@ -46,7 +46,7 @@ test.each([
   null,
   undefined,
   {},
-])('%j is none', (text) => {
+])('%j is not a quantity', (text) => {
   expect(parseQuantity(text)).toBeNull();
 });
 

@@ -28,7 +28,7 @@ test.each([
   expect(patchOfSets(sets)).toEqual(patch);
 });
 
-test.each(['spec.a', '=b', 'spec..a=b', 'spec.a[=b', '[name=a].b=c'])('%s is refused', (text) => {
+test.each(['spec.a', '=b', 'spec..a=b', 'spec.a[=b', '[name=a].b=c'])('the assignment %s is refused', (text) => {
   expect(() => patchOfSets([text])).toThrow(`--set ${text}: give PATH=VALUE`);
 });
 

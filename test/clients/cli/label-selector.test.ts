@@ -36,7 +36,7 @@ test.each([
     'app=-web',
     '"-web" is not a valid label value: use at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
   ],
-])('%j is refused', (text, why) => {
+])('the selector %j is refused', (text, why) => {
   const sentence = `${JSON.stringify(text)} is not a valid label selector: ${why}; write it as in app=web,tier!=db,size in (s,m),!old`;
   expect(() => labelSelectorOf(text)).toThrow(new RangeError(sentence));
 });

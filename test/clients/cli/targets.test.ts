@@ -16,7 +16,9 @@ test.each([
   [['vmrs/runners'], VmSets, ['runners']],
   [['virtualmachinereplicasets'], VmSets, []],
   [['VirtualMachineReplicaSet/runners'], VmSets, ['runners']],
-])('%j is understood', (words, kind, names) => expect(targetsOf(words, [...OWNERS, Vms])).toEqual({ kind, names }));
+])('the target %j is understood', (words, kind, names) =>
+  expect(targetsOf(words, [...OWNERS, Vms])).toEqual({ kind, names }),
+);
 
 test.each([
   [['polls'], /did you mean pools\?/],

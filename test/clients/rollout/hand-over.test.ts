@@ -54,7 +54,7 @@ test('the request to restart stays with the rollout: no manifest takes it back',
   ]);
 });
 
-test('nothing is handed over if nothing else was set', () => {
+test('no field is handed over if no other command has set one', () => {
   const entries = [entry('kubectl', 'Apply', { 'f:spec': {} }), entry('drover-rollout', 'Update', restartedAt)];
   expect(handedOver(entries, rollouts)).toBe(entries);
   expect(handedOver([status], rollouts)).toEqual([status]);

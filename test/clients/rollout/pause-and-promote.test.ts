@@ -75,7 +75,7 @@ test.each([
   ],
   ['promote what waits', promote(false), { ...inSteps, rollout: { stepReachedAt: at } }],
   ['promote fully before the step', promote(true), inSteps],
-] as [string, Control<RolloutView>, UserRequest][])('one may %s', (_what, control, said) =>
+] as [string, Control<RolloutView>, UserRequest][])('a user may %s', (_what, control, said) =>
   expect(check(control, said)).not.toThrow(),
 );
 

@@ -95,7 +95,7 @@ test("Temporal's own profile is named where its settings are used", async () => 
   ]);
 });
 
-test('a table for people', async () => {
+test('a table shows the settings to users', async () => {
   const { stdout, stderr } = await droverHere(['config'], env());
   expect(stderr).toBe(`settings file: ${file}\n`);
   expect(stdout).toMatch(/^SETTING +VALUE +FROM\ncluster +east +\S+config.yaml:1\n/);

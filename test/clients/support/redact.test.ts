@@ -34,7 +34,7 @@ test.each(PLACES)('a support bundle has no %s', (_, of) => {
   );
 });
 
-test('what explains a trouble stays in it', () => {
+test('a bundle keeps what explains a problem', () => {
   const object = {
     apiVersion: 'drover.dev/v1alpha1',
     kind: 'VirtualMachinePool',

@@ -41,7 +41,7 @@ test.each([
   [{ spec: { running: false } }, 'spec.running starts and stops VMs: make an operation that starts or stops them'],
   [{ spec: { a: 'x'.repeat(70_000) } }, 'a change must be at most 32768 characters long'],
   [{ spec: nested(80) }, 'spec.a.a.a.a... is nested too deep'],
-])('%j is refused', (patch, why) => {
+])('the change %j is refused', (patch, why) => {
   expect(whyNoChange(patch)).toBe(why);
 });
 
@@ -49,6 +49,6 @@ test.each([
   { metadata: { labels: { tier: 'gold', old: null } } },
   { metadata: { annotations: { 'notdrover.dev/x': 'y' } } },
   { spec: { template: { spec: { evictionStrategy: 'LiveMigrate' } } } },
-])('%j is taken', (patch) => {
+])('the change %j is accepted', (patch) => {
   expect(whyNoChange(patch)).toBeNull();
 });

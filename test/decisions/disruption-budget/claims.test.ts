@@ -62,7 +62,7 @@ function answers(given: Given, ...asks: Ask[]): (string | null)[] {
 const full = 'in pool shop/web, 1 VM is unavailable or in progress, and maxUnavailable allows 1';
 const twoDown = full.replace('1 VM is', '2 VMs are');
 
-test('no more claims are granted than the budget has room for, in the order of the requests', () => {
+test('claims are granted in the order of the requests, up to the budget', () => {
   expect(answers({}, ask(one), ask(two))).toEqual([null, full]);
   expect(answers({ maxUnavailable: 2 }, ask(one), ask(two), ask(other))).toEqual([
     null,

@@ -146,7 +146,7 @@ function play(all: readonly Move[], heedsFloor = true): number {
 
 const claim = (of: number, index: number): Move => ({ do: 'claim', worker: of, vm: index });
 
-test('no more VMs are down than allowed, however old the caches of the claiming workers are', () => {
+test('at most as many VMs are down as allowed, however old the caches of the claiming workers are', () => {
   fc.assert(
     fc.property(moves, (all) => play(all) <= MAX_UNAVAILABLE),
     { numRuns: 3_000 },

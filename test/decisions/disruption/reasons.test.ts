@@ -33,7 +33,7 @@ test.each<[Reason['kind'], Partial<VmView>, Partial<VmiView>]>([
   if (kind !== 'Receives') expect(need).toEqual((kind === 'OptedOut' ? excluded : deferred)(reason!.why));
 });
 
-test('nothing holds a VM without a named reason: a pause by QEMU or by drover does not', () => {
+test('only a named reason holds a VM: a pause by QEMU or by drover does not', () => {
   const vm = aVm('web-1');
   expect(reasonsOf(vm, undefined)).toEqual([]);
   expect(reasonsOf(vm, aVmi(vm, { pause: IO_ERROR, ready: false }))).toEqual([]);

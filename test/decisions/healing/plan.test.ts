@@ -275,7 +275,7 @@ describe('the breaker', () => {
     [3, 2, 2],
     [4, 2, 2],
     [4, 3, 0],
-  ])('of a pool of %i with %i that are sick lets %i be healed', (replicas, count, healed) => {
+  ])('of a pool of %i with %i unhealthy VMs lets %i be healed', (replicas, count, healed) => {
     expect(begun(plan({ vms: [...numbered(sick, 1, count), ...numbered(well, count + 1, replicas)] })).length).toBe(
       healed,
     );

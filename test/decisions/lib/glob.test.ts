@@ -48,7 +48,7 @@ test.each([
   ['[a-]', 'a "]" in a class stands where a character must; write "\\]" for itself'],
   ['a\\', 'nothing follows its last "\\"'],
   ['[\\', 'nothing follows its last "\\"'],
-])('%s is none', (glob, why) =>
+])('%s is not a glob', (glob, why) =>
   expect(() => globMatcher(glob)).toThrow(new RangeError(`${JSON.stringify(glob)} is not a valid glob: ${why}`)),
 );
 

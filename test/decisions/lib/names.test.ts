@@ -9,7 +9,7 @@ test.each<[string[], string]>([
   [['web-3', 'web-1', 'web-2'], 'web-1 … web-3'],
   [['web-10', 'web-9', 'web-1', 'web-11', 'web-3'], 'web-1, web-3, web-9 … web-11 (5)'],
   [['a-1', 'a-3', 'a-5', 'a-7', 'a-9', 'a-11'], 'a-1, a-3, a-5, a-7, … (6)'],
-])('%j in words', (names, words) => {
+])('the names %j are told in words', (names, words) => {
   expect(formatNames(names)).toBe(words);
 });
 

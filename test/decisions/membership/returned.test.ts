@@ -59,7 +59,7 @@ test('VMs that did not come back are made under their own numbers', () => {
   expect(created(plan({ uncontrolled: backs(1, 3) }))).toEqual([2]);
 });
 
-test('no more VMs come back than are missing: the others are left, and no VM leaves for them', () => {
+test('as many VMs come back as are missing: the others are left, and no VM leaves for them', () => {
   const vms = [aVm('web-1'), aVm('web-9')];
   const found = plan({ vms, uncontrolled: backs(2, 3, 4) });
   expect(adopted(found)).toEqual(['web-2']);

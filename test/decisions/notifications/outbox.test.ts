@@ -85,7 +85,7 @@ test('a budget must be full for an hour, by the time in the status, and is not t
   expect([outbox.advance(START + 9_999_000), taken(outbox), outbox.isEmpty]).toEqual([[], [], true]);
 });
 
-test('what has happened is told once, has no end, and is remembered while it can be seen', () => {
+test('an event is told once, has no end, and is remembered while it can be seen', () => {
   const outbox = new Outbox();
   const gone = notice('a', 'dev.drover.vm.givenup');
   look(outbox, START, gone);
@@ -124,7 +124,7 @@ test('a storm fills no queue beyond its length, and all that still holds is told
   expect(JSON.stringify(outbox.state).length).toBeLessThan(600_000);
 });
 
-test('what ends before a receiver had room for it, or waits for a day, is dropped and reported', () => {
+test('a notice that ends before a receiver had room for it, or waits for a day, is dropped and reported', () => {
   const outbox = new Outbox();
   const all = Array.from({ length: QUEUE_LENGTH + 1 }, (_, n) => notice(`p${n}`));
   look(outbox, START, ...all);

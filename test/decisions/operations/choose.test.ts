@@ -85,7 +85,7 @@ test('a start and a stop include VMs that are no younger, and that have somethin
   expect(choose({ action: 'Stop' }, shapes)).toEqual(['runs', 'between-two-VMIs']);
 });
 
-test('nothing younger is ever chosen, whatever is asked for', () => {
+test('a younger VM is never chosen, whatever is asked for', () => {
   const action = fc.constantFrom('Restart' as const, 'Start' as const, 'Stop' as const);
   const ages = fc.record({ vm: fc.integer({ min: -3, max: 3 }), vmi: fc.integer({ min: -3, max: 3 }) });
   fc.assert(

@@ -4,7 +4,7 @@ import { limitsOf } from '../../../decisions/operations/limits.ts';
 import { whyHeld, whyRefused } from '../../../decisions/operations/why-refused.ts';
 import { anOperation } from './operations.ts';
 
-test('nothing is done for an operation that has ended, that comes from a backup, or that now asks for something else', () => {
+test('an operation that has ended, comes from a backup, or now asks for something else is refused', () => {
   expect(whyRefused(anOperation(), 'Restart')).toBeNull();
   expect(whyRefused(anOperation(), 'Stop')).toBe('asks for Restart, not for Stop');
   const ended = anOperation({}, {}, { observedGeneration: 1, conditions: [], completionTime: '2026-01-01T13:00:00Z' });

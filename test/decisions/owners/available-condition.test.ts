@@ -33,7 +33,7 @@ const YES = 'True MinimumReplicasAvailable';
 const NO = 'False MinimumReplicasUnavailable';
 
 describe('a pool is available', () => {
-  test('while no more than maxUnavailable of its VMs are missing or not ready', () => {
+  test('while at most maxUnavailable of its VMs are missing or not ready', () => {
     expect(look(many(10))).toMatchObject({
       available: 10,
       unavailable: [],

@@ -61,7 +61,7 @@ describe("a migration's need", () => {
   });
 });
 
-test('as many VMs migrate at once as the limit says, and VMs that are not ready count', () => {
+test('the limit says how many VMs migrate at once, and VMs that are not ready count', () => {
   const vms = Array.from({ length: 6 }, (_, index) => aVm(`vm-${index}`, { owner: null, ready: index !== 0 }));
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   const snapshot: VmsSnapshot = {

@@ -225,7 +225,7 @@ test('releases and adopts in a paused set too, which makes and deletes nothing',
   expect(plan({ replicas: 0, paused: true }, [aMember(A)]).steps).toEqual([]);
 });
 
-test('no more members leave or come at once than the burst cap allows, however they do', () => {
+test('the burst cap limits how many members leave or come at once, however they do', () => {
   const kindsOf = fc.constantFrom('unmatched', 'orphan', 'ended', 'active');
   const input = fc.record({
     members: fc.array(kindsOf, { maxLength: 30 }),

@@ -242,7 +242,7 @@ test('the status counts extra VMs beside those that an autoscaler counts on', ()
   );
 });
 
-test('no more than maxSurge extra VMs are made, all with numbers of their own', () =>
+test('at most maxSurge extra VMs are made, all with numbers of their own', () =>
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 }),

@@ -40,7 +40,7 @@ test.each([
   ['devel', 'LiveUpdate'],
   ['', 'LiveUpdate'],
   [null, 'LiveUpdate'],
-] as const)('if it says nothing, KubeVirt %s means %s', (version, strategy) => {
+] as const)('a KubeVirt %s that says nothing means %s', (version, strategy) => {
   expect(strategyOf({ strategy: null, ...NONE, version })).toBe(strategy);
 });
 

@@ -29,12 +29,12 @@ test.each([
   [{ namespaces: ['Shop'] }, '/namespaces/0 must match pattern "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"'],
   [{ temporal: { address: 'https://temporal:7233' } }, '/temporal/address must match pattern "^[^:/]+:\\d+$"'],
   [{ monitoring: { scrape: true } }, '/monitoring/scrape must be string'],
-])('%j is refused', (values, why) => {
+])('the value %j is refused', (values, why) => {
   expect(accepts(values)).toBe(false);
   expect(accepts.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`)).toContain(why);
 });
 
-test('what a chart says of this part, and to all of its parts, is taken', () => {
+test('values that a chart passes to this part, and to all of its parts, are accepted', () => {
   expect(accepts({ enabled: true, global: { imageRegistry: 'registry.example' } })).toBe(true);
 });
 

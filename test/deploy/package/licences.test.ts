@@ -22,7 +22,7 @@ test.each([
   ['(MIT OR GPL-2.0-only)', true],
   ['Apache-2.0 AND MIT', true],
   ['MIT AND GPL-2.0-only', false],
-])('of %s, one choice must be allowed whole: %s', (expression, isAllowed) => {
+])('the expression %s needs one choice that is allowed whole: %s', (expression, isAllowed) => {
   const ask = (): string => allowedLicence('it', expression);
   if (isAllowed) expect(ask()).toBe(expression);
   else expect(ask).toThrow(/it is licensed under/);

@@ -13,7 +13,7 @@ const BEFORE = `# Changelog
 - All.
 `;
 
-test('what is unreleased ends where the newest version begins', () => {
+test('the unreleased part ends where the newest version begins', () => {
   expect(unreleasedIn(BEFORE)).toBe('### Added\n- A thing.');
   expect(unreleasedIn('# Changelog\n\n## Unreleased\n\n- A thing.\n')).toBe('- A thing.');
 });

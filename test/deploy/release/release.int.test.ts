@@ -60,7 +60,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('what is not fit to be released is refused, with a sentence, before anything is made', () => {
+test('a tree that is not fit to be released is refused, with a sentence, before anything is made', () => {
   expect(() => releaseClone({ ci: 'false' })).toThrow('CI is red');
   having(
     () => writeFileSync(join(clone, 'new.txt'), ''),

@@ -25,7 +25,7 @@ function webhooks(url: string, ca: string): string {
   return path;
 }
 
-test('what waits for a user is told once by Event and, though the receiver is down and the worker is killed, to the receiver', async () => {
+test('a state that waits for a user is told once by Event and, though the receiver is down and the worker is killed, to the receiver', async () => {
   needs('an embedded stack');
   const { ca, server } = await certificates();
   const first = await TestReceiver.begin({ tls: server });

@@ -18,7 +18,7 @@ test('waits for VMs, and the watch, take no slot of real work: another pool gets
   expect((await pool.status()).rollout).toMatchObject({ batches: 1, failures: [] });
 });
 
-test('waits of restarts and of machine type transitions take none either', async () => {
+test('restarts and machine type transitions that wait take none either', async () => {
   const typedVms = await TypedVms.of(fleet(), { old: {}, paused: { type: NEW } });
   const { namespace } = typedVms;
   const transition = await typedVms.change();

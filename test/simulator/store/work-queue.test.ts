@@ -46,7 +46,7 @@ test('a key that is added again while it is worked on is worked on once more, ne
   expect(most).toBe(1);
 });
 
-test('no more keys are worked on at once than allowed', async () => {
+test('at most as many keys are worked on at once as allowed', async () => {
   let working = 0;
   let most = 0;
   const { queue, done } = queueOf(async () => {

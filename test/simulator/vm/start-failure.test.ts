@@ -14,7 +14,7 @@ test.each([
   [5, 250, 300],
   [6, 300, 300],
   [1000, 300, 300],
-])('after %i failures the next start waits for %i to %i seconds', (count, least, most) => {
+])('the next start after %i failures waits for %i to %i seconds', (count, least, most) => {
   expect(backoffSeconds(count, 0)).toBe(least);
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (random) => {

@@ -29,6 +29,6 @@ test.each([
     'transport error',
   ],
   ['anything else', 'anything else'],
-])("of what Temporal's core tells of a connection, the words are kept: %s", (message, words) =>
+])("the words of Temporal's core about a connection are kept: %s", (message, words) =>
   expect(whyUnreached(new Error(message))).toBe(words),
 );

@@ -36,7 +36,7 @@ function rollout(watched = new Watched()): Watched {
   return watched;
 }
 
-test('from a VM that is ready again until the next one goes down', async () => {
+test('a handover lasts from a VM that is ready again until the next one goes down', async () => {
   const watched = rollout();
   // What was ready at first counts as free, so that the first to go down takes a place of that time.
   watched.isRollingOut = false;

@@ -17,7 +17,7 @@ function file(content: string): string {
 const quiet = { warn: () => {} };
 const one = (more = ''): string => `receivers:\n  - name: ops\n    url: https://ops.example/hook\n${more}`;
 
-test('without a file, nobody is told', () => {
+test('a worker without a file has no receivers', () => {
   expect(openReceivers(null, quiet)()).toEqual([]);
 });
 

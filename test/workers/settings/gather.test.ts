@@ -58,7 +58,7 @@ describe('a flag counts for more than a variable, a variable for more than the f
   });
 });
 
-test('who reads variables finds those of the file that are not set', () => {
+test('the settings of the file are put into variables that are not set', () => {
   const config = written('kubeconfig: ~/kubeconfig\ntemporal: { address: "temporal:7233", namespace: vms }\n');
   const env = { HOME: '/home/ada', TEMPORAL_NAMESPACE: 'others' };
   expect(gatherSettings({ env, config }).env).toEqual({
@@ -74,14 +74,14 @@ test('paths are relative to the folder of the file', () => {
 });
 
 test.each(['TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE'])(
-  "what the file says of Temporal does not count beside Temporal's own %s",
+  "the file's settings of Temporal do not count beside Temporal's own %s",
   (variable) => {
     const config = written('temporal: { address: "temporal:7233" }\n');
     expect(gatherSettings({ env: { [variable]: 'prod' }, config }).env).toEqual({ [variable]: 'prod' });
   },
 );
 
-test('what the file says of the context is about its kubeconfig, not about that of a variable', () => {
+test('the context of the file is of its kubeconfig, not of that of a variable', () => {
   const config = written('kubeconfig: /one\ncontext: prod\n');
   expect(gatherSettings({ env: {}, config }).env).toEqual({ KUBECONFIG: '/one', DROVER_CONTEXT: 'prod' });
   expect(gatherSettings({ env: { KUBECONFIG: '/two' }, config }).env).toEqual({ KUBECONFIG: '/two' });

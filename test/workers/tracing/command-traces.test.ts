@@ -13,7 +13,7 @@ const noted = {
 };
 const WORKFLOW = `pool/default/${pool.metadata.namespace}/${pool.metadata.name}`;
 
-test('what a workflow and its children do within an hour of the change belongs to the trace of the command', () => {
+test('acts of a workflow and its children within an hour of the change belong to the trace of the command', () => {
   const traces = new CommandTraces('default');
   traces.hear({ kind: 'pool', before: pool, after: noted }, () => true, 0);
   expect(traces.of(WORKFLOW, HOUR - 1)).toBe(TRACE);
@@ -22,13 +22,13 @@ test('what a workflow and its children do within an hour of the change belongs t
   expect(traces.of(WORKFLOW, HOUR)).toBeUndefined();
 });
 
-test('what an object says since long, or says again, begins nothing', () => {
+test('an annotation that is old, or is written again, begins no trace', () => {
   const traces = new CommandTraces('default');
   traces.hear({ kind: 'pool', before: undefined, after: noted }, () => false, 0);
   traces.hear({ kind: 'pool', before: noted, after: { ...noted } }, () => true, 0);
   expect(traces.of(WORKFLOW, 1)).toBeUndefined();
 });
 
-test('without the variables of OpenTelemetry, there is no tracer', async () => {
+test('a worker without the variables of OpenTelemetry has no tracer', async () => {
   expect(await openTracer('drover')).toBeUndefined();
 });

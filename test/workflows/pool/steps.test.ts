@@ -43,7 +43,7 @@ const ACTIVITIES: Record<string, string> = { addLabels: 'labelVms', removeLabels
 const steps = { ...revisions, ...notes, ...members };
 const pairs = Object.keys(steps).flatMap((one) => Object.keys(steps).map((other) => [one, other] as const));
 
-test.each(pairs.filter(([one, other]) => one !== other))('while %s hangs, %s is begun all the same', (one, other) => {
+test.each(pairs.filter(([one, other]) => one !== other))('a step %s that hangs does not delay %s', (one, other) => {
   const context = {
     key: { namespace: 'shop', name: 'web', uid: 'web-uid' },
     inProgress: new InFlight(),

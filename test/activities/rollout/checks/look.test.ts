@@ -55,7 +55,7 @@ async function given({ check = aCheck(), addresses = [PROMETHEUS] }: { check?: S
   return { world, look, seen, asked, write };
 }
 
-test('what a look has found is recorded, in time with the looks before it', async () => {
+test('the result of a look is recorded, with its time, after the earlier looks', async () => {
   const { look, seen, asked } = await given();
   const begin = Date.now();
   await look(() => answer('1'), begin);
@@ -101,7 +101,7 @@ test('an address that the workers may not ask is not asked', async () => {
   });
 });
 
-test('nothing is recorded if the rollout waits for something else by the time of the answer', async () => {
+test('a look records nothing if the rollout waits for something else by the time of the answer', async () => {
   const { look, seen, write, world } = await given();
   await look(() => {
     write({ writes: 2, rollout: { ...pausedOf(world), paused: { by: 'ann', at: new Date().toISOString() } } });

@@ -37,7 +37,7 @@ test.each<[string, string, number, string]>([
   ['a page that is no answer', '<html>', 200, 'the HTTP status 200'],
   ['null', 'null', 200, 'the HTTP status 200'],
   ['a value that is none', success(vector({})), 200, 'which is no number'],
-])('%s tells nothing', (_what, body, status, message) => {
+])('the answer %s tells nothing', (_what, body, status, message) => {
   const look = lookAt(body, RANGE, status);
   expect(look.outcome).toBe('Unknown');
   expect(look.message).toContain(message);

@@ -50,7 +50,7 @@ async function check(name: string, ...args: string[]): Promise<boolean> {
 /** A line for each of the slowest files, in seconds. */
 function slowest({ testResults }: Report): string[] {
   const seconds = testResults.map(({ name, startTime, endTime }) => ({ name, took: (endTime - startTime) / 1000 }));
-  const first = seconds.toSorted((one, other) => other.took - one.took).slice(0, SLOWEST);
+  const first = seconds.toSorted((a, b) => b.took - a.took).slice(0, SLOWEST);
   return first.map(({ name, took }) => `${took.toFixed(0).padStart(6)} s  ${relative(PROJECT, name)}`);
 }
 

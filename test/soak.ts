@@ -26,7 +26,7 @@ export const some = <T>(all: readonly T[], count: number, random: () => number):
     ? all
     : all
         .map((one) => ({ one, place: random() }))
-        .toSorted((one, other) => one.place - other.place)
+        .toSorted((a, b) => a.place - b.place)
         .slice(0, count)
         .map(({ one }) => one);
 

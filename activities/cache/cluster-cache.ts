@@ -165,7 +165,7 @@ export class ClusterCache extends FollowedObjects {
   async noticeRestore(): Promise<void> {
     const { client, namespace, onRestored } = this.#options;
     const versions = VERSIONED.flatMap((kind) => (this[kind].synced ? [this[kind].version] : []));
-    const seen = versions.reduce((one, other) => (one > other ? one : other), 0n);
+    const seen = versions.reduce((a, b) => (a > b ? a : b), 0n);
     const restores = this.#restores;
     const isRestored = await wasRestored(client, namespace, { seen, deadlineMs: CONTACT_DEADLINE_MS });
     if (!isRestored || restores !== this.#restores) return;

@@ -197,9 +197,9 @@ export class SpecWriter {
 }
 
 /** If neither pool's disks exist yet when the other looks, the older pool goes first. */
-const isOlder = (one: StoredPool, other: StoredPool): boolean => {
-  const [times, others] = [createdAt(one), createdAt(other)];
-  return times === others ? one.metadata.uid < other.metadata.uid : times < others;
+const isOlder = (a: StoredPool, b: StoredPool): boolean => {
+  const [times, others] = [createdAt(a), createdAt(b)];
+  return times === others ? a.metadata.uid < b.metadata.uid : times < others;
 };
 
 const createdAt = ({ metadata }: StoredPool): string =>

@@ -35,7 +35,7 @@ export async function lastEvents(client: KubeClient, { metadata: { namespace, na
         time: timeOf(event),
         words: `${event.regarding?.kind} ${event.type} ${event.reason}: ${event.note ?? ''}`.slice(0, 512),
       }))
-      .toSorted((one, other) => (one.time < other.time ? -1 : 1))
+      .toSorted((a, b) => (a.time < b.time ? -1 : 1))
       .slice(-MAX_EVENTS)
       .map(({ time, words }) => `${time} ${words}`);
   } catch (error) {

@@ -81,7 +81,7 @@ export function lookForNotices(
     const message = notice.message.slice(0, MESSAGE_LENGTH).toWellFormed();
     (isKnown.has(key) ? again : fresh).push({ ...notice, message, key, id: hashOf(`${key}/${notice.since}`, 32), to });
   }
-  fresh.sort((one, other) => Date.parse(one.since) - Date.parse(other.since));
+  fresh.sort((a, b) => Date.parse(a.since) - Date.parse(b.since));
   const names = receivers.map(({ name }) => name);
   return { began: fresh.slice(0, room), again, ended: [...gone], receivers: names, more: fresh.length > room };
 }

@@ -227,5 +227,5 @@ function writerOfTemplate({ metadata }: StoredPool): string | undefined {
   const writers = (((metadata as ObjectMeta).managedFields ?? []) as ManagedFields[]).filter(
     ({ subresource, fieldsV1 }) => !subresource && fieldsV1?.['f:spec']?.['f:template'] !== undefined,
   );
-  return writers.toSorted((one, other) => Date.parse(other.time ?? '') - Date.parse(one.time ?? ''))[0]?.manager;
+  return writers.toSorted((a, b) => Date.parse(b.time ?? '') - Date.parse(a.time ?? ''))[0]?.manager;
 }

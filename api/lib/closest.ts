@@ -11,18 +11,18 @@ export function closest(word: string, candidates: Iterable<string>): string | un
 }
 
 /** Counts the letters to add, remove or replace, and the neighbours to swap, to turn one word into the other. */
-export function editDistance(one: string, other: string): number {
+export function editDistance(a: string, b: string): number {
   let before: number[] = [];
-  let last = Array.from({ length: other.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= one.length; i++) {
+  let last = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
     const row = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const replaced = last[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1);
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
       row[j] = Math.min(replaced, last[j]! + 1, row[j - 1]! + 1);
-      const swapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
       if (swapped) row[j] = Math.min(row[j]!, before[j - 2]! + 1);
     }
     [before, last] = [last, row];
   }
-  return last[other.length]!;
+  return last[b.length]!;
 }

@@ -31,7 +31,6 @@ export function parseQuantity(quantity: unknown): bigint | null {
  * True for quantities of equal amount, however they are written; values that are not quantities are compared as they
  * are.
  */
-export const isSameQuantity = (one: unknown, other: unknown): boolean =>
-  (parseQuantity(one) ?? one) === (parseQuantity(other) ?? other);
+export const isSameQuantity = (a: unknown, b: unknown): boolean => (parseQuantity(a) ?? a) === (parseQuantity(b) ?? b);
 
 const dividedUp = (count: bigint, by: bigint): bigint => (count + by - 1n) / by;

@@ -82,7 +82,7 @@ function readDocument(document: SourceDocument, source: string, manifests: Manif
         const full = [...above, ...path];
         return { source, document: number, line: lineOf(full), path: formatPath(full), message };
       });
-      problems.push(...found.sort((one, other) => one.line - other.line));
+      problems.push(...found.sort((a, b) => a.line - b.line));
     } else {
       const lineAt = (path: PropertyKey[]): number => lineOf([...above, ...asNamedIn(object, path)]);
       manifests.push({

@@ -17,7 +17,7 @@ const ORDER = Object.keys(NEEDS) as ChangeNeed[];
 
 /** What the plan says, for users: the groups, and the VMs that nothing is done to. */
 export function planLines({ groups, unchanged, left }: Omit<AskedPlan, 'patch'>): string[] {
-  const sorted = groups.toSorted((one, other) => ORDER.indexOf(one.need) - ORDER.indexOf(other.need));
+  const sorted = groups.toSorted((a, b) => ORDER.indexOf(a.need) - ORDER.indexOf(b.need));
   return [
     ...sorted.flatMap(({ need, edits, vms, kubevirt }) => [
       paint('bold', plain(`${formatVms(vms.length)}: ${NEEDS[need]}: ${formatNames(vms)}`)),

@@ -46,13 +46,13 @@ function valueOf(text: string): unknown {
 }
 
 /** Puts one patch over another; items of lists that have names by these. */
-function merged(one: unknown, other: unknown): unknown {
-  if (Array.isArray(one) && Array.isArray(other)) {
-    const items = new Map(one.map((item: Json) => [item['name'], item]));
-    for (const item of other as Json[]) items.set(item['name'], merged(items.get(item['name']), item) as Json);
+function merged(a: unknown, b: unknown): unknown {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    const items = new Map(a.map((item: Json) => [item['name'], item]));
+    for (const item of b as Json[]) items.set(item['name'], merged(items.get(item['name']), item) as Json);
     return [...items.values()];
   }
-  if (!isObject(one) || !isObject(other)) return other;
-  const keys = [...new Set([...Object.keys(one), ...Object.keys(other)])];
-  return Object.fromEntries(keys.map((key) => [key, key in other ? merged(one[key], other[key]) : one[key]]));
+  if (!isObject(a) || !isObject(b)) return b;
+  const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])];
+  return Object.fromEntries(keys.map((key) => [key, key in b ? merged(a[key], b[key]) : a[key]]));
 }

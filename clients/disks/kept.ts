@@ -53,9 +53,9 @@ export async function keptClaims(kube: KubeClient, namespace: string | undefined
       orphaned: !living.has(identityKey({ ...identityOf(claim), uid: kept.poolUid })),
     }))
     .toSorted(
-      (one, other) =>
-        one.kept.pool.localeCompare(other.kept.pool) ||
-        one.kept.number - other.kept.number ||
-        one.claim.metadata.name.localeCompare(other.claim.metadata.name),
+      (a, b) =>
+        a.kept.pool.localeCompare(b.kept.pool) ||
+        a.kept.number - b.kept.number ||
+        a.claim.metadata.name.localeCompare(b.claim.metadata.name),
     );
 }

@@ -70,5 +70,5 @@ export async function deleteKept(
   }
 }
 
-const isSame = (one: KeptDisk | null, other: KeptDisk): boolean =>
-  one !== null && one.poolUid === other.poolUid && one.keptAt === other.keptAt;
+const isSame = (a: KeptDisk | null, b: KeptDisk): boolean =>
+  a !== null && a.poolUid === b.poolUid && a.keptAt === b.keptAt;

@@ -38,7 +38,7 @@ async function viewOf(kube: KubeClient, node: string): Promise<NodeReport> {
   const items = nodeReport({ ...(await readNode(kube, node)), now: Date.now() });
   return {
     node,
-    items: items.sort((one, other) => byNumber(one.namespace, other.namespace) || byNumber(one.name, other.name)),
+    items: items.sort((a, b) => byNumber(a.namespace, b.namespace) || byNumber(a.name, b.name)),
   };
 }
 

@@ -94,9 +94,9 @@ export function handedOver(entries: ManagedFields[], { from, but }: Handover): M
   return [...rest, heir, ...(kept === undefined ? [] : [{ ...own, fieldsV1: kept }])];
 }
 
-const union = (one: Fields, other: Fields): Fields => ({
-  ...one,
-  ...Object.fromEntries(Object.entries(other).map(([key, below]) => [key, union(one[key] ?? {}, below)])),
+const union = (a: Fields, b: Fields): Fields => ({
+  ...a,
+  ...Object.fromEntries(Object.entries(b).map(([key, below]) => [key, union(a[key] ?? {}, below)])),
 });
 
 /**

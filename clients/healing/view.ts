@@ -47,7 +47,7 @@ export function healView(pool: Stored<Pool>): HealView {
       suspended === undefined ? null : { reason: suspended.reason ?? 'Unknown', message: suspended.message ?? '' },
     paused: paused === undefined ? null : { ...paused, why: paused.why ?? null },
     cycles: cycles.map((cycle) => ({ ...cycle, nextAt: cycle.nextAt ?? null })),
-    finished: finished.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at)),
+    finished: finished.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)),
   };
 }
 

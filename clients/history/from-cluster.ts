@@ -61,7 +61,7 @@ export async function actsOfRunInCluster(
   return items
     .filter(({ reportingInstance }) => reportingInstance === runId.slice(0, INSTANCE_LENGTH))
     .map((event) => toldBy(event, [`${event.metadata.namespace}/${event.involvedObject.name}`]))
-    .toSorted((one, other) => one.time.localeCompare(other.time));
+    .toSorted((a, b) => a.time.localeCompare(b.time));
 }
 
 function actOfEvent(event: Event, { resource, name, isMember }: Subject): Act[] {

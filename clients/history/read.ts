@@ -148,7 +148,7 @@ const ENDED: Record<string, string> = {
 export const inOrder = (read: Act[], { since }: Pick<ReadOptions, 'since'>): Act[] =>
   read
     .filter(({ endedAt }) => since === null || endedAt === null || Date.parse(endedAt) >= since)
-    .sort((one, other) => one.time.localeCompare(other.time) || one.workflow.localeCompare(other.workflow));
+    .sort((a, b) => a.time.localeCompare(b.time) || a.workflow.localeCompare(b.workflow));
 
 const poolKey = (namespace: string, name: string): string => `pool ${namespace}/${name}`;
 

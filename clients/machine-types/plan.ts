@@ -227,4 +227,4 @@ function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: VmsSna
   return { ...item, result: wanted, need: 'Change', why: null };
 }
 
-const inOrder = (one: PlannedItem, other: PlannedItem): number => byName({ metadata: one }, { metadata: other });
+const inOrder = (a: PlannedItem, b: PlannedItem): number => byName({ metadata: a }, { metadata: b });

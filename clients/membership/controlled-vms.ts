@@ -18,7 +18,7 @@ const CREATED_BY = 'kubevirt.io/created-by';
 export const controlledBy = async (kube: KubeClient, resource: Resource, pool: Stored): Promise<Vm[]> =>
   (await kube.list<VirtualMachine>(VirtualMachines, { namespace: identityOf(pool).namespace })).items
     .filter((vm) => isControlledBy(vm, resource, identityOf(pool)))
-    .sort((one, other) => byNumber(one.metadata.name, other.metadata.name));
+    .sort((a, b) => byNumber(a.metadata.name, b.metadata.name));
 
 /** Returns each of these VMs with its VMI. */
 export const readVmis = async (kube: KubeClient, namespace: string, vms: readonly Vm[]): Promise<VmWithVmi[]> =>

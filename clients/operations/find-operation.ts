@@ -82,7 +82,7 @@ export async function findOperation(
     return operationNamed(kube, namespace ?? 'default', name);
   const all = (await listOperations(kube, namespace, action))
     .filter(({ metadata }) => name === undefined || metadata.name === name)
-    .toSorted((one, other) => other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp));
+    .toSorted((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp));
   const going = name === undefined ? all.filter((operation) => !isOver(operation)) : all;
   const word = namespace === undefined ? nameOf : wordOf;
   if (going.length > 1 && name === undefined)

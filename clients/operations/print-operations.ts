@@ -132,8 +132,8 @@ export async function printOperations(
   output?: OperationsFormat,
   action?: OperationAction,
 ): Promise<void> {
-  const sorted = operations.toSorted((one, other) =>
-    other.metadata.creationTimestamp.localeCompare(one.metadata.creationTimestamp),
+  const sorted = operations.toSorted((a, b) =>
+    b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp),
   );
   if (output === 'json' || output === 'yaml') return printObjects(sorted, output, { isOne: false });
   if (output === 'name' && sorted.length === 0) return;

@@ -113,7 +113,7 @@ export class StatusWatch {
       return statusLines({ kind, owner, members: members(identityOf(owner)), progress, revisions, isLive }, now);
     });
     if (!isLive || !process.stdout.isTTY) return blocks;
-    return blocks.toSorted((one, other) => isQuiet(one) - isQuiet(other));
+    return blocks.toSorted((a, b) => isQuiet(a) - isQuiet(b));
   }
 
   /** Reads the revisions of pools whose rollout is shown: no others need their numbers. */

@@ -28,7 +28,7 @@ export async function readRevisions(kube: KubeClient, pool: Stored<Pool>): Promi
   return items
     .filter((item) => isControlledBy(item, VirtualMachinePools, identityOf(pool)))
     .flatMap(revisionIn)
-    .sort((one, other) => one.number - other.number);
+    .sort((a, b) => a.number - b.number);
 }
 
 /** As `readRevisions`, if only numbers are needed: empty if they can't be read, and users see hashes then. */

@@ -45,7 +45,7 @@ export async function printData(schedules: StoredSchedule[], format: DataFormat,
 
 /** Prints the schedules by name, or says that there are none. */
 export async function printSchedules(schedules: StoredSchedule[], output?: SchedulesFormat): Promise<void> {
-  const sorted = schedules.toSorted((one, other) => nameOf(one).localeCompare(nameOf(other)));
+  const sorted = schedules.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
   if (output === 'json' || output === 'yaml') return printData(sorted, output, { isOne: false });
   if (output === 'name' && sorted.length === 0) return;
   if (output === 'name')

@@ -87,9 +87,9 @@ function refuseOlder(
   );
 }
 
-/** Reports whether release `one` is later than `other`, such as `0.10.0` than `0.9.1`. */
-function isNewer(one: string, other: string): boolean {
-  const [parts, others] = [one, other].map((release) => release.split(/[.+-]/).slice(0, 3).map(Number));
+/** Reports whether release `a` is later than `b`, such as `0.10.0` than `0.9.1`. */
+function isNewer(a: string, b: string): boolean {
+  const [parts, others] = [a, b].map((release) => release.split(/[.+-]/).slice(0, 3).map(Number));
   for (const [index, part] of parts!.entries()) if (part !== others![index]) return part > (others![index] ?? 0);
   return false;
 }

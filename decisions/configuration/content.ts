@@ -48,8 +48,8 @@ export const settlesAt = ({ at }: ContentChange, now: number): number | null =>
   Math.abs(now - at) <= SECOND_MS ? at + SECOND_MS + 1 : null;
 
 /** Returns the later of two changes: of several at once, the first by name. */
-export function laterChange(one: ContentChange | null, other: ContentChange | null): ContentChange | null {
-  if (one === null || other === null) return one ?? other;
-  if (one.at !== other.at) return one.at > other.at ? one : other;
-  return one.what < other.what ? one : other;
+export function laterChange(a: ContentChange | null, b: ContentChange | null): ContentChange | null {
+  if (a === null || b === null) return a ?? b;
+  if (a.at !== b.at) return a.at > b.at ? a : b;
+  return a.what < b.what ? a : b;
 }

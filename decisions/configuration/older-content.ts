@@ -81,7 +81,7 @@ export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderCo
           if (isJudged(content) && vmi!.createdAt <= Math.max(content.writtenAt, content.changedAt))
             byName.set(referenceKey(content), content);
       }
-      const newest = [...byName.values()].sort((one, other) => other.writtenAt - one.writtenAt || byKey(one, other));
+      const newest = [...byName.values()].sort((a, b) => b.writtenAt - a.writtenAt || byKey(a, b));
       return newest.slice(0, MAX_STORED).sort(byKey).map(contentToStore);
     },
   };
@@ -98,7 +98,7 @@ function withMemory(content: Content | undefined, remembered: Content | undefine
 }
 
 const referenceKey = ({ kind, name }: OwnReference): string => `${kind}/${name}`;
-const byKey = (one: OwnReference, other: OwnReference): number => (referenceKey(one) < referenceKey(other) ? -1 : 1);
+const byKey = (a: OwnReference, b: OwnReference): number => (referenceKey(a) < referenceKey(b) ? -1 : 1);
 
 const rfc3339 = (time: number): string => new Date(time).toISOString();
 

@@ -114,17 +114,17 @@ class Drain {
       else this.#note(vm, need);
     }
     acts.sort(
-      (one, other) =>
-        Number(one.need.isWish) - Number(other.need.isWish) ||
-        Number(one.need.needsBudget) - Number(other.need.needsBudget) ||
+      (a, b) =>
+        Number(a.need.isWish) - Number(b.need.isWish) ||
+        Number(a.need.needsBudget) - Number(b.need.needsBudget) ||
         // What KubeVirt has not begun may be so again, and others would wait for that.
-        givenUpUntil(one.need) - givenUpUntil(other.need) ||
-        Number(other.need.isBegun) - Number(one.need.isBegun) ||
-        byNumber(one.vm.name, other.vm.name),
+        givenUpUntil(a.need) - givenUpUntil(b.need) ||
+        Number(b.need.isBegun) - Number(a.need.isBegun) ||
+        byNumber(a.vm.name, b.vm.name),
     );
     this.#choose(acts);
     const statuses = this.#statuses.toSorted(
-      (one, other) => Number(isMoving(one)) - Number(isMoving(other)) || byNumber(one.vm, other.vm),
+      (a, b) => Number(isMoving(a)) - Number(isMoving(b)) || byNumber(a.vm, b.vm),
     );
     return { evacuate: this.#evacuate, statuses, wakeAt: this.#wakeAt };
   }

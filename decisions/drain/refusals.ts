@@ -59,7 +59,7 @@ export function refusalsAfter(
   const others = before.filter(({ vm, notBefore }) => !names.has(vm) && notBefore + FORGOTTEN_MS > now);
   const all = [...others, ...notMoved.map((one) => refusalOf(one, known.get(one.uid), now))];
   if (all.length <= MAX_REFUSALS) return all;
-  return all.toSorted((one, other) => (one.since ?? now) - (other.since ?? now)).slice(0, MAX_REFUSALS);
+  return all.toSorted((a, b) => (a.since ?? now) - (b.since ?? now)).slice(0, MAX_REFUSALS);
 }
 
 function refusalOf(

@@ -13,7 +13,7 @@ const VMS_NAMED = 10;
 export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[], now: string): Condition[] {
   if (drifted.length === 0) return [];
   const isSetRight = correctsAll(pool.spec);
-  const sorted = drifted.toSorted((one, other) => byNumber(one.vm.name, other.vm.name));
+  const sorted = drifted.toSorted((a, b) => byNumber(a.vm.name, b.vm.name));
   const names = formatNames(sorted.map(({ vm }) => vm.name));
   const what = drifted.length === 1 ? 'differs from its template' : 'differ from their templates';
   const message = inOneMessage(

@@ -82,7 +82,7 @@ function differences(actual: unknown, wanted: unknown, path: string): DriftedFie
     : [{ path, wanted: wanted ?? null, actual: actual ?? null }];
 }
 
-const keysOf = (one: Json, other: Json): string[] => [...new Set([...Object.keys(other), ...Object.keys(one)])];
+const keysOf = (a: Json, b: Json): string[] => [...new Set([...Object.keys(b), ...Object.keys(a)])];
 
 const segment = (key: string, path: string): string => {
   if (!/^[\w-]+$/.test(key)) return `["${key}"]`;

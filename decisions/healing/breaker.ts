@@ -54,6 +54,6 @@ export function roomFor(
   // If no VM has ever run, the fault is probably common to all: only one is tried.
   if (!hasEverRun(view))
     limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
-  const least = limits.reduce((one, other) => (other.count < one.count ? other : one));
+  const least = limits.reduce((a, b) => (b.count < a.count ? b : a));
   return { ...least, count: Math.max(least.count, 0), wakeAt: holding.reduce<number | null>(earlier, null) };
 }

@@ -87,11 +87,11 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
   const found = replaceable(
     view,
     state,
-    all.toSorted((one, other) => byNumber(one.vm.name, other.vm.name)),
+    all.toSorted((a, b) => byNumber(a.vm.name, b.vm.name)),
   );
   return {
     ...found,
-    exempt: exempt.toSorted((one, other) => byNumber(one.vm, other.vm)),
+    exempt: exempt.toSorted((a, b) => byNumber(a.vm, b.vm)),
     wakeAt: earlier(wakeAt, found.wakeAt),
   };
 }

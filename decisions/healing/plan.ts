@@ -138,7 +138,7 @@ function notesOf(view: HealingView): RunNote[] {
       if (start !== null) notes.push({ name, uid, resourceVersion, start });
     }
   }
-  return notes.toSorted((one, other) => byNumber(one.name, other.name));
+  return notes.toSorted((a, b) => byNumber(a.name, b.name));
 }
 
 /**

@@ -237,8 +237,8 @@ export function carried(state: HealingState): HealingState {
   const { earlyEnds, failing, vmiPauses } = state;
   return {
     ...state,
-    earlyEnds: few(earlyEnds, (one, other) => other.count - one.count),
-    failing: few(failing, (one, other) => one.since - other.since),
+    earlyEnds: few(earlyEnds, (a, b) => b.count - a.count),
+    failing: few(failing, (a, b) => a.since - b.since),
     vmiPauses: few(vmiPauses, () => 0),
   };
 }
@@ -246,11 +246,11 @@ export function carried(state: HealingState): HealingState {
 /** The first VMS_CARRIED entries in the order `first`, sorted by UID so that the result is deterministic. */
 const few = <T extends { vmUid: string }>(all: readonly T[], first: (one: T, other: T) => number): T[] =>
   all
-    .toSorted((one, other) => first(one, other) || byVmUid(one, other))
+    .toSorted((a, b) => first(a, b) || byVmUid(a, b))
     .slice(0, VMS_CARRIED)
     .toSorted(byVmUid);
 
-const byVmUid = (one: { vmUid: string }, other: { vmUid: string }): number => (one.vmUid < other.vmUid ? -1 : 1);
+const byVmUid = (a: { vmUid: string }, b: { vmUid: string }): number => (a.vmUid < b.vmUid ? -1 : 1);
 
 export const pauseEndedAt = ({ vmiPauses }: Pick<HealingState, 'vmiPauses'>, vmUid: string): number | null =>
   vmiPauses.find((one) => one.vmUid === vmUid)?.endedAt ?? null;

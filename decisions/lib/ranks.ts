@@ -1,5 +1,5 @@
 /** Compares ranks, the first difference of which counts. */
-export function compareRanks(one: readonly number[], other: readonly number[]): number {
-  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return one[i]! - other[i]!;
+export function compareRanks(a: readonly number[], b: readonly number[]): number {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
   return 0;
 }

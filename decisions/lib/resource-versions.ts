@@ -28,14 +28,14 @@ const VERSION = /^\d{1,20}$/;
 export const isVersion = (value: unknown): value is string => typeof value === 'string' && VERSION.test(value);
 
 /** Returns the later of two resource versions of one kind, compared as integers; invalid ones are ignored. */
-export function later(one: string | undefined, other: string | undefined): string | undefined {
-  if (!isVersion(one)) return isVersion(other) ? other : undefined;
-  return !isVersion(other) || BigInt(one) >= BigInt(other) ? one : other;
+export function later(a: string | undefined, b: string | undefined): string | undefined {
+  if (!isVersion(a)) return isVersion(b) ? b : undefined;
+  return !isVersion(b) || BigInt(a) >= BigInt(b) ? a : b;
 }
 
 /** Reports whether one resource version of a kind is earlier than another; not if one of them is not known. */
-export const isEarlier = (one: string | undefined, other: string | undefined): boolean =>
-  isVersion(one) && isVersion(other) && BigInt(one) < BigInt(other);
+export const isEarlier = (a: string | undefined, b: string | undefined): boolean =>
+  isVersion(a) && isVersion(b) && BigInt(a) < BigInt(b);
 
-export const maxVersions = (one: ResourceVersions, other: ResourceVersions): ResourceVersions =>
-  Object.fromEntries(VERSIONED.map((kind) => [kind, later(one[kind], other[kind])]));
+export const maxVersions = (a: ResourceVersions, b: ResourceVersions): ResourceVersions =>
+  Object.fromEntries(VERSIONED.map((kind) => [kind, later(a[kind], b[kind])]));

@@ -30,16 +30,16 @@ export const isAlias = (name: string): boolean => machineTypeOf(name).version ==
 /**
  * Negative if the first is older, positive if it is newer; null for types of different families or without a version.
  */
-export function compareMachineTypes(one: string, other: string): number | null {
-  const [first, second] = [machineTypeOf(one), machineTypeOf(other)];
+export function compareMachineTypes(a: string, b: string): number | null {
+  const [first, second] = [machineTypeOf(a), machineTypeOf(b)];
   if (first.family !== second.family || first.version === null || second.version === null) return null;
   return compareVersions(first.version, second.version);
 }
 
 /** Treats `9.2` as `9.2.0`. */
-function compareVersions(one: readonly number[], other: readonly number[]): number {
-  for (let index = 0; index < Math.max(one.length, other.length); index++) {
-    const difference = (one[index] ?? 0) - (other[index] ?? 0);
+function compareVersions(a: readonly number[], b: readonly number[]): number {
+  for (let index = 0; index < Math.max(a.length, b.length); index++) {
+    const difference = (a[index] ?? 0) - (b[index] ?? 0);
     if (difference !== 0) return difference;
   }
   return 0;

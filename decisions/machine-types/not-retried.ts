@@ -22,8 +22,8 @@ export interface Touched {
   failed: readonly NotRetried[];
 }
 
-export const isSameFailure = (one: NotRetried | undefined, other: NotRetried | undefined): boolean =>
-  (one === undefined) === (other === undefined) &&
-  one?.uid === other?.uid &&
-  one?.wasAvailable === other?.wasAvailable &&
-  one?.keepsMark === other?.keepsMark;
+export const isSameFailure = (a: NotRetried | undefined, b: NotRetried | undefined): boolean =>
+  (a === undefined) === (b === undefined) &&
+  a?.uid === b?.uid &&
+  a?.wasAvailable === b?.wasAvailable &&
+  a?.keepsMark === b?.keepsMark;

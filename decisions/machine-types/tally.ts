@@ -91,7 +91,7 @@ export class Tally {
    */
   *candidates(isFull: () => boolean): Iterable<string> {
     yield* this.#downAlready;
-    if (this.#hasNew) this.#inOrder = new Map([...this.restarts].sort((one, other) => this.#compare(one, other)));
+    if (this.#hasNew) this.#inOrder = new Map([...this.restarts].sort((a, b) => this.#compare(a, b)));
     this.#hasNew = false;
     for (const [key, vmi] of this.#inOrder) {
       if (this.restarts.get(key) !== vmi || this.#downAlready.has(key)) continue;

@@ -56,7 +56,7 @@ export const beforeOfMeta = ({
   record: annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION] ?? null,
 });
 
-export const isSame = (one: Before, other: Before): boolean => JSON.stringify(one) === JSON.stringify(other);
+export const isSame = (a: Before, b: Before): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /** Returns a patch that applies the change to exactly the expected object, and to no other. */
 export function typePatch(before: Before, change: TypeChange, typePath = VM_MACHINE_TYPE): PatchOperation[] {

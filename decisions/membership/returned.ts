@@ -50,7 +50,7 @@ export function returnedVms(input: ReturnedInput): Returned {
   const numberIn = ({ name }: VmView): number => numberOf(pool.metadata.name, name) ?? 0;
   const found = uncontrolled
     .filter((vm) => isReturned(pool, vm) && !isBusy(vm))
-    .sort((one, other) => numberIn(one) - numberIn(other));
+    .sort((a, b) => numberIn(a) - numberIn(b));
   if (found.length === 0 || pool.metadata.deletionTimestamp !== undefined) return NONE;
   const { asReplicas, asStandby } = placed(input, found);
   const taken = new Set([...asReplicas, ...asStandby]);

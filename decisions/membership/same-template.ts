@@ -5,8 +5,8 @@ import { isObject } from '../lib/json.ts';
  * Reports whether two VM templates are one to KubeVirt: it reads them into Go's structures, and writes out empty fields
  * that users leave out.
  */
-export const isSameTemplate = (one: unknown, other: unknown): boolean =>
-  canonical(withoutEmpty(one)) === canonical(withoutEmpty(other));
+export const isSameTemplate = (a: unknown, b: unknown): boolean =>
+  canonical(withoutEmpty(a)) === canonical(withoutEmpty(b));
 
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty);

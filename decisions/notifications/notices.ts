@@ -110,8 +110,8 @@ function rolloutNotices(pool: StoredPool): Notice[] {
 }
 
 /** The later of two times, in RFC 3339, as far as they are known. */
-const later = (one: string | undefined, other: string | undefined): string | undefined =>
-  one === undefined || (other !== undefined && Date.parse(other) > Date.parse(one)) ? other : one;
+const later = (a: string | undefined, b: string | undefined): string | undefined =>
+  a === undefined || (b !== undefined && Date.parse(b) > Date.parse(a)) ? b : a;
 
 function drainNotices(pool: StoredPool): Notice[] {
   const drain = conditionOf(pool, 'Draining');

@@ -184,9 +184,7 @@ export const housekeepingFailure = (failures: readonly Failure[], now: string): 
   );
 
 function failureCondition(type: 'ReplicaFailure' | 'HousekeepingFailure', failures: readonly Failure[]): Condition[] {
-  const [first, ...others] = failures.toSorted(
-    (one, other) => RANKING.indexOf(one.reason) - RANKING.indexOf(other.reason),
-  );
+  const [first, ...others] = failures.toSorted((a, b) => RANKING.indexOf(a.reason) - RANKING.indexOf(b.reason));
   if (first === undefined) return [];
   const { reason, message, since } = first;
   const sentences = [message, ...others.map((other) => `${other.reason}: ${other.message}`)];

@@ -22,7 +22,7 @@ export function refusedLast<T>(items: readonly T[], nameOf: (item: T) => string,
   const rank = new Map(names.map((name, index) => [name, index]));
   const rankOf = (item: T): number | undefined => rank.get(nameOf(item));
   const others = items.filter((item) => rankOf(item) === undefined);
-  const last = items.filter((item) => rankOf(item) !== undefined).sort((one, other) => rankOf(one)! - rankOf(other)!);
+  const last = items.filter((item) => rankOf(item) !== undefined).sort((a, b) => rankOf(a)! - rankOf(b)!);
   return [...(isGeneral ? anyFirst(others, names.length) : others), ...(isHeld ? [] : last)];
 }
 

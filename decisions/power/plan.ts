@@ -157,7 +157,6 @@ function inOrder(
   const ranks = new Map(free.map((vm) => [vm, [room.counts(vm) ? 0 : 1, ...policyRank(vm, order)]]));
   const scattered = new Map(free.map((vm) => [vm, chosen.get(namespacedName(vm))!]));
   return free.toSorted(
-    (one, other) =>
-      compareRanks(ranks.get(one)!, ranks.get(other)!) || (scattered.get(one)! < scattered.get(other)! ? -1 : 1),
+    (a, b) => compareRanks(ranks.get(a)!, ranks.get(b)!) || (scattered.get(a)! < scattered.get(b)! ? -1 : 1),
   );
 }

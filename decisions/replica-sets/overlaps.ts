@@ -54,11 +54,11 @@ export function overlapsOf(set: StoredSet, sets: Iterable<StoredSet>, others: It
  * Reports whether members of the one would be adopted by the other if they had no controller. A set that is being
  * deleted adopts none.
  */
-export const overlaps = (one: StoredSet, other: StoredSet): boolean =>
-  one.metadata.namespace === other.metadata.namespace &&
-  one.metadata.uid !== other.metadata.uid &&
-  other.metadata.deletionTimestamp === undefined &&
-  (matchesLabels(one.spec.selector, templateLabels(other)) || matchesLabels(other.spec.selector, templateLabels(one)));
+export const overlaps = (a: StoredSet, b: StoredSet): boolean =>
+  a.metadata.namespace === b.metadata.namespace &&
+  a.metadata.uid !== b.metadata.uid &&
+  b.metadata.deletionTimestamp === undefined &&
+  (matchesLabels(a.spec.selector, templateLabels(b)) || matchesLabels(b.spec.selector, templateLabels(a)));
 
 const templateLabels = ({ spec }: StoredSet): Record<string, string> => spec.template.metadata?.labels ?? {};
 

@@ -7,8 +7,6 @@ import type { Replica } from './replica.ts';
  * total: the same replicas always leave in the same order.
  */
 export const removalOrder = (replicas: readonly Replica[]): Replica[] =>
-  [...replicas].sort(
-    (one, other) => rankOf(one) - rankOf(other) || other.createdAt - one.createdAt || (one.name < other.name ? -1 : 1),
-  );
+  [...replicas].sort((a, b) => rankOf(a) - rankOf(b) || b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1));
 
 const rankOf = (replica: Replica): number => (!replica.isReady && replica.isFailing ? 0 : servingRank(replica));

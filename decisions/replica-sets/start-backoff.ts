@@ -72,7 +72,7 @@ export function failedStarts(input: StartsInput): { starts: FailedStarts | null;
   if (before === null) return { starts: null, wakeAt: null };
   const times = vmis.flatMap((vmi) => upAt(vmi, leastMs(vmi))).filter((time) => time > before.seenAt);
   if (times.some((time) => time <= now)) return { starts: null, wakeAt: null };
-  return { starts: before, wakeAt: times.length === 0 ? null : times.reduce((one, other) => Math.min(one, other)) };
+  return { starts: before, wakeAt: times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b)) };
 }
 
 /** When a VMI that is ready has come up. */

@@ -197,7 +197,7 @@ function inOrder({ spec }: RolloutContext, free: readonly Candidate[], begun: st
   const ordered = updateOrder([...byVm.keys()], (vm) => byVm.get(vm)!.down, policy).map((vm) => byVm.get(vm)!);
   const rank = ({ vm, wasDeferred }: Candidate): number =>
     2 * Number(wasDeferred) + Number(begun !== null && vm.revision !== begun);
-  return ordered.toSorted((one, other) => rank(one) - rank(other));
+  return ordered.toSorted((a, b) => rank(a) - rank(b));
 }
 
 /** Reports whether a batch that could begin must wait for a maintenance window or a delay. */

@@ -33,7 +33,7 @@ export function withRegressions(context: RolloutContext, state: RolloutStatus): 
     else failures.push({ vm: vm.name, why: why(seconds, vmi?.whyNotReady ?? null), at: context.now });
   }
   // The last failure is reported: it must not depend on the order in which a cache holds VMs.
-  failures.sort((one, other) => byNumber(one.vm, other.vm));
+  failures.sort((a, b) => byNumber(a.vm, b.vm));
   return failures.length === 0 ? state : withFailures(state, revision, failures);
 }
 

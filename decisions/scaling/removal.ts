@@ -96,7 +96,7 @@ export function planEnd(input: EndInput, room: RemovalLimit): RemovalStep[] {
   // VMs that were leaving with their disks kept continue so: what was to be kept a moment ago is still kept.
   const finishing = finishRemovals(input, room);
   const leaving = free.filter((vm) => !vm.deleting && vm.removing !== true);
-  const chosen = room.take(leaving.toSorted((one, other) => Number(lost.has(one.name)) - Number(lost.has(other.name))));
+  const chosen = room.take(leaving.toSorted((a, b) => Number(lost.has(a.name)) - Number(lost.has(b.name))));
   return [
     ...finishing,
     ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'OwnerDeleted', `the ${what} is deleted`)]),

@@ -77,7 +77,7 @@ function numbersToCreate(input: ScaleInput, { missing, ours, first, begun, failu
     lowest,
   );
   const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted(
-    (one, other) => one - other,
+    (a, b) => a - b,
   );
   return refusedLast(sorted, (number) => vmName(name, number), refused).slice(0, count);
 }

@@ -94,12 +94,10 @@ function inOrder(
   spread?: OrderOptions['spread'],
 ): VmView[] {
   const ranks = new Map(vms.map((vm) => [vm, { rank: rankOf(vm), tie: tieRank(vm, policy) }]));
-  const byRank = (one: VmView, other: VmView): number => compareRanks(ranks.get(one)!.rank, ranks.get(other)!.rank);
-  const byTie = (one: VmView, other: VmView): number => compareRanks(ranks.get(one)!.tie, ranks.get(other)!.tie);
-  const ordered = vms.toSorted(
-    (one, other) => byRank(one, other) || byTie(one, other) || (one.name < other.name ? -1 : 1),
-  );
-  const areEqual = (one: VmView, other: VmView): boolean => byRank(one, other) === 0;
+  const byRank = (a: VmView, b: VmView): number => compareRanks(ranks.get(a)!.rank, ranks.get(b)!.rank);
+  const byTie = (a: VmView, b: VmView): number => compareRanks(ranks.get(a)!.tie, ranks.get(b)!.tie);
+  const ordered = vms.toSorted((a, b) => byRank(a, b) || byTie(a, b) || (a.name < b.name ? -1 : 1));
+  const areEqual = (a: VmView, b: VmView): boolean => byRank(a, b) === 0;
   return spread === undefined ? ordered : spreadOut(ordered, { ...spread, areEqual });
 }
 

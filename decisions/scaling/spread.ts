@@ -25,7 +25,7 @@ export function spreadOut<T>(ordered: readonly T[], { areEqual, placeOf, staying
   return groups(ordered, areEqual).flatMap((group) => {
     // How many members its place has when each one leaves.
     const ranked = group.map((member) => ({ member, crowd: count(member, -1) }));
-    return ranked.toSorted((one, other) => other.crowd - one.crowd).map(({ member }) => member);
+    return ranked.toSorted((a, b) => b.crowd - a.crowd).map(({ member }) => member);
   });
 }
 

@@ -21,7 +21,7 @@ export function surplusHistory(
   const { failedOperationsHistoryLimit: failed = DEFAULT_HISTORY.failed } = spec;
   const ended = operations
     .filter((one) => one.status?.completionTime !== undefined && timeOf(schedule, one) <= now)
-    .toSorted((one, other) => timeOf(schedule, one) - timeOf(schedule, other));
+    .toSorted((a, b) => timeOf(schedule, a) - timeOf(schedule, b));
   const beyond = (hasEndedWell: boolean, most: number): StoredOperation[] => {
     const alike = ended.filter((one) => hasSucceeded(one) === hasEndedWell);
     return alike.slice(0, Math.max(0, alike.length - most));

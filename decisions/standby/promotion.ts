@@ -42,7 +42,7 @@ export function chooseToPromote(input: PromotionInput, missing: number): Promoti
     .filter(isStandby)
     .filter((vm) => isOfUse(vm) && !busy.has(vm.name) && !isNamed(vm))
     .map((vm) => ({ vm, rank: rankOf(vm) }))
-    .toSorted((one, other) => compareRanks(one.rank, other.rank) || byNumber(one.vm.name, other.vm.name))
+    .toSorted((a, b) => compareRanks(a.rank, b.rank) || byNumber(a.vm.name, b.vm.name))
     .map(({ vm }) => vm);
   // Those that wait after a failure stand for no VM that is missing: one is created in their place.
   const most = Math.min(missing, input.backoffs.FailedPromote?.allowance ?? Infinity);

@@ -29,7 +29,7 @@ export function withSurgeFailures(context: RolloutContext, state: RolloutStatus)
     else failures.push({ vm: vm.name, why: why.slice(0, 1024), at: context.now });
   }
   // The last failure is reported: it must not depend on the order in which a cache holds VMs.
-  failures.sort((one, other) => byNumber(one.vm, other.vm));
+  failures.sort((a, b) => byNumber(a.vm, b.vm));
   return failures.length === 0 ? state : withFailures(state, revision, failures);
 }
 

@@ -60,7 +60,7 @@ const missingOf = ({ grows, wanted }: SurgeNeed, vms: readonly VmView[]): number
 function inOrder({ vmiOf, need, pool }: SurgeInput, vms: readonly SurgeVm[]): SurgeVm[] {
   const rankOf = (vm: SurgeVm): number => (isReady(vm, vmiOf(vm)) ? 2 : 0) + (vm.revision === need.revision ? 1 : 0);
   const numberIn = ({ name }: SurgeVm): number => numberOf(pool.metadata.name, name) ?? 0;
-  return vms.toSorted((one, other) => rankOf(one) - rankOf(other) || numberIn(other) - numberIn(one));
+  return vms.toSorted((a, b) => rankOf(a) - rankOf(b) || numberIn(b) - numberIn(a));
 }
 
 /** Returns the extra VMs that the disruption budget lets go, and users don't keep. */

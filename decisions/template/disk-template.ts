@@ -66,10 +66,10 @@ function lasting({ spec }: DiskTemplate): Json {
 }
 
 /** True if both templates would create the same disk. */
-export function isSameDisk(one: DiskTemplate, other: DiskTemplate): boolean {
-  const [size, another] = [sizeOf(one), sizeOf(other)];
+export function isSameDisk(a: DiskTemplate, b: DiskTemplate): boolean {
+  const [size, another] = [sizeOf(a), sizeOf(b)];
   const isSameSize = size === null || another === null || isSameQuantity(size, another);
-  return isSameSize && diskIdentity(one) === diskIdentity(other);
+  return isSameSize && diskIdentity(a) === diskIdentity(b);
 }
 
 /** True if the second size is greater; a disk without a size of its own accepts any. */

@@ -22,8 +22,6 @@ export function revisionsToPrune(
   revisions: readonly KeptRevision[],
   inUse: ReadonlySet<string | null>,
 ): string[] {
-  const unused = revisions
-    .filter(({ revision }) => !inUse.has(revision))
-    .toSorted((one, other) => other.number - one.number);
+  const unused = revisions.filter(({ revision }) => !inUse.has(revision)).toSorted((a, b) => b.number - a.number);
   return unused.slice(spec.revisionHistoryLimit ?? DEFAULT_REVISION_HISTORY_LIMIT).map(({ name }) => name);
 }

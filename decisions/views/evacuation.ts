@@ -38,7 +38,7 @@ export function attemptOf(vmiUid: string, name: string): number | null {
 export function evacuationOf(migrations: readonly MigrationView[]): Evacuation | null {
   const [first, ...others] = migrations;
   if (first === undefined) return null;
-  const newest = others.reduce((one, other) => (other.attempt > one.attempt ? other : one), first);
+  const newest = others.reduce((a, b) => (b.attempt > a.attempt ? b : a), first);
   const { attempt, state, begunAt, createdAt, endedAt, failedToMove, whyFailed, earlier } = newest;
   return {
     attempt,

@@ -13,7 +13,7 @@ interface Licensed {
 /** Returns the licences of all packages that the modules belong to, as their authors require of distributors. */
 export function noticesOf(modules: readonly string[]): string {
   const folders = new Set(modules.map(packageFolder).filter((folder) => folder !== null));
-  const packages = [...folders].map(licenseIn).toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  const packages = [...folders].map(licenseIn).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const sections = packages.map(
     ({ name, version, license, text }) => `## ${name} ${version} (${license})\n\n\`\`\`text\n${text.trim()}\n\`\`\`\n`,
   );

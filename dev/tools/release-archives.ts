@@ -57,7 +57,7 @@ async function envtestArchive(
   const minor = version.split('.', 2).join('.');
   const newest = Object.keys(releases)
     .filter((release) => release.startsWith(`v${minor}.`) && /^v[\d.]+$/.test(release))
-    .sort((one, other) => patchOf(other) - patchOf(one))[0];
+    .sort((a, b) => patchOf(b) - patchOf(a))[0];
   const archive = newest === undefined ? undefined : releases[newest]?.[`envtest-${newest}-${platform()}.tar.gz`];
   if (archive === undefined) throw new Error(`it has no Kubernetes ${minor} for ${platform()}`);
   return { url: archive.selfLink, algorithm: 'sha512', checksum: archive.hash };

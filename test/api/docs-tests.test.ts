@@ -21,7 +21,7 @@ const filesIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map
 function missingTests(page: string): string[] {
   const letters = new Map<string, string[]>();
   const missing: string[] = [];
-  const marks = [...page.matchAll(LEGEND), ...page.matchAll(REFERENCE)].sort((one, other) => one.index - other.index);
+  const marks = [...page.matchAll(LEGEND), ...page.matchAll(REFERENCE)].sort((a, b) => a.index - b.index);
   for (const [whole, source, said] of marks) {
     if (!whole.includes(': "')) {
       letters.set(source!, filesIn(said!));

@@ -226,8 +226,7 @@ export class TestFleet {
   }
 }
 
-const byNumber = (names: string[]): string[] =>
-  names.toSorted((one, other) => one.localeCompare(other, 'en', { numeric: true }));
+const byNumber = (names: string[]): string[] => names.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 
 export type PoolObject = KubeObject & Pick<VirtualMachinePool, 'spec' | 'status'>;
 

@@ -261,7 +261,7 @@ export class ReadinessLog {
 
   /** Passes `visit` the state after each change. */
   #replay(visit: (change: Change, state: State) => void): void {
-    if (!this.#inOrder) this.#changes.sort((one, other) => (one.version < other.version ? -1 : 1));
+    if (!this.#inOrder) this.#changes.sort((a, b) => (a.version < b.version ? -1 : 1));
     this.#inOrder = true;
     const state: State = { vms: new Map(), vmis: new Map() };
     for (const change of this.#changes) {
@@ -273,7 +273,7 @@ export class ReadinessLog {
 }
 
 const listed = (down: ReadonlyMap<string, number>): RemovalCause['down'] =>
-  [...down].map(([name, since]) => ({ name, since })).sort((one, other) => (one.name < other.name ? -1 : 1));
+  [...down].map(([name, since]) => ({ name, since })).sort((a, b) => (a.name < b.name ? -1 : 1));
 
 function put<T>(map: Map<string, T>, name: string, facts: T | null): void {
   if (facts === null) map.delete(name);

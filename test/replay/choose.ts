@@ -33,7 +33,7 @@ function cover(candidates: readonly Candidate[], shown = new Set<string>(), with
   let left = [...candidates];
   for (let taken = 0; ;) {
     left = left.filter((one) => worth(one) > 0 && taken + one.size <= within);
-    const [best, ...others] = left.toSorted((one, other) => worth(other) - worth(one));
+    const [best, ...others] = left.toSorted((a, b) => worth(b) - worth(a));
     if (best === undefined) return chosen;
     chosen.push(best.history);
     taken += best.size;

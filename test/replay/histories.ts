@@ -40,7 +40,7 @@ export const folderOf = (version: string): string => join(FOLDER, version);
 
 /** The versions of drover whose histories are kept, the oldest first. */
 export const versions = (): string[] =>
-  readdirSync(FOLDER).toSorted((one, other) => one.localeCompare(other, 'en', { numeric: true }));
+  readdirSync(FOLDER).toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 
 /** Returns the files of a version. */
 export const filesOf = (version: string): string[] => readdirSync(folderOf(version)).toSorted();

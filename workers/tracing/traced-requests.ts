@@ -24,9 +24,9 @@ export const tracedRequests: RequestListener = ({ method, path, isWatch }) => {
 
 /** Tells two of each request. */
 export const both =
-  (one: RequestListener, other: RequestListener): RequestListener =>
+  (a: RequestListener, b: RequestListener): RequestListener =>
   (asked) => {
-    const [first, second] = [one(asked), other(asked)];
+    const [first, second] = [a(asked), b(asked)];
     return {
       headers: { ...first.headers, ...second.headers },
       onEnd: (end) => {

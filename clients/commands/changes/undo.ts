@@ -73,7 +73,7 @@ async function list(session: Session, flags: Flags): Promise<void> {
     for (const one of notes) changes.set(one.id, { ...one, vms: (changes.get(one.id)?.vms ?? 0) + 1 });
   if (changes.size === 0) return note('no VM has a record of a change');
   const rows = [...changes.values()]
-    .toSorted((one, other) => other.at.localeCompare(one.at))
+    .toSorted((a, b) => b.at.localeCompare(a.at))
     .map(({ operation, vms, at, by, reason = '<none>' }) => [operation, vms, ageOf(at), by, reason]);
   print(table(['CHANGE', 'VMS', 'AGE', 'REQUESTED BY', 'REASON'], rows).join('\n'));
 }

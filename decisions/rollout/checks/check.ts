@@ -58,11 +58,11 @@ export function subjectOf(
   return { revision, step: step + 1, since: isLater ? resumedAt : stepReachedAt, digest: hashOf(check) };
 }
 
-const isSame = (one: CheckStatus['of'], other: CheckStatus['of']): boolean =>
-  one.revision === other.revision &&
-  one.step === other.step &&
-  one.digest === other.digest &&
-  Date.parse(one.since) === Date.parse(other.since);
+const isSame = (a: CheckStatus['of'], b: CheckStatus['of']): boolean =>
+  a.revision === b.revision &&
+  a.step === b.step &&
+  a.digest === b.digest &&
+  Date.parse(a.since) === Date.parse(b.since);
 
 /** Returns what is known of the check of this step. */
 export const known = (status: CheckStatus | undefined, of: CheckStatus['of'] | null): CheckStatus | null =>

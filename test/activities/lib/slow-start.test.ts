@@ -23,7 +23,7 @@ test('each item begins once, with one call at first and never with more than all
     },
     { most: 8, signal },
   );
-  expect(done.toSorted((one, other) => one - other)).toEqual(items);
+  expect(done.toSorted((a, b) => a - b)).toEqual(items);
   expect(widths[0]).toBe(1);
   expect(Math.max(...widths)).toBe(8);
 });

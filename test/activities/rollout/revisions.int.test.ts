@@ -48,7 +48,7 @@ const numbers = async (namespace: string): Promise<Record<string, number>> =>
 
 const shows = ({ cache }: TestWorker, { metadata }: StoredPool, tiers: string[]): Promise<void> =>
   until(async () => {
-    const newestFirst = cache.revisions.of(metadata).toSorted((one, other) => other.number - one.number);
+    const newestFirst = cache.revisions.of(metadata).toSorted((a, b) => b.number - a.number);
     expect(newestFirst.map(({ revision }) => revision)).toEqual(tiers.map((tier) => revisionOf(templateOf(tier))));
   });
 

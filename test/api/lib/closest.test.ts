@@ -28,11 +28,11 @@ describe('editDistance', () => {
   it('is 0 only for equal words, symmetric, and at most the length of the longer word', () => {
     const word = fc.string({ maxLength: 12 });
     fc.assert(
-      fc.property(word, word, (one, other) => {
-        const distance = editDistance(one, other);
-        expect(distance === 0).toBe(one === other);
-        expect(distance).toBe(editDistance(other, one));
-        expect(distance).toBeLessThanOrEqual(Math.max(one.length, other.length));
+      fc.property(word, word, (a, b) => {
+        const distance = editDistance(a, b);
+        expect(distance === 0).toBe(a === b);
+        expect(distance).toBe(editDistance(b, a));
+        expect(distance).toBeLessThanOrEqual(Math.max(a.length, b.length));
       }),
     );
   });

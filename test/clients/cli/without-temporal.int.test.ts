@@ -59,9 +59,7 @@ test('every command but those that are about Temporal works for a user who does 
     );
   const newest = async (): Promise<string> => {
     const { items } = await fleet().kube.list(VirtualMachineOperations, { namespace });
-    const [last] = items.toSorted(
-      (one, other) => Number(other.metadata.resourceVersion) - Number(one.metadata.resourceVersion),
-    );
+    const [last] = items.toSorted((a, b) => Number(b.metadata.resourceVersion) - Number(a.metadata.resourceVersion));
     return last!.metadata.name;
   };
   const change = async (): Promise<string> => {

@@ -98,8 +98,8 @@ const labels = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1'
 
 test('appears on both of two sets, or on neither', () => {
   fc.assert(
-    fc.property(labels, labels, (one, other) => {
-      const [first, second] = [another('first', one), another('second', other)];
+    fc.property(labels, labels, (a, b) => {
+      const [first, second] = [another('first', a), another('second', b)];
       expect(overlaps(first, second)).toBe(overlaps(second, first));
       expect(overlaps(first, first)).toBe(false);
     }),

@@ -14,10 +14,10 @@ interface Member {
 
 const anyMembers: fc.Arbitrary<Member[]> = fc
   .array(fc.record({ place: fc.constantFrom('a', 'b', 'c', null), rank: fc.nat(2) }), { maxLength: 9 })
-  .map((all) => all.map((one, id) => ({ id, ...one })).toSorted((one, other) => one.rank - other.rank));
+  .map((all) => all.map((one, id) => ({ id, ...one })).toSorted((a, b) => a.rank - b.rank));
 const spread = (ordered: readonly Member[], staying: readonly Member[] = []): Member[] =>
   spreadOut(ordered, {
-    areEqual: (one, other) => one.rank === other.rank,
+    areEqual: (a, b) => a.rank === b.rank,
     placeOf: ({ place }) => place,
     staying,
   });
@@ -68,7 +68,7 @@ describe('the rest of a pool after some VMs leave', () => {
       fc.property(anyMembers, (ordered) => {
         const all = spread(ordered);
         expect(all.map(({ rank }) => rank)).toEqual(ordered.map(({ rank }) => rank));
-        expect(all.map(({ id }) => id).toSorted((one, other) => one - other)).toEqual(ordered.map((_, id) => id));
+        expect(all.map(({ id }) => id).toSorted((a, b) => a - b)).toEqual(ordered.map((_, id) => id));
       }),
     );
   });

@@ -237,7 +237,7 @@ describe('a time has only one operation', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), cron, policy, (events, schedule, concurrencyPolicy) => {
         const life = new Life(aSchedule(MADE, { schedule, concurrencyPolicy, successfulOperationsHistoryLimit: 100 }));
-        for (const { is, minute } of events.toSorted((one, other) => one.minute - other.minute)) {
+        for (const { is, minute } of events.toSorted((a, b) => a.minute - b.minute)) {
           const now = new Date(at(MADE) + minute * 60_000).toISOString();
           const active = life.operations.filter(({ status }) => status === undefined).length;
           const before = life.made.length;
@@ -256,7 +256,7 @@ describe('a time has only one operation', () => {
           }
         }
         expect(new Set(life.made).size).toBe(life.made.length);
-        expect(life.made).toEqual(life.made.toSorted((one, other) => one - other));
+        expect(life.made).toEqual(life.made.toSorted((a, b) => a - b));
       }),
       { numRuns: 300 },
     );

@@ -67,7 +67,7 @@ soakTest('no more are healed at once than maxConcurrent', async () => {
     const [before, after] = lives.of('vm', `web-${number}`);
     return { from: before!.goneAt!, to: after!.bornAt };
   });
-  const inOrder = spans.toSorted((one, other) => (one.from < other.from ? -1 : 1));
+  const inOrder = spans.toSorted((a, b) => (a.from < b.from ? -1 : 1));
   for (const [index, { from }] of inOrder.entries())
     if (index > 0) expect(from).toBeGreaterThan(inOrder[index - 1]!.to);
 });
@@ -94,7 +94,7 @@ soakTest('a new revision that never comes up trips the rollout, and no VM is rep
   // The broken VM then returns to the proven revision.
   await pool.pool.until({ readyReplicas: 4, healing: expect.objectContaining({ cycles: [] }) as object });
   const counts = [1, 2, 3, 4].map((number) => lives.of('vm', `web-${number}`).length);
-  expect(counts.toSorted((one, other) => one - other)).toEqual([1, 1, 1, 2]);
+  expect(counts.toSorted((a, b) => a - b)).toEqual([1, 1, 1, 2]);
 });
 
 soakTest('a VM gets its own number again, though lower ones are free', async () => {

@@ -135,7 +135,7 @@ async function workerKilledInPatches(): Promise<void> {
   const context = await aScene({ stopped, running: 6 });
   const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   const kills = Array.from({ length: soak(5, 2) }, () => 1 + Math.floor(random() * stopped * 0.6)).sort(
-    (one, other) => one - other,
+    (a, b) => a - b,
   );
   for (const atLeast of kills) {
     await reached(transition, () => patchedIn(context), atLeast, stopped + 6);
@@ -157,7 +157,7 @@ async function workerKilledInRestarts(): Promise<void> {
     restarts: Math.floor(random() * (running - 10)),
     later: random() * 700,
   }));
-  for (const { restarts, later } of kills.sort((one, other) => one.restarts - other.restarts)) {
+  for (const { restarts, later } of kills.sort((a, b) => a.restarts - b.restarts)) {
     await reached(transition, () => restartedIn(context), restarts, running);
     await sleep(later);
     await worker.kill();

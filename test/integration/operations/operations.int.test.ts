@@ -260,7 +260,7 @@ test('VMs of a pool migrate within its budget; a pause and an abort leave the ot
     to: Date.parse(status!.phaseTransitionTimestamps!.at(-1)!.phaseTransitionTimestamp),
   }));
   expect(all).toHaveLength(begun + 3);
-  all.sort((one, other) => one.from - other.from);
+  all.sort((a, b) => a.from - b.from);
   for (const [index, { from }] of all.entries()) expect(from).toBeGreaterThanOrEqual(all[index - 1]?.to ?? 0);
   expect(await vms.vmis()).toEqual(before);
 });

@@ -295,7 +295,7 @@ const definitions = readdirSync(new URL('../../../deploy/crds/', import.meta.url
   file.replace(/\.yaml$/, ''),
 );
 
-const byText = (one: string, other: string): number => one.localeCompare(other);
+const byText = (a: string, b: string): number => a.localeCompare(b);
 
 test('a user who removes drover as docs/deploy.md says keeps all VMs and disks, with a worker and without', async () => {
   const page = readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8');

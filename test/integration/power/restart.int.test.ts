@@ -16,8 +16,7 @@ beforeAll(async () => {
   worker = await fleet().worker();
 });
 
-const inOrder = (counts: Record<string, number>): number[] =>
-  Object.values(counts).toSorted((one, other) => one - other);
+const inOrder = (counts: Record<string, number>): number[] => Object.values(counts).toSorted((a, b) => a - b);
 test('VMs of every run strategy are restarted once, two at a time, and keep their strategy', async () => {
   const shapes = {
     ...each(['a-1', 'a-2', 'a-3', 'a-4'], {}),

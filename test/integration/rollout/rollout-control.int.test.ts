@@ -170,7 +170,7 @@ soakTest('count a VM only when it has been ready for minReadySeconds', async () 
   await watch.caughtUp();
   const [one, other] = ['web-1', 'web-2']
     .map((name) => watch.log.history(name))
-    .toSorted((one, other) => one.at(-1)!.at - other.at(-1)!.at);
+    .toSorted((a, b) => a.at(-1)!.at - b.at(-1)!.at);
   const readyAt = one!.findLast(({ what }) => what === 'VMI ready')!.at;
   const goingAt = other!.findLast(({ what }) => what === 'VMI going')!.at;
   // Less than 4 s: KubeVirt reports readiness in whole seconds, and these are the times at which the watch received it.

@@ -86,7 +86,7 @@ testOneOf(
         restarts: Math.floor(random() * (VMS - 9)),
         later: random() * 700,
       }));
-      for (const { restarts, later } of instants.sort((one, other) => one.restarts - other.restarts)) {
+      for (const { restarts, later } of instants.sort((a, b) => a.restarts - b.restarts)) {
         await inProgress(watch, restarts);
         await sleep(later);
         expect(restartsIn(watch)).toBeLessThan(VMS);

@@ -127,7 +127,7 @@ test('pods that lack a label are made again by migrations, one VM at a time, and
     from: Date.parse(metadata.creationTimestamp),
     to: Date.parse(status!.phaseTransitionTimestamps!.at(-1)!.phaseTransitionTimestamp),
   }));
-  const [first, second, ...others] = times.sort((one, other) => one.from - other.from);
+  const [first, second, ...others] = times.sort((a, b) => a.from - b.from);
   expect(others).toEqual([]);
   expect(second!.from).toBeGreaterThanOrEqual(first!.to);
   expect((await pool.status()).outdatedPodReplicas ?? 0).toBe(0);

@@ -36,7 +36,7 @@ type Kept = Stored<KubeObject & { revision: number; data: { template: object } }
 /** Returns the kept templates of a pool, oldest first; leaves out KubeVirt's own revisions of the VMs. */
 async function kept({ namespace }: TestPool): Promise<Kept[]> {
   const { items } = await fleet().kube.list<Kept>(ControllerRevisions, { namespace, labelSelector: POOL_LABEL });
-  return items.toSorted((one, other) => one.revision - other.revision);
+  return items.toSorted((a, b) => a.revision - b.revision);
 }
 
 const numbers = async (pool: TestPool): Promise<[revision: string | undefined, number: number][]> =>

@@ -324,7 +324,7 @@ export class TestPool {
       };
       found.push({ id: workflowId, status: status.name, vms: batch.vms });
     }
-    return found.sort((one, other) => one.id.localeCompare(other.id, 'en', { numeric: true }));
+    return found.sort((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }));
   }
 
   /** Returns the reasons and notes of the Events about this pool. */
@@ -355,5 +355,5 @@ export function orderOfRestarts({ log }: ReadinessWatch): string[] {
       .slice(0, 1)
       .map(({ at }) => ({ name, at })),
   );
-  return firsts.sort((one, other) => one.at - other.at).map(({ name }) => name);
+  return firsts.sort((a, b) => a.at - b.at).map(({ name }) => name);
 }

@@ -53,7 +53,7 @@ export class TestSchedule {
     const { items } = await this.#fleet.kube.list<StoredOperation>(VirtualMachineOperations, { namespace });
     return items
       .filter((operation) => controllerOf(operation)?.uid === uid)
-      .toSorted((one, other) => one.metadata.name.localeCompare(other.metadata.name));
+      .toSorted((a, b) => a.metadata.name.localeCompare(b.metadata.name));
   }
 
   /** Resolves when its status is like this. */

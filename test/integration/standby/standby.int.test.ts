@@ -25,7 +25,7 @@ const says = (namespace: string, status: Partial<PoolStatus>): Promise<void> =>
 const views = async (namespace: string): Promise<VmView[]> =>
   ((await fleet().vms(namespace)) as Stored<VirtualMachine>[])
     .map(vmView)
-    .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
+    .toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
 const standbyNames = async (namespace: string): Promise<string[]> =>
   (await views(namespace)).filter(({ roleLabel }) => roleLabel === 'Standby').map(({ name }) => name);
 const uidsOf = async (namespace: string): Promise<Record<string, string>> =>

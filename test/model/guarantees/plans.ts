@@ -132,7 +132,7 @@ const inOrder = (step: PoolStep): object =>
     ]),
   );
 
-const compare = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
 /** Whether this plan answers a request to resume the rollout. `now`: milliseconds since the epoch. */
 function isResumed({ handledRequests = [] }: RolloutStatus, now: number): boolean {

@@ -47,5 +47,5 @@ export class Clock {
 }
 
 /** `#due` is sorted with the next event at its end. */
-const isLater = (one: { at: number; order: number }, other: { at: number; order: number }): boolean =>
-  one.at > other.at || (one.at === other.at && one.order > other.order);
+const isLater = (a: { at: number; order: number }, b: { at: number; order: number }): boolean =>
+  a.at > b.at || (a.at === b.at && a.order > b.order);

@@ -311,9 +311,7 @@ export class World {
 
   /** All VMs, by name. */
   get vms(): Stored[] {
-    return this.server
-      .all(VirtualMachines)
-      .toSorted((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
+    return this.server.all(VirtualMachines).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   }
 
   vmi(name: string): Stored<VirtualMachineInstance> | undefined {

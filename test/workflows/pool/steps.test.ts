@@ -43,15 +43,15 @@ const ACTIVITIES: Record<string, string> = { addLabels: 'labelVms', removeLabels
 const steps = { ...revisions, ...notes, ...members };
 const pairs = Object.keys(steps).flatMap((one) => Object.keys(steps).map((other) => [one, other] as const));
 
-test.each(pairs.filter(([one, other]) => one !== other))('a step %s that hangs does not delay %s', (one, other) => {
+test.each(pairs.filter(([one, other]) => one !== other))('a step %s that hangs does not delay %s', (a, b) => {
   const context = {
     key: { namespace: 'shop', name: 'web', uid: 'web-uid' },
     inProgress: new InFlight(),
     failureBackoff: new FailureBackoff(),
   } as StepContext;
-  begin(steps[one]!, context);
-  begin(steps[other]!, context);
-  expect(begun).toEqual([one, other].map((kind) => ACTIVITIES[kind] ?? kind));
+  begin(steps[a]!, context);
+  begin(steps[b]!, context);
+  expect(begun).toEqual([a, b].map((kind) => ACTIVITIES[kind] ?? kind));
 });
 
 test('the deletion of as many VMs as may be in progress takes a quarter of what Temporal accepts at once', () => {

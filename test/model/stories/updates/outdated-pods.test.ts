@@ -107,7 +107,7 @@ test('a migration that fails halts the rollout, and a user who resumes it has it
     await world.people.rollout('web', 'resume');
     expect(await world.until(() => said(world) === 'Complete', TEN_MINUTES)).toBe(true);
     expect(uidsOf(world)).toEqual(before);
-    expect(Object.values(counts).sort((one, other) => one - other)).toEqual([1, 1, 2]);
+    expect(Object.values(counts).sort((a, b) => a - b)).toEqual([1, 1, 2]);
   }));
 
 test('VMs that KubeVirt cannot migrate are reported, or restart if the pool allows that', () =>

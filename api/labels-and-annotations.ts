@@ -54,7 +54,7 @@ export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
  * On a VM: a user has ordered that what it differs in from its template is corrected; who, and when. Whoever sets it
  * right takes the annotation off in the same write.
  */
-export const SET_RIGHT_ANNOTATION = `${GROUP}/correct-drift`;
+export const CORRECT_DRIFT_ANNOTATION = `${GROUP}/correct-drift`;
 
 /** On an object that a traced command has written: the trace that what follows belongs to, as W3C's `traceparent`. */
 export const TRACEPARENT_ANNOTATION = `${GROUP}/traceparent`;

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { missingWords } from '../../decisions/template/needed-references.ts';
+import { formatMissing } from '../../decisions/template/needed-references.ts';
 import { REFERENCE_RESOURCES, requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -22,7 +22,7 @@ export class References {
   async missing(namespace: string, references: readonly OwnReference[]): Promise<string | null> {
     const isThere = await Promise.all(references.map((reference) => this.#isThere(namespace, reference)));
     const missing = references.filter((_, index) => !isThere[index]);
-    return missing.length === 0 ? null : missingWords(missing);
+    return missing.length === 0 ? null : formatMissing(missing);
   }
 
   /** Returns the missing ones of many, by one list for each kind; none of a kind that this worker may not list. */

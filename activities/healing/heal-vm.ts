@@ -1,7 +1,7 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import { NOT_YET_RUN_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import type { SickVm } from '../../decisions/healing/attempt.ts';
+import type { UnhealthyVm } from '../../decisions/healing/attempt.ts';
 import type { RunNote } from '../../decisions/owners/steps.ts';
 import { isRefusal, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
@@ -29,7 +29,7 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
      * halted and marked as leaving instead, and the pool deletes it once its VMI has stopped. `at`: when the removal
      * was asked for, in milliseconds since the epoch.
      */
-    removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> =>
+    removeSickVm: (key: PoolKey, sick: UnhealthyVm, at: number): Promise<Removal> =>
       withHeartbeat(() => remover.remove(key, sick, at)),
 
     /**

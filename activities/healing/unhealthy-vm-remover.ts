@@ -4,7 +4,7 @@ import { REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/labels-and-anno
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { withDefaults, type HealingRules } from '../../api/rules/pool-defaults.ts';
-import type { SickVm } from '../../decisions/healing/attempt.ts';
+import type { UnhealthyVm } from '../../decisions/healing/attempt.ts';
 import { skippedSince } from '../../decisions/healing/state.ts';
 import { healthOf, whyLeftAlone } from '../../decisions/healing/vm-health.ts';
 import { proofOf } from '../../decisions/healing/vmi-history.ts';
@@ -62,7 +62,7 @@ export class UnhealthyVmRemover {
     this.#onReplaced = onReplaced;
   }
 
-  async remove(key: PoolKey, sick: SickVm, at: number): Promise<Removal> {
+  async remove(key: PoolKey, sick: UnhealthyVm, at: number): Promise<Removal> {
     const { name, uid } = sick;
     const address = { namespace: key.namespace, name };
     for (let tries = 1; ; tries++) {
@@ -100,7 +100,7 @@ export class UnhealthyVmRemover {
     vm: Stored<VirtualMachine>,
     pool: StoredPool | undefined,
     key: PoolKey,
-    sick: SickVm,
+    sick: UnhealthyVm,
     at: number,
   ): Promise<Judgement> {
     const view = this.#cache.vmView(vm);
@@ -131,7 +131,7 @@ export class UnhealthyVmRemover {
       rules,
       now,
     });
-    return health.sick
+    return health.unhealthy
       ? {
           do: 'remove',
           rules,

@@ -39,16 +39,16 @@ export async function missingRights(
   try {
     for (const right of rights) {
       for (const namespace of namespaces ?? [undefined]) {
-        if (!(await hasRight(client, right, namespace, cancellationSignal()))) missing.push(inWords(right, namespace));
+        if (!(await hasRight(client, right, namespace, cancellationSignal()))) missing.push(asText(right, namespace));
       }
     }
     return missing;
   } catch (error) {
     if (error instanceof KubeError && error.status === 403)
-      return [inWords({ verb: 'create', resource: SelfSubjectAccessReviews }, undefined)];
+      return [asText({ verb: 'create', resource: SelfSubjectAccessReviews }, undefined)];
     throw error;
   }
 }
 
-const inWords = (right: Right, namespace: string | undefined): string =>
+const asText = (right: Right, namespace: string | undefined): string =>
   namespace === undefined ? formatRight(right) : `${formatRight(right)} in ${namespace}`;

@@ -50,11 +50,11 @@ export class Authority {
   static async prove({ client, cache, runs }: AuthorityOptions, claimed: Claimed): Promise<Authority> {
     const { operation: ref, action, isFresh } = claimed;
     if (isRef(ref) && Context.current().info.workflowExecution?.workflowId !== runs.runId(ref))
-      throw refused(`this is not the run of the ${inWords(ref)}, whose workflow is ${runs.runId(ref)}`);
+      throw refused(`this is not the run of the ${asText(ref)}, whose workflow is ${runs.runId(ref)}`);
     const operation = isRef(ref) ? await liveOperation(client, ref, cancellationSignal()) : undefined;
-    if (operation === undefined && (isFresh || !isRef(ref))) throw refused(`there is no ${inWords(ref)}`);
+    if (operation === undefined && (isFresh || !isRef(ref))) throw refused(`there is no ${asText(ref)}`);
     const why = operation === undefined ? null : whyRefused(operation, action);
-    if (why !== null && isFresh) throw refused(`the ${inWords(ref)} ${why}`);
+    if (why !== null && isFresh) throw refused(`the ${asText(ref)} ${why}`);
     return new Authority(cache, claimed, operation);
   }
 
@@ -99,7 +99,7 @@ export class Authority {
 const isRef = (ref: Partial<OperationRef> | null | undefined): ref is OperationRef =>
   [ref?.namespace ?? '-', ref?.name, ref?.uid].every((part) => typeof part === 'string' && part !== '');
 
-const inWords = (ref: OperationRef): string =>
+const asText = (ref: OperationRef): string =>
   isRef(ref)
     ? `${operationResource(ref).kind} ${operationName(ref)} with the UID ${ref.uid}`
     : 'VirtualMachineOperation that the run names';

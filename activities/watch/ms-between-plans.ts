@@ -15,8 +15,8 @@ const ROLLOUT_MS = 1_500;
  */
 export function leastMsBetweenPlans(owner: StoredPool | StoredSet | undefined): number {
   const { rollout, healing, draining = [] }: Partial<PoolStatus> = owner?.status ?? {};
-  const areSick = healing !== undefined && healing.cycles.length + (healing.notReplaced?.length ?? 0) > 0;
-  if (areSick || draining.length > 0) return BUSY_MS;
+  const areUnhealthy = healing !== undefined && healing.cycles.length + (healing.notReplaced?.length ?? 0) > 0;
+  if (areUnhealthy || draining.length > 0) return BUSY_MS;
   return rollout !== undefined && (isUnderWay(rollout) || beginsAnother(owner as StoredPool)) ? ROLLOUT_MS : 0;
 }
 

@@ -25,7 +25,7 @@ export function check(schema: z.ZodType, value: unknown, options: CheckOptions):
   const findings = result.error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
       ? issue.keys.map((key) => unknown.finding([...issue.path, key], at(value, issue.path)))
-      : [{ path: issue.path, message: inWords(issue, at(value, issue.path), options.written(issue.path)) }],
+      : [{ path: issue.path, message: asText(issue, at(value, issue.path), options.written(issue.path)) }],
   );
   // A misspelt field is one fault: don't also report the right one as missing.
   return findings.filter(({ path }) => !unknown.meant.has(keyOf(path)));
@@ -115,7 +115,7 @@ function measured(origin: string, limit: string): string {
 }
 
 /** The issue's message, and the value that was found. */
-function inWords(issue: z.core.$ZodIssue, value: unknown, written: string | undefined): string {
+function asText(issue: z.core.$ZodIssue, value: unknown, written: string | undefined): string {
   if (!issue.message.startsWith('must') || issue.code === 'invalid_key') return issue.message;
   if (value === undefined) return `is missing: it ${issue.message}`;
   if (value === null) return `is empty: it ${issue.message}`;

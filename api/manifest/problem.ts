@@ -21,7 +21,7 @@ export class ManifestErrors extends Error {
 
   constructor(problems: readonly Problem[]) {
     const shown = problems.map(shownPlainly);
-    super(shown.map(inWords).join('\n'));
+    super(shown.map(asText).join('\n'));
     this.problems = shown;
   }
 
@@ -39,7 +39,7 @@ const shownPlainly = (problem: Problem): Problem => ({
 });
 
 /** `pools.yaml:12 (document 2): spec.replica: …` */
-function inWords({ source, document, line, column, path, message }: Problem): string {
+function asText({ source, document, line, column, path, message }: Problem): string {
   const place = [source, line, column].filter((part) => part !== undefined).join(':');
   const within = document === 0 ? place : `${place} (document ${document})`;
   return path === '' ? `${within}: ${message}` : `${within}: ${path}: ${message}`;

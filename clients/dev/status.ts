@@ -24,7 +24,7 @@ export async function status({ output }: { output?: 'json' | 'yaml' }, globals: 
   else if (output === 'yaml') {
     const { stringify } = await import('yaml');
     print(stringify(found).trimEnd());
-  } else print(inWords(found));
+  } else print(asText(found));
 }
 
 function read(state: string): Status {
@@ -59,7 +59,7 @@ function read(state: string): Status {
   };
 }
 
-function inWords({ state, phase, pid, processes, kubeconfig, temporalAddress, temporalUi, env }: Status): string {
+function asText({ state, phase, pid, processes, kubeconfig, temporalAddress, temporalUi, env }: Status): string {
   if (phase === 'stopped') return `no stack runs in ${state}`;
   const head = `the stack in ${state} is ${phase} (pid ${pid})`;
   if (kubeconfig === undefined) return head;

@@ -87,7 +87,7 @@ export async function lookAtWorkerRights(
   const where = within === undefined ? 'all namespaces' : `namespace ${within}`;
   return [
     failed(
-      `${who} lacks ${missing.length} of the ${asked.length} rights of a worker in ${where}: ${missing.map(inWords).join(', ')}`,
+      `${who} lacks ${missing.length} of the ${asked.length} rights of a worker in ${where}: ${missing.map(asText).join(', ')}`,
       `apply drover's ${within === undefined ? 'ClusterRole' : 'Role'} drover-worker of this release, and bind it to the ServiceAccount`,
     ),
   ];
@@ -131,5 +131,5 @@ async function isAllowed(
   return status?.allowed === true;
 }
 
-const inWords = ({ verb, group, resource, subresource }: Asked): string =>
+const asText = ({ verb, group, resource, subresource }: Asked): string =>
   `${verb} ${resource}${group === '' ? '' : `.${group}`}${subresource === undefined ? '' : `/${subresource}`}`;

@@ -1,4 +1,4 @@
-import { SET_RIGHT_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { CORRECT_DRIFT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { type Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
@@ -70,7 +70,7 @@ async function order(
       if (vm?.metadata.uid !== uid || !isControlledBy(vm, VirtualMachinePools, { namespace, uid: pool })) return false;
       if (dryRun === 'client') return true;
       const { resourceVersion } = vm.metadata;
-      const patch = { metadata: { uid, resourceVersion, annotations: { [SET_RIGHT_ANNOTATION]: by } } };
+      const patch = { metadata: { uid, resourceVersion, annotations: { [CORRECT_DRIFT_ANNOTATION]: by } } };
       await kube.patch(VirtualMachines, key, 'merge', patch, { dryRun: dryRun === 'server' });
       return true;
     },

@@ -82,7 +82,7 @@ export function handedOver(entries: ManagedFields[], { from, but }: Handover): M
   const isApply = ({ manager, operation }: ManagedFields): boolean =>
     manager === APPLY_MANAGER && operation === 'Apply';
   const apply = entries.find(isApply);
-  const heir: ManagedFields = {
+  const newOwner: ManagedFields = {
     manager: APPLY_MANAGER,
     operation: 'Apply',
     apiVersion: API_VERSION,
@@ -91,7 +91,7 @@ export function handedOver(entries: ManagedFields[], { from, but }: Handover): M
     fieldsV1: union(apply?.fieldsV1 ?? {}, given),
   };
   const rest = entries.filter((entry) => entry !== own && entry !== apply);
-  return [...rest, heir, ...(kept === undefined ? [] : [{ ...own, fieldsV1: kept }])];
+  return [...rest, newOwner, ...(kept === undefined ? [] : [{ ...own, fieldsV1: kept }])];
 }
 
 const union = (a: Fields, b: Fields): Fields => ({

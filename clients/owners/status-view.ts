@@ -84,11 +84,11 @@ function headLine({ kind, owner, members }: OwnerView): string {
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
   const surge = members.filter(({ metadata }) => roleOf(metadata.labels) === 'Surge').length;
   const extra = surge === 0 ? '' : `, ${surge} extra`;
-  const numbers = `${ready}/${wanted} ready, ${active.length} total, ${last}${extra}${standbyWords(kind, owner)}`;
+  const numbers = `${ready}/${wanted} ready, ${active.length} total, ${last}${extra}${formatStandby(kind, owner)}`;
   return `${name}  ${bar(ready, wanted)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
 
-function standbyWords(kind: OwnerKind, owner: Stored<Owner>): string {
+function formatStandby(kind: OwnerKind, owner: Stored<Owner>): string {
   if (!isPool(kind, owner)) return '';
   const { standbyReplicas = 0, readyStandbyReplicas = 0 } = owner.status ?? {};
   const wanted = owner.spec.standby?.replicas ?? 0;

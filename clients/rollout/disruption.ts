@@ -80,13 +80,13 @@ export function formatDisruption(pool: Pool, from: VmTemplate, to: VmTemplate, {
     disruptionBetween(from, to, one, plugs),
   );
   const [disruption, otherwise] = disruptions;
-  const pods = exceeds(disruption!, 'Live') ? '' : laterWords(pool, from, to);
+  const pods = exceeds(disruption!, 'Live') ? '' : formatLater(pool, from, to);
   if (otherwise === undefined || otherwise === disruption) return `${meaningOf(pool, disruption!)}${power}${pods}`;
   return `${meaningOf(pool, disruption!)}, or under vmRolloutStrategy Stage ${meaningOf(pool, otherwise)}${power}${pods}`;
 }
 
 /** What a VMI that runs has in its pod only from its next start or migration on. */
-function laterWords({ spec }: Pool, from: VmTemplate, to: VmTemplate): string {
+function formatLater({ spec }: Pool, from: VmTemplate, to: VmTemplate): string {
   const parts = podPartsBetween(from, to).map((part) => POD_PARTS[part]);
   if (parts.length === 0) return '';
   const rules = updateRules(spec.updateStrategy);

@@ -92,7 +92,7 @@ export class DisruptionBudget {
   }
 
   /** Says how many VMs are down and how many may be. `which`: more about the VMs that are down. */
-  inWords(which = ' or in progress'): string {
+  format(which = ' or in progress'): string {
     const { size } = this.availableSurge;
     const unavailable = `${this.#count === 1 ? '1 VM is' : `${this.#count} VMs are`} unavailable${which}`;
     const extra = size === 1 ? '1 extra VM allows' : `${size} extra VMs allow`;
@@ -103,7 +103,7 @@ export class DisruptionBudget {
   whyFull(): string {
     const { namespace, name } = this.#pool.metadata;
     return this.most > 0
-      ? `in pool ${namespace}/${name}, ${this.inWords()}`
+      ? `in pool ${namespace}/${name}, ${this.format()}`
       : `pool ${namespace}/${name} lets no VM go down (maxUnavailable is 0): \`drover rollout restart pool ${name}\` makes an extra VM first`;
   }
 

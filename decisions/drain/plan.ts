@@ -156,7 +156,7 @@ class Drain {
     for (const { vm, need } of acts) {
       if (need.needsBudget && !need.isBegun && closed !== null) this.#add(vm, 'Window', closed);
       else if (need.needsBudget && !budget.admits(vm)) {
-        this.#add(vm, 'Budget', `waits: ${budget.inWords(' or being moved')}`);
+        this.#add(vm, 'Budget', `waits: ${budget.format(' or being moved')}`);
         this.#wake(budget.againAt);
       } else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);
       else {

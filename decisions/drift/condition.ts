@@ -12,20 +12,20 @@ const VMS_NAMED = 10;
 /** `Drifted`: users have changed VMs. There only while there are such VMs. */
 export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[], now: string): Condition[] {
   if (drifted.length === 0) return [];
-  const isSetRight = correctsAll(pool.spec);
+  const isCorrected = correctsAll(pool.spec);
   const sorted = drifted.toSorted((a, b) => byNumber(a.vm.name, b.vm.name));
   const names = formatNames(sorted.map(({ vm }) => vm.name));
   const what = drifted.length === 1 ? 'differs from its template' : 'differ from their templates';
   const message = inOneMessage(
     [
-      `${names} ${what}: ${isSetRight ? 'updates set that right' : '`drover drift` shows how, and `drover rollout restart --drifted` sets it right'}`,
+      `${names} ${what}: ${isCorrected ? 'updates set that right' : '`drover drift` shows how, and `drover rollout restart --drifted` sets it right'}`,
       ...sorted
         .slice(0, VMS_NAMED)
         .map(({ vm, fields }) => `${vm.name}: ${formatFields(fields.map(({ path }) => path))}`),
     ],
     MESSAGE_LENGTH,
   );
-  const reason = isSetRight ? 'Correcting' : 'Kept';
+  const reason = isCorrected ? 'Correcting' : 'Kept';
   return [withTime(pool, { type: 'Drifted', status: 'True', reason, message }, now)];
 }
 

@@ -1,4 +1,4 @@
-import { SET_RIGHT_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { CORRECT_DRIFT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isCorrectionRequested } from '../annotations/correction-order.ts';
 import { recordOf } from '../annotations/transition-record.ts';
 import type { WrittenVm } from '../merge/vm.ts';
@@ -15,6 +15,6 @@ export function correctDrift<Vm extends WrittenVm>(vm: Vm, made: NewVirtualMachi
   const isAsked = isCorrectionRequested(annotations);
   if (!isAsked && (!always || driftOf({ vm, transition }, made).length === 0)) return null;
   const right = withoutDrift(vm, transition, made);
-  const { [SET_RIGHT_ANNOTATION]: _order, ...others } = right.metadata.annotations ?? {};
+  const { [CORRECT_DRIFT_ANNOTATION]: _order, ...others } = right.metadata.annotations ?? {};
   return annotations === undefined ? right : { ...right, metadata: { ...right.metadata, annotations: others } };
 }

@@ -166,7 +166,7 @@ class Assessor {
       rules,
       now,
     });
-    if (health.sick) return this.#sickAgain(cycle, vm, health.why);
+    if (health.unhealthy) return this.#sickAgain(cycle, vm, health.why);
     this.#wake(health.at);
     const isAvailableAt = availableAt(vm, vmi, minReadyMs, now);
     this.#wake(isAvailableAt);

@@ -31,7 +31,7 @@ export type AttemptEnd =
 export type AttemptRules = Pick<HealingRules, 'backoff' | 'maxAttempts'>;
 
 /** A VM that is to be replaced. */
-export interface FoundSick {
+export interface FoundUnhealthy {
   name: string;
   uid: string;
   /** Which replacement of the VM this will be; from 1. */
@@ -42,7 +42,7 @@ export interface FoundSick {
 }
 
 /** What an attempt needs to know of the VM that it replaces. */
-export interface SickVm extends FoundSick {
+export interface UnhealthyVm extends FoundUnhealthy {
   rules: AttemptRules;
   /** The VM has run well, or may have: its disks hold data. */
   holdsData: boolean;
@@ -57,7 +57,7 @@ export interface SickVm extends FoundSick {
 
 /** An attempt that is to be begun. */
 export interface PlannedAttempt {
-  sick: SickVm;
+  sick: UnhealthyVm;
   startedAt: string;
   /** Absent if the VM is still to be removed. */
   removed?: Removed;

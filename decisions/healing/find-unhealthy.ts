@@ -6,7 +6,7 @@ import { byNumber } from '../lib/names.ts';
 import { numberOf } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { formatReplacements, type FoundSick } from './attempt.ts';
+import { formatReplacements, type FoundUnhealthy } from './attempt.ts';
 import { healingBackoffMs } from './backoff.ts';
 import { isFinal, remembered, WHY_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingView } from './view.ts';
@@ -27,7 +27,7 @@ export interface NotReplaced {
 }
 
 interface Found {
-  sick: FoundSick[];
+  sick: FoundUnhealthy[];
   finished: FinishedCycle[];
   /** Sick VMs whose replacement waits, in the order of their numbers. */
   waiting: NotReplaced[];
@@ -46,7 +46,7 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
   const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
   const failing = new Map(state.failing.map((one) => [one.vmUid, one.since]));
   const pauses = new Map(state.vmiPauses.map((one) => [one.vmUid, one.endedAt]));
-  const all: { vm: VmView; sick: FoundSick }[] = [];
+  const all: { vm: VmView; sick: FoundUnhealthy }[] = [];
   const exempt: NotReplaced[] = [];
   let wakeAt: number | null = null;
   for (const vm of vms) {
@@ -74,15 +74,15 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
       now,
     });
     const { name, uid } = vm;
-    const why = health.sick ? health.why.slice(0, WHY_LENGTH) : '';
-    if (health.sick && reason !== null) exempt.push({ vm: name, why: `${reason.why} (${why})` });
-    else if (health.sick)
+    const why = health.unhealthy ? health.why.slice(0, WHY_LENGTH) : '';
+    if (health.unhealthy && reason !== null) exempt.push({ vm: name, why: `${reason.why} (${why})` });
+    else if (health.unhealthy)
       all.push({
         vm,
         sick: { name, uid, attempt: 1, why, ...(vm.role === 'Standby' ? { role: vm.role } : {}) },
       });
     else wakeAt = earlier(wakeAt, health.at);
-    if (!health.sick && health.exempt !== undefined) exempt.push({ vm: name, why: health.exempt });
+    if (!health.unhealthy && health.exempt !== undefined) exempt.push({ vm: name, why: health.exempt });
   }
   const found = replaceable(
     view,
@@ -99,11 +99,11 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
 function replaceable(
   view: HealingView,
   state: HealingState,
-  all: readonly { vm: VmView; sick: FoundSick }[],
+  all: readonly { vm: VmView; sick: FoundUnhealthy }[],
 ): Omit<Found, 'exempt'> {
   const { unverified, rules, now } = view;
   const memory = new Map(state.finished.map((one) => [one.vm, one]));
-  const sick: FoundSick[] = [];
+  const sick: FoundUnhealthy[] = [];
   const waiting: NotReplaced[] = [];
   let { finished } = state;
   let wakeAt: number | null = null;

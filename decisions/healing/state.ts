@@ -1,5 +1,5 @@
 import type { HealingStatus } from '../../api/pool/pool.ts';
-import type { AttemptEnd, AttemptId, FoundSick, PlannedAttempt, Removed } from './attempt.ts';
+import type { AttemptEnd, AttemptId, FoundUnhealthy, PlannedAttempt, Removed } from './attempt.ts';
 
 /** What healing may not begin: removals of unhealthy VMs, or everything. */
 export type HealingMode = 'Active' | 'NoNewReplacements' | 'Paused';
@@ -103,7 +103,7 @@ export const heldBack = (state: Pick<HealingStatus, 'cycles'>): string[] => name
 /** Names under which new VMs are to be created. */
 export const toBeMade = (state: Pick<HealingStatus, 'cycles'>): string[] => namesIn(state, 'Provisioning');
 
-export const newCycle = ({ name, uid, attempt, why, role }: FoundSick, now: number): Cycle => ({
+export const newCycle = ({ name, uid, attempt, why, role }: FoundUnhealthy, now: number): Cycle => ({
   vm: name,
   uid,
   attempt,

@@ -11,7 +11,7 @@ import type { VmiView } from '../views/vmi.ts';
  * Whether a VM is to be replaced. `at`: when time alone may make it unhealthy, in milliseconds since the epoch.
  * `exempt`: why a VM that a user may think unhealthy is not.
  */
-export type Health = { sick: true; why: string } | { sick: false; at: number | null; exempt?: string };
+export type Health = { unhealthy: true; why: string } | { unhealthy: false; at: number | null; exempt?: string };
 
 /** Printable statuses of a VM that waits for something that its replacement would have to wait for, too. */
 const WAITS_FOR_ITS_SURROUNDINGS = new Set([
@@ -54,12 +54,12 @@ interface HealthInput {
   hasRun: boolean;
   /** The VM itself has run well, so that its disks may hold data; as `hasRun` if absent. */
   hasRunItself?: boolean;
-  rules: SicknessRules;
+  rules: HealthRules;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-type SicknessRules = Pick<HealingRules, 'startupFailureThreshold' | 'minFailingToStartDuration' | 'unhealthyAfter'>;
+type HealthRules = Pick<HealingRules, 'startupFailureThreshold' | 'minFailingToStartDuration' | 'unhealthyAfter'>;
 
 /** Judges one VM by the rules of its pool's autohealing. */
 export function healthOf(input: HealthInput): Health {
@@ -79,14 +79,14 @@ export function healthOf(input: HealthInput): Health {
       ? well
       : { ...well, exempt: `it waits (${vm.state}), and a new one would wait as well` };
   const failing = startsOf(input);
-  if (failing.sick || !hasRun) return failing;
+  if (failing.unhealthy || !hasRun) return failing;
   const late = overdue(
     withoutWaiting(vm, vmi, pauseEndedAt),
     rules.unhealthyAfter.notReady,
     words('it is not ready', vmi?.whyNotReady ?? null),
     now,
   );
-  return late.sick ? late : { sick: false, at: earlier(failing.at, late.at) };
+  return late.unhealthy ? late : { unhealthy: false, at: earlier(failing.at, late.at) };
 }
 
 /**
@@ -113,13 +113,13 @@ function startsOf({ vm, vmi, lastFailure, failingSince, earlyEnds, rules, now }:
   const reason = lastFailure ?? vmi?.whyNotReady ?? null;
   if (failures >= rules.startupFailureThreshold) {
     const what = failures === 1 ? 'its start has failed' : `${failures} starts in a row have failed`;
-    return { sick: true, why: words(what, reason) };
+    return { unhealthy: true, why: words(what, reason) };
   }
   const limit = rules.minFailingToStartDuration ?? 'never';
   return overdue(failingSince ?? vm.notReadySince, limit, words('it fails to start', reason), now);
 }
 
-const well: Health & { sick: false } = { sick: false, at: null };
+const well: Health & { unhealthy: false } = { unhealthy: false, at: null };
 
 const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vmi?.nodeLost === true || vm.state === 'Unknown' || vmi?.phase === 'Unknown';
@@ -136,7 +136,7 @@ function withoutWaiting(vm: VmView, vmi: VmiView | undefined, pauseEndedAt: numb
 function overdue(since: number | null, limit: string, why: string, now: number): Health {
   if (limit === 'never' || since === null) return well;
   const at = since + durationMs(limit);
-  return at <= now ? { sick: true, why: `${why} for ${limit}` } : { sick: false, at };
+  return at <= now ? { unhealthy: true, why: `${why} for ${limit}` } : { unhealthy: false, at };
 }
 
 const words = (what: string, reason: string | null): string => (reason === null ? what : `${what}: ${reason}`);

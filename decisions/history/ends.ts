@@ -1,11 +1,11 @@
 /**
- * How what was done to a VM ends: the words of `drover history`, of Temporal's Web UI, and of the outcomes that batches
+ * How an act on a VM ends: the words of `drover history`, of Temporal's Web UI, and of the outcomes that batches
  * and runs report. `docs/pools.md` has the same table, and a test compares. `is`: whether that is what was wanted
  * (`well`), is not (`bad`), or is neither; `open` if it is not known yet.
  */
 export const ACT_ENDS = {
-  InProgress: { is: 'open', what: 'it is not through yet' },
-  Queued: { is: 'open', what: 'its batch has not come to it yet' },
+  InProgress: { is: 'open', what: 'it is in progress' },
+  Queued: { is: 'open', what: 'its turn in the batch has not come yet' },
   Asked: { is: 'well', what: 'a user has asked for it' },
   Done: { is: 'well', what: 'it is done' },
   Updated: { is: 'well', what: 'it runs the revision' },
@@ -19,10 +19,10 @@ export const ACT_ENDS = {
   Refused: { is: 'bad', what: 'the API server or KubeVirt refused, or a worker refused the request' },
   Invalid: { is: 'bad', what: 'the request made no sense' },
   TimedOut: { is: 'bad', what: 'no worker began in time, and it is planned again' },
-  SickAgain: { is: 'bad', what: 'the VM in its place was sick, too' },
-  GivenUp: { is: 'bad', what: 'it was replaced as often as `maxAttempts` allows, and is sick' },
+  SickAgain: { is: 'bad', what: 'the VM in its place was unhealthy, too' },
+  GivenUp: { is: 'bad', what: 'it was replaced as often as `maxAttempts` allows, and is unhealthy' },
   Unknown: { is: 'bad', what: 'it is no longer known' },
-  Deferred: { is: 'left', what: 'something stood in the way, and it is tried again' },
+  Deferred: { is: 'left', what: 'something prevented it, and it is tried again' },
   NotBegun: { is: 'left', what: 'its turn did not come before the rollout was stopped' },
   RestartRequired: { is: 'left', what: 'KubeVirt did not apply the change to it: it needs a restart' },
   Superseded: { is: 'left', what: 'a newer revision takes the place of this one' },

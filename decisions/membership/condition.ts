@@ -47,7 +47,7 @@ export function membersCondition(
     ];
   const busy = busyWith(input, cycles);
   const again = isListed(change) ? '' : `; if it was refused, ${howToGoOn(pool.metadata.name, change.kind)}`;
-  const message = `${inWords(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended${again}`;
+  const message = `${asText(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended${again}`;
   return [
     withTime(
       pool,
@@ -64,7 +64,7 @@ export function membersCondition(
   ];
 }
 
-function inWords(change: MembershipChange): string {
+function asText(change: MembershipChange): string {
   switch (change.kind) {
     case 'takeover':
       return 'VMs of a KubeVirt pool move to it (`drover takeover`)';

@@ -9,7 +9,7 @@ import {
   REMOVING_ANNOTATION,
   REVISION_LABEL,
   ROLE_LABEL,
-  SET_RIGHT_ANNOTATION,
+  CORRECT_DRIFT_ANNOTATION,
   STANDBY_ANNOTATION,
 } from '../../api/labels-and-annotations.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
@@ -54,7 +54,7 @@ export function asFormer(pool: string, { labels = {}, annotations, finalizers }:
       [JOINED_ANNOTATION]: null,
       [MEMBER_OF_ANNOTATION]: null,
       [NOT_YET_RUN_ANNOTATION]: null,
-      [SET_RIGHT_ANNOTATION]: null,
+      [CORRECT_DRIFT_ANNOTATION]: null,
       [PROTECT_ANNOTATION]: null,
       ...(annotations?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
       ...formerMemberAnnotation({ pool, revision }),

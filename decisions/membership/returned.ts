@@ -68,8 +68,8 @@ function placed(
   found: readonly VmView[],
 ): Record<'asReplicas' | 'asStandby', VmView[]> {
   const { creating, standby: making = [] } = inProgress;
-  const spare = missing(standbyRules(pool.spec).replicas, vms.filter(isStandby), making);
-  const asStandby = found.filter(wasStandby).slice(0, spare);
+  const places = missing(standbyRules(pool.spec).replicas, vms.filter(isStandby), making);
+  const asStandby = found.filter(wasStandby).slice(0, places);
   // A standby VM that is one too many takes the place of a replica that has not come back.
   const others = [
     ...found.filter((vm) => !wasStandby(vm)),

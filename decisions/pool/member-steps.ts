@@ -27,7 +27,7 @@ export function scalingOf(context: PoolContext, healing: Healing): ScalePlan {
     held: new Set(heldBack(healing.state)),
     pendingCreates,
     pendingNonReplicas: new Set([...pendingNonReplicas, ...heldBack(cyclesOf(healing.state, 'Standby'))]),
-    sick: new Set(unhealthyVms(healing)),
+    unhealthy: new Set(unhealthyVms(healing)),
     first: toBeMade(cyclesOf(healing.state)),
     firstStandby: toBeMade(cyclesOf(healing.state, 'Standby')),
     lowest: context.kept.has(0) ? 0 : 1,

@@ -54,7 +54,7 @@ function scaling(
   if (phase !== 'Complete' || present === spec.replicas) return null;
   const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
   if (present < spec.replicas) {
-    const message = [words, ...placeWords(going), ...formatTerminating(going)].join('; ').slice(0, MESSAGE_LENGTH);
+    const message = [words, ...formatPlaces(going), ...formatTerminating(going)].join('; ').slice(0, MESSAGE_LENGTH);
     return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message };
   }
   return blocked === null || present - spec.replicas > blocked.count
@@ -68,7 +68,7 @@ function scaling(
 }
 
 /** A VM that goes may run until it is gone: none is made in its place before that. */
-function placeWords(going: readonly Terminating[]): string[] {
+function formatPlaces(going: readonly Terminating[]): string[] {
   const names = formatNames(going.map(({ name }) => name));
   if (going.length === 0) return [];
   return going.length === 1

@@ -114,7 +114,7 @@ function sayFull(context: RolloutContext, state: RolloutStatus, { budget, blocke
   if (next !== null) waits.wake(next);
   const isBlocked = blocked !== null && blocked <= input.now;
   const long = isBlocked ? `, for ${spec.rollout.progressDeadlineSeconds} s and longer` : '';
-  const full = budget.inWords(`${whichAreDown(budget.names, input.batches.length > 0)}${long}`);
+  const full = budget.format(`${whichAreDown(budget.names, input.batches.length > 0)}${long}`);
   waits.for(isBlocked ? 'Blocked' : 'Budget', [full, ...(blockedBy === null ? [] : [blockedBy.words])].join('; '));
 }
 

@@ -5,7 +5,7 @@ import { availableSince, isDown, isMeantToRun, runsByItself } from '../health/av
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { RolloutNeeds } from './candidates.ts';
-import { checkRules, checkWords, nextLookAt, seenOf, subjectOf, verdictOf } from './checks/check.ts';
+import { checkRules, formatCheck, nextLookAt, seenOf, subjectOf, verdictOf } from './checks/check.ts';
 import type { VmsInProgress } from './in-progress.ts';
 import type { RolloutContext } from './state/context.ts';
 import { hasFailed, promoted } from './state/state.ts';
@@ -137,7 +137,7 @@ function atCheck(context: RolloutContext, check: StepCheck, reached: StepRoom, w
   const seen = seenOf(check, pool.status?.check, subjectOf(check, state), now);
   const verdict = verdictOf(check, seen);
   if (verdict === 'Passed') return null;
-  waits.for(verdict === 'Unjudged' ? 'Approval' : 'Check', `${words} is reached: ${checkWords(check, seen, verdict)}`);
+  waits.for(verdict === 'Unjudged' ? 'Approval' : 'Check', `${words} is reached: ${formatCheck(check, seen, verdict)}`);
   const at = nextLookAt(check, seen);
   waits.wake(at);
   if (at > now) return reached;

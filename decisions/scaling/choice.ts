@@ -16,7 +16,7 @@ export interface CandidatesInput {
   /** Whether a VM may be chosen at all. */
   mayLeave: (vm: VmView) => boolean;
   /** Names of VMs that are being healed: they leave before others. */
-  sick: ReadonlySet<string>;
+  unhealthy: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
   target: string;
 }
@@ -31,10 +31,10 @@ export interface ChoiceInput extends CandidatesInput {
 
 /** Returns the VMs that may leave, in the order in which they do. */
 export function leavingOrder(input: CandidatesInput): VmView[] {
-  const { vmiOf, policy, active, mayLeave, sick, target } = input;
+  const { vmiOf, policy, active, mayLeave, unhealthy, target } = input;
   return scaleInOrder(active.filter(mayLeave), {
     policy,
-    isSick: (vm) => sick.has(vm.name),
+    isUnhealthy: (vm) => unhealthy.has(vm.name),
     isAtRest: (vm) => isAtRest(vm, vmiOf(vm)),
     isMigrating: (vm) => vmiOf(vm)?.migration != null,
     isUpdated: (vm) => isUpdated(vm, vmiOf(vm), target),

@@ -17,7 +17,7 @@ import { deletion, finishRemovals, halting, planEnd } from './removal.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';
 import { comingBack, refill, scaleOut } from './scale-out.ts';
 import { scaleInOrder } from './selection-order.ts';
-import { blockedSurplus, hasSpare, mayLeave, scaleInWindow, type BlockedSurplus } from './surplus.ts';
+import { blockedSurplus, hasSurplusStandby, mayLeave, scaleInWindow, type BlockedSurplus } from './surplus.ts';
 
 export interface ScalePlan {
   steps: ScaleStep[];
@@ -86,13 +86,13 @@ export function planScale(input: ScaleInput): ScalePlan {
   // Replicas have priority: a quota that has little room left has it for them.
   const isDeferred = missing > 0 || inProgress.creating.length > 0;
   if (!isDeferred) steps.push(...refilling);
-  const spare = staying
+  const standby = staying
     .filter(isStandby)
     .filter((vm) => !isNamed(vm) && !promoted.names.has(vm.name) && !input.held.has(vm.name));
-  if (mayLeave) steps.push(...removeSpare(input, spare, room));
+  if (mayLeave) steps.push(...removeSurplusStandby(input, standby, room));
   const settling = settle(input, steps);
-  const blocked = blockedSurplus({ ...input, rules, active, spare, fault: removals.fault });
-  const wakeAt = !window.open && (excess > 0 || hasSpare({ pool, spare })) ? window.next : null;
+  const blocked = blockedSurplus({ ...input, rules, active, standby, fault: removals.fault });
+  const wakeAt = !window.open && (excess > 0 || hasSurplusStandby({ pool, standby })) ? window.next : null;
   return {
     steps: [...steps, ...settling.steps],
     deferred: isDeferred ? refilling : [],
@@ -130,11 +130,11 @@ function promotion(
   };
 }
 
-function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: RemovalLimit): ScaleStep[] {
+function removeSurplusStandby(input: ScaleInput, standby: readonly StandbyVm[], room: RemovalLimit): ScaleStep[] {
   const { replicas } = standbyRules(input.pool.spec);
-  const excess = spare.length - replicas;
+  const excess = standby.length - replicas;
   if (excess <= 0) return [];
-  const leaving = leavingOrder(candidates(input, spare)).slice(0, excess);
+  const leaving = leavingOrder(candidates(input, standby)).slice(0, excess);
   const why = `${excess} more than the ${replicas} wanted as standby`;
   return removal(input, room.take(free(input, leaving)), 'StandbySurplus', why);
 }
@@ -143,12 +143,12 @@ function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: Remov
  * Starts, stops or pauses standby VMs as the pool requires, except VMs that other steps, also of this plan, work on.
  */
 function settle(input: ScaleInput, steps: readonly ScaleStep[]): Settling {
-  const { inProgress, sick, batches } = input;
+  const { inProgress, unhealthy, batches } = input;
   const busy = new Set([
     ...inProgress.creating,
     ...inProgress.deleting,
     ...(inProgress.standby ?? []),
-    ...sick,
+    ...unhealthy,
     ...batches.flatMap(({ vms }) => vms.map(({ name }) => name)),
     ...steps.flatMap((step) => ('vms' in step ? step.vms.map(({ name }) => name) : [])),
   ]);
@@ -167,11 +167,11 @@ function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number
 
 /** The members of a role among which a scale-in chooses: the strategy of the pool is that of standby VMs, too. */
 function candidates(input: ScaleInput, active: readonly VmView[]): CandidatesInput {
-  const { pool, vmiOf, zoneOf = () => null, held, sick, target } = input;
+  const { pool, vmiOf, zoneOf = () => null, held, unhealthy, target } = input;
   const rules = rulesOf(pool);
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
   const isFree = (vm: VmView): boolean => !held.has(vm.name) && mayLeave({ rules, vmiOf }, vm);
-  return { vmiOf, zoneOf, policy, active, mayLeave: isFree, sick, target };
+  return { vmiOf, zoneOf, policy, active, mayLeave: isFree, unhealthy, target };
 }
 
 /**

@@ -14,7 +14,7 @@ export type ScaleInput = Pick<
   /** Those among them that will be none of the pool's replicas. */
   pendingNonReplicas: ReadonlySet<string>;
   /** Names of VMs that are being healed: they leave before others. */
-  sick: ReadonlySet<string>;
+  unhealthy: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
   target: string;
   /** Names that are created before others: they belonged to the pool. */

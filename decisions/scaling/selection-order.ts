@@ -21,7 +21,7 @@ export function servingRank({ isReady, isMigrating }: { isReady: boolean; isMigr
 export interface OrderOptions {
   policy?: SelectionPolicy | undefined;
   /** Whether the VM is being healed. */
-  isSick?: (vm: VmView) => boolean;
+  isUnhealthy?: (vm: VmView) => boolean;
   /** Whether the VM has no VMI and is not meant to have one. */
   isAtRest?: (vm: VmView) => boolean;
   isMigrating?: (vm: VmView) => boolean;
@@ -43,7 +43,7 @@ export interface OrderOptions {
  * is total and deterministic: the same fleet always gives the same order.
  */
 export function scaleInOrder(vms: readonly VmView[], options: OrderOptions = {}): VmView[] {
-  const { policy = {}, isSick = () => false, isAtRest = isHalted, isMigrating = () => false } = options;
+  const { policy = {}, isUnhealthy = () => false, isAtRest = isHalted, isMigrating = () => false } = options;
   const isExplicit = (policy.orderedPolicies ?? []).length > 0;
   const isRandom = (policy.basePolicy ?? 'Random') === 'Random';
   /** The cost of losing the VM. A user who puts a halted VM into a pool wants to keep it there. */
@@ -52,7 +52,7 @@ export function scaleInOrder(vms: readonly VmView[], options: OrderOptions = {})
     return servingRank({ isReady: vm.ready, isMigrating: isMigrating(vm) });
   };
   const rankOf = (vm: VmView): number[] => [
-    isSick(vm) ? 0 : 1,
+    isUnhealthy(vm) ? 0 : 1,
     isFailing(vm) || (!isExplicit && isBroken(vm)) ? 0 : 1,
     labelRank(vm, policy),
     isBroken(vm) ? 0 : 1,

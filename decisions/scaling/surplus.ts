@@ -25,7 +25,7 @@ interface SurplusInput {
   /** All replicas that stay in the pool unless scale-in takes them. */
   active: readonly RegularVm[];
   /** The same of standby VMs. */
-  spare: readonly StandbyVm[];
+  standby: readonly StandbyVm[];
   /** Milliseconds since the epoch. */
   now: number;
   /** Why it can't be read which VMs users want removed; null if it can. */
@@ -63,17 +63,17 @@ interface Group {
 }
 
 /** Reports whether the pool has more standby VMs than it wants. */
-export const hasSpare = ({ pool, spare }: Pick<SurplusInput, 'pool' | 'spare'>): boolean =>
-  spare.length > standbyRules(pool.spec).replicas;
+export const hasSurplusStandby = ({ pool, standby }: Pick<SurplusInput, 'pool' | 'standby'>): boolean =>
+  standby.length > standbyRules(pool.spec).replicas;
 
 /** Returns how many of the VMs that are too many stay, and why; null if none does. */
 export function blockedSurplus(input: SurplusInput): BlockedSurplus | null {
-  const { pool, active, spare, fault } = input;
+  const { pool, active, standby, fault } = input;
   const { replicas } = pool.spec;
   if (fault !== null) return unreadable(Math.max(active.length - replicas, 0), fault);
   const ofReplicas = blockedIn(input, { members: active, wanted: replicas, as: '' });
   const wanted = standbyRules(pool.spec).replicas;
-  const ofStandby = blockedIn(input, { members: spare, wanted, as: ' as standby' });
+  const ofStandby = blockedIn(input, { members: standby, wanted, as: ' as standby' });
   const [first] = [ofReplicas, ofStandby].filter((one) => one !== null);
   if (first === undefined) return null;
   const sentences = [...(ofReplicas?.sentences ?? []), ...(ofStandby?.sentences ?? [])];

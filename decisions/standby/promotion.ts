@@ -9,7 +9,7 @@ import { isPromotable } from './standby.ts';
 
 type PromotionInput = Pick<PlanInput, 'vms' | 'vmiOf' | 'inProgress' | 'batches' | 'burst' | 'backoffs'> & {
   /** Names of VMs that are being healed. */
-  sick: ReadonlySet<string>;
+  unhealthy: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
   target: string;
   /** Whether users want the VM removed. */
@@ -29,8 +29,8 @@ interface Promotion {
  * paused or stopped ones. A VM that fails, or is on a node that does not answer, would not help.
  */
 export function chooseToPromote(input: PromotionInput, missing: number): Promotion {
-  const { vms, vmiOf, inProgress, batches, sick, target, isNamed } = input;
-  const busy = new Set([...inProgress.creating, ...inProgress.deleting, ...(inProgress.standby ?? []), ...sick]);
+  const { vms, vmiOf, inProgress, batches, unhealthy, target, isNamed } = input;
+  const busy = new Set([...inProgress.creating, ...inProgress.deleting, ...(inProgress.standby ?? []), ...unhealthy]);
   for (const { name } of batches.flatMap((batch) => batch.vms).filter(({ act }) => act === 'replace')) busy.add(name);
   const isOfUse = (vm: StandbyVm): boolean => isActive(vm) && !isFailing(vm) && vmiOf(vm)?.nodeLost !== true;
   const rankOf = (vm: StandbyVm): number[] => {

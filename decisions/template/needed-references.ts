@@ -13,7 +13,7 @@ export function neededReferences(pool: StoredPool, template: PoolTemplate, numbe
 }
 
 /** `Secrets key-1, key-2 and ConfigMap settings are missing`. Expects at least one. */
-export function missingWords(missing: readonly OwnReference[]): string {
+export function formatMissing(missing: readonly OwnReference[]): string {
   const kinds = [...Map.groupBy(missing, ({ kind }) => kind)].map(
     ([kind, ofKind]) => `${kind}${ofKind.length === 1 ? '' : 's'} ${formatNames(ofKind.map(({ name }) => name))}`,
   );
@@ -22,4 +22,4 @@ export function missingWords(missing: readonly OwnReference[]): string {
 
 /** The same, and what follows for VMs that are yet to be created. */
 export const waitingForMissing = (missing: readonly OwnReference[]): string =>
-  `${missingWords(missing)}: VMs that need ${missing.length === 1 ? 'it wait until it is' : 'them wait until they are'} there`;
+  `${formatMissing(missing)}: VMs that need ${missing.length === 1 ? 'it wait until it is' : 'them wait until they are'} there`;

@@ -43,8 +43,8 @@ export function release(options: ReleaseOptions): void {
     symlinkSync(join(project, 'node_modules'), join(source, 'node_modules'));
     commit({ source, version, day, say });
     const making = { version, source, out: resolve(out), isDryRun, image, env };
-    for (const [title, step] of Object.entries(STEPS)) say(`${title}: ${inWords(step(making))}`);
-    say(`the tag: ${inWords(isDryRun ? { skipped: 'not set in a dry run' } : adopt(project, source, version))}`);
+    for (const [title, step] of Object.entries(STEPS)) say(`${title}: ${asText(step(making))}`);
+    say(`the tag: ${asText(isDryRun ? { skipped: 'not set in a dry run' } : adopt(project, source, version))}`);
   } finally {
     rmSync(source, { recursive: true, force: true });
   }
@@ -61,7 +61,7 @@ const STEPS: Record<string, (making: ArtefactOptions) => Outcome> = {
   'npm registry': artefacts.npmRegistry,
 };
 
-const inWords = (outcome: Outcome): string => (typeof outcome === 'string' ? outcome : `skipped: ${outcome.skipped}`);
+const asText = (outcome: Outcome): string => (typeof outcome === 'string' ? outcome : `skipped: ${outcome.skipped}`);
 
 function refuseUnfit(project: string, version: string): void {
   const { version: stated } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string };

@@ -54,7 +54,7 @@ async function waitForLock(
 }
 
 /** Returns an error with advice if the cache's disk is full or its folder isn't writable; any other error unchanged. */
-export function inWords(error: unknown, cache: string): unknown {
+export function readableError(error: unknown, cache: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new Error(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { catalog, type Tool, type ToolName } from './catalog.ts';
 import { findOnPath, givenPath, isProgram, isSuitable } from './find-tool.ts';
 import { goBuild, type BuildContext } from './go-build.ts';
-import { inWords, madeOnce } from './made-once.ts';
+import { readableError, madeOnce } from './made-once.ts';
 import { PublishedBinaries } from './published.ts';
 import { SOURCES, type Sources } from './release-archives.ts';
 
@@ -62,7 +62,7 @@ async function make(
       );
     return made;
   } catch (error) {
-    throw inWords(error, options.cache);
+    throw readableError(error, options.cache);
   } finally {
     await published?.dispose();
   }

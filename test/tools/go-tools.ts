@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { versionIn, type Buildable } from '../../dev/tools/catalog.ts';
 import { givenPath, isProgram } from '../../dev/tools/find-tool.ts';
 import { goBuild } from '../../dev/tools/go-build.ts';
-import { inWords, madeOnce, type MakeOptions } from '../../dev/tools/made-once.ts';
+import { readableError, madeOnce, type MakeOptions } from '../../dev/tools/made-once.ts';
 
 /** Programs that only tests need. A folder of the same name has the go.mod that pins each. */
 const TOOLS = {
@@ -66,7 +66,7 @@ export async function resolveGoTool(name: GoTool, options: MakeOptions & { cache
     mkdirSync(folder, { recursive: true });
     return await madeOnce(target, options, (program) => goBuild(tool, program, { ...options, env: process.env }));
   } catch (error) {
-    throw inWords(error, options.cache);
+    throw readableError(error, options.cache);
   }
 }
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { lastLines } from '../../dev/process/log-file.ts';
 import { givenPath, isProgram } from '../../dev/tools/find-tool.ts';
-import { inWords, madeOnce, type MakeOptions } from '../../dev/tools/made-once.ts';
+import { readableError, madeOnce, type MakeOptions } from '../../dev/tools/made-once.ts';
 
 interface TestServerOptions extends MakeOptions {
   /** Folder of files kept between runs. */
@@ -80,7 +80,7 @@ export async function resolveTestServer(options: TestServerOptions): Promise<str
     mkdirSync(folder, { recursive: true });
     return await madeOnce(target, options, (program) => make(program, version, { ...options, env }));
   } catch (error) {
-    throw inWords(error, cache);
+    throw readableError(error, cache);
   }
 }
 

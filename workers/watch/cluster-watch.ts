@@ -21,9 +21,9 @@ export class ClusterNameTaken extends Error {
   constructor(identity: ServedIdentity, watched: Watched | null) {
     const { cluster } = identity;
     const id = watchIdOf(cluster);
-    const whose = watched === null ? 'does not say what it watches' : `watches ${inWords(watched)}`;
+    const whose = watched === null ? 'does not say what it watches' : `watches ${asText(watched)}`;
     super(
-      `${inWords(identity)} can't be called ${JSON.stringify(cluster)}: workflow ${id} ${whose}. ` +
+      `${asText(identity)} can't be called ${JSON.stringify(cluster)}: workflow ${id} ${whose}. ` +
         `Give one of them another name with --cluster and DROVER_CLUSTER; if the other is gone, terminate ${id} in Temporal`,
     );
   }
@@ -31,7 +31,7 @@ export class ClusterNameTaken extends Error {
 
 type Watched = Omit<ServedIdentity, 'cluster'>;
 
-const inWords = ({ namespace, uid }: Watched): string =>
+const asText = ({ namespace, uid }: Watched): string =>
   namespace === undefined
     ? `the cluster whose kube-system namespace has the UID ${uid}`
     : `namespace ${namespace} with the UID ${uid} alone`;

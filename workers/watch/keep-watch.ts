@@ -51,7 +51,7 @@ export async function waitUntilWatched(options: KeepWatchOptions, known: Known =
       return await watched(options, known);
     } catch (error) {
       if (isRefusal(error) && (known.serving !== undefined || namespace === undefined)) throw error;
-      problem.lasts(inWords(error));
+      problem.lasts(asText(error));
       await pause(TRY_AGAIN_MS, stop);
     }
   }
@@ -121,7 +121,7 @@ export async function keepWatch(options: KeepWatchOptions, serving: string): Pro
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {});
 
 /** Temporal's client puts what the server said into the error's cause. */
-function inWords(error: unknown): string {
+function asText(error: unknown): string {
   const { message, cause } = error as Error;
   return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }

@@ -94,7 +94,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   }
 
   /** What the activity that plans does. */
-  protected get planWords(): string {
+  protected get planSummary(): string {
     return `look at the ${this.labels.owner} and its ${this.labels.members}, and plan the next steps`;
   }
 

@@ -63,7 +63,7 @@ export interface OwnerStepContext {
 }
 
 /** What remembers what is in flight, and what has failed. */
-type Lanes = Pick<OwnerStepContext, 'inProgress' | 'failureBackoff' | 'journal' | 'onEnd'>;
+type OperationContext = Pick<OwnerStepContext, 'inProgress' | 'failureBackoff' | 'journal' | 'onEnd'>;
 
 /** Begins a step by which VMs leave their owner, or the owner itself goes, and returns at once. */
 export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void {
@@ -137,7 +137,7 @@ interface OperationInput {
 /** Runs an activity on VMs, and notes its failure; the context hears of its end. */
 export function runOperation(
   { onDone, act: recorded, ...operation }: OperationInput,
-  { inProgress, failureBackoff, journal, onEnd }: Lanes,
+  { inProgress, failureBackoff, journal, onEnd }: OperationContext,
   failure: FailureReason,
   act: () => Promise<Done>,
 ): void {
@@ -216,7 +216,7 @@ export const beginKeptReplicas = ({ reason }: KeptReplicas, context: OwnerStepCo
  * again when that has ended. The versions that `act` returns, a later plan must have seen.
  */
 export function tidy(
-  { inProgress, failureBackoff, journal, onEnd }: Lanes,
+  { inProgress, failureBackoff, journal, onEnd }: OperationContext,
   kind: HousekeepingKind,
   reason: string,
   act: () => Promise<ResourceVersions | Acted | void>,

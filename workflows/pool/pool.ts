@@ -131,7 +131,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       ...(this.#members === undefined ? {} : { membership: this.#members }),
       ...(isContended(this.#contention, Date.now()) && { isContended: true }),
     };
-    const planned = await plan.executeWithOptions({ summary: summary(this.planWords) }, [request]);
+    const planned = await plan.executeWithOptions({ summary: summary(this.planSummary) }, [request]);
     return 'untold' in planned || planned.gone ? planned : this.#unlessAside(planned, asked);
   }
 

@@ -90,7 +90,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
       starts: this.#starts,
       now: Date.now(),
     };
-    return planReplicaSet.executeWithOptions({ summary: summary(this.planWords) }, [{ ...asked, ...own }]);
+    return planReplicaSet.executeWithOptions({ summary: summary(this.planSummary) }, [{ ...asked, ...own }]);
   }
 
   protected override reset(): void {

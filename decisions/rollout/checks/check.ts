@@ -189,7 +189,7 @@ export function whyFailed(check: StepCheck, { outcome, inARow, message }: CheckS
 }
 
 /** Says how far a check is; numbers that change with each look are left to its own status. */
-export function checkWords(check: StepCheck, seen: CheckStatus | null, verdict: Verdict): string {
+export function formatCheck(check: StepCheck, seen: CheckStatus | null, verdict: Verdict): string {
   const { holdsForMs, failureThreshold } = checkRules(check);
   const { holdsFor } = { ...defaultsOf(check), ...check };
   if (seen === null) return `its check must hold for ${holdsFor}`;

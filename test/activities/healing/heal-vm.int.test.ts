@@ -15,7 +15,7 @@ import {
 } from '../../../api/resources.ts';
 import { healingRules } from '../../../api/rules/pool-defaults.ts';
 import { OPTED_OUT } from '../../../decisions/disruption/reasons.ts';
-import type { SickVm } from '../../../decisions/healing/attempt.ts';
+import type { UnhealthyVm } from '../../../decisions/healing/attempt.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -94,7 +94,7 @@ class Scene {
   }
 
   /** Removes the VM as a worker does; by default, the one that has watched from the beginning. */
-  async remove(sick: Partial<SickVm> = {}, worker = this.worker): Promise<Removal> {
+  async remove(sick: Partial<UnhealthyVm> = {}, worker = this.worker): Promise<Removal> {
     const activities = createHealActivities({
       ...worker,
       concurrency: 8,
@@ -102,7 +102,7 @@ class Scene {
     });
     const { name, namespace, uid } = this.pool.metadata;
     const rules = healingRules({});
-    const whole: SickVm = {
+    const whole: UnhealthyVm = {
       name: 'web-1',
       uid: this.vm.metadata.uid,
       attempt: 1,

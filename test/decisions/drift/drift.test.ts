@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SET_RIGHT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { CORRECT_DRIFT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { parseQuantity } from '../../../api/lib/quantity.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { correctDrift } from '../../../decisions/drift/correct-drift.ts';
@@ -125,7 +125,7 @@ const withDisk = (name: string): NewVirtualMachine =>
 const off = (field: string): Json => ({ devices: { [field]: false } });
 const ordered = (vm: NewVirtualMachine): NewVirtualMachine => ({
   ...vm,
-  metadata: { ...vm.metadata, annotations: { mine: 'yes', [SET_RIGHT_ANNOTATION]: 'ada' } },
+  metadata: { ...vm.metadata, annotations: { mine: 'yes', [CORRECT_DRIFT_ANNOTATION]: 'ada' } },
 });
 const paths = (live: NewVirtualMachine, from: NewVirtualMachine): string[] => drift(live, from).map(({ path }) => path);
 

@@ -32,10 +32,10 @@ function health(
       : aVmi(vm, { ready: false, phase: 'Scheduling', scheduledAt: null, runningSince: null, ...vmi });
   return healthOf({ vm, vmi: live, lastFailure, earlyEnds, hasRun, rules: healingRules(rules), now: NOW });
 }
-const isSick = (one: Case, minutes?: number): boolean => health(one, minutes).sick;
+const isUnhealthy = (one: Case, minutes?: number): boolean => health(one, minutes).unhealthy;
 const wakesIn = (one: Case, minutes?: number): number | null => {
   const said = health(one, minutes);
-  return said.sick || said.at === null ? null : (said.at - NOW) / MINUTE;
+  return said.unhealthy || said.at === null ? null : (said.at - NOW) / MINUTE;
 };
 
 const running: Partial<VmiView> = { phase: 'Running', scheduledAt: NOW - 20 * MINUTE, runningSince: NOW - 20 * MINUTE };
@@ -62,18 +62,18 @@ describe('starts that fail', () => {
       { vm: { startFailures: 3, runStrategy: 'Manual', hasVmi: false, state: 'Stopped' }, vmi: null },
       false,
     ],
-  ])('%s: unhealthy %#', (_what, one, sick) => expect(isSick(one)).toBe(sick));
+  ])('%s: unhealthy %#', (_what, one, unhealthy) => expect(isUnhealthy(one)).toBe(unhealthy));
 
   test('make a VM unhealthy if they go on for long enough, however few they are', () => {
     const rules = { minFailingToStartDuration: '5m' };
-    expect(isSick({ vm: { startFailures: 1 }, rules }, 5)).toBe(true);
+    expect(isUnhealthy({ vm: { startFailures: 1 }, rules }, 5)).toBe(true);
     expect(wakesIn({ vm: { startFailures: 1 }, rules }, 4)).toBe(1);
     expect(wakesIn({ vm: { startFailures: 0 }, rules }, 4)).toBe(null);
   });
 
   test("are reported in KubeVirt's words", () => {
     expect(health({ vm: { startFailures: 3 }, vmi: { whyNotReady: 'the disk is unreadable' } })).toEqual({
-      sick: true,
+      unhealthy: true,
       why: '3 starts in a row have failed: the disk is unreadable',
     });
   });
@@ -83,7 +83,7 @@ describe('starts that fail', () => {
     ({ vmi }) => {
       const lastFailure = 'the disk is unreadable';
       expect(health({ vm: { startFailures: 3 }, vmi, lastFailure })).toEqual({
-        sick: true,
+        unhealthy: true,
         why: '3 starts in a row have failed: the disk is unreadable',
       });
       expect(
@@ -114,22 +114,25 @@ describe('a fault that new storage would not fix', () => {
       minFailingToStartDuration: '1s',
       unhealthyAfter: { notReady: '1s' },
     };
-    expect(health({ vm: { state, startFailures: 9 }, hasRun: true, rules })).toMatchObject({ sick: false, at: null });
+    expect(health({ vm: { state, startFailures: 9 }, hasRun: true, rules })).toMatchObject({
+      unhealthy: false,
+      at: null,
+    });
   });
 });
 
 describe('a VM with a DataVolume that has failed', () => {
   const failed: Case = { vm: { state: 'DataVolumeError' }, vmi: null };
   test('is replaced after 5 minutes, or as its pool says, if it has never run', () => {
-    expect(isSick(failed, 4)).toBe(false);
+    expect(isUnhealthy(failed, 4)).toBe(false);
     expect(wakesIn(failed, 4)).toBe(1);
-    expect(health(failed, 5)).toEqual({ sick: true, why: 'a DataVolume of it has failed for 5m' });
-    expect(isSick({ ...failed, rules: { minFailingToStartDuration: '10m' } }, 9)).toBe(false);
+    expect(health(failed, 5)).toEqual({ unhealthy: true, why: 'a DataVolume of it has failed for 5m' });
+    expect(isUnhealthy({ ...failed, rules: { minFailingToStartDuration: '10m' } }, 9)).toBe(false);
   });
 
   test('is left, with advice for the user, if its disks may hold data', () => {
     expect(health({ ...failed, hasRun: true })).toMatchObject({
-      sick: false,
+      unhealthy: false,
       exempt: expect.stringMatching(/^a DataVolume of it has failed, .* delete the one that has failed/),
     });
   });
@@ -145,7 +148,7 @@ describe('a VM that has run', () => {
     ['is not, as long as it is stopping', { ...stuck, vmi: { ...running, deleting: true } }, false],
     ['is not, as long as it has no node', { ...stuck, vmi: {} }, false],
     ['is not, as long as it has no VMI', { ...stuck, vmi: null }, false],
-  ])('%s', (_what, one, sick) => expect(isSick(one)).toBe(sick));
+  ])('%s', (_what, one, unhealthy) => expect(isUnhealthy(one)).toBe(unhealthy));
 
   test('wakes its pool in time', () => expect(wakesIn(stuck, 7)).toBe(3));
 
@@ -164,19 +167,19 @@ describe('a lost node', () => {
   };
   test('never makes a VM unhealthy, regardless of its other conditions', () =>
     expect(health({ ...lost, rules: impatient })).toEqual({
-      sick: false,
+      unhealthy: false,
       at: null,
       exempt: 'its node does not answer, and unhealthyAfter.unknownNode is never',
     }));
   test('makes a VM unhealthy if the pool says so, and in time', () => {
     const rules = { ...impatient, unhealthyAfter: { unknownNode: '30m' } };
-    expect(isSick({ ...lost, rules }, 30)).toBe(true);
+    expect(isUnhealthy({ ...lost, rules }, 30)).toBe(true);
     expect(wakesIn({ ...lost, rules }, 29)).toBe(1);
   });
   test.each<[string, Case]>([
     ['a VM of unknown state', { vm: { startFailures: 9, state: 'Unknown' } }],
     ['a VMI of unknown state', { vm: { startFailures: 9 }, vmi: { phase: 'Unknown' } }],
-  ])('is what %s means', (_what, one) => expect(isSick({ ...one, rules: impatient })).toBe(false));
+  ])('is what %s means', (_what, one) => expect(isUnhealthy({ ...one, rules: impatient })).toBe(false));
 });
 
 describe('the end of a VMI', () => {
@@ -250,12 +253,12 @@ test('a VM becomes unhealthy by time alone only at the announced time, and never
       const vmi = live === null ? undefined : aVmi(vm, live);
       const at = (now: number): Health => healthOf({ vm, vmi, ...rest, rules: healingRules(rules), now });
       const [first, second] = [at(NOW), at(NOW + later)];
-      if (first.sick) expect(second.sick).toBe(true);
-      else if (second.sick) expect(first.at).toBeLessThanOrEqual(NOW + later);
-      if (!first.sick && first.at !== null) {
+      if (first.unhealthy) expect(second.unhealthy).toBe(true);
+      else if (second.unhealthy) expect(first.at).toBeLessThanOrEqual(NOW + later);
+      if (!first.unhealthy && first.at !== null) {
         expect(first.at).toBeGreaterThan(NOW);
-        expect(at(first.at).sick).toBe(true);
-        expect(at(first.at - 1).sick).toBe(false);
+        expect(at(first.at).unhealthy).toBe(true);
+        expect(at(first.at - 1).unhealthy).toBe(false);
       }
     }),
   );
@@ -269,7 +272,7 @@ test('a VM is not unhealthy if it is ready, is not meant to run, or is on a lost
       const isReady = vm.ready && vmi?.ready === true && !vmi.deleting;
       const isLost = vmi?.nodeLost === true && (rules.unhealthyAfter?.unknownNode ?? 'never') === 'never';
       fc.pre(isReady || vm.runStrategy === 'Halted' || isLost);
-      expect(healthOf({ vm, vmi, ...rest, rules: healingRules(rules), now: NOW }).sick).toBe(false);
+      expect(healthOf({ vm, vmi, ...rest, rules: healingRules(rules), now: NOW }).unhealthy).toBe(false);
     }),
   );
 });
@@ -278,6 +281,6 @@ test('a VM runs well if its VMI is ready, even before its own status says so', (
   const vm = aVm('web-1', { ready: false, startFailures: 9, state: 'CrashLoopBackOff' });
   const health = (ready: boolean) =>
     healthOf({ vm, vmi: aVmi(vm, { ready }), earlyEnds: 0, hasRun: false, rules: healingRules({}), now: 0 });
-  expect(health(false)).toMatchObject({ sick: true });
-  expect(health(true)).toEqual({ sick: false, at: null });
+  expect(health(false)).toMatchObject({ unhealthy: true });
+  expect(health(true)).toEqual({ unhealthy: false, at: null });
 });

@@ -3,7 +3,7 @@ import {
   POOL_LABEL,
   PROTECT_ANNOTATION,
   REVISION_LABEL,
-  SET_RIGHT_ANNOTATION,
+  CORRECT_DRIFT_ANNOTATION,
 } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
@@ -164,7 +164,7 @@ test('the history of a VM in its pool is kept while it is away, and comes back w
   vm.metadata.labels = { mine: 'yes', [POOL_LABEL]: 'web', [REVISION_LABEL]: 'r1' };
   const left = asFormer('web', vm.metadata);
   // What users have asked drover to do with it there is over, too.
-  expect(left.annotations).toMatchObject({ [PROTECT_ANNOTATION]: null, [SET_RIGHT_ANNOTATION]: null });
+  expect(left.annotations).toMatchObject({ [PROTECT_ANNOTATION]: null, [CORRECT_DRIFT_ANNOTATION]: null });
   expect(left.labels).toEqual({ [POOL_LABEL]: null, [REVISION_LABEL]: null });
   const annotations = Object.fromEntries(
     Object.entries(left.annotations).filter(([, value]) => value !== null),

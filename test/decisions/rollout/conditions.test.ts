@@ -29,7 +29,7 @@ const conditions = (fields: RolloutFields): Record<string, Condition> => {
     vmiOf,
     rules: scaleInRules(pool.spec.scaleInStrategy),
     active: vms.filter(isRegular),
-    spare: [],
+    standby: [],
     now,
     fault: null,
   });

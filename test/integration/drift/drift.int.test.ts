@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { SET_RIGHT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { CORRECT_DRIFT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
 import { orderCorrection } from '../../../clients/drift/correct-drift.ts';
 import { driftLines } from '../../../clients/drift/lines.ts';
@@ -83,7 +83,7 @@ test("a user's change is reported and kept, and corrected once when users ask fo
   ).toEqual(['web-2', 'web-3']);
   expect(watch.log.mostUnavailable()).toBe(1);
   for (const { metadata } of (await pool.vms()).values())
-    expect(metadata.annotations ?? {}).not.toHaveProperty([SET_RIGHT_ANNOTATION]);
+    expect(metadata.annotations ?? {}).not.toHaveProperty([CORRECT_DRIFT_ANNOTATION]);
 
   // What drifts later is kept again.
   await drift(pool, ['web-1']);

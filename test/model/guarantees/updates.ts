@@ -2,7 +2,7 @@ import {
   DO_NOT_DISRUPT_ANNOTATION,
   REVISION_LABEL,
   ROLLOUT_REQUEST_ANNOTATION,
-  SET_RIGHT_ANNOTATION,
+  CORRECT_DRIFT_ANNOTATION,
 } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
@@ -120,7 +120,7 @@ export class UpdateGuarantees extends PoolCheck {
   /** Checks that what a user has changed in a VM stays, unless users have asked for another thing. */
   #checkEdits(before: Stored, after: Stored): void {
     const [was, is] = [before, after].map(coresOf);
-    const isOrdered = before.metadata.annotations?.[SET_RIGHT_ANNOTATION] !== undefined;
+    const isOrdered = before.metadata.annotations?.[CORRECT_DRIFT_ANNOTATION] !== undefined;
     const pool = this.record.poolOf(before);
     const corrects =
       pool !== undefined &&

@@ -8,10 +8,10 @@ import {
   type Resource,
 } from './resources.ts';
 
-/** Drover's kinds of sets. */
+/** drover's kinds of sets. */
 export type SetKind = 'VirtualMachineReplicaSet' | 'VirtualMachineInstanceReplicaSet';
 
-/** Drover's kinds whose objects keep members, VMs or VMIs, at a number. */
+/** drover's kinds whose objects keep members, VMs or VMIs, at a number. */
 export type VmOwnerKind = 'VirtualMachinePool' | SetKind;
 
 /** What an object of such a kind keeps. */
@@ -29,7 +29,7 @@ export interface OwnerKind {
   /** What sentences call one object of the kind. */
   readonly noun: 'pool' | 'replica set' | 'VMI replica set';
   readonly members: MemberKind;
-  /** Drover's finalizer on each object. */
+  /** drover's finalizer on each object. */
   readonly finalizer: string;
   /** The cache of the objects in a worker, and their resource versions. */
   readonly cache: 'pools' | 'replicaSets' | 'vmiSets';

@@ -10,7 +10,7 @@ type WholeNumber = {
 type LogLevel = (typeof SETTINGS)['worker.logLevel']['oneOf'][number];
 
 export interface WorkerConfig {
-  /** Drover's name for the Kubernetes cluster: part of every workflow ID and of the task queue. */
+  /** drover's name for the Kubernetes cluster: part of every workflow ID and of the task queue. */
   cluster: string;
   /** The only namespaces that it serves, at least one; undefined for all of the cluster. */
   namespaces: readonly string[] | undefined;

@@ -5,12 +5,12 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 
-/** While VMs are sick, or are to leave their nodes; and while they are updated, whose batches need no plan. */
+/** While VMs are unhealthy, or are to leave their nodes; and while they are updated, whose batches need no plan. */
 const BUSY_MS = 1_000;
 const ROLLOUT_MS = 1_500;
 
 /**
- * Returns the least time between two plans of an owner, in milliseconds. While VMs are updated, are sick, or are to
+ * Returns the least time between two plans of an owner, in milliseconds. While VMs are updated, are unhealthy, or are to
  * leave their nodes, each of their changes would cause a plan, and few of these find anything to do.
  */
 export function leastMsBetweenPlans(owner: StoredPool | StoredSet | undefined): number {

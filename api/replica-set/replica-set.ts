@@ -26,8 +26,8 @@ const specOf = <Template extends z.ZodType>({ members, replicas, template }: Wor
         .describe(`${replicas} Left out, the number stays what it was; 1 in a new set.`)
         .exactOptional(),
       selector: Selector.describe(
-        `Which ${members} belong to the set: those that match and have no controller are adopted, and one that no ` +
-          'longer matches is released. It must match the labels of the template, and never changes.',
+        `Which ${members} belong to the set. Matching ${members} without a controller are adopted; members that no ` +
+          'longer match are released. It must match the labels of the template, and never changes.',
       ),
       template,
       minReadySeconds: WholeNumber.min(0)

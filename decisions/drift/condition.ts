@@ -18,7 +18,7 @@ export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[], 
   const what = drifted.length === 1 ? 'differs from its template' : 'differ from their templates';
   const message = inOneMessage(
     [
-      `${names} ${what}: ${isCorrected ? 'updates set that right' : '`drover drift` shows how, and `drover rollout restart --drifted` sets it right'}`,
+      `${names} ${what}: ${isCorrected ? 'updates correct that' : '`drover drift` shows how, and `drover rollout restart --drifted` corrects it'}`,
       ...sorted
         .slice(0, VMS_NAMED)
         .map(({ vm, fields }) => `${vm.name}: ${formatFields(fields.map(({ path }) => path))}`),

@@ -6,7 +6,7 @@ import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 import { driftOf, withoutDrift } from './drift.ts';
 
 /**
- * Returns the VM without its drift and without the order to set it right, so that later drift is kept again; null if
+ * Returns the VM without its drift and without the order to correct it, so that later drift is kept again; null if
  * nothing will be corrected. `made`: the VM that its pool would create from the VM's own revision.
  */
 export function correctDrift<Vm extends WrittenVm>(vm: Vm, made: NewVirtualMachine, always: boolean): Vm | null {

@@ -27,7 +27,7 @@ export interface NotReplaced {
 }
 
 interface Found {
-  sick: FoundUnhealthy[];
+  unhealthy: FoundUnhealthy[];
   finished: FinishedCycle[];
   /** Sick VMs whose replacement waits, in the order of their numbers. */
   waiting: NotReplaced[];
@@ -46,7 +46,7 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
   const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
   const failing = new Map(state.failing.map((one) => [one.vmUid, one.since]));
   const pauses = new Map(state.vmiPauses.map((one) => [one.vmUid, one.endedAt]));
-  const all: { vm: VmView; sick: FoundUnhealthy }[] = [];
+  const all: { vm: VmView; unhealthy: FoundUnhealthy }[] = [];
   const exempt: NotReplaced[] = [];
   let wakeAt: number | null = null;
   for (const vm of vms) {
@@ -79,7 +79,7 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
     else if (health.unhealthy)
       all.push({
         vm,
-        sick: { name, uid, attempt: 1, why, ...(vm.role === 'Standby' ? { role: vm.role } : {}) },
+        unhealthy: { name, uid, attempt: 1, why, ...(vm.role === 'Standby' ? { role: vm.role } : {}) },
       });
     else wakeAt = earlier(wakeAt, health.at);
     if (!health.unhealthy && health.exempt !== undefined) exempt.push({ vm: name, why: health.exempt });
@@ -99,17 +99,17 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
 function replaceable(
   view: HealingView,
   state: HealingState,
-  all: readonly { vm: VmView; sick: FoundUnhealthy }[],
+  all: readonly { vm: VmView; unhealthy: FoundUnhealthy }[],
 ): Omit<Found, 'exempt'> {
   const { unverified, rules, now } = view;
   const memory = new Map(state.finished.map((one) => [one.vm, one]));
-  const sick: FoundUnhealthy[] = [];
+  const unhealthy: FoundUnhealthy[] = [];
   const waiting: NotReplaced[] = [];
   let { finished } = state;
   let wakeAt: number | null = null;
   let again = 0;
   const surplus = surplusByRole(view, state);
-  for (const { vm, sick: one } of all) {
+  for (const { vm, unhealthy: one } of all) {
     const { name, uid, why } = one;
     const wait = (waitsFor: string): void => void waiting.push({ vm: name, why, waitsFor });
     const last = memory.get(name);
@@ -135,9 +135,9 @@ function replaceable(
       });
       wait(givenUp);
     } else if (surplus.get(one.role)! > 0) wait('the pool has more VMs than it wants');
-    else sick.push({ ...one, attempt: attempts + 1 });
+    else unhealthy.push({ ...one, attempt: attempts + 1 });
   }
-  return { sick, finished, waiting, wakeAt };
+  return { unhealthy, finished, waiting, wakeAt };
 }
 
 /** When a refused deletion may be retried; 0 if none was refused. */

@@ -65,17 +65,17 @@ export function planHealing(input: HealingInput): HealingPlan {
   };
   const { state, cancel, events, wakeAt } = assess(view, remember(view));
   const found = findUnhealthy(view, state);
-  const suspended = breaker(view, found.sick.length + state.cycles.length);
+  const suspended = breaker(view, found.unhealthy.length + state.cycles.length);
   const hold = holdOf(state, suspended);
   const room = hold === 'Active' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold], wakeAt: null };
   // A VM whose cycle has just ended is looked at again later: its attempt may still run, or this worker's cache may be
   // behind.
   const ended = new Set(input.state.cycles.map(({ vm }) => vm));
-  const free = found.sick.filter(({ name }) => !ended.has(name));
-  const sick = free.slice(0, room.count);
+  const free = found.unhealthy.filter(({ name }) => !ended.has(name));
+  const unhealthy = free.slice(0, room.count);
   const inLine = free.slice(room.count).map((one) => ({ vm: one.name, why: one.why, waitsFor: room.full }));
   const notReplaced = [...found.waiting, ...inLine, ...found.exempt];
-  const cycles = [...state.cycles, ...sick.map((one) => newCycle(one, now))];
+  const cycles = [...state.cycles, ...unhealthy.map((one) => newCycle(one, now))];
   const { begin, wakeAt: overdueAt } = dueAttempts(view, { ...state, cycles }, hold);
   const mark = notesOf(view);
   const markAgain = mark.length === 0 ? null : now + MARK_AGAIN_MS;
@@ -90,7 +90,7 @@ export function planHealing(input: HealingInput): HealingPlan {
     notListed: Math.max(notReplaced.length - MAX_LISTED, 0),
     wakeAt: [
       wakeAt,
-      free.length < found.sick.length ? now + LOOK_AGAIN_MS : null,
+      free.length < found.unhealthy.length ? now + LOOK_AGAIN_MS : null,
       inLine.length > 0 ? room.wakeAt : null,
       found.wakeAt,
       overdueAt,

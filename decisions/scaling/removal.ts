@@ -54,7 +54,7 @@ interface EndInput extends RemovalInput {
   /** Its VMs, some of which may be leaving with their disks kept; none if its members are VMIs. */
   vms: readonly VmView[];
   owner: StoredVmOwner;
-  /** Drover's finalizer on it. */
+  /** drover's finalizer on it. */
   finalizer: string;
   /** What users call an owner of this kind. */
   what: 'pool' | 'set';

@@ -102,7 +102,7 @@ export interface VmView {
    */
   notReadySince: number | null;
   /**
-   * Drover's annotation of a VM that has not run well yet (`NOT_YET_RUN_ANNOTATION`): empty, or the UID of a VMI; null
+   * drover's annotation of a VM that has not run well yet (`NOT_YET_RUN_ANNOTATION`): empty, or the UID of a VMI; null
    * without.
    */
   notYetRun: string | null;

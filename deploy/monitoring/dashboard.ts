@@ -114,7 +114,7 @@ const PANELS: Panel[] = [
   ),
   list(
     'Pools that are not healed',
-    'Too many VMs are sick at once, or a user has paused healing.',
+    'Too many VMs are unhealthy at once, or a user has paused healing.',
     `max by (namespace, pool, reason) (drover_healing_suspended{${POOL}}) == 1`,
   ),
   graph(

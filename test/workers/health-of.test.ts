@@ -34,9 +34,13 @@ test.each([
   [
     'what waits',
     { ...waiting, namespace: undefined },
-    'Temporal, the API server or `drover setup` is awaited, as the log says',
+    'the worker waits for Temporal, the API server or `drover setup`, as the log says',
   ],
-  ['a namespace', waiting, 'namespace club: Temporal, the API server or `drover setup` is awaited, as the log says'],
+  [
+    'a namespace',
+    waiting,
+    'namespace club: the worker waits for Temporal, the API server or `drover setup`, as the log says',
+  ],
   [
     'a lost server',
     { ...starting, cache: cacheOf(0, 0, { lost: true, synced: false }) },
@@ -47,7 +51,7 @@ test.each([
     { ...starting, cache: cacheOf(0, 0, { synced: false }) },
     'namespace bank: virtualmachines are being listed',
   ],
-  ['Temporal', starting, 'namespace bank: Temporal has not taken its workers yet, or it is shutting down'],
+  ['Temporal', starting, 'namespace bank: Temporal has not accepted its workers yet, or it is shutting down'],
 ])('a worker that is not ready says why: %s', (_what, one, why) =>
   expect(healthOf([one], createMetrics(), []).unready()).toBe(why),
 );

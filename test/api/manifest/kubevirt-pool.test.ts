@@ -94,7 +94,7 @@ describe("KubeVirt's own pool", () => {
         'spec.autohealing: a VM that waits for a node, an image or a claim is not replaced, however long; in KubeVirt it is',
         "spec.autohealing: a VM that has run well keeps its disks when it is replaced, which KubeVirt deletes; drover's own preserveStorage: false gives them up",
         'spec.updateStrategy: DescendingOrder, an order of numbers, is read as Newest, an order of age',
-        'spec.scaleInStrategy: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken',
+        'spec.scaleInStrategy: VMs that match selectors.labelSelector come first; KubeVirt never takes any others',
         'spec.scaleInStrategy: Online is read as Offline, which is how KubeVirt treats it',
       ]),
     );
@@ -130,7 +130,7 @@ describe("KubeVirt's own pool", () => {
     expect(object.spec.scaleInStrategy).toEqual({ proactive: { selectionPolicy: converted } });
     for (const where of ['updateStrategy', 'scaleInStrategy'])
       expect(notes).toContain(
-        `spec.${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`,
+        `spec.${where}: VMs that match selectors.labelSelector come first; KubeVirt never takes any others`,
       );
   });
 

@@ -133,7 +133,7 @@ describe('a VM with a DataVolume that has failed', () => {
   test('is left, with advice for the user, if its disks may hold data', () => {
     expect(health({ ...failed, hasRun: true })).toMatchObject({
       unhealthy: false,
-      exempt: expect.stringMatching(/^a DataVolume of it has failed, .* delete the one that has failed/),
+      exempt: expect.stringMatching(/^a DataVolume of it has failed, .* delete the failed DataVolume/),
     });
   });
 });

@@ -69,7 +69,7 @@ test('a query that is no number neither passes nor fails a step, and a user prom
   const pool = await aPool({ failureThreshold: 1, holdsFor: '1s', deadline: '5s' }, 'shown * NaN');
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-  await untilSeen(pool, { outcome: 'Unknown', message: 'the value of the query is NaN, which is no number' });
+  await untilSeen(pool, { outcome: 'Unknown', message: 'the value of the query is NaN, which is not a number' });
   await pool.request('promote');
   await pool.untilComplete(next);
 });

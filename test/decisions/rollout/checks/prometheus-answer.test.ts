@@ -25,7 +25,7 @@ test.each<[string, unknown, object, string]>([
 test.each<[string, string, number, string]>([
   ['no series', success(vector()), 200, 'the query finds no series'],
   ['several series', success(vector('1', '1')), 200, 'the query finds 2 series: min(), max() or sum() of them'],
-  ['NaN', success(vector('NaN')), 200, 'the value of the query is NaN, which is no number'],
+  ['NaN', success(vector('NaN')), 200, 'the value of the query is NaN, which is not a number'],
   ['a histogram', success({ resultType: 'vector', result: [{ histogram: [1, {}] }] }), 200, 'a histogram'],
   ['a matrix', success({ resultType: 'matrix', result: [] }), 200, 'a result of type matrix'],
   ['a text', success({ resultType: 'string', result: [1, 'a'] }), 200, 'a result of type string'],
@@ -36,7 +36,7 @@ test.each<[string, string, number, string]>([
   ['a redirection to a login', '', 302, 'the HTTP status 302'],
   ['a page that is no answer', '<html>', 200, 'the HTTP status 200'],
   ['null', 'null', 200, 'the HTTP status 200'],
-  ['a value that is none', success(vector({})), 200, 'which is no number'],
+  ['a value that is none', success(vector({})), 200, 'which is not a number'],
 ])('the answer %s tells nothing', (_what, body, status, message) => {
   const look = lookAt(body, RANGE, status);
   expect(look.outcome).toBe('Unknown');

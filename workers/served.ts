@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Client } from '@temporalio/client';
 import { Worker, type Logger, type WorkerOptions } from '@temporalio/worker';
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
-import { ensureCurrentAttempt } from '../activities/lib/attempt.ts';
+import { ensureCurrentAttempt } from '../activities/lib/current-attempt.ts';
 import { workersOf } from '../api/claims/claim.ts';
 import type { Receiver } from '../api/notifications/receivers.ts';
 import { KubeClient } from '../kubernetes/client.ts';
@@ -23,7 +23,7 @@ import { both, tracedRequests } from './tracing/traced-requests.ts';
 import type { Tracer } from './tracing/tracing.ts';
 import { watchRun } from './watch/cluster-watch.ts';
 import { isRefusal, keepWatch, waitUntilWatched, type KeepWatchOptions } from './watch/keep-watch.ts';
-import { untilPutBack } from './watch/put-back.ts';
+import { untilTemporalRestored } from './watch/temporal-restored.ts';
 
 /** Longer than any one call to the API server, so that a worker that shuts down finishes what it has begun. */
 const GRACE = '35s';
@@ -156,7 +156,7 @@ export class Served {
       const parts = [
         this.#serving.run(),
         keepWatch({ ...watched, stop }, uid),
-        endOn(untilPutBack({ signal: stop, describe }), PUT_BACK, logger),
+        endOn(untilTemporalRestored({ signal: stop, describe }), PUT_BACK, logger),
       ];
       await untilOneEnds(ending, parts, () => this.drain());
     } finally {

@@ -8,7 +8,7 @@ import { vmView, type VirtualMachine } from '../../decisions/views/from-object/v
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
-import { Contact } from '../../kubernetes/contact.ts';
+import { ApiServerContact } from '../../kubernetes/api-server-contact.ts';
 import { confirm, wasRestored } from './confirm.ts';
 import { FollowedObjects, type FollowedOptions } from './followed-objects.ts';
 import { withKnownRole } from './objects/known-roles.ts';
@@ -31,13 +31,13 @@ interface ClusterCacheOptions extends FollowedOptions {
  */
 export class ClusterCache extends FollowedObjects {
   readonly #options: ClusterCacheOptions;
-  readonly #contact: Contact;
+  readonly #contact: ApiServerContact;
   #restores = 0;
 
   constructor(options: ClusterCacheOptions) {
     super(options);
     this.#options = options;
-    this.#contact = new Contact({
+    this.#contact = new ApiServerContact({
       ask: () => this.noticeRestore(),
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
       onChange: options.onContact,

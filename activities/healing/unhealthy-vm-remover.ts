@@ -5,9 +5,9 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { withDefaults, type HealingRules } from '../../api/rules/pool-defaults.ts';
 import type { UnhealthyVm } from '../../decisions/healing/attempt.ts';
+import { neverRan } from '../../decisions/healing/never-ran.ts';
 import { skippedSince } from '../../decisions/healing/state.ts';
 import { healthOf, whyLeftAlone } from '../../decisions/healing/vm-health.ts';
-import { proofOf } from '../../decisions/healing/vmi-history.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -178,14 +178,14 @@ export class UnhealthyVmRemover {
   async #hasNeverRun(vm: Stored<VirtualMachine>, { vmi, minReadyMs }: Doomed): Promise<boolean> {
     const view = vmView(vm);
     for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
-      const proof = proofOf({
+      const proof = neverRan({
         vm: view,
         vmi,
         vmiHistory: this.#cache.vmiHistories.of(view),
         minReadyMs,
         now: Date.now(),
       });
-      if (proof !== 'behind' || waited >= BEHIND_MS) return proof === 'proven';
+      if (proof !== 'behind' || waited >= BEHIND_MS) return proof === 'certain';
       await sleep(LOOK_AGAIN_MS, undefined, { signal: cancellationSignal() });
     }
   }

@@ -1,6 +1,6 @@
 import { asyncLocalStorage, Context } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
-import { ensureCurrentAttempt } from './attempt.ts';
+import { ensureCurrentAttempt } from './current-attempt.ts';
 
 /** What Temporal calls a cancellation that the workflow has asked for; all others leave no time. */
 const BY_WORKFLOW = 'CANCELLED';

@@ -4,7 +4,7 @@ import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { BY_SPEC, type Standing } from '../../decisions/operations/status.ts';
 import { steeringOf } from '../../decisions/operations/steer.ts';
 import { Changes } from '../cache/changes.ts';
-import type { OperationActivityOptions } from './begin.ts';
+import type { OperationActivityOptions } from './begin-operation.ts';
 import { isChangeByPeople, knownOperation } from './live-operation.ts';
 import type { RunState } from './run-control.ts';
 import { writeOperationStatus } from './write-status.ts';

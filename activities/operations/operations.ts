@@ -3,11 +3,11 @@ import { lifetimeEndsAt } from '../../decisions/operations/lifetime.ts';
 import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { begin, type Beginning, type OperationActivityOptions } from './begin.ts';
+import { begin, type Beginning, type OperationActivityOptions } from './begin-operation.ts';
 import { follow } from './follow.ts';
 import { liveOperation } from './live-operation.ts';
 
-export type { Beginning } from './begin.ts';
+export type { Beginning } from './begin-operation.ts';
 
 export function createOperationActivities(options: OperationActivityOptions) {
   const { client } = options;

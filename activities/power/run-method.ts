@@ -17,7 +17,7 @@ import { ofMembers, type Changed } from '../cache/changes.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import type { DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
-import { isAskedToEnd } from '../lib/attempt.ts';
+import { isAskedToEnd } from '../lib/current-attempt.ts';
 import { digestOf } from '../lib/digest.ts';
 import type { Authority } from '../operations/authority.ts';
 import type { RunRequest } from './request.ts';

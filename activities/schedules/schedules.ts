@@ -14,7 +14,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isAlreadyExists, isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { ensureCurrentAttempt } from '../lib/attempt.ts';
+import { ensureCurrentAttempt } from '../lib/current-attempt.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 
 /** What a look at a schedule has come to. */

@@ -15,7 +15,7 @@ import { ownerName, affectedPools } from './affected-pools.ts';
 import { affectedVmiSets, affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
-import { leastMsBetweenPlans } from './ms-between-plans.ts';
+import { leastPlanIntervalMs } from './plan-interval.ts';
 import { UnmanagedOwners } from './unmanaged-owners.ts';
 import { watchedNotices } from './watched-notices.ts';
 import { watchedOperations } from './watched-operations.ts';
@@ -143,7 +143,7 @@ function watchedKinds({ cache, burst, signalsOf, ...objects }: WatchActivityOpti
       all: () => all().map(ownerName),
       exists: (key) => cache[owners].get(key) !== undefined,
       affected: (change) => affected(change, cache),
-      leastMs: (key) => leastMsBetweenPlans(cache[owners].get(key)),
+      leastMs: (key) => leastPlanIntervalMs(cache[owners].get(key)),
       isUnsettled: (key) => {
         const owner = cache[owners].get(key) as StoredOwners[K] | undefined;
         return owner !== undefined && !isSettled(owner);

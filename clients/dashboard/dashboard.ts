@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
-import { Contact } from '../../kubernetes/contact.ts';
+import { ApiServerContact } from '../../kubernetes/api-server-contact.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Failure } from '../cli/failure.ts';
 import { KnownRevisions } from '../rollout/known-revisions.ts';
@@ -118,8 +118,8 @@ async function seenSession(session: Session, isReadOnly: boolean): Promise<SeenS
 }
 
 /** Tells browsers when the API server does not answer, and when it does again. */
-function followContact(stream: Stream, sources: Sources, ask: () => Promise<unknown>): Contact {
-  const contact = new Contact({
+function followContact(stream: Stream, sources: Sources, ask: () => Promise<unknown>): ApiServerContact {
+  const contact = new ApiServerContact({
     ask,
     behindMs: () => sources.behindMs,
     everyMs: ASK_MS,

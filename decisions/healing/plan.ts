@@ -3,13 +3,14 @@ import { isActive } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import { byNumber } from '../lib/names.ts';
 import type { RunNote } from '../owners/steps.ts';
-import { assess, endAll } from './assess.ts';
+import { assessCycles, endAll } from './assess-cycles.ts';
 import type { AttemptId, PlannedAttempt } from './attempt.ts';
 import { expiresAt } from './backoff.ts';
 import { breaker, roomFor } from './breaker.ts';
 import { dueAttempts } from './due-attempts.ts';
 import { modeEvent, type HealingEvent } from './events.ts';
 import { findUnhealthy, type NotReplaced } from './find-unhealthy.ts';
+import { neverRan, startToNote } from './never-ran.ts';
 import { remember } from './remember.ts';
 import {
   carried,
@@ -22,7 +23,6 @@ import {
 } from './state.ts';
 import type { HealingInput, HealingView } from './view.ts';
 import { availableAt, isAvailable } from './vm-health.ts';
-import { proofOf, startToNote } from './vmi-history.ts';
 
 export interface HealingPlan {
   begin: PlannedAttempt[];
@@ -63,7 +63,7 @@ export function planHealing(input: HealingInput): HealingPlan {
     minReadyMs: rollout.minReadySeconds * 1000,
     patienceMs: rollout.progressDeadlineSeconds * 1000,
   };
-  const { state, cancel, events, wakeAt } = assess(view, remember(view));
+  const { state, cancel, events, wakeAt } = assessCycles(view, remember(view));
   const found = findUnhealthy(view, state);
   const suspended = breaker(view, found.unhealthy.length + state.cycles.length);
   const hold = holdOf(state, suspended);
@@ -132,7 +132,7 @@ function notesOf(view: HealingView): RunNote[] {
     if (isAvailable(vm, vmi, minReadyMs, now)) notes.push({ name, uid, resourceVersion, start: null });
     else if (
       rules.preserveStorage === null &&
-      proofOf({ vm, vmi, vmiHistory: vmiHistoryOf(vm), minReadyMs, now }) === 'proven'
+      neverRan({ vm, vmi, vmiHistory: vmiHistoryOf(vm), minReadyMs, now }) === 'certain'
     ) {
       const start = startToNote({ vm, vmi });
       if (start !== null) notes.push({ name, uid, resourceVersion, start });

@@ -5,8 +5,8 @@ import { takesSurplus } from '../scaling/surplus.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { AttemptRules } from './attempt.ts';
+import { neverRan, type VmiHistory } from './never-ran.ts';
 import type { Cycle, HealingState } from './state.ts';
-import { proofOf, type VmiHistory } from './vmi-history.ts';
 
 export interface HealingInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'isVmNameTaken' | 'burst' | 'now'> {
   /** Known VMIs of a VM that ran and then failed, oldest first. */
@@ -36,7 +36,7 @@ export const attemptRules = ({ backoff, maxAttempts }: HealingRules): AttemptRul
 
 /** False only if it is certain that no VMI of the VM has ever run. */
 export function holdsData({ vmiOf, vmiHistoryOf, minReadyMs, now }: HealingView, vm: VmView): boolean {
-  return proofOf({ vm, vmi: vmiOf(vm), vmiHistory: vmiHistoryOf(vm), minReadyMs, now }) === 'none';
+  return neverRan({ vm, vmi: vmiOf(vm), vmiHistory: vmiHistoryOf(vm), minReadyMs, now }) === 'none';
 }
 
 /** True once a VM of the pool is known to run, or to have run: a later failure is hardly common to all VMs. */

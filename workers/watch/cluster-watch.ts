@@ -2,7 +2,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { NamespaceNotFoundError, TypedSearchAttributes } from '@temporalio/common';
 import { taskQueueOf, watchIdOf } from '../../workflows/lib/messages.ts';
 import { DroverCluster } from '../../workflows/lib/search-attributes.ts';
-import type { WatchRun } from './put-back.ts';
+import type { WatchRun } from './temporal-restored.ts';
 
 /** What the workers of one name serve: a cluster, or one of its namespaces. */
 interface ServedIdentity {

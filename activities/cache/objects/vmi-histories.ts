@@ -1,5 +1,5 @@
 import { identityKey, type Identity } from '../../../api/owner-references.ts';
-import { runOf, type VmiHistory } from '../../../decisions/healing/vmi-history.ts';
+import { runOf, type VmiHistory } from '../../../decisions/healing/never-ran.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 
 /**

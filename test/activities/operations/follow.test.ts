@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
-import type { OperationActivityOptions } from '../../../activities/operations/begin.ts';
+import type { OperationActivityOptions } from '../../../activities/operations/begin-operation.ts';
 import { follow } from '../../../activities/operations/follow.ts';
 import type { RunControl, RunState } from '../../../activities/operations/run-control.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Autohealing, PoolSpec, PoolStatus } from '../../../api/pool/pool.ts';
 import type { AttemptEnd } from '../../../decisions/healing/attempt.ts';
 import { compactStatus, fullStatus } from '../../../decisions/healing/conditions.ts';
+import type { VmiHistory } from '../../../decisions/healing/never-ran.ts';
 import {
   carried,
   heldBack,
@@ -12,7 +13,6 @@ import {
   type HealingState,
   type FinishedCycle,
 } from '../../../decisions/healing/state.ts';
-import type { VmiHistory } from '../../../decisions/healing/vmi-history.ts';
 import { HOLDS_UP_MS } from '../../../decisions/owners/removal-limit.ts';
 import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';

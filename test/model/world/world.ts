@@ -1,4 +1,4 @@
-import { ensureCurrentAttempt } from '../../../activities/lib/attempt.ts';
+import { ensureCurrentAttempt } from '../../../activities/lib/current-attempt.ts';
 import type { Post } from '../../../activities/notifications/post.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';

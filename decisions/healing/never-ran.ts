@@ -10,7 +10,7 @@ export interface VmiHistory {
   lastEnded: string | null;
 }
 
-interface ProofInput {
+interface NeverRanInput {
   vm: Pick<VmView, 'notYetRun' | 'lastFailedVmi' | 'startFailures' | 'createdAt'>;
   vmi: VmiView | undefined;
   /** Null if this worker has not watched the VM since its creation. */
@@ -24,27 +24,27 @@ interface ProofInput {
 const FAILED_START_MS = 15 * 60_000;
 
 /**
- * Reports whether it is certain ('proven') that no VMI of the VM has ever run, so that its disks hold no data.
- * 'behind': this worker has not yet seen a VMI that KubeVirt's status names. The VM's annotation alone proves nothing:
+ * Reports whether it is certain (`certain`) that no VMI of the VM has ever run, so that its disks hold no data.
+ * `behind`: this worker has not yet seen a VMI that KubeVirt's status names. The VM's annotation alone proves nothing:
  * perhaps no worker was running to remove it, and every client that may change the VM can write it.
  */
-export function proofOf({
+export function neverRan({
   vm: { notYetRun, lastFailedVmi, startFailures, createdAt },
   vmi,
   vmiHistory,
   minReadyMs,
   now,
-}: ProofInput): 'proven' | 'behind' | 'none' {
+}: NeverRanInput): 'certain' | 'behind' | 'none' {
   if (notYetRun === null || (vmi !== undefined && hasRunFor(vmi, minReadyMs, now))) return 'none';
   if (vmiHistory !== null) {
     if (vmiHistory.longestRunMs > minReadyMs) return 'none';
-    return lastFailedVmi === null || lastFailedVmi === vmiHistory.lastEnded ? 'proven' : 'behind';
+    return lastFailedVmi === null || lastFailedVmi === vmiHistory.lastEnded ? 'certain' : 'behind';
   }
   // KubeVirt counts failed starts in a row: a VM that is older than these, and its disks, may have run before.
   if (now - createdAt > (startFailures + 1) * FAILED_START_MS) return 'none';
   // KubeVirt forgets a failed start when a VMI runs. If it still names the VMI up to which nothing had run, nothing
   // has run since.
-  return notYetRun !== '' && (notYetRun === lastFailedVmi || notYetRun === vmi?.uid) ? 'proven' : 'none';
+  return notYetRun !== '' && (notYetRun === lastFailedVmi || notYetRun === vmi?.uid) ? 'certain' : 'none';
 }
 
 /**

@@ -19,7 +19,7 @@ const LOST_AFTER_MS = 15_000;
  * Whether the API server still answers. A watch on a dead connection is as silent as a watch of a cluster in which
  * nothing happens: only a request tells them apart.
  */
-export class Contact {
+export class ApiServerContact {
   readonly #options: Required<Omit<ContactOptions, 'onChange'>> & Pick<ContactOptions, 'onChange'>;
   readonly #stop = new AbortController();
   #lost = new AbortController();

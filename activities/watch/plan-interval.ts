@@ -13,7 +13,7 @@ const ROLLOUT_MS = 1_500;
  * Returns the least time between two plans of an owner, in milliseconds. While VMs are updated, are unhealthy, or are to
  * leave their nodes, each of their changes would cause a plan, and few of these find anything to do.
  */
-export function leastMsBetweenPlans(owner: StoredPool | StoredSet | undefined): number {
+export function leastPlanIntervalMs(owner: StoredPool | StoredSet | undefined): number {
   const { rollout, healing, draining = [] }: Partial<PoolStatus> = owner?.status ?? {};
   const areUnhealthy = healing !== undefined && healing.cycles.length + (healing.notReplaced?.length ?? 0) > 0;
   if (areUnhealthy || draining.length > 0) return BUSY_MS;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leastMsBetweenPlans } from '../../../activities/watch/ms-between-plans.ts';
+import { leastPlanIntervalMs } from '../../../activities/watch/plan-interval.ts';
 import type { PoolStatus, RolloutStatus } from '../../../api/pool/status.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
@@ -30,19 +30,19 @@ test.each([
 ])('an owner that %s', (_what, status, ms) => {
   const pool = aPool({ replicas: 10 });
   const seen = { replicas: 10, observedGeneration: pool.metadata.generation };
-  expect(leastMsBetweenPlans({ ...pool, status: { ...seen, ...(status as Partial<PoolStatus>) } as PoolStatus })).toBe(
+  expect(leastPlanIntervalMs({ ...pool, status: { ...seen, ...(status as Partial<PoolStatus>) } as PoolStatus })).toBe(
     ms,
   );
 });
 
-test('an owner that is gone is told of at once', () => expect(leastMsBetweenPlans(undefined)).toBe(0));
+test('an owner that is gone is told of at once', () => expect(leastPlanIntervalMs(undefined)).toBe(0));
 
 test('a pool counts as rolling out from the moment that its template has changed', () => {
   const pool = aPool({ replicas: 10 });
   const updateRevision = revisionOf(poolTemplate(pool.spec));
   const status = { replicas: 10, observedGeneration: 1, updateRevision, rollout: { ...rollout, completedAt: at } };
   const changed = { ...pool, metadata: { ...pool.metadata, generation: 2 }, status };
-  expect(leastMsBetweenPlans(changed)).toBe(0);
+  expect(leastPlanIntervalMs(changed)).toBe(0);
   const another = { ...changed.spec, template: { spec: { ...changed.spec.template.spec, runStrategy: 'Halted' } } };
-  expect(leastMsBetweenPlans({ ...changed, spec: another })).toBe(1_500);
+  expect(leastPlanIntervalMs({ ...changed, spec: another })).toBe(1_500);
 });

@@ -1,7 +1,7 @@
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, expect, test, vi } from 'vitest';
-import { ensureCurrentAttempt } from '../../../activities/lib/attempt.ts';
+import { ensureCurrentAttempt } from '../../../activities/lib/current-attempt.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';

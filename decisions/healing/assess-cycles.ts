@@ -34,7 +34,7 @@ type CycleEnd = Pick<FinishedCycle, 'end' | 'why'>;
 type Assessment = { cycle: Cycle; isCut?: boolean } | CycleEnd;
 
 /** Takes each cycle a step further if the VM, the pool, a user or its attempt calls for that. */
-export function assess(view: HealingView, state: HealingState): Assessed {
+export function assessCycles(view: HealingView, state: HealingState): Assessed {
   return new Assessor(view, state).assessed();
 }
 

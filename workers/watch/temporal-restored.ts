@@ -10,7 +10,7 @@ export interface WatchRun {
   transitions: number;
 }
 
-interface PutBackOptions {
+interface RestoredOptions {
   /** Returns this run of the watch, or the current run; null if Temporal knows none. */
   describe: (runId: string | undefined) => Promise<WatchRun | null>;
   signal: AbortSignal;
@@ -18,14 +18,14 @@ interface PutBackOptions {
 }
 
 /**
- * Ends when Temporal was put back to an earlier moment, or has lost what it knew. A worker must not continue then: it
+ * Ends when Temporal was restored to an earlier moment, or has lost what it knew. A worker must not continue then: it
  * keeps workflows in its memory, treats the tasks of their shorter histories as done, and completes them silently.
  *
  * The run of the watch shows it: it changes all the time, and is kept for days. So a run that no longer exists, or was
- * changed less often than before, was put back. A run that Temporal doesn't know counts from the second look: a server
+ * changed less often than before, was restored. A run that Temporal doesn't know counts from the second look: a server
  * that is just starting may not have read its namespaces.
  */
-export async function untilPutBack({ describe, signal, everyMs = LOOK_MS }: PutBackOptions): Promise<void> {
+export async function untilTemporalRestored({ describe, signal, everyMs = LOOK_MS }: RestoredOptions): Promise<void> {
   let known: WatchRun | null = null;
   let isMissing = false;
   for (;;) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { untilPutBack, type WatchRun } from '../../workers/watch/put-back.ts';
+import { untilTemporalRestored, type WatchRun } from '../../workers/watch/temporal-restored.ts';
 
 const run = (runId: string, transitions: number, isOpen = true): WatchRun => ({ runId, transitions, isOpen });
 
@@ -13,7 +13,7 @@ async function looks(said: readonly (WatchRun | null | Error)[]): Promise<{ coun
     if (asked.length === said.length) setImmediate(() => stop.abort());
     return one instanceof Error ? Promise.reject(one) : Promise.resolve(one);
   };
-  const end = await untilPutBack({ signal: stop.signal, everyMs: 1, describe }).then(
+  const end = await untilTemporalRestored({ signal: stop.signal, everyMs: 1, describe }).then(
     () => asked.length,
     (error: Error) => {
       if (error.name !== 'AbortError') throw error;

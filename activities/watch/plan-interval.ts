@@ -10,8 +10,8 @@ const BUSY_MS = 1_000;
 const ROLLOUT_MS = 1_500;
 
 /**
- * Returns the least time between two plans of an owner, in milliseconds. While VMs are updated, are unhealthy, or are to
- * leave their nodes, each of their changes would cause a plan, and few of these find anything to do.
+ * Returns the least time between two plans of an owner, in milliseconds. While VMs are updated, are unhealthy, or are
+ * to leave their nodes, each of their changes would cause a plan, and few of these find anything to do.
  */
 export function leastPlanIntervalMs(owner: StoredPool | StoredSet | undefined): number {
   const { rollout, healing, draining = [] }: Partial<PoolStatus> = owner?.status ?? {};

@@ -38,9 +38,7 @@ export const HandledRequest = z.strictObject({
   vms: z
     .array(z.string())
     .max(500)
-    .describe(
-      'Names of the VMs in the request, for some actions; for the members of the pool, the VMs that have moved.',
-    )
+    .describe('Names of the VMs in the request, for some actions; for members, of the VMs that have moved.')
     .exactOptional(),
   ...Act,
   outcome: z

@@ -15,7 +15,7 @@ import { powerOutline, type PowerProgress } from '../power/progress.ts';
 export type OperationProgress = PowerProgress | TransitionProgress;
 
 /** What of a run only those of its action know. */
-export interface ActionReport extends Pick<OperationStatus, 'machineType'> {
+interface ActionReport extends Pick<OperationStatus, 'machineType'> {
   vms: NonNullable<OperationStatus['vms']>;
   /** What is done now, while it is neither paused nor over. */
   doing: ProgressingReason;

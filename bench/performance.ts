@@ -22,12 +22,12 @@ interface Measurement {
 const MEASUREMENTS: Measurement[] = [
   {
     title: 'A rollout of 40 VMs',
-    what: 'A changed template restarts 40 running VMs, 25 % at a time. Compared with one VM that restarts alone, and with as many VMs at once that nobody orders: ten are deleted together, four times.',
+    what: 'A changed template restarts 40 running VMs, 25 % at a time. Compared with one VM that restarts alone, and with ten bare restarts at once, four times.',
     command: ['rollout.ts', '3', '40'],
   },
   {
     title: 'A rollout of 200 VMs',
-    what: 'The same with 200 VMs. Here the API server and the simulator keep both cores busy, whoever asks for the restarts.',
+    what: 'The same with 200 VMs. Here the restarts alone keep both cores busy with the API server and the simulator.',
     command: ['rollout.ts', '3', '200'],
   },
   {
@@ -115,9 +115,9 @@ const text = `# Performance
 Written by \`${['node bench/performance.ts', ...chosen.map((start) => JSON.stringify(start))].join(' ')}\` at commit ${commit} on ${started.toISOString().slice(0, 10)}, in one run of ${minutes} minutes.
 
 One machine with ${machine} ran everything: the worker, Temporal (CLI ${temporal.version}), kube-apiserver ${kubeApiserver.version}, etcd ${etcd.version}, and
-where it says so the simulator. So times depend on all of them, and ratios of one run say more than times. "CPU" is the
-time in milliseconds that each process has computed for one VM. "Bare" are the same requests over 64 connections, with
-nobody in charge.
+if it says so, the simulator. So times depend on all of them, and ratios of one run say more than times. "CPU" is the
+time in milliseconds that each process has computed for one VM. "Bare" are the same requests over 64 connections,
+without a controller.
 
 ${sections.join('\n\n')}
 `;

@@ -12,7 +12,7 @@ import { onStack, type Bench } from './stack.ts';
  * Measures how long drover takes to roll a change through running VMs, 25 % at a time: `node bench/rollout.ts [ROUNDS]
  * [VMS] [BOOT]`. The ideal is four times as long as one VM's own restart, measured in the same run.
  *
- * The API server and the simulator work for a while on each restart, whoever asks for it: on a small machine they are
+ * The API server and the simulator work for a while on each restart, whatever requested it: on a small machine they are
  * what is measured. So this also reports how long as many restarts take without drover, how much of the disruption
  * budget was used, and how much CPU each process takes for a VM, with and without drover.
  */

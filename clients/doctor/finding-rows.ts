@@ -5,7 +5,7 @@ const STYLES: Record<Outcome, Style> = { OK: 'green', Warning: 'yellow', Failed:
 
 export const HEADERS = ['CHECK', 'OUTCOME', 'MESSAGE'];
 
-/** Returns a row for each finding, and below it what mends it. */
+/** Returns a row for each finding, and below it how to fix it. */
 export const findingRows = (findings: readonly Finding[]): Cell[][] =>
   findings.flatMap(({ check, outcome, message, fix }) => [
     [check, { text: outcome, style: STYLES[outcome] }, message],

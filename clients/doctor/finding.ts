@@ -1,7 +1,7 @@
 import { KubeError } from '../../kubernetes/errors.ts';
 import { sentenceOf } from '../cli/failure.ts';
 
-/** `Failed`: drover does not work until this is mended. `Unknown`: the command could not find out, and says why. */
+/** `Failed`: drover does not work until this is fixed. `Unknown`: the command could not find out, and says why. */
 export type Outcome = 'OK' | 'Warning' | 'Failed' | 'Unknown';
 
 /** What one check has found. */
@@ -9,7 +9,7 @@ export interface Finding {
   check: string;
   outcome: Outcome;
   message: string;
-  /** What mends it; left out if nothing needs to be mended. */
+  /** How to fix it; left out if nothing needs to be fixed. */
   fix?: string;
 }
 

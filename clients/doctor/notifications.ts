@@ -40,7 +40,7 @@ async function lateIn(client: Client, cluster: string): Promise<Found[]> {
         `receiver ${receiver} has not taken ${count} notifications since ${since}${why === undefined ? '' : `: ${why}`}`,
         receiver === KUBERNETES_EVENTS
           ? "see the workers' logs: they may lack the right to create Events"
-          : 'mend the receiver, or the file that DROVER_WEBHOOKS names: docs/notifications.md',
+          : 'fix the receiver, or the file that DROVER_WEBHOOKS names: docs/notifications.md',
       );
     });
 }
@@ -60,7 +60,7 @@ async function tryAll(client: Client, cluster: string): Promise<Found[]> {
         ? ok(`receiver ${name} has taken an event that says nothing`)
         : warning(
             `receiver ${name} has not taken an event that says nothing: ${why}`,
-            'mend it: docs/notifications.md',
+            'fix it: docs/notifications.md',
           ),
     );
   }

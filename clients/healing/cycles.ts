@@ -152,7 +152,7 @@ export function formatNoCycle({ pool, notListed, suspended }: HealView, vm: stri
 
 function formatFinished({ end, attempts, why }: HealView['finished'][number]): string {
   if (end === 'Healed') return `healed after ${replacements(attempts)}: ${why}`;
-  // The reason for giving up already begins with how it ended.
+  // The reason for giving up already begins with the end.
   if (end === 'GivenUp') return why;
   const how = { Left: 'left as it is', Skipped: 'skipped', Refused: 'its deletion was refused' }[end];
   return `${how}${attempts === 0 ? '' : ` after ${replacements(attempts)}`}: ${why}`;

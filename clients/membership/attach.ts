@@ -7,7 +7,7 @@ import type { Session } from '../session/session.ts';
 import { adopt, type AdoptOptions } from './adopt.ts';
 
 export interface AttachOptions extends AdoptOptions {
-  /** The pool; by default the one that each VM was detached from. */
+  /** The pool; by default the pool that each VM was detached from. */
   pool?: string;
 }
 

@@ -55,7 +55,7 @@ const WHOLE: Resource[] = [
 ];
 const LOG_LINES = 20_000;
 
-/** Collects what explains a trouble with drover. What can't be read is told in `errors.txt`, and the rest is there. */
+/** Collects what explains a problem with drover. `errors.txt` says what could not be read. */
 export async function collect(session: Session, { namespace, worker }: CollectOptions): Promise<SupportFile[]> {
   const errors: string[] = [];
   const part = async (what: string, read: () => Promise<SupportFile[]>): Promise<SupportFile[]> => {

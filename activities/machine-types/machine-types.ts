@@ -59,7 +59,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
   const { others } = contexts;
   const contextAt = async (request: TransitionRequest, isFresh = false): Promise<TransitionContext> => {
     const { operation, minVersions } = request;
-    const authority = await Authority.prove(options, { operation, action: 'MachineType', isFresh });
+    const authority = await Authority.verify(options, { operation, action: 'MachineType', isFresh });
     await cache.catchUp(minVersions);
     return contexts.of(request, authority);
   };
@@ -117,7 +117,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     /** Clears the marks of the transition, also once its operation is over or deleted. */
     clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
       withHeartbeat(async () => {
-        await Authority.prove(options, { operation: request.operation, action: 'MachineType', isFresh: false });
+        await Authority.verify(options, { operation: request.operation, action: 'MachineType', isFresh: false });
         return clearMarks({ client, cache, others, concurrency }, request);
       }),
   };

@@ -47,7 +47,7 @@ export class Authority {
    * run counts failures and VMs in progress, so that several would each take what one may. If the run has acted before,
    * it is left to follow what it has begun.
    */
-  static async prove({ client, cache, runs }: AuthorityOptions, claimed: Claimed): Promise<Authority> {
+  static async verify({ client, cache, runs }: AuthorityOptions, claimed: Claimed): Promise<Authority> {
     const { operation: ref, action, isFresh } = claimed;
     if (isRef(ref) && Context.current().info.workflowExecution?.workflowId !== runs.runId(ref))
       throw refused(`this is not the run of the ${asText(ref)}, whose workflow is ${runs.runId(ref)}`);

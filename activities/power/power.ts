@@ -35,7 +35,10 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
      */
     preflightPatch: ({ operation }: Pick<ChangePowerRequest, 'operation'>): Promise<TriedChange> =>
       withHeartbeat(async () => {
-        const authority = await Authority.prove({ client, cache, runs }, { operation, action: 'Patch', isFresh: true });
+        const authority = await Authority.verify(
+          { client, cache, runs },
+          { operation, action: 'Patch', isFresh: true },
+        );
         const chosen = await chosenUids.ofThisRun();
         return preflightPatch({ client, cache, authority, chosen, concurrency: options.concurrency });
       }),
@@ -50,7 +53,7 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
         withHeartbeat(async () => {
           const { action, operation, requestedBy, reason, lastProgressAt, reportMs, ...has } = request;
           const isFresh = has.takes && has.inProgress.length === 0 && has.ended.length === 0;
-          const authority = await Authority.prove({ client, cache, runs }, { operation, action, isFresh });
+          const authority = await Authority.verify({ client, cache, runs }, { operation, action, isFresh });
           const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));
           const chosen = await chosenUids.ofThisRun();
           const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;

@@ -58,10 +58,7 @@ async function tryAll(client: Client, cluster: string): Promise<Found[]> {
     return receivers.map(([name, why]) =>
       why === ''
         ? ok(`receiver ${name} has taken an event that says nothing`)
-        : warning(
-            `receiver ${name} has not taken an event that says nothing: ${why}`,
-            'fix it: docs/notifications.md',
-          ),
+        : warning(`receiver ${name} has not taken an event that says nothing: ${why}`, 'fix it: docs/notifications.md'),
     );
   }
   return [unknown('no worker has tried the receivers in time')];

@@ -58,7 +58,7 @@ const asked = ({ message = '', lastTransitionTime = '' }) => ({
 export function outlineOf(operation: StoredOperation): RunOutline {
   const { spec, status = {} } = operation;
   if (spec.action === 'MachineType') return outlineOfTransition(operation);
-  const { action, atOnce, reason, requestedBy = 'somebody', maxFailures = 0 } = spec;
+  const { action, atOnce, reason, requestedBy = 'an unknown user', maxFailures = 0 } = spec;
   const { vms } = status;
   const { open, failed } = vms ?? { open: 0, failed: 0 };
   const about = vms === undefined ? 'VMs' : formatVms(vms.chosen);

@@ -22,7 +22,7 @@ export const stateOf = (schedule: StoredSchedule): string =>
 /** Returns lines about one schedule. */
 export function linesOf(schedule: StoredSchedule): string[] {
   const { spec, status = {} } = schedule;
-  const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'somebody' } = spec;
+  const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'an unknown user' } = spec;
   const { action, reason } = operationTemplate.spec;
   const { lastMissed, lastScheduleTime, nextScheduleTime, active = [] } = status;
   const ready = conditionOf(schedule, 'Ready');

@@ -144,14 +144,14 @@ class Assessor {
     if (isLeftAlone(vm, vmi)) return { cycle };
     if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', why: cycle.why };
     if (!isMeantToRun(vm, vmi)) {
-      const patienceMs = vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0;
-      return this.#leftAfter(vm.createdAt + patienceMs, cycle, 'it is not meant to run');
+      const timeoutMs = vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0;
+      return this.#leftAfter(vm.createdAt + timeoutMs, cycle, 'it is not meant to run');
     }
     return this.#notYetAvailable(cycle, vm);
   }
 
   #notYetAvailable(cycle: Cycle, vm: VmView): Assessment {
-    const { vmiOf, lastFailureOf, rules, minReadyMs, patienceMs, now } = this.#view;
+    const { vmiOf, lastFailureOf, rules, minReadyMs, timeoutMs, now } = this.#view;
     const vmi = vmiOf(vm);
     const earlyEnds = this.#before.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
     const health = healthOf({
@@ -176,7 +176,7 @@ class Assessor {
     const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
     if (since === undefined || isTimed || isAvailableAt !== null) return { cycle };
     const why = `it is not ready yet (${vm.state || 'New'}), and does not fail`;
-    return this.#leftAfter(since + patienceMs, cycle, why);
+    return this.#leftAfter(since + timeoutMs, cycle, why);
   }
 
   #sickAgain(cycle: Cycle, { uid }: VmView, why: string): Assessment {

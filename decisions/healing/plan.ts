@@ -61,7 +61,7 @@ export function planHealing(input: HealingInput): HealingPlan {
     ...input,
     rules,
     minReadyMs: rollout.minReadySeconds * 1000,
-    patienceMs: rollout.progressDeadlineSeconds * 1000,
+    timeoutMs: rollout.progressDeadlineSeconds * 1000,
   };
   const { state, cancel, events, wakeAt } = assessCycles(view, remember(view));
   const found = findUnhealthy(view, state);

@@ -29,7 +29,7 @@ export interface HealingView extends HealingInput {
   rules: HealingRules;
   minReadyMs: number;
   /** How long a new VM is watched while it neither fails nor becomes ready. */
-  patienceMs: number;
+  timeoutMs: number;
 }
 
 export const attemptRules = ({ backoff, maxAttempts }: HealingRules): AttemptRules => ({ backoff, maxAttempts });

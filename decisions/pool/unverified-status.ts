@@ -179,12 +179,12 @@ function whyNotHealed(input: Proof, { healing }: PoolStatus): string | null {
     withHealingRequest({ pool: it, isKnown: true, now }, state),
   );
   const bases = [before, after];
-  const isProven = bases.some(
+  const isVerified = bases.some(
     ({ paused, handledRequests }) =>
       isSameAnswers(handledRequests, healing?.handledRequests) &&
       (paused === undefined || healing?.paused !== undefined),
   );
-  if (isProven) return null;
+  if (isVerified) return null;
   const isAnswered = isSameAnswers(before.handledRequests, healing?.handledRequests);
   return isAnswered
     ? `the healing that ${before.paused?.by} has paused was not resumed`

@@ -217,8 +217,8 @@ function forNewVms(
   if (spec.update.kind !== 'proactive' || isOver) return target.revision;
   if (target.revision !== newest || input.templateOf(current) === undefined) return target.revision;
   if (context.isStopped(state) || isBeforeStep) return current;
-  const hasProven = active.some((vm) => context.isOf(vm, target.revision) && isReady(vm, input.vmiOf(vm)));
-  return hasProven ? target.revision : current;
+  const hasComeUp = active.some((vm) => context.isOf(vm, target.revision) && isReady(vm, input.vmiOf(vm)));
+  return hasComeUp ? target.revision : current;
 }
 
 /** VMs that should run and are not ready, or don't have the revision that they should go back to. */

@@ -19,7 +19,7 @@ import { startChromium } from '../../test/clients/dashboard/page/fixture/chromiu
 import { byApproval } from '../../test/clients/rollout/pools.ts';
 
 /** Makes the pictures of the dashboard from a stack of its own: `node docs/images/make.ts`. It takes some minutes. */
-const PATIENCE_MS = 300_000;
+const TIMEOUT_MS = 300_000;
 const SIZE = { width: 1280, height: 860 };
 
 const template = (memory: string) => ({
@@ -88,7 +88,7 @@ try {
   const running = await startDashboard(session, { namespace: undefined, port: 0, isReadOnly: false });
   const context = await browser.newContext({ viewport: SIZE, deviceScaleFactor: 1.5, colorScheme: 'light' });
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
+  page.setDefaultTimeout(TIMEOUT_MS);
   await page.goto(running.url);
   await page.locator('.summary').filter({ hasText: '190 of 190 VMs ready' }).waitFor();
   await disturb(await session.kube());

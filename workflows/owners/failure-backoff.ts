@@ -42,7 +42,7 @@ const nothing = (): FailureBackoffState => ({ byReason: {}, recentErrors: [] });
  */
 export class FailureBackoff {
   state: FailureBackoffState;
-  #hasProven = false;
+  #hasSucceeded = false;
 
   constructor(state: FailureBackoffState = nothing()) {
     this.state = state;
@@ -54,7 +54,7 @@ export class FailureBackoff {
    */
   reset(): void {
     this.state = nothing();
-    this.#hasProven = false;
+    this.#hasSucceeded = false;
   }
 
   /**
@@ -74,7 +74,7 @@ export class FailureBackoff {
     const areKnown = names.length > 0 && names.every((name) => before.includes(name));
     failures.isOfOnes = areKnown || (!isGeneral && (count > 0 || !wasGeneral));
     failures.refused = [...before.filter((name) => !names.includes(name)), ...names].slice(-REFUSED_KEPT);
-    if (reason === 'FailedCreate') this.#hasProven = false;
+    if (reason === 'FailedCreate') this.#hasSucceeded = false;
     const now = Date.now();
     this.note(reason, message);
     // Steps that fail together count as one failure.
@@ -84,13 +84,13 @@ export class FailureBackoff {
 
   /** Notes that a step that could have failed for `reason` has succeeded. */
   succeeded(reason: FailureReason): void {
-    this.#hasProven ||= reason === 'FailedCreate';
+    this.#hasSucceeded ||= reason === 'FailedCreate';
     this.passed(reason);
   }
 
   /** Whether the last VMs were created without trouble, so that the next need no slow start. */
-  get hasProven(): boolean {
-    return this.#hasProven;
+  get hasSucceeded(): boolean {
+    return this.#hasSucceeded;
   }
 
   /** Forgets the failure, unless a newer failure has replaced it meanwhile. */

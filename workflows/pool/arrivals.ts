@@ -25,7 +25,7 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
       const kind = role === 'Standby' ? 'standby' : 'creating';
       for (const numbers of chunks(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
-        const how = { generation, skipSlowStart: failureBackoff.hasProven, ...(role === undefined ? {} : { role }) };
+        const how = { generation, skipSlowStart: failureBackoff.hasSucceeded, ...(role === undefined ? {} : { role }) };
         runOperation({ kind, names, reason, act: { action: 'create', to: revision } }, context, failure, () =>
           createVms.executeWithOptions(words, [key, numbers, revision, minVersions, how]),
         );

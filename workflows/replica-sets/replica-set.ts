@@ -120,7 +120,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
       case 'createReplicas':
         for (const names of chunks(step.names)) {
           const onDone = (done: Done | null): void => this.#resolve(names, done);
-          const how = { generation, skipSlowStart: this.failureBackoff.hasProven };
+          const how = { generation, skipSlowStart: this.failureBackoff.hasSucceeded };
           runOperation(
             { kind: 'creating', names, reason, onDone, act: { action: 'create' } },
             context,

@@ -10,7 +10,7 @@ test('an operation that could not begin says why', () => {
   expect(linesOf(anOperation({}, {}, status), Date.parse(MADE_AT))).toEqual([
     expect.stringMatching(/^shop\/nightly .* NotFound$/),
     `  ${end.message}`,
-    '  Restart of VMs; requested by somebody',
+    '  Restart of VMs; requested by an unknown user',
   ]);
 });
 

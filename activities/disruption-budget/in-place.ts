@@ -75,3 +75,14 @@ export async function actInPlace<T>(
     throw error;
   }
 }
+
+/** Does the same for an act that is done unless it throws. `key`: null for a VM of no pool, which has no budget. */
+export const doInPlace = <T>(
+  places: DisruptionClaims,
+  key: PoolKey | null,
+  target: InPlaceTarget,
+  act: (place: Place) => Promise<T>,
+): Promise<T | NoPlace> =>
+  key === null
+    ? act(NO_PLACE)
+    : actInPlace(places, key, target, async (place) => ({ isDone: true, value: await act(place) }));

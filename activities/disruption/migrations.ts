@@ -22,7 +22,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
+import { doInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { refuseLeft } from './refuse-left.ts';
 
@@ -63,14 +63,8 @@ export class Migrations {
     const other = await this.#otherInFlight(migration);
     if (other !== undefined) return other;
     const create = (place: Place) => this.#create(migration, vm, place);
-    const begun = await (
-      key === null
-        ? create(NO_PLACE)
-        : actInPlace(places, key, { vm, vmi, migration: attempt }, async (place) => ({
-            isDone: true,
-            value: await create(place),
-          }))
-    ).catch(async (error: unknown) => {
+    const target = { vm, vmi, migration: attempt };
+    const begun = await doInPlace(places, key, target, create).catch(async (error: unknown) => {
       const sooner = isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
       if (sooner === undefined) throw error;
       return sooner;

@@ -9,11 +9,10 @@ import type { EvacuationTarget } from '../../decisions/owners/steps.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions, ClusterAccess } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { actInPlace, NoPlace } from '../disruption-budget/in-place.ts';
+import { doInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { isHeld, Migrations, type Held } from '../disruption/migrations.ts';
 import { recordVmEvent } from '../lib/events.ts';
@@ -30,12 +29,8 @@ interface Evacuated {
   minVersions: ResourceVersions;
 }
 
-interface EvacuationActivityOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface EvacuationActivityOptions extends ActivityOptions {
   places: DisruptionClaims;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
 }
 
 export function createEvacuationActivities({ client, cache, places, concurrency }: EvacuationActivityOptions) {
@@ -61,9 +56,7 @@ export function createEvacuationActivities({ client, cache, places, concurrency 
 
 export type EvacuationActivities = ReturnType<typeof createEvacuationActivities>;
 
-interface EvacuatorOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface EvacuatorOptions extends ClusterAccess {
   places: DisruptionClaims;
   key: PoolKey;
 }
@@ -126,10 +119,8 @@ class Evacuator {
 
   async #restart(vm: VmView, vmi: VmiView): Promise<Held | ResourceVersions> {
     const { client, key, places } = this.#in;
-    const begun = await actInPlace(places, key, { vm, vmi }, async (place) => ({
-      isDone: true,
-      value: await restartVm(client, vm, vmi, place),
-    }));
+    const restart = (place: Place) => restartVm(client, vm, vmi, place);
+    const begun = await doInPlace(places, key, { vm, vmi }, restart);
     return begun instanceof NoPlace ? { reason: 'NoPlace', why: begun.whyNot } : begun;
   }
 

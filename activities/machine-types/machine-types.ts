@@ -2,8 +2,7 @@ import { pick } from '../../decisions/lib/json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import type { WantedResult } from '../../decisions/machine-types/wanted-results.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
@@ -11,7 +10,6 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import { Authority } from '../operations/authority.ts';
 import { refuseRestored } from '../operations/refuse-restored.ts';
 import type { RunControl } from '../operations/run-control.ts';
-import { carryOut } from '../power/carry-out.ts';
 import { checkTypes, preflight, type Checked, type Preflight } from './check.ts';
 import { TransitionContexts, type TransitionContext, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
@@ -34,16 +32,10 @@ interface PatchedVms {
   minVersions: ResourceVersions;
 }
 
-interface MachineTypeActivityOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface MachineTypeActivityOptions extends ActivityOptions {
   places: DisruptionClaims;
   runs: Pick<RunControl, 'runId'>;
-  /**
-   * Concurrent calls to the API server, for one activity; `patchConcurrency` is for short patches that nothing waits
-   * for.
-   */
-  concurrency: number;
+  /** The same as `concurrency`, for short patches that nothing waits for. */
   patchConcurrency: number;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
@@ -81,14 +73,8 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
           const reached = cache.versionsOf('pools', 'vms', 'vmis');
           const operationVersion = refuseRestored(request, context.authority, reached);
           const method = new TransitionMethod({ ...options, contexts, context, request });
-          const { changes, plan } = await carryOut(method, {
-            ...options,
-            asked,
-            operationVersion,
-            idleMs: Infinity,
-            idleSince: null,
-            reportMs: request.reportMs,
-          });
+          const pace = { idleMs: Infinity, idleSince: null, reportMs: request.reportMs };
+          const { changes, plan } = await method.carryOut({ ...options, ...pace, asked }, operationVersion);
           onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
           const { whyOver } = context.authority;
           return { ...changes, ...pick(plan, TOLD), settled: [...changes.settled, ...plan.failures], whyOver };

@@ -1,28 +1,22 @@
 import { pick } from '../../decisions/lib/json.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { Authority } from '../operations/authority.ts';
 import { refuseRestored } from '../operations/refuse-restored.ts';
 import type { RunControl } from '../operations/run-control.ts';
-import { carryOut } from './carry-out.ts';
 import { changeOf } from './change-of.ts';
 import type { ChosenUids } from './chosen-uids.ts';
 import { PowerMethod } from './power-method.ts';
 import { preflightPatch, type TriedChange } from './preflight-patch.ts';
 import type { ChangedPower, ChangePowerRequest } from './request.ts';
 
-export interface PowerActivityOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+export interface PowerActivityOptions extends ActivityOptions {
   places: DisruptionClaims;
   chosenUids: ChosenUids;
   runs: Pick<RunControl, 'runId'>;
-  /** Concurrent calls to the API server, for one activity. */
-  concurrency: number;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
@@ -59,15 +53,9 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
           const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
           const change = changeOf(authority.operation);
           const method = new PowerMethod({ client, cache, places, request, authority, change, chosen, note });
-          const { changes, plan, idleSince } = await carryOut(method, {
-            ...options,
-            cache,
-            asked,
-            operationVersion,
-            idleMs: method.deadlineMs,
-            idleSince: lastProgressAt,
-            reportMs,
-          });
+          const pace = { idleMs: method.deadlineMs, idleSince: lastProgressAt, reportMs };
+          const wave = { ...options, ...pace, cache, asked };
+          const { changes, plan, idleSince } = await method.carryOut(wave, operationVersion);
           return { ...changes, ...pick(plan, ['open', 'skipped', 'full']), lastProgressAt: idleSince ?? Date.now() };
         }),
       ),

@@ -17,10 +17,11 @@ import { ofMembers, type Changed } from '../cache/changes.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import type { DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
+import { disrupt, type WaveOptions } from '../disruption/wave.ts';
 import { isAskedToEnd } from '../lib/current-attempt.ts';
 import { digestOf } from '../lib/digest.ts';
 import type { Authority } from '../operations/authority.ts';
-import type { RunRequest } from './request.ts';
+import type { RunChanges, RunRequest } from './request.ts';
 import { snapshotOfVms } from './snapshot-of-vms.ts';
 import { VmPower, type PowerVm, type VmPowerOptions } from './vm-power.ts';
 
@@ -130,9 +131,18 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     this.counted.changed(key);
   }
 
-  /** What the last look has found. */
-  get found(): { plan: Plan; digest: string } {
-    return this.#found!;
+  /**
+   * Acts on VMs, and follows them, until there is something to tell. Returns that, with what the last look has found,
+   * and since when nothing has been in progress: in milliseconds since the epoch; null if something is.
+   */
+  async carryOut(
+    options: WaveOptions,
+    operationVersion: RunChanges['operationVersion'],
+  ): Promise<{ changes: RunChanges; plan: Plan; idleSince: number | null }> {
+    const { outcomes: settled, begun, isOver, idleSince, minVersions } = await disrupt(this, options);
+    const { plan, digest } = this.#found!;
+    const inProgress = begun.map(({ vm, since }) => ({ vm, since }));
+    return { changes: { settled, inProgress, isOver, digest, minVersions, operationVersion }, plan, idleSince };
   }
 
   get known(): { begun: { held: PowerVm; begun: VmInProgress }[]; halfDone: PowerVm[] } {

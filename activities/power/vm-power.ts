@@ -15,22 +15,22 @@ import { isUntouched, noteOf } from '../../decisions/power/untouched.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, KubeError } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ClusterAccess } from '../cache/access.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { VmChanger, type Change } from '../changes/vm-changer.ts';
 import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
+import { doInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
+import { isHeld, Migrations } from '../disruption/migrations.ts';
 import { Refusals } from '../disruption/refusals.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
+import type { PoolKey } from '../owners/types.ts';
 import { askKubeVirt } from './ask-kubevirt.ts';
-import { migrateVm } from './migrate-vm.ts';
 import { restartVm } from './restart-vm.ts';
 import { owningPool } from './snapshot-of-vms.ts';
 
@@ -46,9 +46,7 @@ const EVENT_REASONS = {
   Patch: 'Patched',
 } as const;
 
-export interface VmPowerOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+export interface VmPowerOptions extends ClusterAccess {
   places: DisruptionClaims;
   action: PowerAction;
   /** UID or ID of what the VMs are acted on for: noted on them. */
@@ -233,19 +231,30 @@ export class VmPower {
     begun: VmInProgress,
   ): Promise<ResourceVersions | NoPlace> {
     const { client, places } = this.#in;
-    if (action === 'Migrate')
-      return migrateVm({ client, places, owner }, await this.#note(vm, vmi, begun, NO_PLACE), vmi!, begun);
+    const key = owner?.pool.metadata ?? null;
+    if (action === 'Migrate') return this.#migrate(key, await this.#note(vm, vmi, begun, NO_PLACE), vmi!, begun);
     const act = async (place: Place): Promise<ResourceVersions> => {
       const noted = await this.#note(vm, vmi, begun, place);
       if (action !== 'Restart') return orRefused(askKubeVirt(client, noted, ACTION_LABELS[action].verb));
       return orRefused(restartVm(client, noted, vmi!, { ...place, seen: noted.resourceVersion }));
     };
-    if (action !== 'Restart' || owner === undefined) return act(NO_PLACE);
-    const { namespace, name, uid } = owner.pool.metadata;
-    return actInPlace(places, { namespace, name, uid }, { vm, vmi }, async (place) => ({
-      isDone: true,
-      value: await act(place),
-    }));
+    return doInPlace(places, action === 'Restart' ? key : null, { vm, vmi }, act);
+  }
+
+  /**
+   * Migrates the VMI. What was noted on the VM says which migration of the VMI it is, and so its name: whoever tries
+   * again finds it made.
+   */
+  async #migrate(
+    key: PoolKey | null,
+    vm: VmView,
+    vmi: VmiView,
+    { migration: attempt }: VmInProgress,
+  ): Promise<ResourceVersions | NoPlace> {
+    if (attempt === undefined || (vmi.evacuation?.attempt ?? 0) >= attempt)
+      return new NoPlace('another migration of it has just ended');
+    const begun = await new Migrations({ ...this.#in, key }).begin({ purpose: 'operation', vm, vmi, attempt });
+    return isHeld(begun) ? new NoPlace(begun.why) : { ...begun, vms: vm.resourceVersion };
   }
 
   /** Notes on the VM what is about to be done, unless the VM has changed since it was read. */

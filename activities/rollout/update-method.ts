@@ -1,57 +1,64 @@
-import { graceOf } from '../../decisions/disruption/grace.ts';
-import { activeVmi, isDown, isMeantToRun } from '../../decisions/health/availability.ts';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { cancellationSignal } from '@temporalio/activity';
+import { countsFrom, graceOf } from '../../decisions/disruption/grace.ts';
+import { migrationCountsFrom } from '../../decisions/disruption/migration.ts';
+import { activeVmi, isDown, isMeantToRun, liveVmi } from '../../decisions/health/availability.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { isQueued } from '../../decisions/rollout/state/queue.ts';
 import { roomToStep, STEP_IS_FULL, whyNotOnRecord } from '../../decisions/rollout/turns/on-record.ts';
 import { needsRoom, roomIn } from '../../decisions/rollout/turns/room.ts';
 import { batchStop } from '../../decisions/rollout/turns/stop.ts';
+import type { PoolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { isRegular, type VmView } from '../../decisions/views/vm.ts';
+import { isOwnedBy, isRegular, type VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
+import type { ClusterAccess } from '../cache/access.ts';
 import { ofMembers } from '../cache/changes.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import type { Aside, Begun, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { Refusals } from '../disruption/refusals.ts';
-import type { PodMigrator } from './migrate-pods.ts';
+import { labelVmi } from '../lib/label-vmi.ts';
+import type { Revisions } from './revisions.ts';
 import type { UpdateRequest } from './update-request.ts';
-import type { VmFollower } from './vm-follower.ts';
 import type { VmUpdater } from './vm-updater.ts';
+import { vmiMetadataPatch } from './vmi-metadata.ts';
 
 /** The only budget is that of the pool. */
 const OWN_BUDGET = '';
 const GONE: WaveStop = { stop: 'superseded', why: 'its pool is gone' };
 
-interface UpdateMethodOptions {
-  cache: ClusterCache;
+interface UpdateMethodOptions extends ClusterAccess {
   request: UpdateRequest;
   updater: VmUpdater;
-  migrator: PodMigrator;
-  follower: VmFollower;
+  revisions: Revisions;
+  template: PoolTemplate;
+  /** The template with what its instance type and preference stand for; absent if it refers to none. */
+  expanded: PoolTemplate | undefined;
 }
 
-/** Brings VMs of a pool to another revision. */
+/**
+ * Brings VMs of a pool to another revision, and follows them until they are available at it, can't get there, or are
+ * late.
+ */
 export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
-  readonly #cache: ClusterCache;
+  readonly #in: UpdateMethodOptions;
   readonly #request: UpdateRequest;
-  readonly #updater: VmUpdater;
-  readonly #migrator: PodMigrator;
-  readonly #follower: VmFollower;
   readonly #refusals = new Refusals();
 
-  constructor({ cache, request, updater, migrator, follower }: UpdateMethodOptions) {
-    this.#cache = cache;
-    this.#request = request;
-    this.#updater = updater;
-    this.#migrator = migrator;
-    this.#follower = follower;
+  constructor(options: UpdateMethodOptions) {
+    this.#in = options;
+    this.#request = options.request;
   }
 
   /** Whether it is about the pool, or a VM of the pool. */
-  readonly concerns = ofMembers((changed) => this.#follower.isAbout(changed));
+  readonly concerns = ofMembers(({ kind, namespace, name }) => {
+    const { key } = this.#request;
+    return namespace === key.namespace && (kind === 'pool' ? name === key.name : this.#vmOf(name) !== undefined);
+  });
 
   get minVersions(): ResourceVersions {
-    return maxVersions(this.#updater.minVersions, this.#migrator.minVersions);
+    return this.#in.updater.minVersions;
   }
 
   keyOf(name: string): string {
@@ -73,9 +80,9 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     const { vms, revision } = this.#request;
     const known = new Map(this.#request.begun.map((one) => [one.vm, one]));
     // What has drifted is looked at by who acts on it.
-    const queue = { vmiOf: (one: VmView) => this.#cache.vmiOf(one), hasDrift: () => true };
+    const queue = { vmiOf: (one: VmView) => this.#vmiOf(one), hasDrift: () => true };
     const isHalfDone = (held: BatchVm): boolean =>
-      !known.has(held.name) && !isQueued(held, revision, this.#follower.vmOf(held.name), queue);
+      !known.has(held.name) && !isQueued(held, revision, this.#vmOf(held.name), queue);
     const begunOf = (held: BatchVm) => (known.has(held.name) ? [{ held, begun: known.get(held.name)! }] : []);
     return { begun: vms.flatMap(begunOf), halfDone: vms.filter(isHalfDone) };
   }
@@ -93,8 +100,8 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     if (pool === undefined || waiting.length === 0) return { next: [] };
     const full = whyNotOnRecord(pool, this.#request);
     if (full !== null) return { next: [], full };
-    const vms = (): VmView[] => this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
-    const vmiOf = (vm: VmView) => this.#cache.vmiOf(vm);
+    const vms = (): VmView[] => this.#in.cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
+    const vmiOf = (vm: VmView) => this.#vmiOf(vm);
     const isFull = this.#refusals.whyNot(OWN_BUDGET, now) !== null;
     let room = isFull ? 0 : roomIn({ pool, vms: vms(), vmiOf, onTheirWay: busy, now });
     let toStep = roomToStep({ ...this.#request, pool, vms, vmiOf, onTheirWay: busy }) ?? Infinity;
@@ -110,18 +117,18 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
 
   /** Whether it gets the revision only now, as a replica: so many may before a step. */
   #advances({ name }: BatchVm): boolean {
-    const vm = this.#follower.vmOf(name);
+    const vm = this.#vmOf(name);
     return vm !== undefined && isRegular(vm) && vm.revision !== this.#request.revision;
   }
 
   #costs(held: BatchVm): boolean {
-    const vm = this.#follower.vmOf(held.name);
-    return vm !== undefined && needsRoom(held, vm, this.#cache.vmiOf(vm));
+    const vm = this.#vmOf(held.name);
+    return vm !== undefined && needsRoom(held, vm, this.#vmiOf(vm));
   }
 
   begin({ name, wasDown }: BatchVm, now: number, isNew: boolean): Begun {
-    const vm = this.#follower.vmOf(name);
-    const vmi = vm && this.#cache.vmiOf(vm);
+    const vm = this.#vmOf(name);
+    const vmi = vm && this.#vmiOf(vm);
     const isOut = vm !== undefined && isRegular(vm) && isDown(vm, vmi);
     const outSince = vm?.notReadySince ?? now;
     const since = isNew || outSince < this.#request.startedAt ? now : outSince;
@@ -136,15 +143,45 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
   async take(held: BatchVm, _begun: Begun, aside: Aside): Promise<UpdateOutcome | NoPlace | null> {
     // It is made again by the batch.
     if (held.act === 'replace') return null;
-    const actor = held.act === 'migrate' ? this.#migrator : this.#updater;
-    const outcome = await actor.take(held, aside);
+    const outcome = await this.#in.updater.take(held, aside);
     if (outcome instanceof NoPlace) this.#refusals.note(OWN_BUDGET, outcome.whyNot);
     else this.#refusals.forget(OWN_BUDGET);
     return outcome;
   }
 
-  follow(held: BatchVm, begun: Begun, now: number): Promise<Followed<UpdateOutcome>> {
-    return this.#follower.follow(held, begun, now);
+  /** Writes only to a VMI that has taken a live update: the revision that it now runs. */
+  async follow(held: BatchVm, begun: Begun, now: number): Promise<Followed<UpdateOutcome>> {
+    const { expanded, template } = this.#in;
+    const { revision, minReadyMs, deadlineMs } = this.#request;
+    const vm = this.#vmOf(held.name);
+    const vmiOf = (one: VmView) => this.#vmiOf(one);
+    const expansion = expanded && { of: template, to: expanded };
+    const progress = progressOf({ held, revision, vm, vmiOf, expansion, minReadyMs, now });
+    if (progress.state === 'applied') await this.#label(vm!);
+    const deadline = this.#countsFrom(held, begun, vm, now) + deadlineMs;
+    const outcome = outcomeOf(held, begun, progress, now >= deadline);
+    const until = progress.state === 'waiting' ? progress.until : undefined;
+    return { outcome, isLate: outcome?.end === 'Failed', times: [deadline, ...(until === undefined ? [] : [until])] };
+  }
+
+  /** From when the time of a VM counts, in milliseconds since the epoch. */
+  #countsFrom({ vmi: restarted, migration }: BatchVm, begun: Begun, vm: VmView | undefined, now: number): number {
+    const { revision, deadlineMs } = this.#request;
+    const vmi = vm && this.#vmiOf(vm);
+    if (migration !== undefined && vmi?.uid === migration.vmi && vmi.evacuation?.attempt === migration.attempt)
+      return migrationCountsFrom(vmi, begun.since, deadlineMs, now);
+    const isOld = (one: VmiView): boolean => one.deleting || one.revision !== revision || one.uid === restarted;
+    return countsFrom(begun, vm, vmi, isOld);
+  }
+
+  /** Writes to the VMI which revision it now runs; leaves it alone if it is another VMI by now. */
+  async #label(vm: VmView): Promise<void> {
+    const { client, revisions, template: to } = this.#in;
+    const { key } = this.#request;
+    const vmi = liveVmi(this.#vmiOf(vm));
+    const from = vmi?.revision == null ? undefined : await revisions.find(key, vmi.revision);
+    if (vmi === undefined) return;
+    await labelVmi(client, vmi, vmiMetadataPatch(key.name, from ?? to, to, vmi), { signal: cancellationSignal() });
   }
 
   givenBack({ name: vm }: BatchVm, { stop, why }: WaveStop): UpdateOutcome {
@@ -158,9 +195,43 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return end !== 'Updated';
   }
 
+  /** The pool's VM of this name, as this worker's cache has it. */
+  #vmOf(name: string): VmView | undefined {
+    const { key } = this.#request;
+    const vm = this.#in.cache.vms.get(`${key.namespace}/${name}`);
+    return vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', key) ? vm : undefined;
+  }
+
+  #vmiOf(vm: VmView): VmiView | undefined {
+    return this.#in.cache.vmiOf(vm);
+  }
+
   #pool(): StoredPool | undefined {
     const { namespace, name, uid } = this.#request.key;
-    const pool = this.#cache.pools.get(`${namespace}/${name}`);
+    const pool = this.#in.cache.pools.get(`${namespace}/${name}`);
     return pool?.metadata.uid === uid ? pool : undefined;
+  }
+}
+
+function outcomeOf(
+  { name: vm }: BatchVm,
+  { wasDown }: Begun,
+  progress: UpdateProgress,
+  isLate: boolean,
+): UpdateOutcome | null {
+  const failed = (why: string): UpdateOutcome => ({ vm, end: 'Failed', why, ...(wasDown === true && { wasDown }) });
+  switch (progress.state) {
+    case 'well':
+      return { vm, end: 'Updated' };
+    case 'gone':
+      return { vm, end: 'Gone' };
+    case 'refused':
+      return { vm, end: 'RestartRequired', why: progress.why };
+    case 'failed':
+      return failed(progress.why);
+    case 'applied':
+      return null;
+    case 'waiting':
+      return isLate ? failed(`not ready in time: it waited for ${progress.for}`) : null;
   }
 }

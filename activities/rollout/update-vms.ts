@@ -13,12 +13,10 @@ import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { isLastingFailure } from '../lib/lasting-failure.ts';
 import { knownPool } from '../owners/live-owner.ts';
-import { PodMigrator } from './migrate-pods.ts';
 import { recordUpdates } from './record-updates.ts';
 import type { Revisions } from './revisions.ts';
 import { UpdateMethod } from './update-method.ts';
 import type { RemoveRequest, Updated, UpdateRequest } from './update-request.ts';
-import { VmFollower } from './vm-follower.ts';
 import { VmUpdater } from './vm-updater.ts';
 
 /** When the rest is given back, and when routine outcomes are reported. */
@@ -47,10 +45,9 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
           const { key, revision } = request;
           const prepared = await prepare(request);
           if ('outcomes' in prepared) return { ...prepared, begun: [] };
-          const { pool, updater, migrator, template } = prepared;
+          const { pool, updater, template } = prepared;
           const expanded = await revisions.expanded(key, revision);
-          const follower = new VmFollower({ ...options, ...request, template, expanded });
-          const method = new UpdateMethod({ cache, request, updater, migrator, follower });
+          const method = new UpdateMethod({ ...options, request, updater, template, expanded });
           const { outcomes, begun, minVersions } = await disrupt(method, { ...options, asked, ...PACE });
           await recordUpdates(client, pool, revision, outcomes);
           return { outcomes, begun, minVersions };
@@ -97,8 +94,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
     const why = `the template of revision ${revision} is no longer kept`;
     if (template === undefined) return all(vms, { end: 'Deferred', why });
     const references = new References(client, cancellationSignal());
-    const acting = { ...options, ...request, template, references };
-    return { pool, template, updater: new VmUpdater(acting), migrator: new PodMigrator(acting) };
+    return { pool, template, updater: new VmUpdater({ ...options, ...request, template, references }) };
   }
 }
 

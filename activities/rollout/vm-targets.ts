@@ -1,3 +1,4 @@
+import { cancellationSignal } from '@temporalio/activity';
 import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/rules/pool-defaults.ts';
@@ -8,12 +9,13 @@ import { activeVmi } from '../../decisions/health/availability.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { field, type Json } from '../../decisions/lib/json.ts';
 import { mergeVm } from '../../decisions/merge/vm.ts';
+import type { BatchVm } from '../../decisions/owners/batch.ts';
 import { standbyNeed, standbyTarget } from '../../decisions/standby/standby-need.ts';
 import { requiredReferences } from '../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isRegular, isStandby, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -24,6 +26,8 @@ import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import type { References } from '../configuration/references.ts';
 import { correctVm, type CorrectedVm } from '../drift/correct-vm.ts';
+import { livePool } from '../owners/live-owner.ts';
+import { liveVm, liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import type { Revisions } from './revisions.ts';
 
@@ -31,11 +35,38 @@ export interface VmTargetsOptions extends ClusterAccess {
   revisions: Revisions;
   references: References;
   key: PoolKey;
-  /** The template that VMs are brought to. */
+  /** The revision that VMs are brought to, and its template. */
+  revision: string;
   template: PoolTemplate;
 }
 
-/** What an update makes of each VM of a pool, and what that takes. */
+/** A pool and one of its VMs. */
+export interface Glance {
+  pool: StoredPool;
+  view: VmView;
+  /** The VMI of the VM. A VMI that runs what its VM has drifted to is of no revision, whatever its label says. */
+  vmi: VmiView | undefined;
+}
+
+/** What was read of a VM. */
+export interface Look extends Glance {
+  vm: Stored<VirtualMachine>;
+  /** Its VMI, as it is labelled. */
+  own: VmiView | undefined;
+  /** The VM without its drift, if that will be corrected. */
+  right: CorrectedVm | undefined;
+}
+
+/** The VM that the pool would make now, and what becomes of the one that there is. */
+export interface Made {
+  target: NewVirtualMachine;
+  merged: Stored<VirtualMachine>;
+}
+
+/**
+ * Looks at the VMs of a pool: what an update makes of each, and what that takes. Each look is undefined if the pool or
+ * the VM is gone.
+ */
 export class VmTargets {
   readonly #in: VmTargetsOptions;
 
@@ -43,18 +74,54 @@ export class VmTargets {
     this.#in = options;
   }
 
-  /** Returns the VM that the pool would make now, and what becomes of this one. */
-  async targetOf(
-    pool: StoredPool,
-    vm: Stored<VirtualMachine>,
-    right: CorrectedVm | undefined,
-  ): Promise<{ target: NewVirtualMachine; merged: Stored<VirtualMachine> }> {
-    const target = vmFromTemplate(pool, this.#in.template, this.#numberOf(vm));
-    const base = await this.#madeOf(pool, vm);
+  /** As this worker's caches have them. */
+  cached({ name }: BatchVm): Glance | undefined {
+    const { cache, key } = this.#in;
+    const pool = cache.pools.get(`${key.namespace}/${key.name}`);
+    const view = cache.vms.get(`${key.namespace}/${name}`);
+    if (pool?.metadata.uid !== key.uid || view === undefined) return undefined;
+    return { pool, view, vmi: cache.vmiOf(view) };
+  }
+
+  /** As the API server has them now. */
+  async live(held: BatchVm): Promise<Look | undefined> {
+    const { client, cache, key } = this.#in;
+    const signal = cancellationSignal();
+    const at = { namespace: key.namespace, name: held.name };
+    const [pool, { vm, vmi }] = await Promise.all([livePool(client, key, signal), liveVmWithVmi(client, at, signal)]);
+    return this.#look(held, pool, vm, vmi && cache.withSurroundings(vmi));
+  }
+
+  /** The VM as the API server has it now, in a pool that was just read; its VMI as this worker's cache has it. */
+  async ofPool(held: BatchVm, pool: StoredPool): Promise<Look | undefined> {
+    const { client, cache, key } = this.#in;
+    const vm = await liveVm(client, { namespace: key.namespace, name: held.name }, cancellationSignal());
+    const view = vm && cache.vmView(vm);
+    const vmi = view && cache.vmiOf(view);
+    // The cache is behind.
+    if (view !== undefined && view.hasVmi !== (vmi !== undefined)) return this.live(held);
+    return this.#look(held, pool, vm, vmi);
+  }
+
+  async #look(
+    held: BatchVm,
+    pool: StoredPool | undefined,
+    vm: Stored<VirtualMachine> | undefined,
+    own: VmiView | undefined,
+  ): Promise<Look | undefined> {
+    if (pool === undefined || vm === undefined) return undefined;
+    const right = held.setsRight === true ? await this.#correctVm(pool, vm, own) : undefined;
+    const vmi = own !== undefined && right?.isVmiOld === true ? { ...own, revision: null } : own;
+    return { pool, vm, view: this.#in.cache.vmView(vm), own, vmi, right };
+  }
+
+  async targetOf({ pool, vm, view, right }: Pick<Look, 'pool' | 'vm' | 'view' | 'right'>): Promise<Made> {
+    const target = vmFromTemplate(pool, this.#in.template, this.#numberOf(view));
+    const base = await this.#madeOf(pool, view);
     if (base === null || !isExpanded(vm, base) || refersTo(base) === refersTo(target))
       return { target, merged: mergeVm(right?.vm ?? vm, base, target) };
     // What was the former instance type's goes with it, and the new one's comes, as KubeVirt would have written it.
-    const [from, to] = [await this.#expanded(pool, vm, base), await this.#expanded(pool, vm, target)];
+    const [from, to] = [await this.#expanded(pool, view, base), await this.#expanded(pool, view, target)];
     if (to === undefined) throw new ActRefused('Invalid', REPLACED);
     return { target, merged: mergeVm(right?.vm ?? vm, from ?? base, to) };
   }
@@ -65,9 +132,9 @@ export class VmTargets {
     return references.missing(key.namespace, requiredReferences(spec));
   }
 
-  /** Decides again what the VM needs to reach the template, by the pool's rules. `revision`: that of the template. */
-  async needOf(pool: StoredPool, revision: string, vm: VmView, vmi: VmiView | undefined): Promise<UpdateNeed> {
-    const { cache, revisions, key, template } = this.#in;
+  /** Decides again what the VM needs to reach the template, by the pool's rules. */
+  async needOf(pool: StoredPool, vm: VmView, vmi: VmiView | undefined): Promise<UpdateNeed> {
+    const { cache, revisions, key, revision, template } = this.#in;
     const templates = new Map([[revision, template]]);
     for (const own of [vm.revision, vmi?.revision ?? null, vmi?.podRevision ?? null]) {
       const found = own === null || templates.has(own) ? undefined : await revisions.find(key, own);
@@ -99,31 +166,28 @@ export class VmTargets {
   }
 
   /** Returns the VM without its drift, if that is still wanted; undefined if nothing will be corrected. */
-  async correctVm(
+  async #correctVm(
     pool: StoredPool,
     vm: Stored<VirtualMachine>,
     own: VmiView | undefined,
   ): Promise<CorrectedVm | undefined> {
     const { client, cache } = this.#in;
-    const made = await this.#madeOf(pool, vm);
+    const view = cache.vmView(vm);
+    const made = await this.#madeOf(pool, view);
     const strategy = pool.spec.vmRolloutStrategy ?? cache.rolloutStrategy();
-    return made === null ? undefined : correctVm(client, pool, { vm, vmi: activeVmi(vmView(vm), own), made, strategy });
+    return made === null ? undefined : correctVm(client, pool, { vm, vmi: activeVmi(view, own), made, strategy });
   }
 
   /** What the pool would make from the VM's own revision; null if that is not known any more. */
-  async #madeOf(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<NewVirtualMachine | null> {
+  async #madeOf(pool: StoredPool, vm: VmView): Promise<NewVirtualMachine | null> {
     const { revisions, key } = this.#in;
-    const { revision } = vmView(vm);
+    const { revision } = vm;
     const template = revision === null ? undefined : await revisions.find(key, revision);
     return template === undefined ? null : vmFromTemplate(pool, template, this.#numberOf(vm));
   }
 
   /** Returns the VM as KubeVirt makes it of one of the pool's; undefined if it doesn't tell. */
-  async #expanded(
-    pool: StoredPool,
-    vm: Stored<VirtualMachine>,
-    made: NewVirtualMachine,
-  ): Promise<NewVirtualMachine | undefined> {
+  async #expanded(pool: StoredPool, vm: VmView, made: NewVirtualMachine): Promise<NewVirtualMachine | undefined> {
     const { revisions, key } = this.#in;
     const revision = made.metadata.labels[REVISION_LABEL]!;
     if (refersTo(made) === refersTo(null)) return made;
@@ -135,8 +199,8 @@ export class VmTargets {
     return { ...made, spec: { ...spec, template: { ...theirs, metadata } } };
   }
 
-  #numberOf({ metadata }: Stored<VirtualMachine>): number {
-    const number = numberOf(this.#in.key.name, metadata.name);
+  #numberOf({ name }: VmView): number {
+    const number = numberOf(this.#in.key.name, name);
     if (number === null) throw new ActRefused('Invalid', "its name does not match the pool's naming scheme");
     return number;
   }

@@ -1,43 +1,41 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
-import { updateRules, withDefaults } from '../../api/rules/pool-defaults.ts';
+import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
-import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { grownDisks, mergePatch } from '../../decisions/merge/vm.ts';
-import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { grownDisks } from '../../decisions/merge/vm.ts';
+import type { BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { roomToStep } from '../../decisions/rollout/turns/on-record.ts';
-import { recheckVm, type Recheck } from '../../decisions/rollout/turns/recheck.ts';
+import { recheckMigration, recheckVm, whyExcessive, type Recheck } from '../../decisions/rollout/turns/recheck.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import { disruptionBetween, exceeds } from '../../decisions/vm-update/disruption.ts';
-import type { UpdateNeed } from '../../decisions/vm-update/need.ts';
+import { disruptionBetween } from '../../decisions/vm-update/disruption.ts';
 import { ActRefused, isConflict } from '../../kubernetes/errors.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { actInPlace, NO_PLACE, type Acted, type NoPlace, type Place } from '../disruption-budget/in-place.ts';
+import { actInPlace, NO_PLACE, NoPlace, type Acted, type Place } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import type { Aside } from '../disruption/method.ts';
+import { isHeld, Migrations } from '../disruption/migrations.ts';
 import { refuseDrift } from '../drift/correct-vm.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import { deleteVm } from '../members/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { restartVm } from '../power/restart-vm.ts';
-import { VmLook, type Glance, type Look } from './vm-look.ts';
-import { VmTargets, type VmTargetsOptions } from './vm-targets.ts';
+import { VmTargets, type Glance, type Look, type Made, type VmTargetsOptions } from './vm-targets.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 
 /** KubeVirt observes a new spec within moments if it is healthy. */
 const OBSERVED_WITHIN_MS = 10_000;
 
-export interface VmUpdaterOptions extends VmTargetsOptions {
+interface VmUpdaterOptions extends VmTargetsOptions {
   places: DisruptionClaims;
-  revision: string;
   rollout: string;
   startedAt: number;
 }
@@ -53,43 +51,37 @@ const isGoing = (key: PoolKey, held: BatchVm, vm: VmView | undefined): boolean =
   vm === undefined ||
   (vm.uid === held.uid && isOwnedBy(vm, 'VirtualMachinePool', key) && vm.deleting && !vm.removing && !vm.keepsDisks);
 
-/** Returns why more is to be done to the VM than it needs by what there is now; null if it needs that. */
-function whyExcessive({ act }: BatchVm, { restarts }: ToDo, need: UpdateNeed, { spec }: StoredPool): string | null {
-  if (need.need === 'deferred' || need.need === 'excluded') return need.why;
-  if (need.need === 'nothing') return 'it no longer needs an update';
-  if (act === 'replace' && need.act !== 'replace') return 'it no longer needs to be replaced';
-  if (restarts === null || need.act === 'restart' || need.act === 'replace') return null;
-  // Workers may know more or less of what can be done live, but all know what the pool allows.
-  const rules = updateRules(spec.updateStrategy);
-  const mayRestart = need.act === 'live' && rules.kind === 'proactive' && !exceeds('Restart', rules.disruption);
-  return mayRestart ? null : 'it no longer needs a restart';
-}
+/** What the API server or KubeVirt refuses. */
+const REFUSED: Partial<Record<UpdateAct, string>> = {
+  replace: 'it cannot be deleted: ',
+  migrate: 'its migration is refused: ',
+};
 
-const whyFailed = ({ act }: BatchVm, { message }: Error): string =>
-  act === 'replace' ? `it cannot be deleted: ${message}` : message;
-
+const gone = ({ name }: BatchVm): UpdateOutcome => ({ vm: name, end: 'Gone' });
 const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });
+
+const ownDeferred = (held: BatchVm, why: string): UpdateOutcome => ({ ...deferred(held, why), isOwn: true });
 
 /** Brings the VMs of one batch to their revision. */
 export class VmUpdater {
   readonly #in: VmUpdaterOptions;
   readonly #targets: VmTargets;
   readonly #writer: SpecWriter;
-  readonly #looks: VmLook;
+  readonly #migrations: Migrations;
   /** Names of VMs that have, or are about to get, the revision by this. */
   readonly #writing = new Set<string>();
-  #vms: string | undefined;
-  #vmis: string | undefined;
+  #minVersions: ResourceVersions = {};
 
   constructor(options: VmUpdaterOptions) {
     this.#in = options;
     this.#targets = new VmTargets(options);
     this.#writer = new SpecWriter(options.client, options.cache);
-    this.#looks = new VmLook({ ...options, targets: this.#targets });
+    this.#migrations = new Migrations(options);
   }
 
+  /** What caches must have reached to show what was done or found. */
   get minVersions(): ResourceVersions {
-    return { vms: this.#vms, vmis: this.#vmis };
+    return this.#minVersions;
   }
 
   /**
@@ -99,6 +91,7 @@ export class VmUpdater {
   async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoPlace | null> {
     let tries = 0;
     const take = async (): Promise<UpdateOutcome | NoPlace | null> => {
+      if (held.act === 'migrate') return this.#migrate(held);
       let outcome = await this.#take(held, aside, tries++);
       // Meanwhile, the VM may have left its pool, or may have come up and need a place.
       while (outcome === 'again') outcome = await this.#take(held, aside, tries++);
@@ -107,20 +100,40 @@ export class VmUpdater {
     return actOnVm<UpdateOutcome | NoPlace | null, UpdateOutcome>(take, (error) => {
       if (isConflict(error)) return deferred(held, error.message);
       return error instanceof ActRefused && error.reason === 'DiskHeld'
-        ? { ...deferred(held, error.message), isOwn: true }
-        : { vm: held.name, end: 'Failed', why: whyFailed(held, error) };
+        ? ownDeferred(held, error.message)
+        : { vm: held.name, end: 'Failed', why: `${REFUSED[held.act] ?? ''}${error.message}` };
     });
+  }
+
+  /** Begins to migrate a VM whose pod lacks something of the revision. */
+  async #migrate(held: BatchVm): Promise<UpdateOutcome | NoPlace | null> {
+    const look = await this.#targets.live(held);
+    if (look === undefined) return gone(held);
+    const { pool, view: vm, own } = look;
+    this.#note({ vms: vm.resourceVersion, vmis: own?.resourceVersion });
+    const todo = recheckMigration({ ...this.#in, held, vm, vmi: own, pool, now: Date.now() });
+    if (todo.need === 'gone') return gone(held);
+    if (todo.need === 'deferred') return deferred(held, todo.why);
+    if (todo.need === 'nothing') return null;
+    const why = whyExcessive(held, await this.#targets.needOf(pool, vm, todo.vmi), pool);
+    if (why !== null) return deferred(held, why);
+    const { attempt } = held.migration!;
+    const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: todo.vmi, attempt });
+    // Another migration gives it another pod as well, and holds up no other VM.
+    if (isHeld(begun)) return begun.reason === 'NoPlace' ? new NoPlace(begun.why) : ownDeferred(held, begun.why);
+    this.#note(begun);
+    return null;
   }
 
   async #take(held: BatchVm, aside: Aside, tries: number): Promise<Outcome | NoPlace> {
     const { key, places } = this.#in;
-    const glance = tries === 0 ? this.#looks.cached(held) : undefined;
+    const glance = tries === 0 ? this.#targets.cached(held) : undefined;
     if (glance !== undefined && this.#disrupts(held, glance))
       return actInPlace(places, key, { vm: glance.view, vmi: glance.vmi }, async (place) => {
-        const look = await this.#looks.ofPool(held, place.pool);
+        const look = await this.#targets.ofPool(held, place.pool);
         return this.#actOn(held, look, { ...place, ...(look && { seen: look.view.resourceVersion }) }, aside);
       });
-    const look = await this.#looks.live(held);
+    const look = await this.#targets.live(held);
     if (look === undefined || !this.#disrupts(held, look))
       return (await this.#actOn(held, look, NO_PLACE, aside)).value;
     return actInPlace(places, key, { vm: look.view, vmi: look.own }, (place) =>
@@ -136,36 +149,34 @@ export class VmUpdater {
 
   /** Does to the VM what is to be done, in its place if that costs one. */
   async #actOn(held: BatchVm, look: Look | undefined, place: Place, aside: Aside): Promise<Acted<Outcome>> {
-    const { key, revision } = this.#in;
+    const { key } = this.#in;
     const notDone = (value: Outcome): Acted<Outcome> => ({ isDone: false, value });
     if (held.act === 'replace' && isGoing(key, held, look?.view)) return notDone(null);
-    if (look === undefined) return notDone({ vm: held.name, end: 'Gone' });
+    if (look === undefined) return notDone(gone(held));
     const todo = this.#decide(held, look);
-    if (todo.need === 'gone') return notDone({ vm: held.name, end: 'Gone' });
+    if (todo.need === 'gone') return notDone(gone(held));
     if (todo.need === 'deferred') return notDone(deferred(held, todo.why));
     if (todo.need === 'nothing')
       return notDone(held.act === 'write' || held.act === 'replace' ? { vm: held.name, end: 'Updated' } : null);
     if (todo.disrupts && place === NO_PLACE) return notDone('again');
-    const need = await this.#targets.needOf(look.pool, revision, look.view, look.own);
-    const why = whyExcessive(held, todo, need, look.pool);
+    const need = await this.#targets.needOf(look.pool, look.view, look.own);
+    const why = whyExcessive(held, need, look.pool, todo.restarts);
     if (why !== null) return notDone(deferred(held, why));
-    const ofItsOwn = await this.#whyOwnLater(held, todo, look);
-    return ofItsOwn === null ? this.#act(held, todo, look, place, aside) : notDone(ofItsOwn);
-  }
-
-  async #act(held: BatchVm, todo: ToDo, look: Look, place: Place, aside: Aside): Promise<Acted<Outcome>> {
+    const made = await this.#targets.targetOf(look);
+    const ofItsOwn = await this.#whyOwnLater(held, todo, look, made);
+    if (ofItsOwn !== null) return notDone(ofItsOwn);
     if (held.act === 'replace') return this.#remove(look.pool, look.vm, place);
     if (todo.writes) this.#writing.add(held.name);
-    const now = todo.writes ? await this.#write(look, place) : vmView(look.vm);
+    const now = todo.writes ? await this.#write(look, made, place) : look.view;
     if (todo.restarts !== null) {
       const isWritten = now.resourceVersion !== look.view.resourceVersion;
       const proven = isWritten ? { ...place, seen: now.resourceVersion } : place;
       return this.#restart(held, { ...look, view: now, vmi: todo.restarts }, proven, aside);
     }
-    if (held.act !== 'write') return { isDone: false, value: null };
+    if (held.act !== 'write') return notDone(null);
     const live = liveVmi(look.vmi);
     if (live !== undefined) await this.#label(live);
-    return { isDone: false, value: { vm: held.name, end: 'Updated' } };
+    return notDone({ vm: held.name, end: 'Updated' });
   }
 
   /**
@@ -202,16 +213,14 @@ export class VmUpdater {
   async #whyOwnLater(
     held: BatchVm,
     { restarts, writes }: ToDo,
-    { pool, vm, right }: Look,
+    { pool, vm: before }: Look,
+    { target: made, merged }: Made,
   ): Promise<UpdateOutcome | null> {
     const replaces = held.act === 'replace';
-    const made = await this.#targets.targetOf(pool, vm, right);
-    const after = replaces ? made.target : made.merged;
-    const disk = replaces || writes ? await this.#writer.whyHeld(pool, { before: vm, after, made: made.target }) : null;
-    if (disk !== null) return { ...deferred(held, disk), isOwn: true };
-    const startsAgain = replaces || restarts !== null;
-    const missing = startsAgain ? await this.#targets.missing(after) : null;
-    return missing === null ? null : { ...deferred(held, missing), isOwn: true };
+    const after = replaces ? made : merged;
+    const disk = replaces || writes ? await this.#writer.whyHeld(pool, { before, after, made }) : null;
+    const why = disk ?? (replaces || restarts !== null ? await this.#targets.missing(after) : null);
+    return why === null ? null : ownDeferred(held, why);
   }
 
   /** Restarts the VMI of a VM that has its new spec. */
@@ -227,7 +236,7 @@ export class VmUpdater {
       const isObserved = await aside(waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal()));
       // KubeVirt would start the next VMI from the previous spec.
       if (!isObserved) return { isDone: false, value: deferred(held, 'KubeVirt has not observed its new spec') };
-      const seen = this.#looks.cached(held);
+      const seen = this.#targets.cached(held);
       const todo = seen && this.#decide(held, seen);
       if (todo?.need !== 'act' || todo.restarts?.uid !== target.uid) return { isDone: true, value: 'again' };
       now = { vm: seen!.view, vmi: todo.restarts };
@@ -237,20 +246,18 @@ export class VmUpdater {
   }
 
   /** Decides on the pool and the VM as they were seen. */
-  #decide(held: BatchVm, { pool, view, vmi, right }: Glance & Partial<Pick<Look, 'right'>>): Recheck {
-    const { revision, rollout, startedAt } = this.#in;
-    const correction = right?.disruption ?? null;
+  #decide(held: BatchVm, { pool, view: vm, vmi, right }: Glance & Partial<Pick<Look, 'right'>>): Recheck {
     const { cache } = this.#in;
     const vms = (): VmView[] =>
-      cache.vms.ownedBy('VirtualMachinePool', pool.metadata).filter(({ uid }) => uid !== view.uid);
-    const vmiOf = (vm: VmView): VmiView | undefined => cache.vmiOf(vm);
-    const toStep = roomToStep({ pool, vms, vmiOf, revision, rollout, onTheirWay: this.#writing });
-    return recheckVm({ held, revision, rollout, startedAt, vm: view, vmi, pool, toStep, correction, now: Date.now() });
+      cache.vms.ownedBy('VirtualMachinePool', pool.metadata).filter(({ uid }) => uid !== vm.uid);
+    const vmiOf = (one: VmView): VmiView | undefined => cache.vmiOf(one);
+    const toStep = roomToStep({ ...this.#in, pool, vms, vmiOf, onTheirWay: this.#writing });
+    const correction = right?.disruption ?? null;
+    return recheckVm({ ...this.#in, held, vm, vmi, pool, toStep, correction, now: Date.now() });
   }
 
-  #note({ vms, vmis }: ResourceVersions): void {
-    this.#vms = later(this.#vms, vms);
-    this.#vmis = later(this.#vmis, vmis);
+  #note(newer: ResourceVersions): void {
+    this.#minVersions = maxVersions(this.#minVersions, newer);
   }
 
   /** The VMI runs drifted content, so its revision label is removed until it has restarted or was updated live. */
@@ -260,17 +267,15 @@ export class VmUpdater {
   }
 
   /** Returns the VM as it is after the write: its run strategy may have changed. */
-  async #write({ pool, vm, own, right }: Look, { lastCheck }: Place): Promise<VmView> {
+  async #write({ pool, vm, view, own, right }: Look, { target, merged }: Made, { lastCheck }: Place): Promise<VmView> {
     const { client, key, startedAt } = this.#in;
-    const { target, merged } = await this.#targets.targetOf(pool, vm, right);
-    if (mergePatch(vm, merged) === null) return vmView(vm);
     // Before the write: a VM whose disks can't grow is not at the new revision.
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
     await growDisks(client, key.namespace, grownDisks(vm, merged), deadline, cancellationSignal());
     if (right?.isVmiOld === true) await this.#forgetRevision(own!);
     const written = await this.#writer.update(pool, { before: vm, after: merged, made: target, lastCheck });
-    if (written === undefined) return vmView(vm);
-    this.#vms = later(this.#vms, written.metadata.resourceVersion);
+    if (written === undefined) return view;
+    this.#note({ vms: written.metadata.resourceVersion });
     if (right !== undefined) refuseDrift(written, target);
     return vmView(written);
   }

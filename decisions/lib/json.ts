@@ -4,6 +4,10 @@ export type Json = Record<string, unknown>;
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** The value, if it is an object, or a list; otherwise an empty one. */
+export const asObject = (value: unknown): Json => (isObject(value) ? value : {});
+export const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
 /**
  * Returns the value at `path`; undefined if there is none. Only own properties count, since a label may be called
  * `constructor`.

@@ -1,6 +1,6 @@
 import { NOT_YET_RUN_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { canonical } from '../lib/canonical-json.ts';
-import { field, isObject, type Json } from '../lib/json.ts';
+import { field, isObject, listOf, type Json } from '../lib/json.ts';
 import { diskTemplates, isLarger, sizeOf, withSize } from '../template/disk-template.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 import { powerOf } from '../views/power.ts';
@@ -207,4 +207,3 @@ const templateName = (template: unknown): unknown => field(template, 'metadata',
 const volumesOf = (spec: Json | null): Json[] => listOf(field(spec, 'template', 'spec', 'volumes')).filter(isObject);
 const volumesByName = (spec: Json | null): Map<unknown, Json> =>
   new Map(volumesOf(spec).map((volume) => [volume['name'], volume]));
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

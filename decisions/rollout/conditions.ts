@@ -19,14 +19,19 @@ const MESSAGE_LENGTH = 2_048;
  * newest revision have failed. `now` is RFC 3339; a condition that stays keeps its time.
  */
 export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, leaving: LeavingVms, now: string): Condition[] {
-  const progress = deleting(pool, leaving) ?? scaling(pool, plan, leaving) ?? progressing(pool, plan);
-  const timed = [progress, upToDate(progress, plan), paused(pool, plan), degraded(plan)].map((condition) =>
-    withTime(pool, condition, now),
-  );
-  return timed.map((condition) =>
-    condition.type === 'UpToDate' ? { ...condition, observedGeneration: pool.metadata.generation ?? 0 } : condition,
-  );
+  const far = deleting(pool, leaving) ?? scaling(pool, plan, leaving) ?? progressing(pool, plan);
+  return [far, upToDate(far, plan), paused(pool, plan), degraded(plan)].map((condition) => ({
+    ...withTime(pool, condition, now),
+    message: (condition.message ?? '').slice(0, MESSAGE_LENGTH),
+    ...(condition.type === 'UpToDate' && { observedGeneration: pool.metadata.generation ?? 0 }),
+  }));
 }
+
+const progress = (
+  status: 'True' | 'False',
+  reason: ConditionReason<'Progressing'>,
+  ...words: readonly string[]
+): UntimedCondition<'Progressing'> => ({ type: 'Progressing', status, reason, message: words.join('; ') });
 
 /** VMs that are to leave the pool. */
 export interface LeavingVms {
@@ -41,8 +46,13 @@ export interface LeavingVms {
 /** A pool that is being deleted is neither rolled out nor scaled. */
 function deleting({ metadata }: StoredPool, { waiting, going }: LeavingVms): UntimedCondition<'Progressing'> | null {
   if (metadata.deletionTimestamp === undefined) return null;
-  const message = ['the pool is being deleted', ...formatTerminating(going), ...formatWaiting(waiting)].join('; ');
-  return { type: 'Progressing', status: 'True', reason: 'Deleting', message };
+  return progress(
+    'True',
+    'Deleting',
+    'the pool is being deleted',
+    ...formatTerminating(going),
+    ...formatWaiting(waiting),
+  );
 }
 
 /** The existing VMs run the template, but are not as many as the pool wants. */
@@ -53,18 +63,11 @@ function scaling(
 ): UntimedCondition<'Progressing'> | null {
   if (phase !== 'Complete' || present === spec.replicas) return null;
   const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
-  if (present < spec.replicas) {
-    const message = [words, ...formatPlaces(going), ...formatTerminating(going)].join('; ').slice(0, MESSAGE_LENGTH);
-    return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message };
-  }
+  if (present < spec.replicas)
+    return progress('True', 'ScalingOut', words, ...formatPlaces(going), ...formatTerminating(going));
   return blocked === null || present - spec.replicas > blocked.count
-    ? {
-        type: 'Progressing',
-        status: 'True',
-        reason: 'ScalingIn',
-        message: [words, ...formatTerminating(going), ...formatWaiting(waiting)].join('; ').slice(0, MESSAGE_LENGTH),
-      }
-    : { type: 'Progressing', status: 'False', reason: 'Complete', message: `${words}; ${blocked.message}` };
+    ? progress('True', 'ScalingIn', words, ...formatTerminating(going), ...formatWaiting(waiting))
+    : progress('False', 'Complete', words, blocked.message);
 }
 
 /** A VM that goes may run until it is gone: none is made in its place before that. */
@@ -98,12 +101,7 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): UntimedCondition<
       : `${updated} of ${all} VMs updated to revision ${target}`;
   const far = `${done}${words === '' ? '' : `; ${words}`}`;
   if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Blocked'))
-    return {
-      type: 'Progressing',
-      status: 'False',
-      reason: 'ProgressDeadlineExceeded',
-      message: far.slice(0, MESSAGE_LENGTH),
-    };
+    return progress('False', 'ProgressDeadlineExceeded', far);
   const ongoing: Record<Exclude<RolloutPlan['phase'], Ended>, ReasonAndMessage> = {
     Complete: completion(plan, words),
     Idle: { reason: 'OutdatedVms', message: words },
@@ -112,8 +110,8 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): UntimedCondition<
     Paused: { reason: 'Paused', message: words },
   };
   const { reason, message } = hasEnded(phase) ? conditionOfEnd(phase, plan) : ongoing[phase];
-  const status = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing' ? 'True' : 'False';
-  return { type: 'Progressing', status, reason, message: message.slice(0, MESSAGE_LENGTH) };
+  const isOn = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing';
+  return progress(isOn ? 'True' : 'False', reason, message);
 }
 
 /**
@@ -199,9 +197,9 @@ function degraded({ state: { halted }, standing, phase, notBack }: RolloutPlan):
   if (halted !== undefined && halted.kind !== 'Aborted') {
     const ofUndo = notBack.length === 0 ? 'Undone' : 'UndoFailed';
     const reason = phase === 'Undone' ? ofUndo : halted.kind;
-    return { type: 'Degraded', status: 'True', reason, message: (halted.why ?? '').slice(0, MESSAGE_LENGTH) };
+    return { type: 'Degraded', status: 'True', reason, message: halted.why ?? '' };
   }
   if (standing.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };
   const message = standing.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
-  return { type: 'Degraded', status: 'True', reason: 'UpdateFailed', message: message.slice(0, MESSAGE_LENGTH) };
+  return { type: 'Degraded', status: 'True', reason: 'UpdateFailed', message };
 }

@@ -1,7 +1,7 @@
 import { parseQuantity } from '../../api/lib/quantity.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
-import { field, isObject, type Json } from '../lib/json.ts';
+import { asObject, field, isObject, type Json } from '../lib/json.ts';
 import { diskDisruption } from '../template/disk-template.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { powerOf } from '../views/power.ts';
@@ -125,7 +125,6 @@ const plain = (template: PoolTemplate): PoolTemplate => ({
 });
 
 const vmiSpec = ({ spec }: PoolTemplate): Json => asObject(field(spec, 'template', 'spec'));
-const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 
 /** Sockets and memory. Quantities are compared by amount, not by spelling. */
 function sizes(template: PoolTemplate): Json {

@@ -1,7 +1,7 @@
 import { parseQuantity, isSameQuantity } from '../../api/lib/quantity.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
-import { field, isObject, type Json } from '../lib/json.ts';
+import { asObject, field, listOf, type Json } from '../lib/json.ts';
 import { byName } from '../merge/named-items.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -172,5 +172,3 @@ const refersTo = (spec: unknown): string =>
   canonical(['instancetype', 'preference'].map((key) => field(spec, key, 'name') ?? null));
 
 const vmiSpecOf = (spec: unknown): unknown => field(spec, 'template', 'spec');
-const asObject = (value: unknown): Json => (isObject(value) ? value : {});
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

@@ -1,4 +1,4 @@
-import { field, isObject } from '../lib/json.ts';
+import { field, isObject, listOf } from '../lib/json.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -46,5 +46,3 @@ function matches(expression: unknown, labels: Labels): boolean {
       return false;
   }
 }
-
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

@@ -1,5 +1,5 @@
 import { canonical } from '../lib/canonical-json.ts';
-import { field, isObject, type Json } from '../lib/json.ts';
+import { asObject, field, listOf, type Json } from '../lib/json.ts';
 import { byName } from '../merge/named-items.ts';
 
 /** Names of interfaces and volumes that KubeVirt plugs into or out of a running VMI for a change of its VM. */
@@ -107,6 +107,3 @@ function volumesBetween(from: Json, to: Json): Set<string> {
 export const isHotpluggable = (volume: unknown): boolean =>
   field(volume, 'persistentVolumeClaim', 'hotpluggable') === true ||
   field(volume, 'dataVolume', 'hotpluggable') === true;
-
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const asObject = (value: unknown): Json => (isObject(value) ? value : {});

@@ -1,4 +1,4 @@
-import type { Disruption, RolloutStatus } from '../../../api/pool/pool.ts';
+import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import { withDefaults, type CompletePoolSpec } from '../../../api/rules/pool-defaults.ts';
 import type { ContentChange } from '../../configuration/content.ts';
 import { isActive, liveVmi } from '../../health/availability.ts';
@@ -16,27 +16,19 @@ import {
   type StandbyVm,
 } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
-import type { KubeVirtPlugs } from '../../vm-update/disruption.ts';
+import type { RolloutTarget } from '../../vm-update/need.ts';
 import { podActOf, type PodAct } from '../../vm-update/pod-act.ts';
 import { podLacks } from '../../vm-update/pod-lack.ts';
 import type { DeferredVm } from './deferred.ts';
 import type { QueuedVm } from './queue.ts';
 import { RolloutWaits } from './waits.ts';
 
-export interface RolloutInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'now'> {
-  /** Template of a revision of the pool; undefined if it is no longer kept. */
-  templateOf: (revision: string) => PoolTemplate | undefined;
-  /** What has changed since the VMI has read it as it started; null if nothing has. */
-  changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
+export interface RolloutInput
+  extends
+    Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'now'>,
+    Pick<RolloutTarget, 'templateOf' | 'changeFor' | 'plugs' | 'expandedOf' | 'correction'> {
   /** How KubeVirt applies changes to running VMs, if the pool itself doesn't say. */
   strategy: 'Stage' | 'LiveUpdate';
-  /** What KubeVirt plugs into them, and how; absent if that is unknown, and all is assumed. */
-  plugs?: KubeVirtPlugs;
-  /**
-   * Template of a revision with what its instance type and preference stand for in their place; undefined if it has
-   * none, or KubeVirt has not answered. Absent if it was not asked.
-   */
-  expandedOf?: (revision: string) => PoolTemplate | undefined;
   /** The labels of a node; undefined or absent if they are unknown. */
   nodeLabelsOf?: (node: string) => Readonly<Record<string, string>> | undefined;
   /** State of the rollout; null if none is known. */
@@ -55,8 +47,6 @@ export interface RolloutInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' |
   evacuating: ReadonlySet<string>;
   /** Whether healing takes care of the VM and has not given it up. */
   isHealed: (vm: VmView) => boolean;
-  /** What correcting the drift of a VM needs; null, or absent, if that is not wanted. */
-  correction?: (vm: VmView) => Disruption | null;
   /** The pool's members are changing: no batch begins. */
   held: boolean;
   /** No batch begins earlier; milliseconds since the epoch. */

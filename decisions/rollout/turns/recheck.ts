@@ -8,6 +8,8 @@ import type { BatchVm } from '../../owners/batch.ts';
 import type { StoredPool } from '../../views/pool.ts';
 import { isOwnedBy, isRegular, type VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
+import { exceeds } from '../../vm-update/disruption.ts';
+import type { UpdateNeed } from '../../vm-update/need.ts';
 import { isStartedFrom } from '../../vm-update/started-from.ts';
 import { STEP_IS_FULL, whyNotOnRecord } from './on-record.ts';
 import { batchStop } from './stop.ts';
@@ -128,4 +130,23 @@ function whyNot(input: Omit<RecheckInput, 'toStep'>, pool: StoredPool, vm: VmVie
     return 'its pool does not restart VMs for changed content';
   const stop = batchStop(pool, input, input.now);
   return stop?.why ?? whyNotOnRecord(pool, input) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
+}
+
+/** Returns why more is planned for the VM than it needs by what there is now; null if it needs that. */
+export function whyExcessive(
+  { act }: BatchVm,
+  need: UpdateNeed,
+  { spec }: StoredPool,
+  restarts: VmiView | null = null,
+): string | null {
+  if (need.need === 'deferred' || need.need === 'excluded') return need.why;
+  const needed = need.need === 'act' ? need.act : null;
+  if (act === 'migrate') return needed === act ? null : 'it no longer needs a migration';
+  if (needed === null) return 'it no longer needs an update';
+  if (act === 'replace' && needed !== act) return 'it no longer needs to be replaced';
+  if (restarts === null || needed === 'restart' || needed === 'replace') return null;
+  // Workers may know more or less of what can be done live, but all know what the pool allows.
+  const rules = updateRules(spec.updateStrategy);
+  const mayRestart = needed === 'live' && rules.kind === 'proactive' && !exceeds('Restart', rules.disruption);
+  return mayRestart ? null : 'it no longer needs a restart';
 }

@@ -6,7 +6,7 @@ import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
-import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { aPool } from '../../decisions/fixtures/fleets.ts';
 
 /** What instance types stand for, as virt-api says. */
@@ -61,7 +61,7 @@ async function brought(from: Given, to: Given, tells = true): Promise<VirtualMac
   const { namespace, name } = pool.metadata;
   const options = { revisions, key: { namespace, name }, template: after } as unknown as VmTargetsOptions;
   const vm = expandedVm(vmFromTemplate(pool, before, 1), expandedTemplate(before)!);
-  const { merged } = await new VmTargets(options).targetOf(pool, vm, undefined);
+  const { merged } = await new VmTargets(options).targetOf({ pool, vm, view: vmView(vm), right: undefined });
   return merged.spec;
 }
 

@@ -29,7 +29,7 @@ import { recordVmEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
-import type { PoolKey } from '../owners/types.ts';
+import type { PoolKey } from '../owners/owner-key.ts';
 import { askKubeVirt } from './ask-kubevirt.ts';
 import { restartVm } from './restart-vm.ts';
 import { owningPool } from './snapshot-of-vms.ts';

@@ -27,7 +27,7 @@ import type { ClusterAccess } from '../cache/access.ts';
 import type { References } from '../configuration/references.ts';
 import { correctVm, type CorrectedVm } from '../drift/correct-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
-import { liveVm, liveVmWithVmi } from '../owners/live-vm.ts';
+import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import type { Revisions } from './revisions.ts';
 
@@ -48,9 +48,12 @@ export interface Glance {
   vmi: VmiView | undefined;
 }
 
-/** What was read of a VM. */
+/** All that an update needs to know of a VM. */
 export interface Look extends Glance {
+  /** What an update may change of it. A write of it fails if the VM is in another version by now. */
   vm: Stored<VirtualMachine>;
+  /** The version in which the API server has it; absent if only this worker's cache has told. */
+  seen?: string;
   /** Its VMI, as it is labelled. */
   own: VmiView | undefined;
   /** The VM without its drift, if that will be corrected. */
@@ -92,15 +95,22 @@ export class VmTargets {
     return this.#look(held, pool, vm, vmi && cache.withSurroundings(vmi));
   }
 
-  /** The VM as the API server has it now, in a pool that was just read; its VMI as this worker's cache has it. */
+  /**
+   * As this worker's caches have them, in a pool that was just read: what is written to a VM fails if the VM has
+   * changed since. Read after all if the caches are behind, or lack something that is to be changed.
+   */
   async ofPool(held: BatchVm, pool: StoredPool): Promise<Look | undefined> {
-    const { client, cache, key } = this.#in;
-    const vm = await liveVm(client, { namespace: key.namespace, name: held.name }, cancellationSignal());
-    const view = vm && cache.vmView(vm);
-    const vmi = view && cache.vmiOf(view);
-    // The cache is behind.
-    if (view !== undefined && view.hasVmi !== (vmi !== undefined)) return this.live(held);
-    return this.#look(held, pool, vm, vmi);
+    const { view, vmi } = this.cached(held) ?? {};
+    const isBehind = view === undefined || view.hasVmi !== (vmi !== undefined);
+    if (isBehind || held.setsRight === true || !(await this.#isWhole(view))) return this.live(held);
+    return { pool, vm: vmOf(view), view, own: vmi, vmi, right: undefined };
+  }
+
+  /** Whether the cache has all of the VM that an update changes: it has no annotations of drover's, nor long ones. */
+  async #isWhole({ revision, spec }: VmView): Promise<boolean> {
+    const { revisions, key, template } = this.#in;
+    const before = revision === null || spec === null ? undefined : await revisions.find(key, revision);
+    return before !== undefined && annotationsIn(before) === annotationsIn(template);
   }
 
   async #look(
@@ -112,7 +122,7 @@ export class VmTargets {
     if (pool === undefined || vm === undefined) return undefined;
     const right = held.setsRight === true ? await this.#correctVm(pool, vm, own) : undefined;
     const vmi = own !== undefined && right?.isVmiOld === true ? { ...own, revision: null } : own;
-    return { pool, vm, view: this.#in.cache.vmView(vm), own, vmi, right };
+    return { pool, vm, view: this.#in.cache.vmView(vm), own, vmi, right, seen: vm.metadata.resourceVersion };
   }
 
   async targetOf({ pool, vm, view, right }: Pick<Look, 'pool' | 'vm' | 'view' | 'right'>): Promise<Made> {
@@ -205,6 +215,22 @@ export class VmTargets {
     return number;
   }
 }
+
+const annotationsIn = ({ metadata }: PoolTemplate): string => canonical(metadata?.annotations ?? {});
+
+/** The VM of a pool, as a cache has it. */
+const vmOf = ({ namespace, name, uid, resourceVersion, createdAt, ...view }: VmView): Stored<VirtualMachine> => ({
+  metadata: {
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    creationTimestamp: new Date(createdAt).toISOString(),
+    labels: view.ownLabels,
+    annotations: view.annotations,
+  },
+  spec: { ...view.spec },
+});
 
 const REPLACED =
   'KubeVirt has replaced its instance type or preference by its content, ' +

@@ -3,6 +3,7 @@ import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks } from '../../decisions/merge/vm.ts';
 import type { BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
@@ -131,7 +132,7 @@ export class VmUpdater {
     if (glance !== undefined && this.#disrupts(held, glance))
       return actInPlace(places, key, { vm: glance.view, vmi: glance.vmi }, async (place) => {
         const look = await this.#targets.ofPool(held, place.pool);
-        return this.#actOn(held, look, { ...place, ...(look && { seen: look.view.resourceVersion }) }, aside);
+        return this.#actOn(held, look, { ...place, ...(look && pick(look, ['seen'])) }, aside);
       });
     const look = await this.#targets.live(held);
     if (look === undefined || !this.#disrupts(held, look))

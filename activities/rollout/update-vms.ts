@@ -88,13 +88,17 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
     // What each VM is brought to is decided on the pool that comes with its place in the budget.
     const pool = await knownPool(client, cache, key, cancellationSignal());
     if (pool === undefined) return all(vms, { end: 'Gone' });
-    if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
-    const template = await revisions.find(key, revision);
+    const own = poolTemplate(pool.spec);
+    const isNewest = revisionOf(own) === revision;
+    // Meanwhile, VMs are looked at, and places in the budget claimed.
+    const kept = isNewest ? revisions.keep(pool) : Promise.resolve();
+    kept.catch(() => {});
+    const template = isNewest ? own : await revisions.find(key, revision);
     // The template was the pool's only for a moment: no VM has failed because of that.
     const why = `the template of revision ${revision} is no longer kept`;
     if (template === undefined) return all(vms, { end: 'Deferred', why });
     const references = new References(client, cancellationSignal());
-    return { pool, template, updater: new VmUpdater({ ...options, ...request, template, references }) };
+    return { pool, template, updater: new VmUpdater({ ...options, ...request, template, references, kept }) };
   }
 }
 

@@ -39,6 +39,8 @@ interface VmUpdaterOptions extends VmTargetsOptions {
   places: DisruptionClaims;
   rollout: string;
   startedAt: number;
+  /** Resolved once the template is kept: before that, no VM is brought to it. */
+  kept: Promise<unknown>;
 }
 
 /** Null: the VM is in progress. `again`: it is to be looked at again. */
@@ -166,6 +168,7 @@ export class VmUpdater {
     const made = await this.#targets.targetOf(look);
     const ofItsOwn = await this.#whyOwnLater(held, todo, look, made);
     if (ofItsOwn !== null) return notDone(ofItsOwn);
+    await this.#in.kept;
     if (held.act === 'replace') return this.#remove(look.pool, look.vm, place);
     if (todo.writes) this.#writing.add(held.name);
     const now = todo.writes ? await this.#write(look, made, place) : look.view;

@@ -26,6 +26,7 @@ import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import type { References } from '../configuration/references.ts';
 import { correctVm, type CorrectedVm } from '../drift/correct-vm.ts';
+import { sharedCall } from '../lib/shared-call.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
@@ -72,9 +73,11 @@ export interface Made {
  */
 export class VmTargets {
   readonly #in: VmTargetsOptions;
+  readonly #livePool: () => Promise<StoredPool | undefined>;
 
   constructor(options: VmTargetsOptions) {
     this.#in = options;
+    this.#livePool = sharedCall(() => livePool(options.client, options.key, cancellationSignal()));
   }
 
   /** As this worker's caches have them. */
@@ -91,7 +94,7 @@ export class VmTargets {
     const { client, cache, key } = this.#in;
     const signal = cancellationSignal();
     const at = { namespace: key.namespace, name: held.name };
-    const [pool, { vm, vmi }] = await Promise.all([livePool(client, key, signal), liveVmWithVmi(client, at, signal)]);
+    const [pool, { vm, vmi }] = await Promise.all([this.#livePool(), liveVmWithVmi(client, at, signal)]);
     return this.#look(held, pool, vm, vmi && cache.withSurroundings(vmi));
   }
 

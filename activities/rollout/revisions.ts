@@ -1,11 +1,10 @@
 import {
-  API_VERSION,
   REQUESTED_BY_ANNOTATION,
   CHANGE_CAUSE_ANNOTATION,
   POOL_LABEL,
   REVISION_LABEL,
 } from '../../api/labels-and-annotations.ts';
-import { controllerOf, type ObjectMeta, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { controllerOf, type ObjectMeta, type Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
 import { requesterOf } from '../../api/requested-by.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
@@ -13,6 +12,7 @@ import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { revisionsToPrune } from '../../decisions/template/kept-revisions.ts';
 import { revisionName, revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
+import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import { revisionView, type ControllerRevision } from '../../decisions/views/from-object/revision.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -164,7 +164,7 @@ export class Revisions {
       ...(requestedBy === undefined ? {} : { [REQUESTED_BY_ANNOTATION]: requestedBy }),
       ...(changeCause === undefined ? {} : { [CHANGE_CAUSE_ANNOTATION]: changeCause }),
     };
-    const ownerReferences = [ownerOf(pool)];
+    const ownerReferences = [ownerReference('VirtualMachinePool', pool.metadata)];
     const data = { template: poolTemplate(pool.spec) };
     await this.#client.create<ControllerRevision>(ControllerRevisions, {
       metadata: { namespace, name, labels, annotations, ownerReferences },
@@ -186,15 +186,6 @@ function originOf(
   const { [REQUESTED_BY_ANNOTATION]: stamp, [CHANGE_CAUSE_ANNOTATION]: changeCause } = pool.metadata.annotations ?? {};
   return { requestedBy: requesterOf(stamp, revision) ?? writerOfTemplate(pool), changeCause };
 }
-
-const ownerOf = ({ metadata: { name, uid } }: StoredPool): OwnerReference => ({
-  apiVersion: API_VERSION,
-  kind: 'VirtualMachinePool',
-  name,
-  uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});
 
 /** Reports whether this keeps a template of the pool, as only drover writes it. */
 const isRevisionOf = (pool: StoredPool, one: Stored<ControllerRevision>): boolean =>

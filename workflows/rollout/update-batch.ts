@@ -170,14 +170,12 @@ async function update(run: BatchRun, some: readonly BatchVm[], wait: Cancellatio
 
 /** Updates VMs, and waits for them, until there is something to tell. */
 async function updateNext(run: BatchRun, vms: readonly BatchVm[], wait: CancellationScope): Promise<void> {
-  const { key, batch, reason, minReadyMs, deadlineMs } = run.input;
-  const { revision, rollout, startedAt } = batch;
-  const { mayFail, minVersions } = run;
-  const asked = { key, revision, rollout, startedAt, minReadyMs, deadlineMs, mayFail, minVersions };
+  const { reason, minReadyMs, deadlineMs } = run.input;
+  const { mayFail } = run;
   try {
     const { begun, outcomes, ...done } = await wait.run(() =>
       acting().updateVms.executeWithOptions({ summary: summary(reason) }, [
-        { ...asked, vms: [...vms], begun: [...run.begun] },
+        { ...requestOf(run, vms), minReadyMs, deadlineMs, mayFail, begun: [...run.begun] },
       ]),
     );
     run.begun = begun;
@@ -194,16 +192,16 @@ async function updateNext(run: BatchRun, vms: readonly BatchVm[], wait: Cancella
 async function replace(run: BatchRun, planned: readonly BatchVm[], wait: CancellationScope): Promise<void> {
   run.show('RollingOut');
   const words = { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) };
-  const removed = await removeVms.executeWithOptions(words, [removalOf(run, planned)]);
+  const removed = await removeVms.executeWithOptions(words, [requestOf(run, planned)]);
   run.settle(removed.outcomes, removed.minVersions);
   const going = planned.filter(({ name }) => run.isWaiting(name));
   await Promise.all(going.map((vm) => comeBack(run, vm, wait)));
 }
 
-const removalOf = ({ input, minVersions }: BatchRun, vms: readonly BatchVm[]): RemoveRequest => {
+function requestOf({ input, minVersions }: BatchRun, vms: readonly BatchVm[]): RemoveRequest {
   const { revision, rollout, startedAt } = input.batch;
   return { key: input.key, revision, rollout, vms: [...vms], startedAt, minVersions };
-};
+}
 
 /** Makes the VM again once it is gone, and waits for it. */
 async function comeBack(run: BatchRun, vm: BatchVm, wait: CancellationScope): Promise<void> {

@@ -1,8 +1,9 @@
-import { API_VERSION, CHECK_LABEL } from '../../../api/labels-and-annotations.ts';
+import { CHECK_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { CheckStatus, StepCheck } from '../../../api/pool/pool.ts';
 import { field, isObject } from '../../lib/json.ts';
 import { hashOf } from '../../template/revision.ts';
+import { ownerReference } from '../../template/vm-from-template.ts';
 import type { StoredPool } from '../../views/pool.ts';
 import { checkRules, type Look } from './check.ts';
 
@@ -30,16 +31,7 @@ export function jobOf(pool: StoredPool, check: StepCheck, template: JobTemplate,
       namespace: pool.metadata.namespace,
       name,
       labels: { ...metadata.labels, [CHECK_LABEL]: pool.metadata.name },
-      ownerReferences: [
-        {
-          apiVersion: API_VERSION,
-          kind: 'VirtualMachinePool',
-          name: pool.metadata.name,
-          uid: pool.metadata.uid,
-          controller: true,
-          blockOwnerDeletion: false,
-        },
-      ],
+      ownerReferences: [{ ...ownerReference('VirtualMachinePool', pool.metadata), blockOwnerDeletion: false }],
     },
     spec: {
       activeDeadlineSeconds: Math.max(Math.ceil(checkRules(check).deadlineMs / 1000), 1),

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import type { Bench } from './stack.ts';
 
 /** What the benches have in common: how they make many requests, and how they measure processes and histories. */
@@ -100,4 +102,29 @@ export async function eventsOfAll({ temporal: { client } }: Bench): Promise<numb
     events += historyLength;
   }
   return events;
+}
+
+/** A port on which nothing listens. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** What a worker has asked of the API server, by verb and resource, without watches. `port`: of its metrics. */
+export async function requestsOf(port: number): Promise<Map<string, number>> {
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const counts = new Map<string, number>();
+  for (const [, labels, count] of metrics.matchAll(/^drover_kube_request_seconds_count\{(.*)\} (\d+)$/gm)) {
+    const [verb, resource] = ['verb', 'resource'].map(
+      (name) => new RegExp(`${name}="([^"]*)"`).exec(labels!)?.[1] ?? '',
+    );
+    if (verb === 'watch') continue;
+    const what = `${verb} ${resource}`;
+    counts.set(what, (counts.get(what) ?? 0) + Number(count));
+  }
+  return counts;
 }

@@ -5,7 +5,7 @@ import type { RolloutStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import { ReadinessWatch } from '../test/integration/readiness-watch.ts';
-import { CpuUse, eventsOfAll, median } from './measure.ts';
+import { CpuUse, eventsOfAll, freePort, median, requestsOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
@@ -24,6 +24,8 @@ const NAMESPACE = 'default';
 const AT_ONCE = countOf(MAX_UNAVAILABLE, VMS, 1);
 const BATCHES = Math.ceil(VMS / AT_ONCE);
 const LONE_RESTARTS = 5;
+/** Where the worker serves its metrics. */
+const PORT = await freePort();
 
 /** Each round has another grace period: a change that requires a restart. */
 const templateOf = (round: number): object => ({
@@ -153,6 +155,8 @@ interface Round {
   restarts: number;
   /** Of CPU for each VM, by process. */
   cpu: string;
+  /** The worker's requests to the API server for each VM. */
+  requests: string;
   /** Events in the histories of all workflows, for each VM. */
   events: number;
 }
@@ -165,6 +169,7 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   const first = eye.firstVm((name, before, after) => name.startsWith('web-') && before?.revision !== after?.revision);
   const eventsBefore = await eventsOfAll(bench);
   const use = new CpuUse(bench);
+  const askedBefore = await requestsOf(PORT);
   const start = performance.now();
   await kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', {
     spec: { template: templateOf(round) },
@@ -175,6 +180,7 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   while (!(await isSettled(bench))) await wait(20);
   const told = performance.now();
   const cpu = use.format(VMS);
+  const requests = formatRequests(askedBefore, await requestsOf(PORT));
   await watch.caughtUp();
   await watch.stop();
   const restarts = names.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
@@ -187,8 +193,17 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
     mostDown: watch.log.mostUnavailable(),
     restarts,
     cpu,
+    requests,
     events: ((await eventsOfAll(bench)) - eventsBefore) / VMS,
   };
+}
+
+/** Requests for each VM between two counts, most first. */
+function formatRequests(before: Map<string, number>, after: Map<string, number>): string {
+  const each = [...after].map(([what, count]) => ({ what, count: (count - (before.get(what) ?? 0)) / VMS }));
+  const all = each.reduce((sum, { count }) => sum + count, 0);
+  const told = each.filter(({ count }) => count >= 0.005).sort((a, b) => b.count - a.count);
+  return `${all.toFixed(2)}: ${told.map(({ what, count }) => `${what} ${count.toFixed(2)}`).join(', ')}`;
 }
 
 /** Reports whether drover has brought all VMs to the newest revision, and the status says so. */
@@ -260,6 +275,7 @@ await onStack(
         `round ${round}: ${words.join(', ')}; ratio ${(done.wall / (BATCHES * one)).toFixed(2)}; ${Math.round(done.used * 100)} % of the budget used, most down ${done.mostDown}, restarts ${done.restarts}; ${done.events.toFixed(1)} events of history a VM`,
       );
       console.log(`  CPU for each VM: ${done.cpu}`);
+      console.log(`  requests of the worker for each VM: ${done.requests}`);
       await wait(1_000);
     }
     const wall = median(rounds.map((round) => round.wall));
@@ -270,5 +286,5 @@ await onStack(
     console.log(`median: first write after ${first.toFixed(0)} ms (aim: 100 or less)`);
     await eye.stop();
   },
-  { simulator: true },
+  { simulator: true, workerEnv: { DROVER_HEALTH_PORT: String(PORT) } },
 );

@@ -35,7 +35,7 @@ interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
 }
 
 /** What a look has found, beside VMs that are acted on, on their way, or have an outcome. */
-export interface RunPlan {
+interface RunPlan {
   take: TakenVm[];
   /** How many VMs something is still to be done to, or waited for. */
   open: number;

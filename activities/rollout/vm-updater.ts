@@ -62,7 +62,6 @@ const REFUSED: Partial<Record<UpdateAct, string>> = {
 
 const gone = ({ name }: BatchVm): UpdateOutcome => ({ vm: name, end: 'Gone' });
 const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });
-
 const ownDeferred = (held: BatchVm, why: string): UpdateOutcome => ({ ...deferred(held, why), isOwn: true });
 
 /** Brings the VMs of one batch to their revision. */
@@ -164,7 +163,12 @@ export class VmUpdater {
     if (todo.disrupts && place === NO_PLACE) return notDone('again');
     const need = await this.#targets.needOf(look.pool, look.view, look.own);
     const why = whyExcessive(held, need, look.pool, todo.restarts);
-    if (why !== null) return notDone(deferred(held, why));
+    return why === null ? this.#act(held, todo, look, place, aside) : notDone(deferred(held, why));
+  }
+
+  /** Does it, unless something that concerns this VM alone stands in the way. */
+  async #act(held: BatchVm, todo: ToDo, look: Look, place: Place, aside: Aside): Promise<Acted<Outcome>> {
+    const notDone = (value: Outcome): Acted<Outcome> => ({ isDone: false, value });
     const made = await this.#targets.targetOf(look);
     const ofItsOwn = await this.#whyOwnLater(held, todo, look, made);
     if (ofItsOwn !== null) return notDone(ofItsOwn);

@@ -5,7 +5,7 @@ import { isActive, liveVmi } from '../../health/availability.ts';
 import type { Batch } from '../../owners/batch.ts';
 import type { PlanInput } from '../../owners/plan-input.ts';
 import { revisionOf } from '../../template/revision.ts';
-import { poolTemplate, type PoolTemplate } from '../../template/template.ts';
+import { poolTemplate } from '../../template/template.ts';
 import {
   isRegular,
   isSurge,

@@ -2,6 +2,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { FIELD_MANAGER, GROUP, TRACEPARENT_ANNOTATION } from '../api/labels-and-annotations.ts';
 import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
+import type { Impersonated } from './lib/impersonation.ts';
 import type { ServerClock } from './server-clock.ts';
 import { Transport, type HttpRequest, type TransportOptions } from './transport.ts';
 
@@ -68,10 +69,13 @@ export class KubeClient {
   readonly #transport: Transport;
   readonly #fieldManager: string;
   readonly #traceparent: string | undefined;
+  /** Whose rights count; undefined: those of the credentials. */
+  readonly impersonated: Impersonated | undefined;
 
   constructor(config: KubeConfig, options: KubeClientOptions = {}) {
     const { fieldManager = FIELD_MANAGER, traceparent, ...transport } = options;
     this.#transport = new Transport(config, transport);
+    this.impersonated = transport.impersonate;
     this.#fieldManager = fieldManager;
     this.#traceparent = traceparent;
   }

@@ -3,6 +3,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { KubeConfigError } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
+import { headersToImpersonate, type Impersonated } from './lib/impersonation.ts';
 import { Places } from './lib/places.ts';
 import { proxyFor } from './proxy.ts';
 import { ServerClock } from './server-clock.ts';
@@ -30,6 +31,8 @@ export interface TransportOptions {
   beforeWrite?: (path: string) => Promise<void>;
   /** Told of each request when it begins. */
   onRequest?: RequestListener;
+  /** Whose rights count in place of those of the credentials. */
+  impersonate?: Impersonated | undefined;
 }
 
 /** Returns what is called with the end of a request, and headers that go with it. */
@@ -71,6 +74,7 @@ export class Transport {
   readonly #config: KubeConfig;
   readonly #options: TransportOptions;
   readonly #server: URL;
+  readonly #impersonation: Record<string, string | string[]>;
   #calls: Dispatcher | undefined;
   #streams: Dispatcher | undefined;
   #headers: Record<string, string> = {};
@@ -90,6 +94,7 @@ export class Transport {
     this.#options = options;
     this.#places = new Places(options.connections ?? CONNECTIONS);
     this.#server = new URL(cluster.server);
+    this.#impersonation = headersToImpersonate(options.impersonate);
   }
 
   /** The API server's address, as the kubeconfig gives it. */
@@ -181,12 +186,9 @@ export class Transport {
     request: HttpRequest,
     { deadlineMs, more }: { deadlineMs: number; more: Record<string, string> | undefined },
   ): Promise<Dispatcher.ResponseData> {
-    const headers: Record<string, string> = { accept: request.accept ?? ACCEPT, ...this.#headers, ...more };
-    let body: string | undefined;
-    if (request.body !== undefined) {
-      headers['content-type'] = request.contentType ?? 'application/json';
-      body = JSON.stringify(request.body);
-    }
+    const type = request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' };
+    const headers = { accept: request.accept ?? ACCEPT, ...this.#headers, ...type, ...more, ...this.#impersonation };
+    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const base = this.#server.pathname === '/' ? '' : this.#server.pathname.replace(/\/$/, '');
     try {
       return await dispatcher.request({
@@ -243,18 +245,22 @@ export class Transport {
   async #load(): Promise<void> {
     const https = await this.#credentials();
     const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername, auth } = https;
-    const headers = Object.fromEntries(
-      Object.entries(https.headers ?? {}).map(([name, value]) => [name, String(value)]),
+    const given = Object.entries(https.headers ?? {}).map(
+      ([name, value]) => [name.toLowerCase(), String(value)] as const,
     );
+    // The kubeconfig may impersonate another user (`as`).
+    const isMeant = ([name]: readonly [string, string]): boolean =>
+      this.#options.impersonate === undefined || !name.startsWith('impersonate-');
+    const headers = Object.fromEntries(given.filter(isMeant));
     this.#headers = { 'user-agent': this.#options.userAgent ?? 'drover', ...headers };
     if (auth) this.#headers['authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`;
     const tls = JSON.stringify([ca, cert, key, pfx, passphrase, rejectUnauthorized, servername]);
     if (tls !== this.#tls) {
       const material = { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername };
-      const given = Object.fromEntries(Object.entries(material).filter(([, value]) => value !== undefined));
+      const known = Object.fromEntries(Object.entries(material).filter(([, value]) => value !== undefined));
       const stale = [this.#calls, this.#streams];
-      this.#calls = this.#dispatcher(given, { connections: this.#options.connections ?? CONNECTIONS });
-      this.#streams = this.#dispatcher(given, {});
+      this.#calls = this.#dispatcher(known, { connections: this.#options.connections ?? CONNECTIONS });
+      this.#streams = this.#dispatcher(known, {});
       this.#tls = tls;
       for (const dispatcher of stale) void dispatcher?.close();
     }

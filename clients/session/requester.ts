@@ -6,25 +6,22 @@ import { plain } from '../cli/print.ts';
 /** The longest name that a pool's status accepts. */
 const LONGEST = 256;
 
-interface SelfSubjectReview {
-  apiVersion: string;
-  kind: string;
-  metadata: { name: string };
-  status?: { userInfo?: { username?: string } };
-  [field: string]: unknown;
-}
-
 const known = new WeakMap<KubeClient, Promise<string | undefined>>();
 
 /**
  * Returns who asks for a change, for users who read it later: $DROVER_REQUESTED_BY, the user name that the API server
- * knows, or `<user>@<host>` if the API server doesn't say. This proves nothing: the environment may claim any name.
+ * knows, or `<user>@<host>` if the API server doesn't say. This proves nothing: the environment may claim any name. A
+ * client that impersonates a user asks in that name, whatever the environment of the server says that it is part of.
  */
 export async function requestedBy(
   kube: () => Promise<KubeClient>,
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
-  const given = plain(environment['DROVER_REQUESTED_BY'] ?? '').trim();
+  const impersonated = await kube().then(
+    (client) => client.impersonated?.user,
+    () => undefined,
+  );
+  const given = impersonated ?? plain(environment['DROVER_REQUESTED_BY'] ?? '').trim();
   const name = given === '' ? ((await usernameIn(kube)) ?? `${userName()}@${hostname()}`) : given;
   return plain(name).slice(0, LONGEST);
 }
@@ -40,7 +37,8 @@ export const userOf = async (kube: KubeClient): Promise<string> =>
 export async function usernameIn(kube: () => Promise<KubeClient>): Promise<string | undefined> {
   try {
     const client = await kube();
-    const asking = known.get(client) ?? review(client);
+    if (client.impersonated !== undefined) return client.impersonated.user;
+    const asking = known.get(client) ?? whoAmI(client).then(({ user }) => user);
     known.set(client, asking);
     return await asking;
   } catch {
@@ -48,14 +46,23 @@ export async function usernameIn(kube: () => Promise<KubeClient>): Promise<strin
   }
 }
 
-async function review(client: KubeClient): Promise<string | undefined> {
+interface SelfSubjectReview {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string };
+  status?: { userInfo?: { username?: string; groups?: string[] } };
+  [field: string]: unknown;
+}
+
+/** Returns for whom the API server takes this client, as `kubectl auth whoami` shows it. */
+export async function whoAmI(client: KubeClient): Promise<{ user: string | undefined; groups: string[] }> {
   const asked: SelfSubjectReview = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'SelfSubjectReview',
     metadata: { name: '' },
   };
   const { status } = await client.create<SelfSubjectReview>(SelfSubjectReviews, asked);
-  return status?.userInfo?.username || undefined;
+  return { user: status?.userInfo?.username || undefined, groups: status?.userInfo?.groups ?? [] };
 }
 
 function userName(): string {

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { RunningStack } from '../../dev/find-stack.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import type { Impersonated } from '../../kubernetes/lib/impersonation.ts';
 import { tracedRequests } from '../../workers/tracing/traced-requests.ts';
 import { spanUnderWay } from '../../workers/tracing/tracing.ts';
 import { Failure } from '../cli/failure.ts';
@@ -22,9 +23,15 @@ export class Session {
   readonly #unanswered = new Set<Promise<unknown>>();
   #temporal: Promise<Temporal> | undefined;
   #said = false;
+  readonly #impersonate: Impersonated | undefined;
 
-  constructor(globals: Globals) {
+  /**
+   * `impersonate`: the user in whose name Kubernetes is asked, with the rights of that user alone. Temporal knows no
+   * impersonation, so such a session has no Temporal.
+   */
+  constructor(globals: Globals, { impersonate }: { impersonate?: Impersonated } = {}) {
     this.globals = globals;
+    this.#impersonate = impersonate;
   }
 
   get cluster(): string {
@@ -51,6 +58,7 @@ export class Session {
 
   /** Connects to Temporal. Does not keep a failure: Temporal may be up at the next call. */
   async temporal(): Promise<Temporal> {
+    if (this.#impersonate !== undefined) throw new Failure('Temporal is not asked in the name of another user');
     this.#temporal ??= this.#openTemporal();
     try {
       return await this.#temporal;
@@ -62,11 +70,12 @@ export class Session {
 
   /** Reports whether Temporal's address was given; otherwise the default address is a guess. */
   async knowsTemporal(): Promise<boolean> {
-    return this.#temporalGiven() || (await this.stack()) !== undefined;
+    return this.#impersonate === undefined && (this.#temporalGiven() || (await this.stack()) !== undefined);
   }
 
   /** Returns the address of Temporal's Web UI; `undefined` if unknown. */
   async temporalUi(): Promise<string | undefined> {
+    if (this.#impersonate !== undefined) return undefined;
     const stack = this.#temporalGiven() ? undefined : await this.stack();
     return (process.env['TEMPORAL_UI'] || stack?.temporalUi || undefined)?.replace(/\/$/, '');
   }
@@ -207,7 +216,8 @@ export class Session {
     const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
     const traceparent = spanUnderWay()?.traceparent;
     const traces = traceparent === undefined ? {} : { traceparent, onRequest: tracedRequests };
-    return { client: new KubeClient(config, { userAgent: 'drover-cli', ...traces }), namespace };
+    const impersonate = this.#impersonate;
+    return { client: new KubeClient(config, { userAgent: 'drover-cli', impersonate, ...traces }), namespace };
   }
 
   async #openTemporal(): Promise<Temporal> {

@@ -105,6 +105,13 @@ function sourcesOf(fleet: Fleet): { owners: Source[]; members: Source[]; others:
 const FORBIDDEN = 'you may not list and watch them';
 const QUESTIONS_AT_ONCE = 8;
 
+interface SourcesListener {
+  /** Called when it has changed what the user may not see. */
+  onUnseen: () => void;
+  /** Called when the API server refuses what it has let the user see. */
+  onRevoked?: (() => void) | undefined;
+}
+
 /** Follows all that the user may see, with one watch for all browsers. */
 export class Sources {
   readonly #kube: KubeClient;
@@ -114,13 +121,12 @@ export class Sources {
   /** Why a watch broke that broke last. */
   lastError = '';
   #isStopped = false;
-  readonly #onUnseen: () => void;
+  readonly #listener: SourcesListener;
 
-  /** `onUnseen`: called when it has changed what the user may not see. */
-  constructor(kube: KubeClient, fleet: Fleet, onUnseen: () => void) {
+  constructor(kube: KubeClient, fleet: Fleet, listener: SourcesListener) {
     this.#kube = kube;
     this.#fleet = fleet;
-    this.#onUnseen = onUnseen;
+    this.#listener = listener;
   }
 
   get unseen(): Session['unseen'] {
@@ -134,11 +140,11 @@ export class Sources {
 
   /**
    * Resolves to the namespaces that are watched, null for all, once all that may be listed is known. `namespace`: where
-   * to look; if undefined, everywhere, and in `own` alone if the user may list neither pools nor namespaces.
+   * to look; if undefined, everywhere, and `elsewhere` alone if the user may list neither pools nor namespaces.
    */
-  async start(namespace: string | undefined, own: string): Promise<string[] | null> {
+  async start(namespace: string | undefined, elsewhere: readonly string[]): Promise<string[] | null> {
     const { owners, members, others } = sourcesOf(this.#fleet);
-    const namespaces = namespace === undefined ? await this.#namespaces(own) : [namespace];
+    const namespaces = namespace === undefined ? await this.#namespaces(elsewhere) : [namespace];
     // Members find the cards of their owners in place.
     for (const group of [owners, members, others]) {
       const scopes = group.flatMap((source) => {
@@ -171,7 +177,10 @@ export class Sources {
     const following = watch({
       client: this.#kube,
       ...(namespace === undefined ? {} : { namespace }),
-      onError: ({ message }) => (this.lastError = message),
+      onError: (error) => {
+        this.lastError = error.message;
+        if (error instanceof KubeError && error.status === 403) this.#listener.onRevoked?.();
+      },
       onMissing: (why) => this.#setUnseen(resource, namespace, why),
     });
     this.#watches.push(following);
@@ -183,7 +192,7 @@ export class Sources {
     if (why === null) this.#unseen.delete(key);
     else this.#unseen.set(key, { what: resource.plural, namespace: namespace ?? null, why });
     if (resource === VirtualMachineInstances) this.#fleet.setUnseenVmis(namespace ?? '*', why !== null);
-    this.#onUnseen();
+    this.#listener.onUnseen();
   }
 
   /** If the API server can't be asked, it may: the watch tells. */
@@ -195,13 +204,13 @@ export class Sources {
   }
 
   /** Namespaces in which there may be something to see; null for all. */
-  async #namespaces(own: string): Promise<string[] | null> {
+  async #namespaces(elsewhere: readonly string[]): Promise<string[] | null> {
     if (await this.#may(VirtualMachinePools, undefined)) return null;
     const listed = await this.#kube
       .list(Namespaces, { metadataOnly: true })
       .then(({ items }) => items.map(({ metadata }) => metadata.name))
       .catch((error: unknown) => {
-        if (error instanceof KubeError) return [own];
+        if (error instanceof KubeError) return elsewhere;
         throw error;
       });
     const visible = new Set<string>();
@@ -209,7 +218,7 @@ export class Sources {
       const seen = await Promise.all([VirtualMachinePools, VirtualMachines].map((kind) => this.#may(kind, namespace)));
       if (seen.some(Boolean)) visible.add(namespace);
     });
-    return visible.size === 0 ? [own] : [...visible].toSorted();
+    return visible.size === 0 ? elsewhere.slice(0, 1) : [...visible].toSorted();
   }
 }
 

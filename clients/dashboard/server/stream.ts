@@ -18,6 +18,7 @@ const HEARTBEAT_MS = 10_000;
 const KEPT = 2_000_000;
 /** What may wait for a client that reads too slowly, in characters; beyond that it gets a new snapshot instead. */
 const MOST_QUEUED = 2_000_000;
+const COME_BACK_MS = 200;
 /** A browser opens at most six. */
 const MOST_CLIENTS = 64;
 
@@ -43,10 +44,18 @@ export class Stream {
   #session: Session;
   #isSynced = false;
   #timers: NodeJS.Timeout[] = [];
+  readonly #lifeMs: number | undefined;
 
-  constructor(source: Source, session: Session) {
+  /** `lifeMs`: how long a connection lasts at most. Undefined: as long as it may. */
+  constructor(source: Source, session: Session, lifeMs?: number) {
     this.#source = source;
     this.#session = session;
+    this.#lifeMs = lifeMs;
+  }
+
+  /** How many browsers it is sent to. */
+  get clients(): number {
+    return this.#clients.size;
   }
 
   get session(): Session {
@@ -103,6 +112,7 @@ export class Stream {
     response.flushHeaders();
     const client: Client = { response, queue: [], queued: 0, isFull: false, needsSnapshot: false };
     this.#clients.add(client);
+    this.#endInTime(response);
     // The socket tells of its end here, however it came.
     response.on('close', () => this.#clients.delete(client));
     response.on('error', () => this.#clients.delete(client));
@@ -116,6 +126,14 @@ export class Stream {
     for (const text of missed ?? this.#whole()) this.#push(client, text);
     if (missed !== null && this.#isSynced) this.#push(client, eventOf({ type: 'synced' }));
     this.#pump(client);
+  }
+
+  /** A browser that comes back at once gets what it has missed. Not all at the same moment. */
+  #endInTime(response: ServerResponse): void {
+    if (this.#lifeMs === undefined) return;
+    response.write(`retry: ${COME_BACK_MS}\n\n`);
+    const timer = setTimeout(() => response.end(), this.#lifeMs * (0.9 + Math.random() / 10));
+    response.on('close', () => clearTimeout(timer));
   }
 
   #id(seq: number): string {

@@ -5,16 +5,44 @@ import { startDashboard, type DashboardOptions } from '../../../clients/dashboar
 import { Session } from '../../../clients/session/session.ts';
 import { Viewer } from './viewer.ts';
 
-/** A dashboard that runs, and a browser that shows it. */
-export class Opened {
+/** What a browser knows by the stream. */
+export class Followed {
   readonly viewer = new Viewer();
   session: SeenSession | undefined;
   isSynced = false;
+  isEnded = false;
+
+  listen(response: IncomingMessage): this {
+    let rest = '';
+    response.on('close', () => (this.isEnded = true));
+    response.setEncoding('utf8');
+    response.on('error', () => {});
+    response.on('data', (chunk: string) => {
+      const events = (rest + chunk).split('\n\n');
+      rest = events.pop()!;
+      for (const event of events) if (event.includes('data: ')) this.#take(event);
+    });
+    return this;
+  }
+
+  #take(event: string): void {
+    const message = JSON.parse(event.slice(event.indexOf('data: ') + 6)) as Message;
+    if (message.type === 'session') this.session = message;
+    if (message.type === 'synced') this.isSynced = true;
+    if (message.type === 'snapshot') this.viewer.snapshot(message, []);
+    if (message.type === 'cells') this.viewer.delta({ cells: { [message.card]: { set: message.cells } } });
+    if (message.type === 'delta') this.viewer.delta(message);
+  }
+}
+
+/** A dashboard that runs, and a browser that shows it. */
+export class Opened extends Followed {
   readonly #url: URL;
   readonly #end: () => Promise<void>;
   #cookie = '';
 
   private constructor(url: string, end: () => Promise<void>) {
+    super();
     this.#url = new URL(url);
     this.#end = end;
   }
@@ -34,7 +62,7 @@ export class Opened {
     const token = opened.#url.hash.slice('#token='.length);
     const { headers } = await opened.#ask('POST', '/api/login', { token });
     opened.#cookie = headers['set-cookie']![0]!.split(';')[0]!;
-    opened.#listen(await opened.#ask('GET', '/api/stream'));
+    opened.listen(await opened.#ask('GET', '/api/stream'));
     return opened;
   }
 
@@ -58,24 +86,6 @@ export class Opened {
       .on('error', answered.reject)
       .end(body === undefined ? undefined : JSON.stringify(body));
     return answered.promise;
-  }
-
-  #listen(response: IncomingMessage): void {
-    let rest = '';
-    response.setEncoding('utf8');
-    response.on('error', () => {});
-    response.on('data', (chunk: string) => {
-      const events = (rest + chunk).split('\n\n');
-      rest = events.pop()!;
-      for (const event of events) {
-        const message = JSON.parse(event.slice(event.indexOf('data: ') + 6)) as Message;
-        if (message.type === 'session') this.session = message;
-        if (message.type === 'synced') this.isSynced = true;
-        if (message.type === 'snapshot') this.viewer.snapshot(message, []);
-        if (message.type === 'cells') this.viewer.delta({ cells: { [message.card]: { set: message.cells } } });
-        if (message.type === 'delta') this.viewer.delta(message);
-      }
-    });
   }
 }
 

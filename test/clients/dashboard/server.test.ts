@@ -22,12 +22,11 @@ beforeAll(async () => {
         return Promise.resolve({ ok: true, sentence: 'done', remarks: [] });
       },
       stream: new Stream(source, { type: 'session' } as Session),
-      assets: {
-        read: (path) =>
-          Promise.resolve(path === '/page/main.ts' ? { type: 'text/javascript', body: 'let a = 1' } : null),
-        index: () => Promise.resolve({ type: 'text/html', body: html }),
-        inlineScripts: () => Promise.resolve(["'sha256-abc'"]),
-      },
+    },
+    {
+      read: (path) => Promise.resolve(path === '/page/main.ts' ? { type: 'text/javascript', body: 'let a = 1' } : null),
+      index: () => Promise.resolve({ type: 'text/html', body: html }),
+      inlineScripts: () => Promise.resolve(["'sha256-abc'"]),
     },
     0,
   );

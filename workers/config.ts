@@ -2,7 +2,7 @@ import { gatherSettings, type Gathered } from './settings/gather.ts';
 import { settingsInForce, type InForce } from './settings/in-force.ts';
 import { masked } from './settings/masked.ts';
 import { valueOf } from './settings/schema.ts';
-import { SETTINGS, type SettingName } from './settings/settings.ts';
+import { isOfDashboard, SETTINGS, type SettingName } from './settings/settings.ts';
 
 type WholeNumber = {
   [Name in SettingName]: (typeof SETTINGS)[Name] extends { within: unknown } ? Name : never;
@@ -48,7 +48,7 @@ export const readConfig = (env: NodeJS.ProcessEnv): WorkerConfig => configOf(gat
 
 /** Throws `ConfigError`. */
 export function configOf(gathered: Gathered): WorkerConfig {
-  const settings = settingsInForce(gathered);
+  const settings = settingsInForce(gathered, (name) => !isOfDashboard(name));
   const values = new Map(settings.map(({ setting, value }) => [setting, value]));
   const text = (name: SettingName): string | null => values.get(name) ?? null;
   const list = (name: 'worker.namespaces' | 'worker.checkAddresses'): string[] | undefined => {

@@ -1,7 +1,7 @@
 import { gatherSettings } from '../../workers/settings/gather.ts';
 import { settingsInForce, type InForce } from '../../workers/settings/in-force.ts';
 import { masked } from '../../workers/settings/masked.ts';
-import { eachSetting, isOfWorker } from '../../workers/settings/settings.ts';
+import { eachSetting, isOfDashboard, isOfWorker, type SettingName } from '../../workers/settings/settings.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
 
@@ -26,7 +26,10 @@ interface ShowOptions {
 /** Returns the settings in force and where each is from, of commands or of a worker that is started here. */
 export async function shownSettings(session: Session, { env, flags, isWorker }: ShowOptions) {
   const gathered = gatherSettings({ env, flags, config: session.globals.config });
-  const own = settingsInForce(gathered, (name) => isWorker || !isOfWorker(name));
+  // Nearly nobody serves the page behind a proxy.
+  const isShown = (name: SettingName): boolean =>
+    isOfDashboard(name) ? gathered.given.has(name) : isWorker || !isOfWorker(name);
+  const own = settingsInForce(gathered, isShown);
   const items = await Promise.all(own.map(async (one) => (one.value === undefined ? found(session, one) : one)));
   const known = new Set(eachSetting().map(([, { variable }]) => variable));
   const others = Object.keys(env).filter((name) => OTHERS.test(name) && !known.has(name) && env[name] !== '');

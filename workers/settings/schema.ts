@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { eachSetting, SETTINGS, type Setting, type SettingName } from './settings.ts';
+import type { Setting } from './setting.ts';
+import { eachSetting, SETTINGS, type SettingName } from './settings.ts';
 
 /** What a setting may be in the settings file. */
 export function schemaOf({ within, oneOf, like, isList }: Setting): z.ZodType {

@@ -1,36 +1,13 @@
-/** What a setting is for, what it may be, and its default value, or what happens `without` it. */
-export interface Setting {
-  what: string;
-  /** Its environment variable. */
-  variable: string;
-  /** Its flag, without what follows: of every command, or of `drover worker` if its name begins with `worker.`. */
-  flag?: string;
-  value?: string;
-  without?: string;
-  /** The least and the greatest whole number that it may be. */
-  within?: readonly [least: number, most: number];
-  oneOf?: readonly string[];
-  /** What its text, or each in its list, must match, and that in words. */
-  like?: { pattern: RegExp; must: string };
-  /** In the settings file a list, and elsewhere a text with commas in it. */
-  isList?: true;
-  /** In the settings file relative to the folder of that file, and `~/` is the user's home. */
-  isPath?: true;
-  /** Other variables: if one of them is set, what the settings file says does not count. */
-  yieldsTo?: readonly string[];
-}
-
-const NAMES = {
-  pattern: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
-  must: 'must be the names of namespaces',
-};
+import { DASHBOARD_SETTINGS } from './dashboard-settings.ts';
+import { NAMES, type Setting } from './setting.ts';
 
 /** Temporal's own settings come from elsewhere then. */
 const TEMPORALS_OWN = ['TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE'];
 
 /**
- * All settings of drover, by their place in the settings file: those of commands and workers, and below `worker` those
- * of workers alone. Help, docs, the chart and what checks settings are made from this table.
+ * All settings of drover, by their place in the settings file: those of commands and workers, below `worker` those
+ * of workers alone, and below `dashboard` those of the dashboard. Help, docs, the chart and what checks settings are
+ * made from this table.
  */
 export const SETTINGS = {
   cluster: {
@@ -94,6 +71,7 @@ export const SETTINGS = {
     without: '`drover` in `$XDG_STATE_HOME` or `~/.local/state`',
     isPath: true,
   },
+  ...DASHBOARD_SETTINGS,
   'worker.namespaces': {
     what: 'the only namespaces that the worker serves, such as `shop,bank`, with Roles instead of a ClusterRole',
     variable: 'DROVER_NAMESPACE',
@@ -205,3 +183,5 @@ export type SettingName = keyof typeof SETTINGS;
 export const eachSetting = (): [SettingName, Setting][] => Object.entries(SETTINGS) as [SettingName, Setting][];
 
 export const isOfWorker = (name: SettingName): boolean => name.startsWith('worker.');
+
+export const isOfDashboard = (name: SettingName): boolean => name.startsWith('dashboard.');

@@ -16,7 +16,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { eachSetting, isOfWorker } from '../../../workers/settings/settings.ts';
+import { eachSetting, isOfDashboard, isOfWorker } from '../../../workers/settings/settings.ts';
 import { BIN, childrenOf, drover, nowhere, outcomeOf } from '../drover.ts';
 import { droverHere } from '../in-process.ts';
 
@@ -54,10 +54,11 @@ describe('help', () => {
     }
   });
 
-  test('of drover lists the flag of every setting that is not of workers alone', async () => {
+  test('of drover lists the flag of every setting that is not of workers or the dashboard alone', async () => {
     const { stdout } = await droverHere(['--help']);
     for (const [name, { flag }] of eachSetting())
-      if (!isOfWorker(name) && flag !== undefined) expect(stdout).toMatch(new RegExp(`^ {2}(-\\w, )?${flag} <`, 'm'));
+      if (!isOfWorker(name) && !isOfDashboard(name) && flag !== undefined)
+        expect(stdout).toMatch(new RegExp(`^ {2}(-\\w, )?${flag} <`, 'm'));
   });
 
   test('is printed by drover alone', async () => {

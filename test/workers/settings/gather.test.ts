@@ -6,8 +6,9 @@ import { stringify } from 'yaml';
 import { configOf } from '../../../workers/config.ts';
 import { gatherSettings } from '../../../workers/settings/gather.ts';
 import { settingsInForce } from '../../../workers/settings/in-force.ts';
+import type { Setting } from '../../../workers/settings/setting.ts';
 import { settingsPath } from '../../../workers/settings/settings-path.ts';
-import { eachSetting, type Setting } from '../../../workers/settings/settings.ts';
+import { eachSetting } from '../../../workers/settings/settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-settings-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -24,7 +25,8 @@ function valuesOf({ within, oneOf, isList, isPath, like }: Setting): string[] {
   if (within !== undefined) return [1, 2, 3].map((more) => String(within[0] + more));
   if (oneOf !== undefined) return oneOf.slice(0, 3);
   const lists = ['a,b', 'c', 'd,e'];
-  if (isList === true) return like?.pattern.test('a') === false ? ['http://a,http://b', 'http://c', 'http://d'] : lists;
+  const urls = ['https://a,https://b', 'https://c', 'https://d'];
+  if (isList === true) return like?.pattern.test('a') === false ? urls : lists;
   return ['one', 'two', 'three'].map((value) => (isPath === true ? `/${value}` : value));
 }
 

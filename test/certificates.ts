@@ -5,22 +5,27 @@ import {
   PemConverter,
   SubjectAlternativeNameExtension,
   X509CertificateGenerator,
+  type Extension,
   type X509Certificate,
 } from '@peculiar/x509';
 
 const KEY = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const OF_THIS_MACHINE = new SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }]);
 const DAY_MS = 24 * 3600 * 1000;
 
-interface Certified {
+export interface Certified {
   certificate: X509Certificate;
   keys: webcrypto.CryptoKeyPair;
 }
 
-/** Makes a certificate for 127.0.0.1, signed by the authority; without one, that of an authority. */
-export async function certify(name: string, authority?: Certified): Promise<Certified> {
+/**
+ * Makes a certificate for 127.0.0.1, signed by the authority; without one, that of an authority. `more`: what else it
+ * says.
+ */
+export async function certify(name: string, authority?: Certified, ...more: Extension[]): Promise<Certified> {
   const keys = await webcrypto.subtle.generateKey(KEY, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.create({
-    subject: `CN=${name}`,
+    subject: `CN=${name.replaceAll(/[,+"\\<>;]/g, '\\$&')}`,
     issuer: authority?.certificate.subject ?? `CN=${name}`,
     notBefore: new Date(Date.now() - DAY_MS),
     notAfter: new Date(Date.now() + DAY_MS),
@@ -30,7 +35,8 @@ export async function certify(name: string, authority?: Certified): Promise<Cert
     extensions: [
       authority === undefined
         ? new BasicConstraintsExtension(true, undefined, true)
-        : new SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }]),
+        : (more.find((one) => one instanceof SubjectAlternativeNameExtension) ?? OF_THIS_MACHINE),
+      ...more.filter((one) => !(one instanceof SubjectAlternativeNameExtension)),
     ],
   });
   return { certificate, keys };

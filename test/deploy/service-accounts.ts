@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
+import type { KubeObject } from '../../api/objects.ts';
 import { Namespaces, ServiceAccounts, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import type { TestFleet } from '../integration/fleet.ts';
 import { readManifests } from './rights.ts';
 
@@ -19,7 +21,7 @@ const rbac = (plural: string, kind: string, namespaced = false): Resource => ({
 });
 export const ClusterRoles = rbac('clusterroles', 'ClusterRole');
 export const ClusterRoleBindings = rbac('clusterrolebindings', 'ClusterRoleBinding');
-const KINDS: Record<string, Resource> = {
+export const KINDS: Record<string, Resource> = {
   Namespace: Namespaces,
   ServiceAccount: ServiceAccounts,
   ClusterRole: ClusterRoles,
@@ -48,15 +50,26 @@ export async function createRoles(kube: KubeClient, namespace: string, accountsI
 
 /** Creates drover's service accounts in the cluster, with their roles, from the manifests. */
 export async function createServiceAccounts(kube: KubeClient): Promise<void> {
-  for (const object of ['namespace.yaml', 'rbac/worker.yaml', 'rbac/setup.yaml', 'rbac/users.yaml'].flatMap(
-    readManifests,
-  )) {
+  const files = ['namespace.yaml', 'rbac/worker.yaml', 'rbac/setup.yaml', 'rbac/users.yaml'];
+  await createAll(kube, files.flatMap(readManifests));
+}
+
+async function createAll(kube: KubeClient, objects: KubeObject[]): Promise<void> {
+  for (const object of objects) {
     const resource = KINDS[object.kind!]!;
     if (resource.namespaced) object.metadata.namespace = NAMESPACE;
     const { subjects = [] } = object as { subjects?: { namespace?: string }[] };
     for (const subject of subjects) subject.namespace = NAMESPACE;
     await kube.create(resource, object);
   }
+}
+
+/** Creates the service account of the dashboard, with all that it may do, from the manifests. */
+export async function createDashboardAccount(kube: KubeClient): Promise<void> {
+  await kube.create(Namespaces, { metadata: { name: NAMESPACE } }).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
+  await createAll(kube, readManifests('components/dashboard/role.yaml'));
 }
 
 export async function tokenOf({ kube }: TestFleet, account: string, namespace = NAMESPACE): Promise<string> {

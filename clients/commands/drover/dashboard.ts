@@ -1,27 +1,37 @@
 import { spawn } from 'node:child_process';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
+import { gatherSettings } from '../../../workers/settings/gather.ts';
+import { eachSetting, isOfDashboard } from '../../../workers/settings/settings.ts';
 import { UsageError } from '../../cli/failure.ts';
 import type { Globals } from '../../cli/globals.ts';
 import { examples } from '../../cli/options.ts';
 import { note, print } from '../../cli/print.ts';
 import { Session } from '../../session/session.ts';
+import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
 
-interface Options {
+interface Options extends Globals {
   allNamespaces?: boolean;
-  port: number;
   browser: boolean;
   readOnly?: boolean;
 }
 
-export const dashboardCommand = (): Command =>
-  new Command('dashboard')
+/** A flag for each setting of the dashboard. */
+const dashboardOptions = (): Option[] =>
+  eachSetting()
+    .filter(([name]) => isOfDashboard(name))
+    .map(([, { flag, what, value, without, within }]) => {
+      const text = `${what} (default: ${value ?? without})`.replaceAll('`', '');
+      return new Option(`${flag} <${within === undefined ? 'text' : 'number'}>`, text);
+    });
+
+export function dashboardCommand(): Command {
+  const command = new Command('dashboard')
     .description('show all pools, sets and VMs that you may see on a page in the browser, with buttons that steer them')
     .option('-A, --all-namespaces', 'in all namespaces that you may see, as without --namespace')
-    .addOption(
-      new Option('--port <n>', 'serve on this port (default: any that is free)').argParser(portNumber).default(0),
-    )
     .option('--no-browser', 'only print the address')
-    .option('--read-only', 'refuse everything that changes something')
+    .option('--read-only', 'refuse everything that changes something');
+  for (const option of dashboardOptions()) command.addOption(option);
+  return command
     .addHelpText(
       'after',
       examples(
@@ -33,37 +43,50 @@ export const dashboardCommand = (): Command =>
         ],
       ),
     )
-    .action(async (_options: Options, command: Command) => {
+    .action(async (options: Options, command: Command) => {
       const stop = new AbortController();
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
-      await dashboard(command.optsWithGlobals(), stop.signal);
+      await dashboard({ ...options, ...command.optsWithGlobals<Options>() }, command, stop.signal);
     });
-
-function portNumber(text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError('Give a number from 0 to 65535.');
 }
 
 /** Serves the page until the signal. */
-async function dashboard(options: Options & Globals, signal: AbortSignal): Promise<void> {
-  const { namespace, allNamespaces, port, readOnly = false, browser } = options;
+async function dashboard(options: Options, command: Command, signal: AbortSignal): Promise<void> {
+  const { namespace, allNamespaces, readOnly: isReadOnly = false, browser } = options;
   if (namespace !== undefined && allNamespaces === true) throw new UsageError('give --namespace or -A, not both');
+  const gathered = gatherSettings({
+    env: environmentBefore(command),
+    flags: flagsOf(command),
+    config: options.config,
+  });
+  const { proxiedOptions } = await import('../../dashboard/proxied/options.ts');
+  const proxied = proxiedOptions(gathered);
+  if (proxied !== undefined) {
+    const { serveProxied } = await import('../../dashboard/proxied/proxied-dashboard.ts');
+    const running = await serveProxied({ ...proxied, globals: options, isReadOnly });
+    await aborted(signal);
+    return running.close();
+  }
   const session = new Session(options);
   try {
     const { startDashboard } = await import('../../dashboard/dashboard.ts');
-    const running = await startDashboard(session, { namespace, port, isReadOnly: readOnly });
+    const port = Number(gathered.given.get('dashboard.port')?.text ?? 0);
+    const running = await startDashboard(session, { namespace, port, isReadOnly });
     print(running.url);
     note('whoever has this address acts as you; Ctrl-C ends it');
     if (browser) openBrowser(running.url);
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    await aborted(signal);
     await running.close();
   } finally {
     await session.close();
   }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (signal.aborted) resolve();
+  else signal.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
 }
 
 const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = {

@@ -1,0 +1,79 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Agent, createServer, request, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { Authority } from './credentials.ts';
+import { SERVER } from './peer.ts';
+import type { Proxied } from './proxied.ts';
+
+/** Where users who are not signed in are sent. */
+const LOGIN = 'https://login.example.com/';
+
+/**
+ * An authenticating proxy before a dashboard: it speaks TLS with browsers, and TLS with its client certificate with the
+ * dashboard, on kept connections that all users share. Users sign in at `/sign-in/NAME`.
+ */
+export class ReverseProxy {
+  /** Who is signed in, by the value of their cookie, and their groups. */
+  readonly users = new Map<string, string[]>();
+  /** How many streams it has passed on. */
+  opened = 0;
+  readonly port: number;
+  readonly #server: Server;
+  #to: { port: number; agent: Agent } | undefined;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    this.port = (server.address() as AddressInfo).port;
+  }
+
+  static async start(): Promise<ReverseProxy> {
+    let proxy: ReverseProxy | undefined;
+    const own = await (await Authority.make()).issue('proxy');
+    const server = createServer(own, (incoming, outgoing) => proxy!.#pass(incoming, outgoing));
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    return (proxy = new ReverseProxy(server));
+  }
+
+  /** Passes on to this dashboard, which it shows its client certificate. */
+  leadTo({ dashboard, files, proxy }: Proxied): void {
+    const agent = new Agent({ ca: files.servers.pem, ...proxy, keepAlive: true, servername: SERVER });
+    this.#to = { port: dashboard.port, agent };
+  }
+
+  get origin(): string {
+    return `https://127.0.0.1:${this.port}`;
+  }
+
+  async close(): Promise<void> {
+    this.#to?.agent.destroy();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => void this.#server.close(resolve));
+  }
+
+  #pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const [, signsIn] = /^\/sign-in\/(.+)$/.exec(incoming.url!) ?? [];
+    if (signsIn !== undefined) {
+      outgoing.writeHead(302, { 'Set-Cookie': `who=${signsIn}; Path=/; Secure; HttpOnly`, Location: '/' }).end();
+      return;
+    }
+    const [, user = ''] = /(?:^|; )who=([^;]+)/.exec(incoming.headers.cookie ?? '') ?? [];
+    const groups = this.users.get(user);
+    if (groups === undefined) {
+      outgoing.writeHead(302, { Location: LOGIN }).end();
+      return;
+    }
+    const { 'x-forwarded-user': _user, 'x-forwarded-groups': _groups, ...headers } = incoming.headers;
+    const said = { 'X-Forwarded-User': user, 'X-Forwarded-Groups': groups.join(',') };
+    const { url: path, method } = incoming;
+    if (path === '/api/stream') this.opened++;
+    const options = { host: '127.0.0.1', ...this.#to, path, method };
+    const passing = request({ ...options, headers: { ...headers, ...said } }, (answer) => {
+      outgoing.writeHead(answer.statusCode!, answer.headers);
+      answer.pipe(outgoing);
+      answer.on('error', () => outgoing.destroy());
+    });
+    passing.on('error', () => (outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end()));
+    outgoing.on('close', () => passing.destroy());
+    incoming.pipe(passing);
+  }
+}

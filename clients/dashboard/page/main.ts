@@ -62,7 +62,7 @@ async function signIn(): Promise<void> {
 addEventListener('hashchange', () => page.follow());
 await signIn();
 page.follow();
-page.client.start();
+await page.client.start();
 showTips();
 setInterval(() => {
   if (document.visibilityState === 'visible' && page.client.pausedAt === null) page.loader.refresh(Date.now());

@@ -7,7 +7,7 @@ import type { Connection, ToHub, ToTab } from './ports.ts';
 export class Client {
   readonly fleet = new Fleet();
   session: Session | null = null;
-  connection: Connection = { type: 'connection', state: 'connecting', since: Date.now() };
+  connection: Connection = { type: 'connection', state: 'connecting', since: Date.now(), why: null };
   /** When the user stopped the updates, in milliseconds since the epoch; null while they come. */
   pausedAt: number | null = null;
   /** When something of the fleet last came; null before that. */
@@ -20,8 +20,8 @@ export class Client {
   }
 
   /** Follows the stream until the tab is hidden or paused. */
-  start(): void {
-    const port = openPort();
+  async start(): Promise<void> {
+    const port = openPort(await whoAsks());
     this.#port = port;
     port.addEventListener('message', ({ data }: MessageEvent<ToTab>) => this.#hear(data));
     port.start();
@@ -60,10 +60,17 @@ export class Client {
   }
 }
 
-/** The one hub of all tabs, or else one of this tab's own. */
-function openPort(): MessagePort {
+/** The user for whom the server takes this tab; one may have signed out in this browser, and another in. */
+async function whoAsks(): Promise<string> {
+  const answer = await fetch('/api/session', { redirect: 'manual' }).catch(() => null);
+  const session = answer?.ok === true ? ((await answer.json().catch(() => null)) as Session | null) : null;
+  return session?.user ?? '';
+}
+
+/** The one hub of all tabs of this user, or else one of this tab's own. */
+function openPort(user: string): MessagePort {
   if (typeof SharedWorker === 'function')
-    return new SharedWorker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'drover' }).port;
+    return new SharedWorker(new URL('./worker.ts', import.meta.url), { type: 'module', name: `drover ${user}` }).port;
   const { port1, port2 } = new MessageChannel();
   new Hub().connect(port1);
   return port2;

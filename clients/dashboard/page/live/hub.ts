@@ -1,4 +1,5 @@
 import type { Message, Session } from '../../contract/messages.ts';
+import type { Fault } from '../../contract/requests.ts';
 import { Fleet } from './fleet.ts';
 import type { Connection, Port, ToHub, ToTab } from './ports.ts';
 
@@ -8,6 +9,8 @@ const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
 /** The stream stays open so long without a tab that wants it: tabs are often looked at again at once. */
 const LINGER_MS = 5_000;
+/** A stream that is back within this time was not away. */
+const BROKEN_MS = 1_000;
 const STREAM = '/api/stream';
 
 /**
@@ -18,12 +21,13 @@ export class Hub {
   readonly #tabs = new Map<Port, { isWanting: boolean }>();
   #fleet = new Fleet();
   #session: Session | null = null;
-  #connection: Connection = { type: 'connection', state: 'connecting', since: Date.now() };
+  #connection: Connection = { type: 'connection', state: 'connecting', since: Date.now(), why: null };
   #source: EventSource | null = null;
   #retryMs = FIRST_RETRY_MS;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #linger: ReturnType<typeof setTimeout> | undefined;
+  #broken: ReturnType<typeof setTimeout> | undefined;
 
   /** Takes a tab. */
   connect(port: Port): void {
@@ -67,9 +71,12 @@ export class Hub {
     for (const [port, { isWanting }] of this.#tabs) if (isWanting) port.postMessage(message);
   }
 
-  #is(state: Connection['state']): void {
-    if (this.#connection.state === state) return;
-    this.#connection = { type: 'connection', state, since: Date.now() };
+  #is(state: Connection['state'], why: string | null = null): void {
+    clearTimeout(this.#broken);
+    this.#broken = undefined;
+    const before = this.#connection;
+    if (before.state === state && before.why === why) return;
+    this.#connection = { type: 'connection', state, since: before.state === state ? before.since : Date.now(), why };
     this.#tell(this.#connection);
   }
 
@@ -83,9 +90,10 @@ export class Hub {
     });
     source.addEventListener('error', () => {
       if (source !== this.#source) return;
-      this.#is('reconnecting');
-      // Unless it is closed, the browser itself connects again, and gets what it has missed.
+      // Unless it is closed, the browser itself connects again, and gets what it has missed. A server that ends a
+      // stream to judge its user anew is not away.
       if (source.readyState === EventSource.CLOSED) this.#again();
+      else this.#broken ??= setTimeout(() => this.#is('reconnecting'), BROKEN_MS);
     });
   }
 
@@ -114,15 +122,21 @@ export class Hub {
   /** Connects again, ever more slowly. */
   #again(): void {
     this.#close();
-    this.#is('reconnecting');
+    if (this.#connection.state !== 'signed-out') this.#is('reconnecting', this.#connection.why);
     this.#retry = setTimeout(() => this.#open(), this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
-    void this.#askWhetherSignedOut();
+    void this.#askWhy();
   }
 
   /** A stream does not say why it was refused. */
-  async #askWhetherSignedOut(): Promise<void> {
-    const answer = await fetch('/api/session').catch(() => null);
-    if (answer?.status === 401) this.#is('signed-out');
+  async #askWhy(): Promise<void> {
+    const answer = await fetch('/api/session', { redirect: 'manual' }).catch(() => null);
+    const { state } = this.#connection;
+    if (answer === null && state === 'reconnecting') this.#is(state);
+    if (answer === null || answer.ok || state === 'open') return;
+    const fault = (await answer.json().catch(() => null)) as Partial<Fault> | null;
+    // A proxy sends a browser that it does not know to its own page.
+    const isSignedOut = answer.status === 401 || answer.type === 'opaqueredirect';
+    this.#is(isSignedOut ? 'signed-out' : 'reconnecting', fault?.sentence ?? null);
   }
 }

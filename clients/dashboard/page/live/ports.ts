@@ -2,13 +2,16 @@ import type { Message } from '../../contract/messages.ts';
 
 /**
  * How the stream is. `connecting`: nothing has come yet. `reconnecting`: it broke, and what is shown is from before
- * `since`. `signed-out`: the server does not know this browser, as after a new start.
+ * `since`. `signed-out`: the server does not know this browser, as after a new start,
+ * or the proxy before the server no longer knows its user.
  */
 export interface Connection {
   type: 'connection';
   state: 'connecting' | 'open' | 'reconnecting' | 'signed-out';
   /** Milliseconds since the epoch. */
   since: number;
+  /** What the server says of why it refuses; null if it says nothing. */
+  why: string | null;
 }
 
 /** What the worker tells a tab: how the stream is, and what comes by it. */

@@ -87,9 +87,12 @@ async function posted(request: ActionRequest & { action: ActionName }): Promise<
   try {
     const answer = await fetch('/api/actions', {
       method: 'POST',
+      // A proxy sends a browser that it does not know to its own page.
+      redirect: 'manual',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(request),
     });
+    if (answer.type === 'opaqueredirect') return { ok: false, sentence: 'You are signed out: nothing was done.' };
     return (await answer.json()) as ActionResult;
   } catch {
     return { ok: false, sentence: 'The server does not answer: whether it was done is not known.' };

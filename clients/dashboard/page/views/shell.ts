@@ -90,13 +90,15 @@ function banner({ client }: Page): TemplateResult | typeof nothing {
   switch (liveState(client)) {
     case 'signed-out':
       return html`<p class="banner bad">
-        The server does not know this browser: it was started anew. Open the address that
-        <code>drover dashboard</code> has printed.
+        You are signed out${connection.why === null ? '' : `: ${connection.why}`}.
+        <button type="button" class="quiet" @click=${() => location.reload()}>Load the page again</button>
       </p>`;
     case 'reconnecting':
-      return html`<p class="banner warn">
-        The dashboard’s server went away ${at(connection.since)}. What you see is from before; it goes on by itself.
-      </p>`;
+      return connection.why === null
+        ? html`<p class="banner warn">
+            The dashboard’s server went away ${at(connection.since)}. What you see is from before; it goes on by itself.
+          </p>`
+        : html`<p class="banner bad">The dashboard’s server refuses: ${connection.why}</p>`;
     case 'cut-off':
       return html`<p class="banner warn">
         The API server does not answer${session === null ? nothing : html`, since ${at(session.since)}`}. What you see

@@ -289,13 +289,13 @@ describe('the stream', () => {
     expect(await page.locator('.banner').count()).toBe(0);
   });
 
-  test('that is refused because the server was started anew leads to the address that it printed', async () => {
+  test('that is refused says what to do in the words of the server', async () => {
     const script = new Script(story, storyAnswers);
     const { page } = await opened(script);
     script.status = 401;
     for (const stream of script.streams) stream.destroy();
     await page.locator('[data-live="signed-out"]').waitFor();
-    expect(await textIn(page, '.banner')).toContain('has printed');
+    expect(await textIn(page, '.banner')).toContain('signed out: sign in first');
   });
 
   test('goes on while the API server is away, and the page says since when and why', async () => {

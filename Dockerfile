@@ -25,7 +25,7 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./
 # All files are root's: the worker writes none. By number, so that Kubernetes can tell that it is not root.
 USER 1000:1000
-EXPOSE 8080 9090
+EXPOSE 8080 8443 9090
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/app/healthcheck.mjs"]
 # The worker takes SIGTERM itself and leaves no child behind, so it may be process 1; for other commands, run with an init.
 # On a machine with much memory V8 lets a busy heap hold up to 192 MB of young objects, and a worker has two heaps.

@@ -3,6 +3,7 @@ import { join, relative, resolve } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { build, type OutputChunk } from 'rolldown';
 import { workflowsPath } from '../workers/workflows-path.ts';
+import { writePage } from './package/page.ts';
 
 const project = resolve(import.meta.dirname, '..');
 
@@ -15,7 +16,8 @@ const NOT_BUNDLED = [/^@temporalio\//, /^protobufjs/];
 const OF_THE_IMAGE = { drover: 'clients/drover.ts', healthcheck: 'workers/healthcheck.ts' };
 
 /**
- * Writes programs into `folder`, each as `<name>.mjs`, and `workflows.js` for DROVER_WORKFLOW_BUNDLE. `programs`:
+ * Writes programs into `folder`, each as `<name>.mjs`, `workflows.js` for DROVER_WORKFLOW_BUNDLE, and the page of the
+ * dashboard. `programs`:
  * modules by name; those of the image by default. Outside the project, `node_modules` is linked into `folder`, for the
  * packages that are not bundled.
  *
@@ -26,6 +28,7 @@ export async function buildPrograms(folder: string, programs: Record<string, str
   await bundle(folder, programs, NOT_BUNDLED);
   const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
   writeFileSync(join(folder, 'workflows.js'), code);
+  writePage(join(folder, 'dashboard'));
   const packages = join(folder, 'node_modules');
   if (relative(project, folder).startsWith('..') && !existsSync(packages)) {
     symlinkSync(join(project, 'node_modules'), packages);

@@ -1,29 +1,13 @@
-import { readFileSync } from 'node:fs';
-import { parseAllDocuments } from 'yaml';
 import * as z from 'zod';
 import { schemaOf } from '../../workers/settings/schema.ts';
 import { eachSetting, isOfWorker } from '../../workers/settings/settings.ts';
+import { DashboardValues } from './dashboard-values.ts';
+import { firstIn, flag, kubernetes, kubernetesList, resources, text } from './kubernetes-parts.ts';
 
-interface Workload {
-  spec: {
-    replicas: number;
-    template: { spec: { terminationGracePeriodSeconds: number; containers: [{ resources: object }] } };
-  };
-}
-
-/** What the manifests say is the default. */
-const firstIn = (file: string): Workload =>
-  parseAllDocuments(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'))[0]!.toJS() as Workload;
 const workers = firstIn('worker.yaml').spec;
 const setup = firstIn('setup.yaml').spec;
 
-const flag = (is: boolean, what: string) => z.boolean().default(is).describe(what);
-const text = (value: string, what: string) => z.string().default(value).describe(what);
-/** Parts of Kubernetes' own objects: the API server checks what they hold. */
-const kubernetes = (what: string) => z.record(z.string(), z.unknown()).default({}).describe(what);
-const kubernetesList = (what: string) => z.array(z.record(z.string(), z.unknown())).default([]).describe(what);
 const labels = (what: string) => z.record(z.string(), z.string()).default({}).describe(what);
-const resources = (of: { resources: object }, what: string) => kubernetes(what).default({ ...of.resources });
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Variables that the image or other values set. */
@@ -115,7 +99,9 @@ export const Values = z.strictObject({
       ),
     })
     .prefault({}),
-  podDisruptionBudget: z.strictObject({ enabled: flag(true, 'evictions take one worker at a time') }).prefault({}),
+  podDisruptionBudget: z
+    .strictObject({ enabled: flag(true, 'evictions take one worker, and one dashboard, at a time') })
+    .prefault({}),
   setup: z
     .strictObject({
       enabled: flag(
@@ -135,7 +121,7 @@ export const Values = z.strictObject({
       affinity: kubernetes('affinity'),
     })
     .prefault({})
-    .describe('of workers and of the setup'),
+    .describe('of workers, of the setup and of the dashboard'),
   rbac: z
     .strictObject({
       userRoles: flag(
@@ -158,12 +144,13 @@ export const Values = z.strictObject({
     .prefault({}),
   networkPolicy: z
     .strictObject({
-      enabled: flag(true, 'only scrapers of metrics reach the pods'),
+      enabled: flag(true, 'only scrapers of metrics, and the proxy of the dashboard, reach the pods'),
       from: kubernetesList(
         'who scrapes metrics, in place of namespaces with the label `drover.dev/may-scrape: "true"`',
       ),
     })
     .prefault({}),
+  dashboard: DashboardValues,
   flowControl: z
     .strictObject({
       enabled: flag(

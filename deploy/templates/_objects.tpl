@@ -41,11 +41,20 @@ of them instead of the whole cluster.
 {{- end -}}
 {{- end -}}
 
-{{/* Gives the pod of a workload what values say. Takes a list: the root, the workload, and the values of its own. */}}
+{{/* Prints a setting as the text that a variable holds. Not "quote", which writes 1000000 as 1e+06. */}}
+{{- define "drover.text" -}}
+{{- if kindIs "slice" . }}{{ join "," . }}{{ else }}{{ toJson . | trimAll "\"" }}{{ end -}}
+{{- end -}}
+
+{{/*
+Gives the pod of a workload what values say of all pods. Takes a list: the root, the workload, the values of its own, and
+variables.
+*/}}
 {{- define "drover.pod" -}}
 {{- $root := index . 0 -}}
 {{- $template := (index . 1).spec.template -}}
 {{- $own := index . 2 -}}
+{{- $env := index . 3 -}}
 {{- $values := $root.Values -}}
 {{- $spec := $template.spec -}}
 {{- $container := index $spec.containers 0 -}}
@@ -55,14 +64,35 @@ of them instead of the whole cluster.
 {{- $_ := set $container "image" (print $image.repository $version) -}}
 {{- $_ := set $container "imagePullPolicy" $image.pullPolicy -}}
 {{- $_ := set $container "resources" $own.resources -}}
+{{- $_ := set $container "env" (concat $env (default list $container.env) $values.environment) -}}
+{{- $_ := unset $container "envFrom" -}}
 
+{{- $pods := $values.pods -}}
+{{- $_ := set $template.metadata "labels" (merge $template.metadata.labels $pods.labels) -}}
+{{- range $field, $value := dict "imagePullSecrets" $image.pullSecrets "priorityClassName" $pods.priorityClassName "nodeSelector" $pods.nodeSelector "tolerations" $pods.tolerations "affinity" $pods.affinity -}}
+{{- if $value }}{{ $_ := set $spec $field $value }}{{ end -}}
+{{- end -}}
+{{- with $pods.annotations -}}
+{{- $_ := set $template.metadata "annotations" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Gives the pod of a workload that speaks to Temporal what values say. Takes a list: the root, the workload, and the values
+of its own.
+*/}}
+{{- define "drover.pod-with-temporal" -}}
+{{- $root := index . 0 -}}
+{{- $workload := index . 1 -}}
+{{- $values := $root.Values -}}
+{{- $spec := $workload.spec.template.spec -}}
+{{- $container := index $spec.containers 0 -}}
 {{- $env := list (dict "name" "TEMPORAL_ADDRESS" "value" $values.temporal.address) (dict "name" "TEMPORAL_NAMESPACE" "value" $values.temporal.namespace) (dict "name" "DROVER_CLUSTER" "value" $values.cluster) -}}
 {{- with $values.namespaces -}}
 {{- $env = append $env (dict "name" "DROVER_NAMESPACE" "value" (join "," .)) -}}
 {{- end -}}
 {{- range $name, $value := $values.settings -}}
-{{- /* Not "quote", which writes 1000000 as 1e+06. */ -}}
-{{- $env = append $env (dict "name" $name "value" (toJson $value | trimAll "\"")) -}}
+{{- $env = append $env (dict "name" $name "value" (include "drover.text" $value)) -}}
 {{- end -}}
 {{- with $values.temporal.tls -}}
 {{- if .secretName -}}
@@ -79,18 +109,8 @@ of them instead of the whole cluster.
 {{- $env = append $env (dict "name" "TEMPORAL_TLS_SERVER_NAME" "value" .) -}}
 {{- end -}}
 {{- end -}}
-{{- $_ := set $container "env" (concat $env (default list $container.env) $values.environment) -}}
-{{- $_ := unset $container "envFrom" -}}
+{{- include "drover.pod" (list $root $workload (index . 2) $env) -}}
 {{- with $values.temporal.environmentSecret -}}
 {{- $_ := set $container "envFrom" (list (dict "secretRef" (dict "name" . "optional" true))) -}}
-{{- end -}}
-
-{{- $pods := $values.pods -}}
-{{- $_ := set $template.metadata "labels" (merge $template.metadata.labels $pods.labels) -}}
-{{- range $field, $value := dict "imagePullSecrets" $image.pullSecrets "priorityClassName" $pods.priorityClassName "nodeSelector" $pods.nodeSelector "tolerations" $pods.tolerations "affinity" $pods.affinity -}}
-{{- if $value }}{{ $_ := set $spec $field $value }}{{ end -}}
-{{- end -}}
-{{- with $pods.annotations -}}
-{{- $_ := set $template.metadata "annotations" . -}}
 {{- end -}}
 {{- end -}}

@@ -25,8 +25,13 @@ test('a file that is not part of the program stays out of the image', () => {
   ];
   expect(paths.filter(isSent)).toEqual([]);
   expect(
-    ['package.json', 'clients/bin.js', 'workers/main.ts', 'workflows/pool/pool.ts', 'deploy/build.ts'].filter(
-      (path) => !isSent(path),
-    ),
+    [
+      'package.json',
+      'clients/bin.js',
+      'workers/main.ts',
+      'workflows/pool/pool.ts',
+      'deploy/build.ts',
+      'deploy/package/page.ts',
+    ].filter((path) => !isSent(path)),
   ).toEqual([]);
 });

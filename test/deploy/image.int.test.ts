@@ -33,6 +33,7 @@ describe.runIf(process.platform === 'linux')('the image', () => {
     expect(made).toEqual([]);
     expect(readdirSync(image.path('app')).toSorted()).toEqual([
       'chunks',
+      'dashboard',
       'drover.mjs',
       'healthcheck.mjs',
       'node_modules',
@@ -52,6 +53,20 @@ describe.runIf(process.platform === 'linux')('the image', () => {
     const { code, output } = await ended(image.start(['dev']));
     expect(code).toBe(1);
     expect(output).toMatch(/^error: drover dev .* clone of the repository\n$/);
+  });
+
+  test('has the page of the dashboard, as browsers take it', async () => {
+    const kubeconfig = image.path('kubeconfig');
+    copyFileSync(fleet().stack.kubeconfig, kubeconfig);
+    chmodSync(kubeconfig, 0o644);
+    const dashboard = image.start(['dashboard', '--no-browser'], { KUBECONFIG: kubeconfig });
+    const [printed] = (await once(dashboard.stdout!, 'data')) as [Buffer];
+    const read = async (path: string): Promise<string> => (await fetch(new URL(path, printed.toString()))).text();
+    expect(await read('/')).toContain('importmap');
+    expect(await read('/page/main.ts')).toContain('import ');
+    expect(await read('/lib/lit-html/lit-html.js')).toContain('export');
+    dashboard.kill('SIGTERM');
+    expect(await once(dashboard, 'close')).toEqual([0, null]);
   });
 
   test('sets up, manages a pool, reports that it is ready, and ends well when asked to', async () => {

@@ -21,6 +21,7 @@ beforeAll(async () => {
 afterAll(() => helm?.remove());
 
 const inShop = { namespaces: ['shop'] };
+const behindProxy = { enabled: true, origins: ['https://drover.example.com'] };
 const literals = (...of: string[]): object => ({
   configMapGenerator: [{ name: 'drover-settings', behavior: 'merge', literals: of }],
 });
@@ -48,6 +49,26 @@ const SAME: Record<string, [Installation, { components?: string[]; [field: strin
         'components/takeover',
         'components/flow-control',
         'monitoring',
+      ],
+    },
+  ],
+  'the dashboard behind a proxy': [
+    {
+      values: {
+        dashboard: { ...behindProxy, settings: { DROVER_DASHBOARD_USER_HEADER: 'X-Remote-User' } },
+      },
+    },
+    {
+      namespace: 'drover',
+      components: ['components/dashboard'],
+      configMapGenerator: [
+        {
+          name: 'drover-dashboard-settings',
+          literals: [
+            'DROVER_DASHBOARD_ORIGINS=https://drover.example.com',
+            'DROVER_DASHBOARD_USER_HEADER=X-Remote-User',
+          ],
+        },
       ],
     },
   ],
@@ -110,6 +131,21 @@ const VARIANTS: Record<string, Installation> = {
       notifications: { secretName: 'webhooks' },
     },
   },
+  'all that may be said of the dashboard': {
+    values: {
+      dashboard: {
+        ...behindProxy,
+        proxy: { caSecretName: 'proxy', caKey: 'root.pem', names: ['front-proxy', 'spiffe://cluster/ns/a/sa/b'] },
+        tls: { secretName: 'tls' },
+        impersonate: { users: ['ada'], groups: ['ops'] },
+        readOnly: true,
+        settings: { DROVER_DASHBOARD_NAMESPACES: ['shop', 'bank'], DROVER_DASHBOARD_MOST_USERS: 20 },
+        replicas: 2,
+        topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' }],
+        networkPolicy: { from: [{ podSelector: { matchLabels: { app: 'nginx' } } }] },
+      },
+    },
+  },
   'as little as can be': {
     values: {
       podDisruptionBudget: { enabled: false },
@@ -154,6 +190,13 @@ interface Pod {
 
 const podOf = (objects: KubeObject[], kind: 'Deployment' | 'Job' = 'Deployment'): Pod =>
   (objects.find((object) => object.kind === kind)!['spec'] as { template: { spec: Pod } }).template.spec;
+
+const rule = (resource: string, name: string) => ({
+  apiGroups: [''],
+  resources: [resource],
+  verbs: ['impersonate'],
+  resourceNames: [name],
+});
 
 const imageWith = async (image: object): Promise<string> =>
   podOf(await helm.objects({ values: { image } })).containers[0].image;
@@ -228,6 +271,63 @@ describe('values', () => {
       containers: [{ env }],
     } = podOf(objects);
     expect(env).toContainEqual({ name: 'DROVER_NAMESPACE', value: 'shop,bank' });
+  });
+
+  test('of the dashboard say whom it believes, for whom it asks, and what it may change', async () => {
+    const objects = await helm.objects(VARIANTS['all that may be said of the dashboard']);
+    const called = (kind: string) =>
+      objects.find((one) => one.kind === kind && one.metadata.name === 'drover-dashboard')!;
+    const { spec } = (called('Deployment')['spec'] as { template: { spec: Pod } }).template;
+    const [{ env, args, envFrom }] = spec.containers as unknown as [
+      { env: object[]; args: string[]; envFrom?: object },
+    ];
+    expect(args).toEqual(['dashboard', '--read-only']);
+    // It has no Temporal, and so nothing of what is secret about it.
+    expect(envFrom).toBeUndefined();
+    expect(Object.fromEntries(env.map((one) => Object.values(one) as [string, string]))).toEqual({
+      DROVER_DASHBOARD_PORT: '8443',
+      DROVER_DASHBOARD_PROXY_CA: '/etc/drover/proxy/ca.crt',
+      DROVER_DASHBOARD_TLS_CERT: '/etc/drover/tls/tls.crt',
+      DROVER_DASHBOARD_TLS_KEY: '/etc/drover/tls/tls.key',
+      DROVER_DASHBOARD_ORIGINS: 'https://drover.example.com',
+      DROVER_DASHBOARD_PROXY_NAMES: 'front-proxy,spiffe://cluster/ns/a/sa/b',
+      DROVER_DASHBOARD_NAMESPACES: 'shop,bank',
+      DROVER_DASHBOARD_MOST_USERS: '20',
+    });
+    expect(spec.volumes).toEqual([
+      { name: 'tls', secret: { secretName: 'tls' } },
+      { name: 'proxy', secret: { secretName: 'proxy', items: [{ key: 'root.pem', path: 'ca.crt' }] } },
+    ]);
+    expect(called('ClusterRole')['rules']).toEqual([rule('users', 'ada'), rule('groups', 'ops')]);
+    expect(called('NetworkPolicy')['spec']).toMatchObject({
+      ingress: [{ from: [{ podSelector: { matchLabels: { app: 'nginx' } } }], ports: [{ port: 8443 }] }],
+    });
+  });
+
+  test('without a header for groups take the right to ask in their name away', async () => {
+    const settings = { DROVER_DASHBOARD_GROUPS_HEADER: 'none' };
+    const objects = await helm.objects({ values: { dashboard: { ...behindProxy, settings } } });
+    const role = objects.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === 'drover-dashboard')!;
+    expect(role['rules']).toEqual([{ apiGroups: [''], resources: ['users'], verbs: ['impersonate'] }]);
+  });
+
+  test('of the dashboard that make no sense are refused in words', async () => {
+    await expect(helm.objects({ values: { dashboard: { enabled: true } } })).rejects.toThrow(
+      'dashboard.origins must be given',
+    );
+    await expect(helm.objects({ values: { ...inShop, dashboard: behindProxy } })).rejects.toThrow(
+      'is a right in the whole cluster',
+    );
+    expect((await helm.objects()).filter(({ metadata }) => metadata.name === 'drover-dashboard')).toEqual([]);
+  });
+
+  test('that are lists reach the worker as it reads them', async () => {
+    const addresses = ['http://prometheus.monitoring:9090', 'https://prometheus.example/shop'];
+    const objects = await helm.objects({ values: { settings: { DROVER_CHECK_ADDRESSES: addresses } } });
+    expect(podOf(objects).containers[0].env).toContainEqual({
+      name: 'DROVER_CHECK_ADDRESSES',
+      value: addresses.join(','),
+    });
   });
 
   test('that are wrong are refused in words', async () => {

@@ -51,7 +51,7 @@ export function comparable(objects: readonly KubeObject[], namespace: string): M
 
 /** Kustomize adds a hash to the names of those that it makes of literals. */
 const isSettings = ({ kind, metadata }: KubeObject): boolean =>
-  kind === 'ConfigMap' && metadata.name.startsWith('drover-settings-');
+  kind === 'ConfigMap' && /^drover-(dashboard-)?settings-/.test(metadata.name);
 
 function withoutMeans(object: KubeObject, settings: readonly KubeObject[], namespace: string): object {
   const one = structuredClone(object);

@@ -6,7 +6,7 @@ import type { Impersonated } from './lib/impersonation.ts';
 import type { ServerClock } from './server-clock.ts';
 import { Transport, type HttpRequest, type TransportOptions } from './transport.ts';
 
-/** Options of every call: a signal that aborts it, and its own deadline in milliseconds. */
+/** Options of every call: a signal that aborts it, by default the client's, and its own deadline in milliseconds. */
 export interface CallOptions {
   signal?: AbortSignal | undefined;
   deadlineMs?: number;
@@ -67,17 +67,24 @@ const PAGE = 500;
 /** The API server's verbs on any resource. Every call throws `KubeError` or `KubeUnreachable`. */
 export class KubeClient {
   readonly #transport: Transport;
-  readonly #fieldManager: string;
-  readonly #traceparent: string | undefined;
-  /** Whose rights count; undefined: those of the credentials. */
-  readonly impersonated: Impersonated | undefined;
+  readonly #options: KubeClientOptions;
+  #signal: (() => AbortSignal | undefined) | undefined;
 
-  constructor(config: KubeConfig, options: KubeClientOptions = {}) {
-    const { fieldManager = FIELD_MANAGER, traceparent, ...transport } = options;
-    this.#transport = new Transport(config, transport);
-    this.impersonated = transport.impersonate;
-    this.#fieldManager = fieldManager;
-    this.#traceparent = traceparent;
+  constructor(config: KubeConfig | Transport, options: KubeClientOptions = {}) {
+    this.#transport = config instanceof Transport ? config : new Transport(config, options);
+    this.#options = options;
+  }
+
+  /** Returns this client for callers whose calls end with this signal, unless they give one; asked for each call. */
+  endedBy(signal: () => AbortSignal | undefined): KubeClient {
+    const client = new KubeClient(this.#transport, this.#options);
+    client.#signal = signal;
+    return client;
+  }
+
+  /** Whose rights count; undefined: those of the credentials. */
+  get impersonated(): Impersonated | undefined {
+    return this.#options.impersonate;
   }
 
   get server(): string {
@@ -94,11 +101,8 @@ export class KubeClient {
     options: CallOptions & { subresource?: string } = {},
   ): Promise<Stored<T>> {
     const { subresource, ...call } = options;
-    return this.#transport.json({
-      method: 'GET',
-      path: pathOf(resource, key.namespace, key.name, subresource),
-      ...call,
-    });
+    const path = pathOf(resource, key.namespace, key.name, subresource);
+    return this.request({ method: 'GET', path, ...call });
   }
 
   /**
@@ -106,7 +110,7 @@ export class KubeClient {
    */
   getMetadata(resource: Resource, key: ObjectKey, options: CallOptions = {}): Promise<Stored> {
     const path = pathOf(resource, key.namespace, key.name);
-    return this.#transport.json({ method: 'GET', path, accept: metadataOnly('PartialObjectMetadata'), ...options });
+    return this.request({ method: 'GET', path, accept: metadataOnly('PartialObjectMetadata'), ...options });
   }
 
   /**
@@ -137,7 +141,7 @@ export class KubeClient {
     const path = pathOf(resource, namespace);
     let next: string | undefined;
     do {
-      const page = await this.#transport.json<KubeList<T>>({
+      const page = await this.request<KubeList<T>>({
         method: 'GET',
         path: `${path}?${query.toString()}`,
         ...accept,
@@ -165,7 +169,7 @@ export class KubeClient {
     const name = subresource === undefined ? undefined : object.metadata.name;
     const path = pathOf(resource, object.metadata.namespace, name, subresource);
     const query = this.#writeQuery(dryRun, fieldManager) + (strict === true ? '&fieldValidation=Strict' : '');
-    return this.#transport.json({
+    return this.request({
       method: 'POST',
       path: path + query,
       body: this.#noted(resource, typed(resource, object), dryRun),
@@ -178,7 +182,7 @@ export class KubeClient {
     const { dryRun, subresource, fieldManager, ...call } = options;
     const { namespace, name } = object.metadata;
     const path = pathOf(resource, namespace, name, subresource);
-    return this.#transport.json({
+    return this.request({
       method: 'PUT',
       path: path + this.#writeQuery(dryRun, fieldManager),
       body: typed(resource, object),
@@ -198,7 +202,7 @@ export class KubeClient {
     const body = type === 'apply' ? typed(resource, patch as KubeObject) : patch;
     const isWhole = type !== 'json' && subresource === undefined;
     const path = pathOf(resource, key.namespace, key.name, subresource);
-    return this.#transport.json({
+    return this.request({
       method: 'PATCH',
       path: path + query,
       body: isWhole ? this.#noted(resource, body as Partial<KubeObject>, dryRun) : body,
@@ -225,12 +229,13 @@ export class KubeClient {
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
       ...(dryRun === true ? { dryRun: ['All'] } : {}),
     };
-    return this.#transport.json({ method: 'DELETE', path: pathOf(resource, key.namespace, key.name), body, ...call });
+    return this.request({ method: 'DELETE', path: pathOf(resource, key.namespace, key.name), body, ...call });
   }
 
   /** Makes any other call, by its path: subresources of an aggregated API, discovery, `/readyz`. */
   request<T>(request: HttpRequest): Promise<T> {
-    return this.#transport.json(request);
+    const signal = request.signal ?? this.#signal?.();
+    return this.#transport.json(signal === undefined ? request : { ...request, signal });
   }
 
   /** Returns the answer's body as it is, such as a log. */
@@ -274,13 +279,14 @@ export class KubeClient {
 
   /** Returns the object to write, annotated with the trace of the writer. */
   #noted<T extends Partial<KubeObject>>(resource: Resource, object: T, isDryRun = false): T {
-    if (this.#traceparent === undefined || isDryRun || resource.group !== GROUP) return object;
+    const { traceparent } = this.#options;
+    if (traceparent === undefined || isDryRun || resource.group !== GROUP) return object;
     const { metadata } = object;
-    const annotations = { ...metadata?.annotations, [TRACEPARENT_ANNOTATION]: this.#traceparent };
+    const annotations = { ...metadata?.annotations, [TRACEPARENT_ANNOTATION]: traceparent };
     return { ...object, metadata: { ...metadata, annotations } };
   }
 
-  #writeQuery(dryRun: boolean | undefined, fieldManager = this.#fieldManager): string {
+  #writeQuery(dryRun: boolean | undefined, fieldManager = this.#options.fieldManager ?? FIELD_MANAGER): string {
     return `?fieldManager=${fieldManager}${dryRun === true ? '&dryRun=All' : ''}`;
   }
 }

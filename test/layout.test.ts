@@ -186,6 +186,10 @@ const UNLOOKED = {
     'a claim is read again with the pool before each use of the budget',
   'activities/lib/label-vmi.ts': 'the VM tells whose it is, and a rollout waits for the VMI',
   'activities/lib/refuse-unkept.ts': 'looks',
+  'activities/machine-types/patch-vms.ts':
+    'KubeVirt gives a VM without a type the default: the next look judges the VM',
+  'activities/machine-types/pools.ts': 'the next look finds a template that still has an old type',
+  'activities/machine-types/resulting-type.ts': 'a dry run: what comes of it is the answer',
   'activities/operations/begin-operation.ts': 'without its UID, an operation is only not told from a restored one',
   'activities/rollout/revisions.ts': 'a rollout does not wait for the labels of a ControllerRevision',
   'activities/schedules/schedules.ts': 'the next look finds the operation that still runs',

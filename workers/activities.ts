@@ -3,6 +3,7 @@ import { DisruptionClaims } from '../activities/disruption-budget/disruption-cla
 import { createEvacuationActivities } from '../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
 import { createHealActivities } from '../activities/healing/heal-vm.ts';
+import { callSignal } from '../activities/lib/current-attempt.ts';
 import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
 import { createNotificationActivities } from '../activities/notifications/notifications.ts';
@@ -47,8 +48,9 @@ interface ActivitiesOptions {
  */
 export function createActivities({ config, client, cache, metrics, receivers, tracing, stopping }: ActivitiesOptions) {
   const { burst, concurrency } = config;
+  const ended = client.endedBy(callSignal);
   const common = {
-    client,
+    client: ended,
     cache,
     places: new DisruptionClaims(client, cache),
     revisions: new Revisions({ client, cache }),
@@ -79,18 +81,10 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
   const measured = measures(metrics, tracing);
   return {
     working: withFailures({
-      ...createPoolActivities({
-        ...common,
-        burst,
-        onPlanned: measured.poolPlanned,
-      }),
-      ...createReplicaSetActivities({
-        ...common,
-        burst,
-        onPlanned: measured.setPlanned,
-      }),
+      ...createPoolActivities({ ...common, burst, onPlanned: measured.poolPlanned }),
+      ...createReplicaSetActivities({ ...common, burst, onPlanned: measured.setPlanned }),
       removeVms,
-      ...createCheckActivities({ client, addresses: config.checkAddresses, ask: askPrometheus }),
+      ...createCheckActivities({ client: ended, addresses: config.checkAddresses, ask: askPrometheus }),
       ...createEvacuationActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...operations,

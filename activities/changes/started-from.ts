@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { KubeObject } from '../../api/objects.ts';
 import { ControllerRevisions } from '../../api/resources.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -22,7 +21,6 @@ export async function startedFrom(
   if (restartRequired === null && generationObserved) return undefined;
 
   const name = `revision-start-vm-${uid}-${vmi.startGeneration}`;
-  const signal = cancellationSignal();
-  const found = client.get<StartRevision>(ControllerRevisions, { namespace, name }, { signal });
+  const found = client.get<StartRevision>(ControllerRevisions, { namespace, name });
   return (await ignoreNotFound(found))?.data?.spec;
 }

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { formatPath } from '../../decisions/changes/edits.ts';
@@ -82,10 +81,9 @@ async function read(
     const live = asCached(cache, stored);
     if (isMeant(live)) await add(live);
   };
-  const signal = cancellationSignal();
-  if (keys.length <= READ_ONE_BY_ONE) for (const key of keys) await take(await liveVm(client, keyOf(key), signal));
+  if (keys.length <= READ_ONE_BY_ONE) for (const key of keys) await take(await liveVm(client, keyOf(key)));
   else
-    for await (const { items } of client.pages<VirtualMachine & Stored>(VirtualMachines, { namespace, signal }))
+    for await (const { items } of client.pages<VirtualMachine & Stored>(VirtualMachines, { namespace }))
       for (const stored of items) await take(stored);
 }
 
@@ -97,7 +95,7 @@ const refusalOf = (
 ): Promise<RefusedShape | null> =>
   actOnVm(
     async () => {
-      const stored = await liveVm(client, keyOf(shape.tried), cancellationSignal());
+      const stored = await liveVm(client, keyOf(shape.tried));
       if (stored === undefined) return null;
       const live = asCached(cache, stored);
       const found = await changer.find(live);

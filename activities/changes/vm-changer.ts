@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
@@ -132,15 +131,10 @@ export class VmChanger {
     { after, note, edits }: VmChange,
     dryRun = false,
   ): Promise<Stored<VirtualMachine>> {
-    const options = { dryRun, signal: cancellationSignal() };
     const patch = patchOf(stored, after, note);
-    const written = await this.#client.patch<VirtualMachine>(
-      VirtualMachines,
-      { namespace, name },
-      'merge',
-      patch,
-      options,
-    );
+    const written = await this.#client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'merge', patch, {
+      dryRun,
+    });
     const lost = unkept(written, edits) ?? (field(written, ...PATH_OF_NOTE) === note ? null : PATH_OF_NOTE);
     // Without the values: they may be a user's data, and what fails is told in Temporal.
     if (lost !== null)

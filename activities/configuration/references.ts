@@ -9,13 +9,11 @@ import { ActRefused, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 /** Looks whether Secrets and ConfigMaps are there, and reads nothing that they hold. */
 export class References {
   readonly #client: KubeClient;
-  readonly #signal: AbortSignal;
   /** Kinds that this worker may not read: then VMs wait for them in KubeVirt. */
   readonly #hidden = new Set<OwnReference['kind']>();
 
-  constructor(client: KubeClient, signal: AbortSignal) {
+  constructor(client: KubeClient) {
     this.#client = client;
-    this.#signal = signal;
   }
 
   /** Returns which of these are missing, in words; null if all are there, as far as this worker may know. */
@@ -28,7 +26,7 @@ export class References {
   /** Returns the missing ones of many, by one list for each kind; none of a kind that this worker may not list. */
   async missingAmong(namespace: string, references: readonly OwnReference[]): Promise<OwnReference[]> {
     const kinds = [...new Set(references.map(({ kind }) => kind))].filter((kind) => !this.#hidden.has(kind));
-    const options = { namespace, metadataOnly: true, signal: this.#signal };
+    const options = { namespace, metadataOnly: true };
     const there = await Promise.all(
       kinds.map(async (kind) => {
         const list = await this.#client.list(REFERENCE_RESOURCES[kind], options).catch(unlessForbidden);
@@ -49,7 +47,7 @@ export class References {
   async #isThere(namespace: string, { kind, name }: OwnReference): Promise<boolean> {
     if (this.#hidden.has(kind)) return true;
     try {
-      await this.#client.getMetadata(REFERENCE_RESOURCES[kind], { namespace, name }, { signal: this.#signal });
+      await this.#client.getMetadata(REFERENCE_RESOURCES[kind], { namespace, name });
       return true;
     } catch (error) {
       if (isNotFound(error)) return false;

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import { isDiscarded } from '../../decisions/disks/kept-claims.ts';
@@ -39,11 +38,10 @@ export async function discardDisk(
   { name, uid }: Member,
 ): Promise<Acted> {
   if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'left';
-  const signal = cancellationSignal();
   const at = { namespace: key.namespace, name };
   const [claim, volume] = await Promise.all([
-    ignoreNotFound(client.get(PersistentVolumeClaims, at, { signal })),
-    ignoreNotFound(client.get(DataVolumes, at, { signal })),
+    ignoreNotFound(client.get(PersistentVolumeClaims, at)),
+    ignoreNotFound(client.get(DataVolumes, at)),
   ]);
   const kept = claim && keptDiskOf(claim.metadata);
   if (claim === undefined || claim.metadata.uid !== uid || kept?.poolUid !== key.uid) return 'left';
@@ -58,13 +56,13 @@ export async function discardDisk(
   if (owner !== undefined) throw stays(`it belongs to ${owner.kind} ${owner.name}`);
   const [user] = cache.diskUsers.of(key.namespace, name);
   if (user !== undefined) throw stays(`it is used by ${user.kind} ${user.name}`);
-  if ((await liveVm(client, vm, signal)) !== undefined) return 'left';
+  if ((await liveVm(client, vm)) !== undefined) return 'left';
   try {
     if (volume !== undefined) {
       const { uid: ofVolume, resourceVersion } = volume.metadata;
-      await ignoreNotFound(client.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, signal }));
+      await ignoreNotFound(client.delete(DataVolumes, at, { uid: ofVolume, resourceVersion }));
     }
-    await ignoreNotFound(client.delete(PersistentVolumeClaims, at, { uid, signal }));
+    await ignoreNotFound(client.delete(PersistentVolumeClaims, at, { uid }));
     return 'done';
   } catch (error) {
     // Something has taken the disk just now.
@@ -84,21 +82,20 @@ export async function unmarkDisk(
 ): Promise<Acted> {
   const { namespace } = key;
   const at = { namespace, name };
-  const signal = cancellationSignal();
-  const claim = await ignoreNotFound(client.get(PersistentVolumeClaims, at, { signal }));
+  const claim = await ignoreNotFound(client.get(PersistentVolumeClaims, at));
   const kept = claim && keptDiskOf(claim.metadata);
   if (claim?.metadata.uid !== uid || claim.metadata.resourceVersion !== resourceVersion) return 'left';
   if (kept?.poolUid !== key.uid) return 'left';
-  const vm = await liveVm(client, { namespace, name: vmName(key.name, kept.number) }, signal);
+  const vm = await liveVm(client, { namespace, name: vmName(key.name, kept.number) });
   if (vm === undefined || !isMemberOf(key, seenMember(key, vm))) return 'left';
   // Without the mark and without an owner or a user, nothing would tell whose disk it is.
   const isOfState = isStateClaimOf(claim, vm.metadata.name);
   if (!isOfState && !disksOf(vm.spec).has(name)) return 'left';
-  const volume = await ignoreNotFound(client.get(DataVolumes, at, { signal }));
+  const volume = await ignoreNotFound(client.get(DataVolumes, at));
   if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return 'left';
   // KubeVirt finds the claim of a VM's state by its label, and leaves it without an owner.
   const owner = isOfState ? { ownerReferences: [vmOwner(vm.metadata)] } : {};
   const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark, ...owner } };
-  const patched = await ignoreStale(patchKept(client, PersistentVolumeClaims, at, patch, { signal }));
+  const patched = await ignoreStale(patchKept(client, PersistentVolumeClaims, at, patch));
   return patched === undefined ? 'left' : 'done';
 }

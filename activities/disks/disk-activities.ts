@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cancellationSignal } from '@temporalio/activity';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { nothingDone, type Done } from '../owners/done.ts';
 import { versionsOf } from '../owners/kinds.ts';
@@ -18,39 +16,38 @@ import { discardDisk, unmarkDisk } from './discard.ts';
 export function createDiskActivities({ client, cache, concurrency: most }: ActivityOptions) {
   return {
     /** Deletes kept disks of the pool that are still kept, and records that as an Event on the pool. */
-    deleteKeptDisks: (key: PoolKey, claims: (Member & { vm: string })[]): Promise<Done> =>
-      withHeartbeat(async () => {
-        const gone: string[] = [];
-        const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
-        const discard = async (claim: Member): Promise<Acted> => {
-          const acted = await discardDisk({ client, cache }, key, await poolNow(), claim);
-          if (acted === 'done') gone.push(claim.name);
-          return acted;
-        };
-        const { count, refused } = await tryEach(claims, discard, { most });
-        const isRefused = ({ name }: Member): boolean => refused?.names?.includes(name) === true;
-        if (refused?.isGeneral !== true)
-          await waitForDiscard(
-            cache,
-            key.namespace,
-            claims.filter((claim) => !isRefused(claim)),
-          );
-        const pool = await knownPool(client, cache, key);
-        if (pool !== undefined && gone.length > 0) {
-          const note = `Deleted kept disks ${formatNames(gone)}: the pool no longer keeps disks, and their VMs come back`;
-          await recordEvent(client, pool, { type: 'Normal', reason: 'KeptDisksDeleted', action: 'ScaleOut', note });
-        }
-        // It is the VMs that can't come back, and others go before them.
-        const vmsOf = (names: readonly string[]): string[] =>
-          claims.filter(({ name }) => names.includes(name)).map(({ vm }) => vm);
-        const names = vmsOf(refused?.names ?? []);
-        const minVersions = versionsOf(key, (await poolNow())?.metadata.resourceVersion);
-        return { ...nothingDone, count, refused: refused === null ? null : { ...refused, names }, minVersions };
-      }),
+    async deleteKeptDisks(key: PoolKey, claims: (Member & { vm: string })[]): Promise<Done> {
+      const gone: string[] = [];
+      const poolNow = sharedCall(() => livePool(client, key));
+      const discard = async (claim: Member): Promise<Acted> => {
+        const acted = await discardDisk({ client, cache }, key, await poolNow(), claim);
+        if (acted === 'done') gone.push(claim.name);
+        return acted;
+      };
+      const { count, refused } = await tryEach(claims, discard, { most });
+      const isRefused = ({ name }: Member): boolean => refused?.names?.includes(name) === true;
+      if (refused?.isGeneral !== true)
+        await waitForDiscard(
+          cache,
+          key.namespace,
+          claims.filter((claim) => !isRefused(claim)),
+        );
+      const pool = await knownPool(client, cache, key);
+      if (pool !== undefined && gone.length > 0) {
+        const note = `Deleted kept disks ${formatNames(gone)}: the pool no longer keeps disks, and their VMs come back`;
+        await recordEvent(client, pool, { type: 'Normal', reason: 'KeptDisksDeleted', action: 'ScaleOut', note });
+      }
+      // It is the VMs that can't come back, and others go before them.
+      const vmsOf = (names: readonly string[]): string[] =>
+        claims.filter(({ name }) => names.includes(name)).map(({ vm }) => vm);
+      const names = vmsOf(refused?.names ?? []);
+      const minVersions = versionsOf(key, (await poolNow())?.metadata.resourceVersion);
+      return { ...nothingDone, count, refused: refused === null ? null : { ...refused, names }, minVersions };
+    },
 
     /** Removes the marks from claims that the VMs of their numbers use again. */
-    unmarkKeptDisks: (key: PoolKey, claims: (Member & { resourceVersion: string })[]): Promise<Acted> =>
-      withHeartbeat(async () => outcomeOf(await tryEach(claims, (claim) => unmarkDisk(client, key, claim), { most }))),
+    unmarkKeptDisks: async (key: PoolKey, claims: (Member & { resourceVersion: string })[]): Promise<Acted> =>
+      outcomeOf(await tryEach(claims, (claim) => unmarkDisk(client, key, claim), { most })),
   };
 }
 

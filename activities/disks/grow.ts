@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims } from '../../api/resources.ts';
 import { growthOf, requestFor, type GrowingClaim } from '../../decisions/disks/claim-growth.ts';
@@ -28,19 +29,12 @@ export async function growDisks(
   namespace: string,
   disks: readonly DiskGrowth[],
   deadline: number,
-  signal: AbortSignal,
 ): Promise<void> {
-  for (const disk of disks) await grow(client, namespace, disk, deadline, signal);
+  for (const disk of disks) await grow(client, namespace, disk, deadline);
 }
 
-async function grow(
-  client: KubeClient,
-  namespace: string,
-  disk: DiskGrowth,
-  deadline: number,
-  signal: AbortSignal,
-): Promise<void> {
-  const claim = await ask(client, namespace, disk, signal);
+async function grow(client: KubeClient, namespace: string, disk: DiskGrowth, deadline: number): Promise<void> {
+  const claim = await ask(client, namespace, disk);
   const request = claim?.spec?.resources?.requests?.['storage'];
   let now = claim;
   // A disk that does not exist yet will be created with its new size.
@@ -49,25 +43,20 @@ async function grow(
     if (growth.state === 'grown') return;
     if (growth.state === 'refused') throw refusal(disk, growth.why);
     if (Date.now() >= deadline) throw refusal(disk, growth.why ?? 'it takes too long');
-    now = await nextOf(client, now, deadline, signal);
+    now = await nextOf(client, now, deadline);
   }
 }
 
 /** Requests the new size. Resolves to the claim after that; to undefined if there is none. */
-async function ask(
-  client: KubeClient,
-  namespace: string,
-  disk: DiskGrowth,
-  signal: AbortSignal,
-): Promise<Stored<Claim> | undefined> {
+async function ask(client: KubeClient, namespace: string, disk: DiskGrowth): Promise<Stored<Claim> | undefined> {
   const key = { namespace, name: disk.name };
   const write = async (): Promise<Stored<Claim> | undefined> => {
-    const claim = await ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, key, { signal }));
+    const claim = await ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, key));
     const storage = claim && requestFor(claim, disk.from, disk.to);
     if (claim === undefined || storage === null) return claim;
     const { uid, resourceVersion } = claim.metadata;
     const patch = { metadata: { uid, resourceVersion }, spec: { resources: { requests: { storage } } } };
-    return client.patch<Claim>(PersistentVolumeClaims, key, 'merge', patch, { signal });
+    return client.patch<Claim>(PersistentVolumeClaims, key, 'merge', patch);
   };
   try {
     return await retryOnConflict(write);
@@ -79,26 +68,21 @@ async function ask(
 }
 
 /** Resolves to the claim after its next change, or at the deadline; to undefined if it was deleted. */
-async function nextOf(
-  client: KubeClient,
-  claim: Stored<Claim>,
-  deadline: number,
-  signal: AbortSignal,
-): Promise<Stored<Claim> | undefined> {
+async function nextOf(client: KubeClient, claim: Stored<Claim>, deadline: number): Promise<Stored<Claim> | undefined> {
   const { namespace, name, resourceVersion } = claim.metadata;
   const seconds = Math.max(Math.ceil((deadline - Date.now()) / 1000), 1);
   const query = { fieldSelector: `metadata.name=${name}`, resourceVersion, timeoutSeconds: String(seconds) };
   for await (const { type, object } of client.watch<Claim>(PersistentVolumeClaims, {
     namespace: namespace!,
     query,
-    signal,
+    signal: cancellationSignal(),
   })) {
     if (type === 'MODIFIED' || type === 'ADDED') return object;
     if (type === 'DELETED') return undefined;
     if (type === 'ERROR') break;
   }
-  if (Date.now() < deadline) await sleep(PAUSE_MS, undefined, { signal });
-  return ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, { namespace, name }, { signal }));
+  if (Date.now() < deadline) await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
+  return ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, { namespace, name }));
 }
 
 const refusal = ({ name, to }: DiskGrowth, why: string): ActRefused =>

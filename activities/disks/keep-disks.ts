@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/labels-and-annotations.ts';
 import { type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
@@ -39,7 +38,7 @@ export async function deleteKeepingDisks(
   now: number,
   isWanted: IfOwnedOptions['isWanted'],
 ): Promise<OwnedActResult> {
-  const vm = await liveVm(client, { namespace: key.namespace, name }, cancellationSignal());
+  const vm = await liveVm(client, { namespace: key.namespace, name });
   const member = vm && seenMember(key, vm);
   if (vm === undefined || member === undefined || member.uid !== uid) return { left: member?.resourceVersion };
   if (!isMemberOf(key, member)) return { left: member.resourceVersion };
@@ -71,17 +70,16 @@ export const isHeld = ({ metadata }: Stored<VirtualMachine>): boolean =>
 /** Adds the finalizer and deletes the VM; resolves to false if the VM has changed or is deleted meanwhile. */
 async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>): Promise<boolean> {
   const { namespace, name, uid, resourceVersion, finalizers = [] } = metadata;
-  const signal = cancellationSignal();
   const at = { namespace, name };
   let held: string | undefined = resourceVersion;
   if (!finalizers.includes(DISKS_FINALIZER)) {
     const patch = { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } };
     // Without it, its disks would go with the VM.
-    const patched = await ignoreStale(patchKept(client, VirtualMachines, at, patch, { signal }));
+    const patched = await ignoreStale(patchKept(client, VirtualMachines, at, patch));
     held = patched?.metadata.resourceVersion;
   }
   if (held === undefined) return false;
-  const options = { uid, resourceVersion: held, propagationPolicy: 'Background', signal } as const;
+  const options = { uid, resourceVersion: held, propagationPolicy: 'Background' } as const;
   return (await ignoreStale(client.delete(VirtualMachines, at, options))) !== undefined;
 }
 
@@ -92,14 +90,13 @@ async function unheld(
 ): Promise<string | undefined> {
   const at = { namespace, name };
   const release = async (): Promise<string | undefined> => {
-    const vm = await liveVm(client, at, cancellationSignal());
+    const vm = await liveVm(client, at);
     const { resourceVersion, finalizers = [] } = vm?.metadata ?? {};
     if (vm === undefined || vm.metadata.uid !== uid || !finalizers.includes(DISKS_FINALIZER)) return resourceVersion;
     const patch = {
       metadata: { uid, resourceVersion, finalizers: finalizers.filter((one) => one !== DISKS_FINALIZER) },
     };
-    return (await ignoreNotFound(patchKept(client, VirtualMachines, at, patch, { signal: cancellationSignal() })))
-      ?.metadata.resourceVersion;
+    return (await ignoreNotFound(patchKept(client, VirtualMachines, at, patch)))?.metadata.resourceVersion;
   };
   // KubeVirt also writes to a terminating VM.
   return retryOnConflict(release, { tries: TRIES });
@@ -110,7 +107,7 @@ async function unheld(
  * the owner references of the claims and their DataVolumes.
  */
 async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine>, now: number): Promise<void> {
-  const pool = await livePool(client, key, cancellationSignal());
+  const pool = await livePool(client, key);
   const { namespace, name, uid, annotations } = vm.metadata;
   const number = numberOf(key.name, name);
   // Whoever may write to a VM can mark it: in a pool that keeps no disks, that costs none, and the next VM has them.
@@ -133,8 +130,7 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
     // A disk that is not created yet has no claim, and is deleted with the VM. A disk with another owner is not the
     // VM's.
     const isOwn = async (claim: Stored): Promise<boolean> =>
-      isOwnedBy(claim, uid) ||
-      isOwnedBy(await ignoreNotFound(client.get(DataVolumes, at, { signal: cancellationSignal() })), uid);
+      isOwnedBy(claim, uid) || isOwnedBy(await ignoreNotFound(client.get(DataVolumes, at)), uid);
     if (await disown(client, PersistentVolumeClaims, at, uid, async (claim) => ((await isOwn(claim)) ? mark : null))) {
       await disown(client, DataVolumes, at, uid, (volume) => Promise.resolve(isOwnedBy(volume, uid) ? {} : null));
     }
@@ -153,14 +149,14 @@ async function disown(
   change: (object: Stored) => Promise<object | null>,
 ): Promise<boolean> {
   const write = async (): Promise<boolean> => {
-    const object = await ignoreNotFound(client.get(resource, at, { signal: cancellationSignal() }));
+    const object = await ignoreNotFound(client.get(resource, at));
     const more = object === undefined ? null : await change(object);
     if (object === undefined || more === null) return false;
     const { uid, resourceVersion, ownerReferences = [] } = object.metadata;
     const rest = ownerReferences.filter((one: OwnerReference) => one.uid !== owner);
     const owners = rest.length === ownerReferences.length ? {} : { ownerReferences: rest };
     const patch = { metadata: { uid, resourceVersion, ...more, ...owners } };
-    await patchKept(client, resource, at, patch, { signal: cancellationSignal() });
+    await patchKept(client, resource, at, patch);
     return true;
   };
   return retryOnConflict(write, { tries: TRIES });

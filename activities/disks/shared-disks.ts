@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -21,14 +20,13 @@ export async function keepSharedDisks(
   { client, cache }: DiskKeeper,
   { namespace, name, uid, disks }: Pick<VmView, 'namespace' | 'name' | 'uid' | 'disks'>,
 ): Promise<void> {
-  const signal = cancellationSignal();
   for (const disk of disks) {
     const user = cache.diskUsers.of(namespace, disk).find((one) => one.name !== name);
     if (user === undefined) continue;
     const at = { namespace, name: disk };
     const [dataVolume, claim] = await Promise.all([
-      ignoreNotFound(client.get(DataVolumes, at, { signal })),
-      ignoreNotFound(client.get(PersistentVolumeClaims, at, { signal })),
+      ignoreNotFound(client.get(DataVolumes, at)),
+      ignoreNotFound(client.get(PersistentVolumeClaims, at)),
     ]);
     if (isOwned(dataVolume, uid) || isOwned(claim, uid))
       throw new ActRefused(

@@ -71,7 +71,7 @@ export class SpecWriter {
     const keptDisks = new Map<string, KeptDisk>();
     for (const disk of await this.#asked(vm, undefined, wanted.spec)) {
       let { held, kept } = await this.#lookAt(disk, vm, pool);
-      if (held?.passes === true && (await liveVm(this.#client, vm, cancellationSignal()))) held = null;
+      if (held?.passes === true && (await liveVm(this.#client, vm))) held = null;
       while (held?.passes === true && Date.now() < until) {
         await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
         ({ held, kept } = await this.#lookAt(disk, vm, pool));
@@ -80,7 +80,7 @@ export class SpecWriter {
       if (kept !== null) keptDisks.set(disk, kept);
     }
     const made = withKeptTemplates(wanted, keptDisks);
-    return this.#client.create(resource, made, { signal: cancellationSignal() });
+    return this.#client.create(resource, made);
   }
 
   /**
@@ -118,8 +118,8 @@ export class SpecWriter {
     const { metadata, ...rest } = patch as { metadata?: object };
     const guarded = { ...rest, metadata: { ...metadata, uid: of.uid, resourceVersion: of.resourceVersion } };
     const at = { namespace: of.namespace, name: of.name };
-    const options = { signal: cancellationSignal(), lastCheck: write.lastCheck };
-    return this.#client.patch<VirtualMachine>(VirtualMachines, at, 'merge', guarded, options);
+    const { lastCheck } = write;
+    return this.#client.patch<VirtualMachine>(VirtualMachines, at, 'merge', guarded, { lastCheck });
   }
 
   /** Returns why the VM of a pool may not have the disks that a write would give it, in words; null if it may. */
@@ -151,10 +151,7 @@ export class SpecWriter {
     const options = { namespace, labelSelector: `${KEPT_DISK}=${uid}` };
     const asked =
       this.#kept.get(uid) ??
-      sharedCall(async () => {
-        const signal = cancellationSignal();
-        return (await this.#client.list<Stored>(PersistentVolumeClaims, { ...options, signal })).items;
-      });
+      sharedCall(async () => (await this.#client.list<Stored>(PersistentVolumeClaims, options)).items);
     this.#kept.set(uid, asked);
     return asked();
   }
@@ -166,10 +163,9 @@ export class SpecWriter {
     pool: StoredPool | null,
   ): Promise<{ held: HeldDisk | null; kept: KeptDisk | null }> {
     const at = { namespace: vm.namespace, name: disk };
-    const signal = cancellationSignal();
     const [dataVolume, claim] = await Promise.all([
-      ignoreNotFound(this.#client.get(DataVolumes, at, { signal })),
-      ignoreNotFound(this.#client.get(PersistentVolumeClaims, at, { signal })),
+      ignoreNotFound(this.#client.get(DataVolumes, at)),
+      ignoreNotFound(this.#client.get(PersistentVolumeClaims, at)),
     ]);
     const number = pool === null ? null : numberOf(pool.metadata.name, vm.name);
     const held = whyDiskIsHeld({

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { drainRules } from '../../api/rules/pool-defaults.ts';
 import { departureOf } from '../../decisions/drain/departure.ts';
 import { evacuationNeed, triesInARow, tryOf } from '../../decisions/drain/need.ts';
@@ -17,7 +16,6 @@ import { actOnVm } from '../disruption/act-on-vm.ts';
 import { isHeld, Migrations, type Held } from '../disruption/migrations.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
@@ -40,13 +38,12 @@ export function createEvacuationActivities({ client, cache, places, concurrency 
      * migration, or restarts the VM. Safe to run again at any point: the name of a migration says which one it is, and
      * a VMI that has ended is not restarted.
      */
-    evacuateVms: (key: PoolKey, vms: EvacuationTarget[], minVersions: ResourceVersions): Promise<Evacuated> =>
-      withHeartbeat(async () => {
-        await cache.catchUp(minVersions);
-        const evacuator = new Evacuator({ client, cache, places, key });
-        const notMoved = await forEachConcurrently(evacuator, vms, concurrency);
-        return { notMoved, minVersions: evacuator.minVersions };
-      }),
+    evacuateVms: async (key: PoolKey, vms: EvacuationTarget[], minVersions: ResourceVersions): Promise<Evacuated> => {
+      await cache.catchUp(minVersions);
+      const evacuator = new Evacuator({ client, cache, places, key });
+      const notMoved = await forEachConcurrently(evacuator, vms, concurrency);
+      return { notMoved, minVersions: evacuator.minVersions };
+    },
 
     /** Has as many pods of the pool's VMs stay up at evictions as the pool asks for, by its PodDisruptionBudget. */
     updatePodDisruptionBudget: (key: PoolKey, minVersions: ResourceVersions): Promise<void> =>
@@ -70,7 +67,7 @@ class Evacuator {
 
   constructor(options: EvacuatorOptions) {
     this.#in = options;
-    this.#references = new References(options.client, cancellationSignal());
+    this.#references = new References(options.client);
     this.#migrations = new Migrations(options);
   }
 
@@ -90,10 +87,9 @@ class Evacuator {
 
   async #take(target: EvacuationTarget): Promise<Held | null> {
     const { client, key, cache } = this.#in;
-    const signal = cancellationSignal();
     const [pool, { vm: stored, vmi: live }] = await Promise.all([
-      livePool(client, key, signal),
-      liveVmWithVmi(client, { namespace: key.namespace, name: target.name }, signal),
+      livePool(client, key),
+      liveVmWithVmi(client, { namespace: key.namespace, name: target.name }),
     ]);
     if (pool === undefined || stored === undefined || live === undefined) return null;
     const vm = cache.vmView(stored);

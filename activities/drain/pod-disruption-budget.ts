@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
 import { PodDisruptionBudgets, VirtualMachinePools } from '../../api/resources.ts';
@@ -31,9 +30,8 @@ export async function updatePodDisruptionBudget(
   key: PoolKey,
   minVersions: ResourceVersions,
 ): Promise<void> {
-  const signal = cancellationSignal();
   await cache.catchUp({ vms: minVersions.vms, vmis: minVersions.vmis });
-  const pool = await livePool(client, key, signal);
+  const pool = await livePool(client, key);
   if (pool === undefined) return;
   const minAvailable = minAvailableOf({
     pool,
@@ -41,7 +39,7 @@ export async function updatePodDisruptionBudget(
     vmiOf: (vm) => cache.vmiOf(vm),
   });
   try {
-    await retryOnConflict(() => write(client, pool, minAvailable, signal), { isRace: isAlreadyExists });
+    await retryOnConflict(() => write(client, pool, minAvailable), { isRace: isAlreadyExists });
   } catch (error) {
     if (!isRefusal(error)) throw error;
     const note = `PodDisruptionBudget ${podBudgetName(key.name)} could not be written: ${error.message}`;
@@ -49,19 +47,14 @@ export async function updatePodDisruptionBudget(
   }
 }
 
-async function write(
-  client: KubeClient,
-  { metadata: owner }: StoredPool,
-  minAvailable: number | null,
-  signal: AbortSignal,
-): Promise<void> {
+async function write(client: KubeClient, { metadata: owner }: StoredPool, minAvailable: number | null): Promise<void> {
   const at = { namespace: owner.namespace, name: podBudgetName(owner.name) };
-  const there = await ignoreNotFound(client.get<PodDisruptionBudget>(PodDisruptionBudgets, at, { signal }));
+  const there = await ignoreNotFound(client.get<PodDisruptionBudget>(PodDisruptionBudgets, at));
   if (there !== undefined && !isControlledBy(there, VirtualMachinePools, owner)) return;
   if (minAvailable === null) {
     if (there === undefined) return;
     const { uid, resourceVersion } = there.metadata;
-    await ignoreNotFound(client.delete(PodDisruptionBudgets, at, { uid, resourceVersion, signal }));
+    await ignoreNotFound(client.delete(PodDisruptionBudgets, at, { uid, resourceVersion }));
     return;
   }
   const spec = podBudgetSpec(owner.name, minAvailable);
@@ -71,7 +64,7 @@ async function write(
       labels: { [POOL_LABEL]: owner.name },
       ownerReferences: [ownerReference('VirtualMachinePool', owner)],
     };
-    await client.create(PodDisruptionBudgets, { metadata, spec }, { signal });
+    await client.create(PodDisruptionBudgets, { metadata, spec });
   } else if (canonical(there.spec ?? null) !== canonical(spec))
-    await client.update(PodDisruptionBudgets, { ...there, spec }, { signal });
+    await client.update(PodDisruptionBudgets, { ...there, spec });
 }

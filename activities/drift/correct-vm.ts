@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
@@ -42,9 +41,7 @@ export async function correctVm(
   const right = correctDrift(vm, made, correctsAll(pool.spec));
   if (right === null) return undefined;
   const { namespace, name } = vm.metadata;
-  const running =
-    vmi &&
-    (await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }, { signal: cancellationSignal() })));
+  const running = vmi && (await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name })));
   const isSame = running !== undefined && running.metadata.uid === vmi?.uid;
   return {
     vm: right,

@@ -2,7 +2,6 @@ import type { AttemptId } from '../../decisions/healing/attempt.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { Changes, ofMembers } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 
@@ -24,29 +23,28 @@ export function createAwaitRemovalActivities({ cache, stopping }: AwaitRemovalOp
      * resolves, since the cache may be older than the VM. Resolves with the resource versions that a later plan must
      * have seen.
      */
-    awaitRemoval: (
+    awaitRemoval: async (
       { namespace }: PoolKey,
       { vm: name, uid }: Pick<AttemptId, 'vm' | 'uid'>,
-    ): Promise<ResourceVersions> =>
-      withHeartbeat(async () => {
-        const key = `${namespace}/${name}`;
-        const isGone = (): boolean => cache.vms.get(key)?.uid !== uid;
-        const changes = new Changes(
-          cache,
-          stopping,
-          ofMembers((changed) => changed.kind === 'vm' && changed.namespace === namespace && changed.name === name),
-        );
-        try {
-          for (;;) {
-            if (cache.lost.aborted) throw serverLost();
-            if (isGone()) await cache.confirm([key]);
-            if (isGone()) return cache.versionsOf('vms');
-            await changes.next(LOOK_AGAIN_MS, SETTLE_MS);
-          }
-        } finally {
-          changes.stop();
+    ): Promise<ResourceVersions> => {
+      const key = `${namespace}/${name}`;
+      const isGone = (): boolean => cache.vms.get(key)?.uid !== uid;
+      const changes = new Changes(
+        cache,
+        stopping,
+        ofMembers((changed) => changed.kind === 'vm' && changed.namespace === namespace && changed.name === name),
+      );
+      try {
+        for (;;) {
+          if (cache.lost.aborted) throw serverLost();
+          if (isGone()) await cache.confirm([key]);
+          if (isGone()) return cache.versionsOf('vms');
+          await changes.next(LOOK_AGAIN_MS, SETTLE_MS);
         }
-      }),
+      } finally {
+        changes.stop();
+      }
+    },
   };
 }
 

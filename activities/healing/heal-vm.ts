@@ -1,11 +1,10 @@
-import { cancellationSignal, log } from '@temporalio/activity';
+import { log } from '@temporalio/activity';
 import { NOT_YET_RUN_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { UnhealthyVm } from '../../decisions/healing/attempt.ts';
 import type { RunNote } from '../../decisions/owners/steps.ts';
 import { isRefusal, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { slowStart } from '../lib/slow-start.ts';
@@ -29,20 +28,19 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
      * halted and marked as leaving instead, and the pool deletes it once its VMI has stopped. `at`: when the removal
      * was asked for, in milliseconds since the epoch.
      */
-    removeSickVm: (key: PoolKey, sick: UnhealthyVm, at: number): Promise<Removal> =>
-      withHeartbeat(() => remover.remove(key, sick, at)),
+    removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> => remover.remove(key, sick, at),
 
     /**
      * Notes on VMs of the pool that they have run well, or which of their starts have failed. A refusal for one VM does
      * not hold up the others.
      */
     async annotateRuns(key: PoolKey, notes: RunNote[]): Promise<void> {
-      const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
+      const poolNow = sharedCall(() => livePool(client, key));
       const note = async ({ start, ...vm }: RunNote): Promise<void> => {
         const address = { namespace: key.namespace, name: vm.name };
         const write = async ({ resourceVersion }: SeenMember): Promise<void> => {
           const patch = { metadata: { resourceVersion, annotations: { [NOT_YET_RUN_ANNOTATION]: start } } };
-          await ignoreNotFound(patchKept(client, VirtualMachines, address, patch, { signal: cancellationSignal() }));
+          await ignoreNotFound(patchKept(client, VirtualMachines, address, patch));
         };
         try {
           await ifOwned(client, key, vm, write, {
@@ -59,12 +57,12 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
           });
         }
       };
-      await withHeartbeat(() => slowStart(notes, note, { most: concurrency, signal: cancellationSignal() }));
+      await slowStart(notes, note, { most: concurrency });
     },
 
     /** Records the progress of healing as an Event on the pool. */
     async recordHealing(key: PoolKey, event: Omit<PoolEvent, 'action'>): Promise<void> {
-      const pool = await knownPool(client, cache, key, cancellationSignal());
+      const pool = await knownPool(client, cache, key);
       if (pool !== undefined) await recordEvent(client, pool, { ...event, action: 'Heal' });
     },
   };

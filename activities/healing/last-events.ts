@@ -1,4 +1,4 @@
-import { cancellationSignal, log } from '@temporalio/activity';
+import { log } from '@temporalio/activity';
 import { EVENT_REPORTER } from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { Events } from '../../api/resources.ts';
@@ -27,7 +27,6 @@ export async function lastEvents(client: KubeClient, { metadata: { namespace, na
     const { items } = await client.list<KubernetesEvent>(Events, {
       namespace,
       fieldSelector: `regarding.name=${name}`,
-      signal: cancellationSignal(),
     });
     return items
       .filter((event) => event.reportingController !== EVENT_REPORTER)

@@ -66,9 +66,9 @@ export class UnhealthyVmRemover {
     const { name, uid } = sick;
     const address = { namespace: key.namespace, name };
     for (let tries = 1; ; tries++) {
-      const vm = await liveVm(this.#client, address, cancellationSignal());
+      const vm = await liveVm(this.#client, address);
       if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
-      const pool = await knownPool(this.#client, this.#cache, key, cancellationSignal());
+      const pool = await knownPool(this.#client, this.#cache, key);
       const judged = await this.#judge(vm, pool, key, sick, at);
       if (judged.do === 'keep') return { end: 'Kept', why: judged.why };
       if (judged.do === 'nothing')
@@ -112,9 +112,7 @@ export class UnhealthyVmRemover {
     // The attempt may be one of an earlier Temporal, which knows nothing of that.
     const skipped = skippedSince(pool!.status?.healing, view, at);
     if (skipped !== null) return { do: 'keep', why: skipped };
-    const stored = await ignoreNotFound(
-      this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }),
-    );
+    const stored = await ignoreNotFound(this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, view));
     const live = stored && vmiView(stored);
     const vmi = live?.vmUid === view.uid ? this.#cache.withSurroundings(live) : undefined;
     const held = whyLeftAlone(view, vmi);
@@ -147,28 +145,25 @@ export class UnhealthyVmRemover {
    * which a VMI can become ready before its VM says so.
    */
   async #isAsJudged(address: { namespace: string; name: string }, { vmiVersion }: Doomed): Promise<boolean> {
-    const live = await ignoreNotFound(
-      this.#client.get(VirtualMachineInstances, address, { signal: cancellationSignal() }),
-    );
+    const live = await ignoreNotFound(this.#client.get(VirtualMachineInstances, address));
     return live?.metadata.resourceVersion === vmiVersion;
   }
 
   async #delete(vm: Stored<VirtualMachine>, keepDisks: boolean): Promise<unknown> {
     const { namespace, name, uid, resourceVersion } = vm.metadata;
-    const options = { signal: cancellationSignal() };
     if (!keepDisks) {
       await keepSharedDisks({ client: this.#client, cache: this.#cache }, vmView(vm));
       return this.#client.delete(
         VirtualMachines,
         { namespace, name },
-        { uid, resourceVersion, propagationPolicy: 'Foreground', ...options },
+        { uid, resourceVersion, propagationPolicy: 'Foreground' },
       );
     }
     const patch = {
       metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } },
       spec: { running: null, runStrategy: 'Halted' },
     };
-    return patchKept(this.#client, VirtualMachines, { namespace, name }, patch, options);
+    return patchKept(this.#client, VirtualMachines, { namespace, name }, patch);
   }
 
   /**
@@ -198,11 +193,7 @@ export class UnhealthyVmRemover {
     for (const { metadata } of spec?.dataVolumeTemplates ?? []) {
       if (metadata?.name === undefined) continue;
       const claim = await ignoreNotFound(
-        this.#client.get<KubeObject>(
-          PersistentVolumeClaims,
-          { namespace, name: metadata.name },
-          { signal: cancellationSignal() },
-        ),
+        this.#client.get<KubeObject>(PersistentVolumeClaims, { namespace, name: metadata.name }),
       );
       if (claim !== undefined && Date.parse(claim.metadata.creationTimestamp) < Date.parse(creationTimestamp))
         return true;

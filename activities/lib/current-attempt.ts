@@ -88,6 +88,9 @@ async function ask({ info }: Context, client: Client, attempt: Attempt): Promise
 
 const givenUp = (message: string): ApplicationFailure => ApplicationFailure.create({ type: 'AttemptGivenUp', message });
 
+/** Ends calls that an activity makes once it is cancelled; undefined outside an activity. */
+export const callSignal = (): AbortSignal | undefined => currentContext()?.cancellationSignal;
+
 function currentContext(): Context | undefined {
   try {
     return Context.current();

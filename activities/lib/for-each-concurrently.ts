@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { slowStart } from './slow-start.ts';
 
 /** Starts work on an item; resolves to null if the item is then waited for. */
@@ -21,6 +20,6 @@ export async function forEachConcurrently<T, O>(
     const outcome = await starter.take(item);
     if (outcome !== null) outcomes.push(outcome);
   };
-  await slowStart(items, act, { most, atFirst: concurrency, signal: cancellationSignal() });
+  await slowStart(items, act, { most, atFirst: concurrency });
   return outcomes;
 }

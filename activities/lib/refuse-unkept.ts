@@ -21,7 +21,7 @@ export async function patchKept<T extends KubeObject = KubeObject>(
   resource: Resource,
   key: ObjectKey,
   patch: ObjectPatch,
-  options: WriteOptions,
+  options: WriteOptions = {},
 ): Promise<Stored<T>> {
   const written = await client.patch<T>(resource, key, 'merge', patch, options);
   refuseUnkept(written, patch);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { callSignal } from './current-attempt.ts';
 
 const TRIES = 5;
 const PAUSE_MS = 100;
@@ -9,7 +10,8 @@ interface BurstOptions {
   most: number;
   /** Calls in flight at first: 1 if a refusal should cost one call and not a burst of them. */
   atFirst?: number;
-  signal: AbortSignal;
+  /** Ends it; by default, the end of the activity does. */
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -24,7 +26,7 @@ export async function slowStart<T>(
   act: (item: T) => Promise<void>,
   options: BurstOptions,
 ): Promise<void> {
-  const { most, atFirst = 1, signal } = options;
+  const { most, atFirst = 1, signal = callSignal() } = options;
   const waiting = items.map((item) => ({ item, tries: 0 }));
   const inFlight = new Set<Promise<void>>();
   let window = Math.min(atFirst, most);
@@ -49,9 +51,9 @@ export async function slowStart<T>(
 
   const mayBegin = (): boolean => failure === undefined && waiting.length > 0;
   while (mayBegin() || inFlight.size > 0) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     const pause = notBefore - Date.now();
-    if (mayBegin() && pause > 0 && inFlight.size === 0) await sleep(pause, undefined, { signal });
+    if (mayBegin() && pause > 0 && inFlight.size === 0) await sleep(pause, undefined, { ...(signal && { signal }) });
     while (mayBegin() && inFlight.size < window && Date.now() >= notBefore) {
       const call = run(waiting.shift()!).finally(() => inFlight.delete(call));
       inFlight.add(call);

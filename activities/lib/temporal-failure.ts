@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { KubeError, KubeUnreachable, ActRefused } from '../../kubernetes/errors.ts';
+import { withHeartbeat } from './heartbeat.ts';
 
 /**
  * Turns Kubernetes' answer into the failure that Temporal's Web UI shows and that Temporal retries: its type is
@@ -22,13 +23,13 @@ function asFailure(error: unknown): unknown {
   return error;
 }
 
-/** Returns the same activities, each throwing what `asFailure` makes of its errors. */
+/** Returns the same activities, each with a heartbeat, and throwing what `asFailure` makes of its errors. */
 export function withFailures<A extends Record<string, (...args: never[]) => Promise<unknown>>>(activities: A): A {
   const wrapped = Object.entries(activities).map(([name, activity]) => [
     name,
     async (...args: never[]) => {
       try {
-        return await activity(...args);
+        return await withHeartbeat(() => activity(...args));
       } catch (error) {
         throw asFailure(error);
       }

@@ -71,7 +71,7 @@ export async function checkTypes(
     } catch (error) {
       if (!isRefusal(error)) throw error;
       // If the VM was deleted or changed meanwhile, another VM of its group is tried next time.
-      const live = await liveVm(client, vm, cancellationSignal());
+      const live = await liveVm(client, vm);
       if (live === undefined) await cache.vms.relist();
       else vms = later(vms, live.metadata.resourceVersion);
       if (live === undefined || vmView(live).machineType !== group.from) continue;

@@ -6,7 +6,6 @@ import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { Authority } from '../operations/authority.ts';
 import { refuseRestored } from '../operations/refuse-restored.ts';
 import type { RunControl } from '../operations/run-control.ts';
@@ -58,8 +57,8 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
 
   return {
     /** Says what would become of VMs, and what stands in the way, before anything is written. */
-    preflightTransition: (request: TransitionRequest): Promise<Preflight> =>
-      withHeartbeat(async () => preflight({ client, cache }, await contextAt(request, true))),
+    preflightTransition: async (request: TransitionRequest): Promise<Preflight> =>
+      preflight({ client, cache }, await contextAt(request, true)),
 
     /**
      * Restarts VMs of the transition one by one, each as the limits allow it and only if it still needs that, and
@@ -67,45 +66,41 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
      * to tell. Safe to run again at any point: what it has begun is noted on the VMs.
      */
     followTransition: (request: FollowTransitionRequest): Promise<FollowedTransition> =>
-      withGracefulCancel((asked) =>
-        withHeartbeat(async () => {
-          const context = await contextAt(request);
-          const reached = cache.versionsOf('pools', 'vms', 'vmis');
-          const operationVersion = refuseRestored(request, context.authority, reached);
-          const method = new TransitionMethod({ ...options, contexts, context, request });
-          const pace = { idleMs: Infinity, idleSince: null, reportMs: request.reportMs };
-          const { changes, plan } = await method.carryOut({ ...options, ...pace, asked }, operationVersion);
-          onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
-          const { whyOver } = context.authority;
-          return { ...changes, ...pick(plan, TOLD), settled: [...changes.settled, ...plan.failures], whyOver };
-        }),
-      ),
+      withGracefulCancel(async (asked) => {
+        const context = await contextAt(request);
+        const reached = cache.versionsOf('pools', 'vms', 'vmis');
+        const operationVersion = refuseRestored(request, context.authority, reached);
+        const method = new TransitionMethod({ ...options, contexts, context, request });
+        const pace = { idleMs: Infinity, idleSince: null, reportMs: request.reportMs };
+        const { changes, plan } = await method.carryOut({ ...options, ...pace, asked }, operationVersion);
+        onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
+        const { whyOver } = context.authority;
+        return { ...changes, ...pick(plan, TOLD), settled: [...changes.settled, ...plan.failures], whyOver };
+      }),
 
     /** Finds out what becomes of groups of VMs that no dry run has shown yet. */
-    checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
-      withHeartbeat(async () => checkTypes({ client, cache }, await contextAt(request), request.wanted)),
+    checkMachineTypes: async (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
+      checkTypes({ client, cache }, await contextAt(request), request.wanted),
 
     /**
      * Changes the types of VMs, or marks VMs of which only the VMI has the old type. Safe to run again at any point.
      */
-    patchMachineTypes: (request: PatchRequest): Promise<PatchedVms> =>
-      withHeartbeat(async () => {
-        const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });
-        const outcomes = await forEachConcurrently(patcher, request.vms, concurrency, patchConcurrency);
-        onPatched?.(patcher.patched);
-        const { patched, changes, minVersions } = patcher;
-        return { patched, outcomes, changes, minVersions };
-      }),
+    patchMachineTypes: async (request: PatchRequest): Promise<PatchedVms> => {
+      const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });
+      const outcomes = await forEachConcurrently(patcher, request.vms, concurrency, patchConcurrency);
+      onPatched?.(patcher.patched);
+      const { patched, changes, minVersions } = patcher;
+      return { patched, outcomes, changes, minVersions };
+    },
 
-    patchPoolTemplates: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
-      withHeartbeat(async () => patchPoolTemplates(client, cache, await contextAt(request), request.pools)),
+    patchPoolTemplates: async (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
+      patchPoolTemplates(client, cache, await contextAt(request), request.pools),
 
     /** Clears the marks of the transition, also once its operation is over or deleted. */
-    clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
-      withHeartbeat(async () => {
-        await Authority.verify(options, { operation: request.operation, action: 'MachineType', isFresh: false });
-        return clearMarks({ client, cache, others, concurrency }, request);
-      }),
+    clearMarks: async (request: ClearMarksRequest): Promise<ClearedMarks> => {
+      await Authority.verify(options, { operation: request.operation, action: 'MachineType', isFresh: false });
+      return clearMarks({ client, cache, others, concurrency }, request);
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { cancellationSignal, log } from '@temporalio/activity';
+import { log } from '@temporalio/activity';
 import { VirtualMachines } from '../../api/resources.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { withinNamespaces } from '../../decisions/machine-types/scope.ts';
@@ -61,15 +61,14 @@ export async function clearMarks(
   const kept: ClearedMarks['kept'] = [];
   let newest: string | undefined;
   const unmark = async (view: VmView): Promise<void> => {
-    const signal = cancellationSignal();
     const write = async (tries: number): Promise<void> => {
-      const live = tries === 1 ? undefined : await liveVm(client, view, signal);
+      const live = tries === 1 ? undefined : await liveVm(client, view);
       if (tries > 1 && live === undefined) return;
       const before = live === undefined ? beforeOfView(view) : beforeOf(live);
       if (!goes(before.mark)) return;
       // The VM may have any type: only the mark is tested.
       const patch = typePatch({ ...before, machineType: null }, { mark: null });
-      const written = await client.patch(VirtualMachines, view, 'json', patch, { signal });
+      const written = await client.patch(VirtualMachines, view, 'json', patch);
       newest = later(newest, written.metadata.resourceVersion);
     };
     try {
@@ -83,6 +82,6 @@ export async function clearMarks(
     }
   };
   const marked = all.filter(({ transitionMark }) => goes(transitionMark));
-  await slowStart(marked, unmark, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+  await slowStart(marked, unmark, { most: concurrency, atFirst: concurrency });
   return { kept, minVersions: { vms: newest } };
 }

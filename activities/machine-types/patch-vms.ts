@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { TransitionRecord } from '../../decisions/annotations/transition-record.ts';
@@ -110,7 +109,7 @@ export class MachineTypePatcher {
   }
 
   async #read(at: VmView): Promise<{ vm: VmView | undefined; before: Before | undefined }> {
-    const live = await liveVm(this.#in.client, at, cancellationSignal());
+    const live = await liveVm(this.#in.client, at);
     // Otherwise the next look would be as outdated as this one.
     this.#vms = later(this.#vms, live?.metadata.resourceVersion);
     return { vm: live && this.#in.cache.vmView(live), before: live && beforeOf(live) };
@@ -186,9 +185,13 @@ export class MachineTypePatcher {
   }
 
   async #patch({ namespace, name }: VmView, patch: unknown): Promise<Stored<VirtualMachine>> {
-    const written = await this.#in.client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'json', patch, {
-      signal: cancellationSignal(),
-    });
+    const written = await this.#in.client.patch<VirtualMachine>(
+      VirtualMachines,
+      { namespace, name },
+      'json',
+      patch,
+      {},
+    );
     this.#vms = later(this.#vms, written.metadata.resourceVersion);
     return written;
   }

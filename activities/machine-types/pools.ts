@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { PatchOperation } from '../../api/objects.ts';
 import { requesterAnnotation } from '../../api/requested-by.ts';
@@ -68,15 +67,13 @@ export async function patchPoolTemplates(
         ...typePatch(before, { machineType: state.to, record }, POOL_MACHINE_TYPE),
         ...stamps(pool, state.to, context),
       ];
-      const written = await client.patch(VirtualMachinePools, pool.metadata, 'json', patch, {
-        signal: cancellationSignal(),
-      });
+      const written = await client.patch(VirtualMachinePools, pool.metadata, 'json', patch, {});
       newest = later(newest, written.metadata.resourceVersion);
       changes.push({ from, to: state.to, vms: [`pool ${key}`] });
       await recordEvent(client, pool, eventOf(record, rules.transition.requestedBy));
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      const live = await livePool(client, pool.metadata, cancellationSignal());
+      const live = await livePool(client, pool.metadata);
       newest = later(newest, live?.metadata.resourceVersion);
       const outcome = live === undefined ? null : outcomeOf(before, live, { id: record.id, error });
       if (outcome !== null) outcomes.push({ vm: `pool ${key}`, ...outcome });

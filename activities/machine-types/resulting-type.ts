@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { VirtualMachines } from '../../api/resources.ts';
 import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
@@ -14,7 +13,6 @@ export async function resultingType(client: KubeClient, vm: VmView, to: string |
   const patch = typePatch(beforeOfView(vm), { machineType: to });
   const { spec } = await client.patch<VirtualMachine>(VirtualMachines, vm, 'json', patch, {
     dryRun: true,
-    signal: cancellationSignal(),
   });
   return spec?.template?.spec?.domain?.machine?.type || null;
 }

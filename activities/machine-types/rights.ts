@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import {
   SelfSubjectAccessReviews,
   VirtualMachineInstances,
@@ -39,7 +38,7 @@ export async function missingRights(
   try {
     for (const right of rights) {
       for (const namespace of namespaces ?? [undefined]) {
-        if (!(await hasRight(client, right, namespace, cancellationSignal()))) missing.push(asText(right, namespace));
+        if (!(await hasRight(client, right, namespace))) missing.push(asText(right, namespace));
       }
     }
     return missing;

@@ -1,4 +1,4 @@
-import { cancellationSignal, log } from '@temporalio/activity';
+import { log } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -88,7 +88,7 @@ class Creation<Item extends { name: string }> {
   constructor(target: CreationTarget<Item>) {
     const { client, key } = target;
     this.#target = target;
-    this.#ownerNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
+    this.#ownerNow = sharedCall(() => liveOwner(client, key));
   }
 
   async create(item: Item): Promise<Acted> {

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { DeleteOptions } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { keepSharedDisks, type DiskKeeper } from '../disks/shared-disks.ts';
@@ -27,7 +26,7 @@ export function deleteVm(
   const { client } = keeper;
   const remove = async ({ uid, resourceVersion, vm: member }: SeenMember): Promise<void> => {
     if (member !== null) await keepSharedDisks(keeper, member);
-    const options = { uid, resourceVersion, propagationPolicy, lastCheck, signal: cancellationSignal() };
+    const options = { uid, resourceVersion, propagationPolicy, lastCheck };
     await ignoreNotFound(
       client.delete(kindOfOwner(key).members.resource, { namespace: key.namespace, name: vm.name }, options),
     );

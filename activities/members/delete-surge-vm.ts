@@ -26,7 +26,7 @@ export async function deleteSurgeVm(
   isWanted: IfOwnedOptions['isWanted'],
 ): Promise<OwnedActResult> {
   const at = { namespace: key.namespace, name: vm.name };
-  const { vm: stored, vmi: live } = await liveVmWithVmi(client, at, cancellationSignal());
+  const { vm: stored, vmi: live } = await liveVmWithVmi(client, at);
   const now = stored && cache.vmView(stored);
   const vmi = live && cache.withSurroundings(live);
   const isMeant = now?.uid === vm.uid && isOwnedBy(now, 'VirtualMachinePool', key) && isSurge(now) && !now.deleting;

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import {
   MEMBER_OF_ANNOTATION,
   ORPHAN_FINALIZER,
@@ -15,7 +14,6 @@ import type { Target } from '../../decisions/owners/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { nothingDone, type Done } from '../owners/done.ts';
@@ -38,54 +36,53 @@ export function createReleaseActivities({ client, cache, concurrency }: Activity
      * standby VM is none any more, and continues if its pool has paused it. `unmatched`: each only if it still does not
      * match the selector of the set; otherwise, if the owner is deleted without its VMs.
      */
-    releaseVms: (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> =>
-      withHeartbeat(async () => {
-        // What was read, too: a plan on an older cache would have the same VMs released again, without a pause.
-        let minVersions: ResourceVersions = {};
-        const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
-        const acted: Target[] = [];
-        const ownerNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
-        // Only a set lets go of what its selector no longer matches.
-        const mayRelease = (owner: StoredVmOwner): boolean =>
-          because === undefined ? isOrphaned(owner) : key.kind !== undefined;
-        const release = async (target: Target): Promise<Acted> => {
-          const { name, uid } = target;
-          const owner = await ownerNow();
-          saw(versionsOf(key, owner?.metadata.resourceVersion));
-          if (owner === undefined || !mayRelease(owner)) return 'left';
-          const vm = await liveMember(client, key, { namespace: key.namespace, name });
-          saw(memberVersions(key, vm?.metadata.resourceVersion));
-          if (vm === undefined || vm.metadata.uid !== uid || !isMemberOf(key, seenMember(key, vm))) return 'left';
-          if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return 'left';
-          if (key.kind === undefined) await goOn(vm);
-          const { ownerReferences: owners = [], resourceVersion, labels } = vm.metadata;
-          const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
-          const annotations = {
-            [REMOVING_ANNOTATION]: null,
-            [MEMBER_OF_ANNOTATION]: null,
-            ...(vm.metadata.annotations?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
-          };
-          // What it was beside the replicas of this pool, it is in no later one.
-          const role = labels?.[ROLE_LABEL] === undefined ? {} : { labels: { [ROLE_LABEL]: null } };
-          const patch = { metadata: { resourceVersion, ...role, annotations, ownerReferences } };
-          const released = await ignoreStale(
-            patchKept(client, kindOfOwner(key).members.resource, { namespace: key.namespace, name }, patch, {}),
-          );
-          saw(memberVersions(key, released?.metadata.resourceVersion));
-          if (released === undefined) return 'left';
-          acted.push(target);
-          return 'done';
+    async releaseVms(key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> {
+      // What was read, too: a plan on an older cache would have the same VMs released again, without a pause.
+      let minVersions: ResourceVersions = {};
+      const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
+      const acted: Target[] = [];
+      const ownerNow = sharedCall(() => liveOwner(client, key));
+      // Only a set lets go of what its selector no longer matches.
+      const mayRelease = (owner: StoredVmOwner): boolean =>
+        because === undefined ? isOrphaned(owner) : key.kind !== undefined;
+      const release = async (target: Target): Promise<Acted> => {
+        const { name, uid } = target;
+        const owner = await ownerNow();
+        saw(versionsOf(key, owner?.metadata.resourceVersion));
+        if (owner === undefined || !mayRelease(owner)) return 'left';
+        const vm = await liveMember(client, key, { namespace: key.namespace, name });
+        saw(memberVersions(key, vm?.metadata.resourceVersion));
+        if (vm === undefined || vm.metadata.uid !== uid || !isMemberOf(key, seenMember(key, vm))) return 'left';
+        if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return 'left';
+        if (key.kind === undefined) await goOn(vm);
+        const { ownerReferences: owners = [], resourceVersion, labels } = vm.metadata;
+        const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
+        const annotations = {
+          [REMOVING_ANNOTATION]: null,
+          [MEMBER_OF_ANNOTATION]: null,
+          ...(vm.metadata.annotations?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
         };
-        const { count, refused } = await tryEach(vms, release, { most: concurrency });
-        if (because !== undefined)
-          await reportRemoval(client, cache, key, { verb: 'Release', asked: vms, acted, refused });
-        return { ...nothingDone, count, refused, minVersions };
-      }),
+        // What it was beside the replicas of this pool, it is in no later one.
+        const role = labels?.[ROLE_LABEL] === undefined ? {} : { labels: { [ROLE_LABEL]: null } };
+        const patch = { metadata: { resourceVersion, ...role, annotations, ownerReferences } };
+        const released = await ignoreStale(
+          patchKept(client, kindOfOwner(key).members.resource, { namespace: key.namespace, name }, patch),
+        );
+        saw(memberVersions(key, released?.metadata.resourceVersion));
+        if (released === undefined) return 'left';
+        acted.push(target);
+        return 'done';
+      };
+      const { count, refused } = await tryEach(vms, release, { most: concurrency });
+      if (because !== undefined)
+        await reportRemoval(client, cache, key, { verb: 'Release', asked: vms, acted, refused });
+      return { ...nothingDone, count, refused, minVersions };
+    },
   };
 
   async function goOn(vm: Stored): Promise<void> {
     const at = { namespace: vm.metadata.namespace!, name: vm.metadata.name };
-    const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, at, { signal: cancellationSignal() }));
+    const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, at));
     if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm))) await letGoOn(client, vm, vmi);
   }
 }

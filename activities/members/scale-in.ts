@@ -1,4 +1,4 @@
-import { activityInfo, cancellationSignal, log } from '@temporalio/activity';
+import { activityInfo, log } from '@temporalio/activity';
 import { REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { scaleInRules } from '../../api/rules/pool-defaults.ts';
@@ -21,7 +21,6 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForTermination } from '../cache/wait-for-termination.ts';
 import { deleteKeepingDisks } from '../disks/keep-disks.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { activeMembers } from '../owners/active-members.ts';
@@ -47,59 +46,57 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
      * Deletes these VMs and no others of their names, each only if it is still to leave; resolves when the cache shows
      * all of them as terminating or deleted.
      */
-    deleteVms: (
+    async deleteVms(
       key: OwnerKey,
       vms: Target[],
       keepDisks: boolean,
       cause: RemovalCause,
       planned: ResourceVersions = {},
-    ): Promise<Done> =>
-      withHeartbeat(async () => {
-        const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
-        const { members } = kindOfOwner(key);
-        const isWanted = leaving.asking(keepDisks ? 'deleteKeepingDisks' : 'delete');
-        const remove = async (vm: Target): Promise<Acted> => {
-          if (cause.because === 'Surge')
-            return leaving.note(vm, await deleteSurgeVm({ client, cache, places }, key, vm, isWanted));
-          // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
-          const acted = keepDisks
-            ? await deleteKeepingDisks(client, key, vm, Date.now(), isWanted)
-            : await deleteVm({ client, cache }, key, vm, {
-                cache,
-                // The place of a VM in a set is free once all that it owns is gone: the next VM may get its name.
-                propagationPolicy: key.kind === 'VirtualMachineReplicaSet' ? 'Foreground' : 'Background',
-                isWanted,
-                ...ifChanged(vm, cause),
-              });
-          return leaving.note(vm, acted);
-        };
-        const { count, refused } = await tryEach(vms, remove, { most: concurrency, atFirst: concurrency });
-        await Promise.all([
-          leaving.report('Delete', refused),
-          waitForTermination(cache, key.namespace, members.cache, [...leaving.acted, ...leaving.gone]),
-        ]);
-        const done = leaving.done(count, refused);
-        return { ...done, minVersions: maxVersions(done.minVersions, cache.versionsOf(members.cache)) };
-      }),
+    ): Promise<Done> {
+      const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
+      const { members } = kindOfOwner(key);
+      const isWanted = leaving.asking(keepDisks ? 'deleteKeepingDisks' : 'delete');
+      const remove = async (vm: Target): Promise<Acted> => {
+        if (cause.because === 'Surge')
+          return leaving.note(vm, await deleteSurgeVm({ client, cache, places }, key, vm, isWanted));
+        // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
+        const acted = keepDisks
+          ? await deleteKeepingDisks(client, key, vm, Date.now(), isWanted)
+          : await deleteVm({ client, cache }, key, vm, {
+              cache,
+              // The place of a VM in a set is free once all that it owns is gone: the next VM may get its name.
+              propagationPolicy: key.kind === 'VirtualMachineReplicaSet' ? 'Foreground' : 'Background',
+              isWanted,
+              ...ifChanged(vm, cause),
+            });
+        return leaving.note(vm, acted);
+      };
+      const { count, refused } = await tryEach(vms, remove, { most: concurrency, atFirst: concurrency });
+      await Promise.all([
+        leaving.report('Delete', refused),
+        waitForTermination(cache, key.namespace, members.cache, [...leaving.acted, ...leaving.gone]),
+      ]);
+      const done = leaving.done(count, refused);
+      return { ...done, minVersions: maxVersions(done.minVersions, cache.versionsOf(members.cache)) };
+    },
 
     /**
      * Halts VMs that leave the pool, each only if it is still to leave, and marks them, so that they are deleted once
      * their VMIs have stopped.
      */
-    haltVms: (key: PoolKey, vms: Target[], cause: RemovalCause, planned: ResourceVersions = {}): Promise<Done> =>
-      withHeartbeat(async () => {
-        const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
-        const isWanted = leaving.asking('halt');
-        const halt = async (vm: Target): Promise<Acted> => {
-          const write = async ({ resourceVersion }: SeenMember): Promise<void> =>
-            leaving.saw(await haltVm(key, vm, resourceVersion, cause));
-          const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });
-          return leaving.note(vm, acted);
-        };
-        const { count, refused } = await tryEach(vms, halt, { most: concurrency });
-        await leaving.report('Halt', refused);
-        return leaving.done(count, refused);
-      }),
+    async haltVms(key: PoolKey, vms: Target[], cause: RemovalCause, planned: ResourceVersions = {}): Promise<Done> {
+      const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
+      const isWanted = leaving.asking('halt');
+      const halt = async (vm: Target): Promise<Acted> => {
+        const write = async ({ resourceVersion }: SeenMember): Promise<void> =>
+          leaving.saw(await haltVm(key, vm, resourceVersion, cause));
+        const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });
+        return leaving.note(vm, acted);
+      };
+      const { count, refused } = await tryEach(vms, halt, { most: concurrency });
+      await leaving.report('Halt', refused);
+      return leaving.done(count, refused);
+    },
   };
 
   /** Returns the version that was written; undefined if the VM is deleted. */
@@ -115,8 +112,7 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
       metadata: { resourceVersion, ...mark },
       spec: { running: null, runStrategy: 'Halted' },
     };
-    const options = { signal: cancellationSignal() };
-    const halted = await ignoreNotFound(patchKept(client, VirtualMachines, { namespace, name }, patch, options));
+    const halted = await ignoreNotFound(patchKept(client, VirtualMachines, { namespace, name }, patch));
     return halted?.metadata.resourceVersion;
   }
 }
@@ -201,14 +197,14 @@ class LeavingVms {
 
   /** Resolves to null if the VM has none. */
   async #liveVmiOf(vm: VmView): Promise<VmiView | null> {
-    const { vm: now, vmi } = await liveVmWithVmi(this.#client, vm, cancellationSignal());
+    const { vm: now, vmi } = await liveVmWithVmi(this.#client, vm);
     return now?.metadata.uid === vm.uid ? (vmi ?? null) : null;
   }
 
   async #askAgain(): Promise<{ owner: StoredVmOwner | undefined; why: string | null }> {
     const { vms, cause, planned } = this.#leaving;
     const role = cause.because === 'StandbySurplus' ? 'Standby' : null;
-    const owner = await liveOwner(this.#client, this.#key, cancellationSignal());
+    const owner = await liveOwner(this.#client, this.#key);
     this.#minVersions = maxVersions(this.#minVersions, versionsOf(this.#key, owner?.metadata.resourceVersion));
     const why = (): string | null =>
       removalBlockedBy({ cause, owner, vms: activeMembers(this.#cache, this.#key, owner, role), leaving: vms }) ??

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import {
   DISKS_FINALIZER,
   NOT_YET_RUN_ANNOTATION,
@@ -25,7 +24,6 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { nothingDone, type Done } from '../owners/done.ts';
@@ -48,45 +46,43 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
      * Makes the pool the controller of these VMs again, each only if it still counts as returned, and while the pool
      * has the spec that this was planned for, and lacks VMs of that role.
      */
-    adoptReturnedVms: (key: PoolKey, vms: Target[], { generation, role }: AdoptReturnedOptions): Promise<Done> =>
-      withHeartbeat(async () => {
-        const signal = cancellationSignal();
-        const adopted: string[] = [];
-        const notWanted: string[] = [];
-        let minVersions: ResourceVersions = {};
-        const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
-        const poolNow = sharedCall(() => livePool(client, key, signal));
-        const members = await membersOf(key, role);
-        const record = new RoleRecord(client, key);
-        let last: StoredPool | undefined;
-        const adopt = async ({ name, uid }: Target): Promise<Acted> => {
-          const at = { namespace: key.namespace, name };
-          const pool = (last = await poolNow());
-          saw({ pools: pool?.metadata.resourceVersion });
-          const vm = await liveVm(client, at, signal);
-          saw({ vms: vm?.metadata.resourceVersion });
-          if (vm?.metadata.uid !== uid || pool === undefined || !isReturned(pool, vmView(vm))) return 'left';
-          if (!takesBack(pool, generation) || members.size >= placesOf(pool, role)) {
-            notWanted.push(name);
-            return 'left';
-          }
-          members.add(name);
-          // Before the VM is the pool's: it is never a replica too many.
-          if (role !== null) await record.identify([{ vm: vmView(vm), isNew: true }], role);
-          const patch = patchOf(pool, vm, role, client.clock.now());
-          const stored = await ignoreStale(patchKept(client, VirtualMachines, at, patch, { signal }));
-          saw({ vms: stored?.metadata.resourceVersion });
-          if (stored === undefined) {
-            members.delete(name);
-            return 'left';
-          }
-          adopted.push(name);
-          return 'done';
-        };
-        const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
-        if (last !== undefined) await report(last, vms, { count, refused, adopted });
-        return { ...nothingDone, count, notWanted, refused, minVersions: maxVersions(minVersions, record.minVersions) };
-      }),
+    async adoptReturnedVms(key: PoolKey, vms: Target[], { generation, role }: AdoptReturnedOptions): Promise<Done> {
+      const adopted: string[] = [];
+      const notWanted: string[] = [];
+      let minVersions: ResourceVersions = {};
+      const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
+      const poolNow = sharedCall(() => livePool(client, key));
+      const members = await membersOf(key, role);
+      const record = new RoleRecord(client, key);
+      let last: StoredPool | undefined;
+      const adopt = async ({ name, uid }: Target): Promise<Acted> => {
+        const at = { namespace: key.namespace, name };
+        const pool = (last = await poolNow());
+        saw({ pools: pool?.metadata.resourceVersion });
+        const vm = await liveVm(client, at);
+        saw({ vms: vm?.metadata.resourceVersion });
+        if (vm?.metadata.uid !== uid || pool === undefined || !isReturned(pool, vmView(vm))) return 'left';
+        if (!takesBack(pool, generation) || members.size >= placesOf(pool, role)) {
+          notWanted.push(name);
+          return 'left';
+        }
+        members.add(name);
+        // Before the VM is the pool's: it is never a replica too many.
+        if (role !== null) await record.identify([{ vm: vmView(vm), isNew: true }], role);
+        const patch = patchOf(pool, vm, role, client.clock.now());
+        const stored = await ignoreStale(patchKept(client, VirtualMachines, at, patch));
+        saw({ vms: stored?.metadata.resourceVersion });
+        if (stored === undefined) {
+          members.delete(name);
+          return 'left';
+        }
+        adopted.push(name);
+        return 'done';
+      };
+      const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
+      if (last !== undefined) await report(last, vms, { count, refused, adopted });
+      return { ...nothingDone, count, notWanted, refused, minVersions: maxVersions(minVersions, record.minVersions) };
+    },
   };
 
   /** Names of the VMs that the pool has of this role now. */
@@ -95,7 +91,7 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
     const labelSelector = `${POOL_LABEL}=${name}`;
     const { items } = await client.list<VirtualMachine>(VirtualMachines, { namespace, labelSelector });
     const own = items.filter((vm) => isControlledBy(vm, VirtualMachinePools, { namespace, uid }));
-    const members = own.map(vmView).map(withRolesOf(await livePool(client, key, cancellationSignal())));
+    const members = own.map(vmView).map(withRolesOf(await livePool(client, key)));
     return new Set(members.filter((vm) => vm.role === role).map(({ name: member }) => member));
   }
 

@@ -110,7 +110,7 @@ class ListedRun extends MembersRun {
     const { namespace } = this.key;
     const found = new Map<string, Vm | undefined>();
     await this.onEach(asked.vms, async (name) => {
-      const vm = await liveVm(this.client, { namespace, name }, this.signal);
+      const vm = await liveVm(this.client, { namespace, name });
       this.saw({ vms: vm?.metadata.resourceVersion });
       found.set(name, vm);
     });
@@ -157,7 +157,7 @@ class ListedRun extends MembersRun {
   /** A plan that has not seen the revision of the VMI would restart it. */
   async #sawVmi(name: string): Promise<void> {
     const at = { namespace: this.key.namespace, name };
-    const vmi = await ignoreNotFound(this.client.get(VirtualMachineInstances, at, { signal: this.signal }));
+    const vmi = await ignoreNotFound(this.client.get(VirtualMachineInstances, at));
     this.saw({ vmis: vmi?.metadata.resourceVersion });
   }
 

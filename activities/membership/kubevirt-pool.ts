@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { KubeVirtPools, type Resource } from '../../api/resources.ts';
 import {
@@ -34,12 +35,10 @@ export class KubeVirtPoolOf {
   readonly resource: Resource;
   readonly #client: KubeClient;
   readonly #key: PoolKey;
-  readonly #signal: AbortSignal;
 
-  private constructor({ client, key, signal }: MembersRun, resource: Resource) {
+  private constructor({ client, key }: MembersRun, resource: Resource) {
     this.#client = client;
     this.#key = key;
-    this.#signal = signal;
     this.resource = resource;
   }
 
@@ -52,7 +51,7 @@ export class KubeVirtPoolOf {
   }
 
   get(): Promise<Theirs | undefined> {
-    return ignoreNotFound(this.#client.get<KubeVirtPool>(this.resource, this.#key, { signal: this.#signal }));
+    return ignoreNotFound(this.#client.get<KubeVirtPool>(this.resource, this.#key));
   }
 
   /** Returns the pool once it is not being deleted, as after a takeover; undefined if there is none. */
@@ -65,7 +64,7 @@ export class KubeVirtPoolOf {
   async create(spec: object, { labels, annotations }: { labels?: object; annotations: object }): Promise<Theirs> {
     const { namespace, name } = this.#key;
     const metadata = { namespace, name, ...(labels && { labels }), annotations };
-    return this.#client.create(this.resource, { metadata, spec } as KubeVirtPool, { signal: this.#signal });
+    return this.#client.create(this.resource, { metadata, spec } as KubeVirtPool);
   }
 
   /**
@@ -119,13 +118,14 @@ export class KubeVirtPoolOf {
 
   /** Deletes the pool in this version, and leaves what it owns. */
   async delete({ metadata: { uid, resourceVersion } }: Theirs): Promise<void> {
-    const options = { uid, resourceVersion, propagationPolicy: 'Orphan', signal: this.#signal } as const;
+    const options = { uid, resourceVersion, propagationPolicy: 'Orphan' } as const;
     await ignoreNotFound(this.#client.delete(this.resource, this.#key, options));
   }
 
   async #patch(patch: object, subresource?: 'status'): Promise<Theirs> {
-    const options = { signal: this.#signal, ...(subresource && { subresource }) };
-    return patchKept<KubeVirtPool>(this.#client, this.resource, this.#key, patch, options);
+    return patchKept<KubeVirtPool>(this.#client, this.resource, this.#key, patch, {
+      ...(subresource && { subresource }),
+    });
   }
 
   async #until(isSo: (pool: Theirs | undefined) => boolean, why: string): Promise<Theirs | undefined> {
@@ -134,7 +134,7 @@ export class KubeVirtPoolOf {
       const pool = await this.get();
       if (isSo(pool)) return pool;
       if (Date.now() >= deadline) throw refusal(why);
-      await sleep(PAUSE_MS, undefined, { signal: this.#signal });
+      await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
     }
   }
 }

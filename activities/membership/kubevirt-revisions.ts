@@ -17,13 +17,13 @@ type Revision = KubeObject & { revision: number; data: Record<string, unknown> }
  * and restarts it. Returns its name, which is that of the template: a user may change the pool before all VMs are its
  * own, and what was labelled until then is of the former template.
  */
-export async function revisionFor({ client, signal }: MembersRun, theirs: Theirs): Promise<string> {
+export async function revisionFor({ client }: MembersRun, theirs: Theirs): Promise<string> {
   const { namespace = '', uid, generation = 1 } = theirs.metadata;
   const name = `vmpool-${uid}-${hashOf(theirs.spec['virtualMachineTemplate'])}`;
   const metadata = { namespace, name, ownerReferences: [referenceTo(theirs)] };
   const made = { metadata, revision: generation, data: theirs.spec };
   try {
-    await client.create<Revision>(ControllerRevisions, made, { signal });
+    await client.create<Revision>(ControllerRevisions, made);
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
@@ -79,19 +79,19 @@ export async function deleteLeftRevisions(
 const isNamedAfter = (pool: string, name: string): boolean =>
   name.startsWith(`${pool}-`) && /^\d+$/.test(name.slice(pool.length + 1));
 
-const revisionsIn = async ({ client, key: { namespace }, signal }: MembersRun): Promise<Stored<Revision>[]> =>
-  (await client.list<Revision>(ControllerRevisions, { namespace, signal })).items;
+const revisionsIn = async ({ client, key: { namespace } }: MembersRun): Promise<Stored<Revision>[]> =>
+  (await client.list<Revision>(ControllerRevisions, { namespace })).items;
 
 /** Deletes the revisions that `isMeant`, each in the version that was judged. */
 async function deleteEach(
   run: MembersRun,
   isMeant: (revision: Stored<Revision>) => boolean | Promise<boolean>,
 ): Promise<void> {
-  const { client, key, signal } = run;
+  const { client, key } = run;
   for (const revision of await revisionsIn(run)) {
     const { name, uid, resourceVersion } = revision.metadata;
     if (!(await isMeant(revision))) continue;
     const at = { namespace: key.namespace, name };
-    await ignoreNotFound(client.delete(ControllerRevisions, at, { uid, resourceVersion, signal }));
+    await ignoreNotFound(client.delete(ControllerRevisions, at, { uid, resourceVersion }));
   }
 }

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { JOINED_ANNOTATION, POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
@@ -13,7 +12,6 @@ import { vmView, type VirtualMachine } from '../../decisions/views/from-object/v
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
@@ -33,29 +31,27 @@ interface Labelled {
 export function createLabelActivities({ client, cache, concurrency }: ActivityOptions) {
   return {
     /** Gives VMs, and their VMIs, the labels of the pool that owns them. */
-    labelVms: (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> =>
-      withHeartbeat(async () => {
-        const done = await onEach(key, vms, {
-          isMeant: (vm) => isControlledBy(vm, VirtualMachinePools, key) && isUnlabelled(key, vmView(vm)),
-          patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
-          vmAnnotations: (name) => ({
-            [JOINED_ANNOTATION]: 'true',
-            ...memberOfAnnotation(key.uid, name, client.clock.now()),
-          }),
-        });
-        return report(key, done, 'SuccessfulAttach', 'Attached');
-      }),
+    async labelVms(key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> {
+      const done = await onEach(key, vms, {
+        isMeant: (vm) => isControlledBy(vm, VirtualMachinePools, key) && isUnlabelled(key, vmView(vm)),
+        patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
+        vmAnnotations: (name) => ({
+          [JOINED_ANNOTATION]: 'true',
+          ...memberOfAnnotation(key.uid, name, client.clock.now()),
+        }),
+      });
+      return report(key, done, 'SuccessfulAttach', 'Attached');
+    },
 
     /** Takes the pool's labels and marks off VMs, and their VMIs, that nothing controls any more. */
-    unlabelVms: (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> =>
-      withHeartbeat(async () => {
-        const done = await onEach(key, vms, {
-          isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
-          patchOf: ({ metadata }) => asFormer(key.name, metadata),
-          before: (vm, vmi) => letGoOn(client, vm, vmi),
-        });
-        return report(key, done, 'SuccessfulDetach', 'Detached');
-      }),
+    async unlabelVms(key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> {
+      const done = await onEach(key, vms, {
+        isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
+        patchOf: ({ metadata }) => asFormer(key.name, metadata),
+        before: (vm, vmi) => letGoOn(client, vm, vmi),
+      });
+      return report(key, done, 'SuccessfulDetach', 'Detached');
+    },
   };
 
   /** Patches each of these VMs that is still as it is meant, its VMI first: the VM shows that both are done. */
@@ -73,23 +69,22 @@ export function createLabelActivities({ client, cache, concurrency }: ActivityOp
   ): Promise<Labelled> {
     const { namespace } = key;
     const done: Labelled = { names: [], minVersions: {} };
-    const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
+    const poolNow = sharedCall(() => livePool(client, key));
     const act = async ({ name, uid }: Target): Promise<Acted> => {
-      const signal = cancellationSignal();
-      const [pool, vm] = await Promise.all([poolNow(), liveVm(client, { namespace, name }, signal)]);
+      const [pool, vm] = await Promise.all([poolNow(), liveVm(client, { namespace, name })]);
       if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'left';
       if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return 'left';
-      const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }, { signal }));
+      const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }));
       if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, { namespace, uid })) {
         await how.before?.(vm, vmi);
-        const vmis = await labelVmi(client, vmi.metadata, how.patchOf(vmi, vmView(vm).revision), { signal });
+        const vmis = await labelVmi(client, vmi.metadata, how.patchOf(vmi, vmView(vm).revision));
         done.minVersions = maxVersions(done.minVersions, { vmis });
       }
       const { resourceVersion } = vm.metadata;
       const own = how.patchOf(vm, null);
       const annotations = { ...own.annotations, ...how.vmAnnotations?.(name) };
       const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion });
-      const stored = await ignoreStale(patchKept(client, VirtualMachines, { namespace, name }, patch, { signal }));
+      const stored = await ignoreStale(patchKept(client, VirtualMachines, { namespace, name }, patch));
       if (stored === undefined) return 'left';
       done.names.push(name);
       return 'done';

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { MEMBERS_MANAGER } from '../../api/labels-and-annotations.ts';
 import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
@@ -31,7 +30,6 @@ export const isGoing = ({ metadata }: StoredPool): boolean => metadata.deletionT
 export class MembersRun {
   readonly client: KubeClient;
   readonly key: PoolKey;
-  readonly signal = cancellationSignal();
   readonly #concurrency: number;
   /** What the API server, or the pool, has refused, by the names of the VMs. */
   readonly refused = new Map<string, string>();
@@ -45,7 +43,7 @@ export class MembersRun {
   }
 
   async pool(): Promise<StoredPool | undefined> {
-    const pool = await livePool(this.client, this.key, this.signal);
+    const pool = await livePool(this.client, this.key);
     this.saw({ pools: pool?.metadata.resourceVersion });
     return pool;
   }
@@ -61,7 +59,7 @@ export class MembersRun {
   }
 
   onEach<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
-    return slowStart(items, act, { most: this.#concurrency, signal: this.signal });
+    return slowStart(items, act, { most: this.#concurrency });
   }
 
   /** Moves the VMs, each only while the pool is as `isMeant` wants it right before. */
@@ -94,16 +92,16 @@ export class MembersRun {
     patchesOf: (read: VmWithVmi) => MovePatches,
     mayMove: () => Promise<boolean>,
   ): Promise<void> {
-    const { client, signal } = this;
+    const { client } = this;
     const at = { namespace: this.key.namespace, name };
-    const vm = await liveVm(client, at, signal);
+    const vm = await liveVm(client, at);
     if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return;
-    const found = await ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, at, { signal }));
+    const found = await ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, at));
     const vmi = found !== undefined && isControlledBy(found, VirtualMachines, identityOf(vm)) ? found : undefined;
     const patches = patchesOf({ vm, vmi });
     if (patches.vm === null) return;
-    if (vmi !== undefined) await labelVmi(client, vmi.metadata, patches.vmi, { signal });
-    if (await mayMove()) await patchKept(client, VirtualMachines, at, patches.vm, { signal });
+    if (vmi !== undefined) await labelVmi(client, vmi.metadata, patches.vmi);
+    if (await mayMove()) await patchKept(client, VirtualMachines, at, patches.vm);
   }
 
   async write({ metadata, spec }: StoredPool, annotations: Record<string, string | null>, added = 0): Promise<void> {
@@ -111,7 +109,7 @@ export class MembersRun {
       metadata: { resourceVersion: metadata.resourceVersion, annotations },
       ...(added === 0 ? {} : { spec: { replicas: Math.max(spec.replicas + added, 0) } }),
     };
-    const options = { signal: this.signal, fieldManager: MEMBERS_MANAGER };
+    const options = { fieldManager: MEMBERS_MANAGER };
     const written = await patchKept(this.client, VirtualMachinePools, this.key, patch, options);
     this.saw({ pools: written.metadata.resourceVersion });
   }
@@ -119,7 +117,7 @@ export class MembersRun {
   /** Returns the VMs that a pool controls, drover's or KubeVirt's, each with its VMI. */
   async controlledBy(resource: Resource, uid: string): Promise<VmWithVmi[]> {
     const { namespace } = this.key;
-    const options = { namespace, signal: this.signal };
+    const options = { namespace };
     const { items } = await this.client.list<VirtualMachine>(VirtualMachines, options);
     const vms = items.filter((vm) => isControlledBy(vm, resource, { namespace, uid }));
     if (vms.length === 0) return [];

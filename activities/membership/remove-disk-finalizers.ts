@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
@@ -21,12 +20,11 @@ export async function removeDiskFinalizers(
   concurrency: number,
 ): Promise<Acted> {
   const unhold = async ({ name, uid }: Target): Promise<Acted> => {
-    const signal = cancellationSignal();
-    const vm = await liveVm(client, { namespace: key.namespace, name }, signal);
+    const vm = await liveVm(client, { namespace: key.namespace, name });
     // This starts no deletion, and only completes a deletion that has begun.
     if (vm?.metadata.deletionTimestamp === undefined || vm.metadata.uid !== uid || !isHeld(vm)) return 'left';
     if (controllerOf(vm) !== undefined || vmView(vm).labels[POOL_LABEL] !== key.name) return 'left';
-    if ((await livePool(client, key, signal)) === undefined) return 'left';
+    if ((await livePool(client, key)) === undefined) return 'left';
     await finishKeepingDisks(client, key, vm, Date.now());
     return 'done';
   };

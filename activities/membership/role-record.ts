@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { POOL_LABEL, ROLE_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
@@ -98,13 +97,12 @@ export class RoleRecord {
   }
 
   #liveVm(name: string): ReturnType<typeof liveVm> {
-    return liveVm(this.#client, { namespace: this.#key.namespace, name }, cancellationSignal());
+    return liveVm(this.#client, { namespace: this.#key.namespace, name });
   }
 
   #write(change: Change): Promise<void> {
-    const signal = cancellationSignal();
     const write = async (): Promise<void> => {
-      const pool = await livePool(this.#client, this.#key, signal);
+      const pool = await livePool(this.#client, this.#key);
       if (pool === undefined) return;
       const before = pool.status?.roles ?? [];
       const roles = await change(pool);
@@ -115,8 +113,7 @@ export class RoleRecord {
           roles: roles.length === 0 ? null : roles,
         };
         const patch = { metadata: { uid: this.#key.uid, resourceVersion }, status };
-        const options = { subresource: 'status', signal } as const;
-        const written = await patchKept(this.#client, VirtualMachinePools, this.#key, patch, options);
+        const written = await patchKept(this.#client, VirtualMachinePools, this.#key, patch, { subresource: 'status' });
         ({ resourceVersion } = written.metadata);
       }
       this.minVersions = maxVersions(this.minVersions, { pools: resourceVersion });
@@ -139,7 +136,7 @@ export async function setRoles(
   await record.reconcile();
   let { minVersions } = record;
   const done: string[] = [];
-  const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
+  const poolNow = sharedCall(() => livePool(client, key));
   const act = async ({ name, uid }: Target): Promise<Acted> => {
     let pool: StoredPool | undefined;
     const isWanted = async (): Promise<boolean> => {
@@ -152,7 +149,7 @@ export async function setRoles(
       if (vm!.deleting || vm!.roleLabel === role) return;
       const patch = { metadata: { uid, resourceVersion, labels: { [ROLE_LABEL]: role } } };
       const at = { namespace: key.namespace, name };
-      const written = await patchKept(client, VirtualMachines, at, patch, { signal: cancellationSignal() });
+      const written = await patchKept(client, VirtualMachines, at, patch);
       minVersions = maxVersions(minVersions, { vms: written.metadata.resourceVersion });
       done.push(name);
     };

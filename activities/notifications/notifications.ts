@@ -11,7 +11,6 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists, isRefusal } from '../../kubernetes/errors.ts';
 import { eventOf } from '../../kubernetes/event.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { cloudEventOf, parcelOf, testEvent, type CloudEvent } from './cloud-event.ts';
 import { lookForNotices, type KnownNotices, type NoticesLook, type NoticeSource } from './find-notices.ts';
 import type { Post, Posted } from './post.ts';
@@ -66,36 +65,35 @@ export function createNotificationActivities(options: NotificationOptions) {
      * Tells a receiver, one after the other or in one batch. Throws while the receiver takes nothing: Temporal tries
      * again, later and later, or when the receiver says.
      */
-    deliver: (name: string, outgoing: readonly Outgoing[]): Promise<Delivered> =>
-      withHeartbeat(async () => {
-        if (name === KUBERNETES_EVENTS) return await recordEvents(client, outgoing);
-        const receiver = receiverOf(name);
-        if (receiver === undefined) return unknownReceiver(name);
-        const ends = performance.now() + ATTEMPT_MS;
-        const delivered: Delivered = { ids: [], refused: null, isUnknown: false };
-        const parts = receiver.batch ? [outgoing] : outgoing.map((one) => [one]);
-        for (const part of parts) {
-          if (performance.now() > ends || cancellationSignal().aborted) break;
-          const posted = await send(
-            receiver,
-            part.map((one) => cloudEventOf(cluster, one)),
-          );
-          onNotified(name, posted.outcome, part.length);
-          if (posted.outcome === 'Failed' && delivered.ids.length === 0) throw failureOf(name, posted);
-          if (posted.outcome === 'Failed') break;
-          if (posted.outcome === 'Refused' && part.length > 1) {
-            // One of them may be the cause.
-            parts.push(...part.map((one) => [one]));
-            continue;
-          }
-          if (posted.outcome === 'Refused') {
-            const { count = 0, first = part[0]! } = delivered.refused ?? {};
-            delivered.refused = { count: count + 1, first, why: posted.why };
-          }
-          delivered.ids.push(...part.map(eventIdOf));
+    deliver: async (name: string, outgoing: readonly Outgoing[]): Promise<Delivered> => {
+      if (name === KUBERNETES_EVENTS) return await recordEvents(client, outgoing);
+      const receiver = receiverOf(name);
+      if (receiver === undefined) return unknownReceiver(name);
+      const ends = performance.now() + ATTEMPT_MS;
+      const delivered: Delivered = { ids: [], refused: null, isUnknown: false };
+      const parts = receiver.batch ? [outgoing] : outgoing.map((one) => [one]);
+      for (const part of parts) {
+        if (performance.now() > ends || cancellationSignal().aborted) break;
+        const posted = await send(
+          receiver,
+          part.map((one) => cloudEventOf(cluster, one)),
+        );
+        onNotified(name, posted.outcome, part.length);
+        if (posted.outcome === 'Failed' && delivered.ids.length === 0) throw failureOf(name, posted);
+        if (posted.outcome === 'Failed') break;
+        if (posted.outcome === 'Refused' && part.length > 1) {
+          // One of them may be the cause.
+          parts.push(...part.map((one) => [one]));
+          continue;
         }
-        return delivered;
-      }),
+        if (posted.outcome === 'Refused') {
+          const { count = 0, first = part[0]! } = delivered.refused ?? {};
+          delivered.refused = { count: count + 1, first, why: posted.why };
+        }
+        delivered.ids.push(...part.map(eventIdOf));
+      }
+      return delivered;
+    },
 
     /** Counts what was dropped, and records an Event about it. */
     async tellDropped(receiver: string, { count, first, why }: DroppedNotices): Promise<void> {
@@ -107,14 +105,13 @@ export function createNotificationActivities(options: NotificationOptions) {
     },
 
     /** Sends an event that says nothing to each receiver, and returns what has become of it, by their names. */
-    tryReceivers: (id: string): Promise<Record<string, string>> =>
-      withHeartbeat(async () => {
-        const tried = receivers().map(async (receiver) => {
-          const posted = await send(receiver, [testEvent(cluster, id, new Date())]);
-          return [receiver.name, posted.outcome === 'Taken' ? '' : posted.why] as const;
-        });
-        return Object.fromEntries(await Promise.all(tried));
-      }),
+    tryReceivers: async (id: string): Promise<Record<string, string>> => {
+      const tried = receivers().map(async (receiver) => {
+        const posted = await send(receiver, [testEvent(cluster, id, new Date())]);
+        return [receiver.name, posted.outcome === 'Taken' ? '' : posted.why] as const;
+      });
+      return Object.fromEntries(await Promise.all(tried));
+    },
   };
 
   function send(receiver: Receiver, events: readonly CloudEvent[]): Promise<Posted> {

@@ -1,4 +1,4 @@
-import { ApplicationFailure, cancellationSignal, Context } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { OperationAction } from '../../api/operations/operation.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import { whyClosed, windowAt } from '../../decisions/lib/maintenance-windows.ts';
@@ -51,7 +51,7 @@ export class Authority {
     const { operation: ref, action, isFresh } = claimed;
     if (isRef(ref) && Context.current().info.workflowExecution?.workflowId !== runs.runId(ref))
       throw refused(`this is not the run of the ${asText(ref)}, whose workflow is ${runs.runId(ref)}`);
-    const operation = isRef(ref) ? await liveOperation(client, ref, cancellationSignal()) : undefined;
+    const operation = isRef(ref) ? await liveOperation(client, ref) : undefined;
     if (operation === undefined && (isFresh || !isRef(ref))) throw refused(`there is no ${asText(ref)}`);
     const why = operation === undefined ? null : whyRefused(operation, action);
     if (why !== null && isFresh) throw refused(`the ${asText(ref)} ${why}`);

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -51,13 +50,12 @@ const MAX_VMS = 10_000;
  * Safe to run again at any point: a run that was started is not started again.
  */
 export async function begin({ client, cache, runs }: OperationActivityOptions, ref: OperationRef): Promise<Beginning> {
-  const signal = cancellationSignal();
   const workflowId = runs.workflowId(ref);
-  const operation = await liveOperation(client, ref, signal);
+  const operation = await liveOperation(client, ref);
   if (operation === undefined || cache.isLeft(ref.namespace ?? '')) return { is: 'missing' };
   if (operation.status?.completionTime !== undefined) return over(operation);
   const write = (known: StoredOperation, end: Standing['end']) =>
-    writeOperationStatus(client, ref, known, { progress: null, end, workflowId }, signal);
+    writeOperationStatus(client, ref, known, { progress: null, end, workflowId });
   const finish = async (known: StoredOperation, end: NonNullable<Standing['end']>): Promise<Beginning> => {
     const written = await write(known, end);
     return written === undefined ? { is: 'missing' } : over(written);
@@ -65,8 +63,8 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
   if ((await runs.state(ref)).is !== 'missing') return { is: 'run', input: null };
   const end = endBeforeStart(operation);
   if (end !== null) return finish(operation, end);
-  // With caches from before a restore, it would choose VMs that no longer exist.
-  const [noted] = await Promise.all([noteUid(client, operation, signal), cache.noticeRestore()]);
+  // Caches from before a restore would have it choose what is no more.
+  const [noted] = await Promise.all([noteUid(client, operation), cache.noticeRestore()]);
   if (operation.spec.paused === true) {
     await write(noted, null);
     return { is: 'paused' };
@@ -100,13 +98,11 @@ function endBeforeStart(operation: StoredOperation): Standing['end'] {
 }
 
 /** Notes on the object which UID it has: a copy of it, by which a backup brings it back, has another. */
-async function noteUid(client: KubeClient, operation: StoredOperation, signal: AbortSignal): Promise<StoredOperation> {
+async function noteUid(client: KubeClient, operation: StoredOperation): Promise<StoredOperation> {
   const { uid, resourceVersion, annotations } = operation.metadata;
   if (annotations?.[UID_ANNOTATION] === uid) return operation;
   const patch = { metadata: { resourceVersion, uid, annotations: { [UID_ANNOTATION]: uid } } };
-  return client.patch<StoredOperation>(operationResource(operation.metadata), operation.metadata, 'merge', patch, {
-    signal,
-  });
+  return client.patch<StoredOperation>(operationResource(operation.metadata), operation.metadata, 'merge', patch, {});
 }
 
 type Choice<Input> = Input | { end: NonNullable<Standing['end']> };

@@ -42,7 +42,7 @@ export async function follow(
       const run = await runs.state(ref);
       if (run.is === 'missing') return;
       if (isFirst) void runs.over(ref, AbortSignal.any([left.signal, signal])).then(() => changes.poke());
-      const operation = await knownOperation(client, cache, ref, signal);
+      const operation = await knownOperation(client, cache, ref);
       if (run.is === 'running' && run.progress !== null) {
         const steering = steeringOf(operation, run.progress);
         if (steering !== null) await runs.tell(ref, { ...steering, by: BY_SPEC });
@@ -50,7 +50,7 @@ export async function follow(
       const standing = standingOf(run, runs.workflowId(ref));
       const isDue = standing !== null && (standing.end !== null || Date.now() >= writtenAt + GAP_MS);
       if (operation !== undefined && isDue) {
-        const written = await writeOperationStatus(client, ref, operation, standing, signal);
+        const written = await writeOperationStatus(client, ref, operation, standing);
         writtenAt = Date.now();
         if (written?.metadata.resourceVersion !== operation.metadata.resourceVersion) newsAt = writtenAt;
       }

@@ -7,12 +7,8 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 
 /** Returns the operation as the API server has it; undefined if it is deleted, or another has taken its name. */
-export async function liveOperation(
-  client: KubeClient,
-  ref: OperationRef,
-  signal?: AbortSignal,
-): Promise<StoredOperation | undefined> {
-  const read = client.get<KubeObject>(operationResource(ref), ref, { signal });
+export async function liveOperation(client: KubeClient, ref: OperationRef): Promise<StoredOperation | undefined> {
+  const read = client.get<KubeObject>(operationResource(ref), ref);
   const found = (await ignoreNotFound(read)) as StoredOperation | undefined;
   return found?.metadata.uid === ref.uid ? found : undefined;
 }
@@ -31,7 +27,6 @@ export async function knownOperation(
   client: KubeClient,
   cache: Pick<ClusterCache, 'operations'>,
   ref: OperationRef,
-  signal?: AbortSignal,
 ): Promise<StoredOperation | undefined> {
-  return cache.operations.get(ref) ?? liveOperation(client, ref, signal);
+  return cache.operations.get(ref) ?? liveOperation(client, ref);
 }

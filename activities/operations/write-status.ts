@@ -19,11 +19,10 @@ export async function writeOperationStatus(
   ref: OperationRef,
   known: StoredOperation,
   standing: Standing,
-  signal?: AbortSignal,
 ): Promise<StoredOperation | undefined> {
   return retryOnConflict(
     async (tries) => {
-      const operation = tries === 1 ? known : await liveOperation(client, ref, signal);
+      const operation = tries === 1 ? known : await liveOperation(client, ref);
       if (operation === undefined || operation.status?.completionTime !== undefined) return operation;
       const status = operationStatus(operation, standing, new Date().toISOString());
       if (canonical(status) === canonical(operation.status)) return operation;
@@ -34,7 +33,7 @@ export async function writeOperationStatus(
         { op: 'add', path: '/status', value: status },
       ];
       try {
-        const options = { subresource: 'status', signal };
+        const options = { subresource: 'status' };
         return await client.patch<StoredOperation>(operationResource(ref), ref, 'json', patch, options);
       } catch (error) {
         if (isNotFound(error)) return undefined;

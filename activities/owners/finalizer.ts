@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -31,7 +30,7 @@ export async function setFinalizer(client: KubeClient, key: OwnerKey, held: bool
 
 /** Reports whether the API server has a member of the owner: a cache may not show one yet. */
 async function hasMembers(client: KubeClient, key: OwnerKey): Promise<boolean> {
-  const options = { namespace: key.namespace, metadataOnly: true, signal: cancellationSignal() };
+  const options = { namespace: key.namespace, metadataOnly: true };
   const { items } = await client.list(kindOfOwner(key).members.resource, options);
   return items.some((member) => isMemberOf(key, seenMember(key, member)));
 }
@@ -51,7 +50,7 @@ async function write(client: KubeClient, key: OwnerKey, held: boolean): Promise<
     const annotations =
       held && owner.metadata.annotations?.[UID_ANNOTATION] === undefined ? { [UID_ANNOTATION]: key.uid } : {};
     const patch = { metadata: { resourceVersion, finalizers, annotations } };
-    const patched = await ignoreStale(patchKept(client, resource, key, patch, { signal: cancellationSignal() }));
+    const patched = await ignoreStale(patchKept(client, resource, key, patch));
     if (patched === undefined) continue;
     return versionsOf(key, patched.metadata.resourceVersion);
   }

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
@@ -65,7 +64,7 @@ export async function ifOwned(
 ): Promise<OwnedActResult> {
   const at = { namespace: key.namespace, name: target.name };
   const read = async (): Promise<SeenMember | undefined> => {
-    const stored = await liveMember(client, key, at, cancellationSignal());
+    const stored = await liveMember(client, key, at);
     return stored === undefined ? undefined : seenMember(key, stored);
   };
   const write = async (tries: number): Promise<OwnedActResult> => {

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { REPLICAS_MANAGER } from '../../api/labels-and-annotations.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -13,14 +12,13 @@ import type { OwnerKey } from './owner-key.ts';
  * later plan must have seen.
  */
 export async function keepReplicas(client: KubeClient, key: OwnerKey): Promise<ResourceVersions> {
-  const signal = cancellationSignal();
   return retryOnConflict(async () => {
-    const owner = await liveOwner(client, key, signal);
+    const owner = await liveOwner(client, key);
     if (owner === undefined) return {};
     const { resourceVersion } = owner.metadata;
     if (owner.replicasLeftOut !== true) return versionsOf(key, resourceVersion);
     const patch = { metadata: { resourceVersion }, spec: { replicas: owner.spec.replicas } };
-    const options = { signal, fieldManager: REPLICAS_MANAGER };
+    const options = { fieldManager: REPLICAS_MANAGER };
     const written = await patchKept(client, kindOfOwner(key).resource, key, patch, options);
     return versionsOf(key, written.metadata.resourceVersion);
   });

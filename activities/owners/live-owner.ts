@@ -13,22 +13,14 @@ import type { OwnerKey, PoolKey } from './owner-key.ts';
  * Returns the pool or set as the API server has it now; undefined if it is deleted, or another has taken its name. A
  * worker's cache may be as old as the worker was suspended: whatever acts on a spec reads it again.
  */
-export async function liveOwner(
-  client: KubeClient,
-  key: OwnerKey,
-  signal?: AbortSignal,
-): Promise<StoredVmOwner | undefined> {
-  const owner = await read(client, key, signal);
+export async function liveOwner(client: KubeClient, key: OwnerKey): Promise<StoredVmOwner | undefined> {
+  const owner = await read(client, key);
   return owner?.metadata.uid === key.uid ? owner : undefined;
 }
 
 /** Returns the pool as `liveOwner` does. */
-export const livePool = (
-  client: KubeClient,
-  { namespace, name, uid }: PoolKey,
-  signal?: AbortSignal,
-): Promise<StoredPool | undefined> =>
-  liveOwner(client, { namespace, name, uid }, signal) as Promise<StoredPool | undefined>;
+export const livePool = (client: KubeClient, { namespace, name, uid }: PoolKey): Promise<StoredPool | undefined> =>
+  liveOwner(client, { namespace, name, uid }) as Promise<StoredPool | undefined>;
 
 /** The pool that is meant; without `uid`, any pool of that name. */
 type Meant = Omit<PoolKey, 'uid'> & Partial<PoolKey>;
@@ -37,46 +29,33 @@ type Meant = Omit<PoolKey, 'uid'> & Partial<PoolKey>;
  * Returns the pool from this worker's cache, for uses that need no newer one; undefined if it is deleted. The cache may
  * not know the pool yet, or still hold an earlier one of its name: only the API server can tell that a pool is deleted.
  */
-export const knownPool = (
-  client: KubeClient,
-  cache: ClusterCache,
-  meant: Meant,
-  signal?: AbortSignal,
-): Promise<StoredPool | undefined> =>
-  knownOwner(client, cache, { ...meant, kind: undefined }, signal) as Promise<StoredPool | undefined>;
+export const knownPool = (client: KubeClient, cache: ClusterCache, meant: Meant): Promise<StoredPool | undefined> =>
+  knownOwner(client, cache, { ...meant, kind: undefined }) as Promise<StoredPool | undefined>;
 
 /** Returns the set as `knownPool` does the pool. */
 export const knownSet = (
   client: KubeClient,
   cache: ClusterCache,
   meant: Meant & { kind: SetKind },
-  signal?: AbortSignal,
-): Promise<StoredSet | undefined> => knownOwner(client, cache, meant, signal) as Promise<StoredSet | undefined>;
+): Promise<StoredSet | undefined> => knownOwner(client, cache, meant) as Promise<StoredSet | undefined>;
 
 type MeantOwner = Meant & Pick<OwnerKey, 'kind'>;
 
 /** Returns the pool or set as `knownPool` does the pool. */
-export async function knownOwner(
+async function knownOwner(
   client: KubeClient,
   cache: ClusterCache,
   meant: MeantOwner,
-  signal?: AbortSignal,
 ): Promise<StoredVmOwner | undefined> {
   const { kind, namespace, name, uid } = meant;
   const isMeant = (owner: StoredVmOwner): boolean => uid === undefined || owner.metadata.uid === uid;
   const cached: StoredVmOwner | undefined = cache[kindOfOwner({ kind }).cache].get(`${namespace}/${name}`);
   if (cached !== undefined && isMeant(cached)) return cached;
-  const live = await read(client, meant, signal);
+  const live = await read(client, meant);
   return live !== undefined && isMeant(live) ? live : undefined;
 }
 
-async function read(
-  client: KubeClient,
-  { kind, namespace, name }: MeantOwner,
-  signal: AbortSignal | undefined,
-): Promise<StoredVmOwner | undefined> {
-  const owner = await ignoreNotFound(
-    client.get<KubeObject>(kindOfOwner({ kind }).resource, { namespace, name }, { signal }),
-  );
+async function read(client: KubeClient, { kind, namespace, name }: MeantOwner): Promise<StoredVmOwner | undefined> {
+  const owner = await ignoreNotFound(client.get<KubeObject>(kindOfOwner({ kind }).resource, { namespace, name }));
   return owner && ownerView(owner);
 }

@@ -13,28 +13,24 @@ import type { OwnerKey } from './owner-key.ts';
 export const liveVm = (
   client: KubeClient,
   { namespace, name }: ObjectKey,
-  signal?: AbortSignal,
 ): Promise<Stored<VirtualMachine> | undefined> =>
-  ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, { namespace, name }, { signal }));
+  ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, { namespace, name }));
 
 /** Returns the member of this name that a pool or a set of this kind has, or would have, as `liveVm` does the VM. */
 export const liveMember = (
   client: KubeClient,
   key: Partial<OwnerKey>,
   { namespace, name }: ObjectKey,
-  signal?: AbortSignal,
-): Promise<Stored | undefined> =>
-  ignoreNotFound(client.get(kindOfOwner(key).members.resource, { namespace, name }, { signal }));
+): Promise<Stored | undefined> => ignoreNotFound(client.get(kindOfOwner(key).members.resource, { namespace, name }));
 
 /** Returns the VM of this name, and the VMI that is its own, as the API server has them now. */
 export async function liveVmWithVmi(
   client: KubeClient,
   { namespace, name }: ObjectKey,
-  signal?: AbortSignal,
 ): Promise<{ vm?: Stored<VirtualMachine>; vmi?: VmiView }> {
   const [vm, vmi] = await Promise.all([
-    liveVm(client, { namespace, name }, signal),
-    ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }, { signal })),
+    liveVm(client, { namespace, name }),
+    ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name })),
   ]);
   if (vm === undefined) return {};
   const isOwn = vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm));

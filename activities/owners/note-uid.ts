@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
@@ -11,18 +10,17 @@ import type { OwnerKey } from './owner-key.ts';
 
 /** Notes on the owner its UID, replacing the UID that a backup has brought along. */
 export async function noteUid(client: KubeClient, key: OwnerKey): Promise<Done> {
-  const signal = cancellationSignal();
   const { resource } = kindOfOwner(key);
   try {
     return await retryOnConflict(async () => {
-      const owner = await liveOwner(client, key, signal);
+      const owner = await liveOwner(client, key);
       if (owner === undefined) return nothingDone;
       const { resourceVersion, annotations } = owner.metadata;
       const noted = annotations?.[UID_ANNOTATION];
       if (noted === undefined || noted === key.uid)
         return { ...nothingDone, minVersions: versionsOf(key, resourceVersion) };
       const patch = { metadata: { resourceVersion, annotations: { [UID_ANNOTATION]: key.uid } } };
-      const patched = await patchKept(client, resource, key, patch, { signal });
+      const patched = await patchKept(client, resource, key, patch);
       return { ...nothingDone, count: 1, minVersions: versionsOf(key, patched.metadata.resourceVersion) };
     });
   } catch (error) {

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { PatchOperation } from '../../api/objects.ts';
 import { PoolStatus } from '../../api/pool/pool.ts';
 import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
@@ -90,7 +89,6 @@ export async function writeOwnerStatus(
     const patch = [test, ...changes(fields, owner.status, status), ...forgets];
     const written = await client.patch(kindOfOwner(key).resource, key, 'json', patch, {
       subresource: 'status',
-      signal: cancellationSignal(),
     });
     await tell();
     return versionsOf(key, written.metadata.resourceVersion);
@@ -105,7 +103,7 @@ export async function writeOwnerStatus(
     if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
   }
   // The cache may be behind, or the status may be another worker's by now.
-  const live = await liveOwner(client, key, cancellationSignal());
+  const live = await liveOwner(client, key);
   if (live === undefined) return {};
   if (live.status?.writes === status.writes) await tell();
   return isNext(live) ? write(live) : { ...versionsOf(key, live.metadata.resourceVersion), isLate: true };

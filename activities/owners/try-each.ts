@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { isRefusal, isRefusalOfOne } from '../../kubernetes/errors.ts';
 import { slowStart } from '../lib/slow-start.ts';
@@ -71,7 +70,7 @@ export async function tryEach<T extends { name: string }>(
     isGeneral,
   });
   try {
-    await slowStart(items, counted, { most, atFirst, signal: cancellationSignal() });
+    await slowStart(items, counted, { most, atFirst });
     return { count, refused: first === null ? null : refusedBy(first, false) };
   } catch (error) {
     if (!isRefusal(error)) throw error;

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { REMOVE_VMS_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
@@ -24,18 +23,17 @@ export async function clearNamedRemovals(
   concurrency: number,
 ): Promise<ResourceVersions> {
   const { namespace } = key;
-  const signal = cancellationSignal();
   let minVersions: ResourceVersions = {};
   const gone: Member[] = [];
   const look = async (named: Member): Promise<void> => {
-    const vm = await liveVm(client, { namespace, name: named.name }, signal);
+    const vm = await liveVm(client, { namespace, name: named.name });
     minVersions = maxVersions(minVersions, { vms: vm?.metadata.resourceVersion });
     if (vm === undefined || vm.metadata.uid !== named.uid || !isControlledBy(vm, VirtualMachinePools, key))
       gone.push(named);
   };
-  await slowStart(vms, look, { most: concurrency, atFirst: concurrency, signal });
+  await slowStart(vms, look, { most: concurrency, atFirst: concurrency });
   const write = async (): Promise<void> => {
-    const pool = await livePool(client, key, signal);
+    const pool = await livePool(client, key);
     if (pool === undefined) return;
     const { resourceVersion, annotations } = pool.metadata;
     minVersions = maxVersions(minVersions, { pools: resourceVersion });
@@ -44,7 +42,7 @@ export async function clearNamedRemovals(
     for (const { name, uid } of gone) if (rest.get(name) === uid) rest.delete(name);
     if (rest.size === before.size) return;
     const patch = { metadata: { resourceVersion, annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(rest) } } };
-    const written = await patchKept(client, VirtualMachinePools, key, patch, { signal });
+    const written = await patchKept(client, VirtualMachinePools, key, patch);
     minVersions = maxVersions(minVersions, { pools: written.metadata.resourceVersion });
   };
   await retryOnConflict(write);

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { memberOfAnnotation } from '../../decisions/annotations/member-of.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -17,7 +16,6 @@ import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { createEach } from '../members/create-members.ts';
 import { RoleRecord } from '../membership/role-record.ts';
@@ -42,63 +40,62 @@ export function createCreationActivities({ client, cache, revisions, concurrency
      * went well (`skipSlowStart`). VMs with numbers in `halted` are created halted, whatever the template says. Each VM
      * is created only while the pool still wants it.
      */
-    createVms: (
+    async createVms(
       key: PoolKey,
       numbers: number[],
       revision: string,
       minVersions: ResourceVersions,
       { generation, skipSlowStart = false, halted = [], role = null }: CreateOptions,
-    ): Promise<Done> =>
-      withHeartbeat(async () => {
-        await cache.catchUp({ pools: minVersions.pools });
-        const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
-        const target = await creationTargetOf(key, revision);
-        if (target === undefined) return { ...nothingDone, notWanted: items.map(({ name }) => name) };
-        const { pool, template } = target;
-        const references = new References(client, cancellationSignal());
-        const missingOfAll = sharedCall(() => {
-          const needed = neededReferences(pool, template, numbersWithoutVm(pool, numbers));
-          return references.missingAmong(key.namespace, needed);
-        });
-        const record = new RoleRecord(client, key);
-        // The live record is asked right before each creation.
-        if (role !== null || items.some(({ name }) => unannounced(pool, name, role) !== null))
-          await record.announce(
-            items.map(({ name }) => name),
-            role,
-          );
-        const made: Made[] = [];
-        const done = await createEach({
-          client,
-          key,
-          owner: pool,
-          writer: new SpecWriter(client, cache),
-          items,
-          concurrency,
-          skipSlowStart,
-          creationBlockedBy: ({ name }, owner, made) => {
-            const now = owner as StoredPool | undefined;
-            const members = generation === undefined ? cache.vms.ownedBy('VirtualMachinePool', key) : [];
-            const vms = members.map(withRolesOf(now)).filter((vm) => vm.role === role);
-            return unannounced(now, name, role) ?? creationBlockedBy({ generation, owner, vms, role, name, made });
-          },
-          vmOf: async ({ number }) => {
-            const vm = vmFromTemplate(pool, template, number, role);
-            const missing = await references.missing(key.namespace, requiredReferences(vm.spec));
-            if (missing !== null) throw referenceMissing(missing, await missingOfAll());
-            vm.metadata.annotations = {
-              ...vm.metadata.annotations,
-              ...memberOfAnnotation(key.uid, vm.metadata.name, client.clock.now()),
-            };
-            if (role === 'Standby') return standbyFrom(vm, standbyRules(pool.spec).state);
-            if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
-            return vm;
-          },
-          onMade: (vm, isNew) => made.push({ vm: vmView(vm), isNew }),
-        });
-        if (role !== null) await record.identify(made, role);
-        return { ...done, minVersions: maxVersions(done.minVersions, record.minVersions) };
-      }),
+    ): Promise<Done> {
+      await cache.catchUp({ pools: minVersions.pools });
+      const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
+      const target = await creationTargetOf(key, revision);
+      if (target === undefined) return { ...nothingDone, notWanted: items.map(({ name }) => name) };
+      const { pool, template } = target;
+      const references = new References(client);
+      const missingOfAll = sharedCall(() => {
+        const needed = neededReferences(pool, template, numbersWithoutVm(pool, numbers));
+        return references.missingAmong(key.namespace, needed);
+      });
+      const record = new RoleRecord(client, key);
+      // The live record is asked right before each creation.
+      if (role !== null || items.some(({ name }) => unannounced(pool, name, role) !== null))
+        await record.announce(
+          items.map(({ name }) => name),
+          role,
+        );
+      const made: Made[] = [];
+      const done = await createEach({
+        client,
+        key,
+        owner: pool,
+        writer: new SpecWriter(client, cache),
+        items,
+        concurrency,
+        skipSlowStart,
+        creationBlockedBy: ({ name }, owner, made) => {
+          const now = owner as StoredPool | undefined;
+          const members = generation === undefined ? cache.vms.ownedBy('VirtualMachinePool', key) : [];
+          const vms = members.map(withRolesOf(now)).filter((vm) => vm.role === role);
+          return unannounced(now, name, role) ?? creationBlockedBy({ generation, owner, vms, role, name, made });
+        },
+        vmOf: async ({ number }) => {
+          const vm = vmFromTemplate(pool, template, number, role);
+          const missing = await references.missing(key.namespace, requiredReferences(vm.spec));
+          if (missing !== null) throw referenceMissing(missing, await missingOfAll());
+          vm.metadata.annotations = {
+            ...vm.metadata.annotations,
+            ...memberOfAnnotation(key.uid, vm.metadata.name, client.clock.now()),
+          };
+          if (role === 'Standby') return standbyFrom(vm, standbyRules(pool.spec).state);
+          if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
+          return vm;
+        },
+        onMade: (vm, isNew) => made.push({ vm: vmView(vm), isNew }),
+      });
+      if (role !== null) await record.identify(made, role);
+      return { ...done, minVersions: maxVersions(done.minVersions, record.minVersions) };
+    },
   };
 
   /** The numbers that the pool's missing VMs have, as far as a message can tell of them. */

@@ -11,7 +11,6 @@ import { isMislabelled } from '../cache/objects/known-roles.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
 import { createDiskActivities } from '../disks/disk-activities.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { timed } from '../lib/timed.ts';
 import { createReleaseActivities } from '../members/release-vms.ts';
@@ -100,9 +99,9 @@ export function createPoolActivities({
     ...createCreationActivities({ client, cache, revisions, concurrency }),
     ...createDiskActivities({ client, cache, concurrency }),
     ...createScaleInActivities({ client, cache, places, concurrency }),
-    ...createReleaseActivities({ client, cache, concurrency }),
+    ...createReleaseActivities({ client, concurrency }),
     ...createStandbyActivities({ client, cache, revisions, concurrency }),
-    ...createLabelActivities({ client, cache, concurrency }),
+    ...createLabelActivities({ client, concurrency }),
     ...createReturnActivities({ client, cache, concurrency }),
 
     /** Adds drover's finalizer to the pool or set, or removes it: with it, none can be deleted before its VMs. */
@@ -127,19 +126,17 @@ export function createPoolActivities({
 
     /** Takes VMs that the pool no longer has off the list of VMs that users want removed. */
     clearNamedRemovals: (key: PoolKey, vms: Member[]): Promise<ResourceVersions> =>
-      withHeartbeat(() => clearNamedRemovals(client, key, vms, concurrency)),
+      clearNamedRemovals(client, key, vms, concurrency),
 
     /** Lets the deletion of VMs end that nothing controls any more, and keeps their disks. */
     removeDiskFinalizers: (key: PoolKey, vms: Target[]): Promise<Acted> =>
-      withHeartbeat(() => removeDiskFinalizers(client, key, vms, concurrency)),
+      removeDiskFinalizers(client, key, vms, concurrency),
 
     /** Has role labels follow the pool's record, and the record the VMs that there are. */
-    setRoles: (key: PoolKey, vms: Target[]): Promise<ResourceVersions> =>
-      withHeartbeat(() => setRoles(client, key, vms, concurrency)),
+    setRoles: (key: PoolKey, vms: Target[]): Promise<ResourceVersions> => setRoles(client, key, vms, concurrency),
 
     /** Moves VMs into the pool or out of it, as the request asks for that stands on the pool. */
-    changeMembers: (key: PoolKey): Promise<MembersChanged> =>
-      withHeartbeat(() => changeMembers(client, key, concurrency)),
+    changeMembers: (key: PoolKey): Promise<MembersChanged> => changeMembers(client, key, concurrency),
 
     /** `events`: what the status says that the one before did not. `minVersions`: what its plan has seen. */
     writeStatus: (
@@ -147,8 +144,7 @@ export function createPoolActivities({
       status: PoolStatus | ReplicaSetStatus,
       events?: OwnerEvent[],
       minVersions?: ResourceVersions,
-    ): Promise<WrittenStatus> =>
-      withHeartbeat(() => writeOwnerStatus(client, cache, requests, key, { status, events, minVersions })),
+    ): Promise<WrittenStatus> => writeOwnerStatus(client, cache, requests, key, { status, events, minVersions }),
   };
 }
 

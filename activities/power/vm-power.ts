@@ -93,7 +93,7 @@ export class VmPower {
 
   constructor(options: VmPowerOptions) {
     this.#in = options;
-    this.#references = new References(options.client, cancellationSignal());
+    this.#references = new References(options.client);
     const { client, cache, change } = options;
     this.#changer = change && new VmChanger(client, cache, change);
   }
@@ -273,14 +273,13 @@ export class VmPower {
   async #read(key: string): Promise<LiveVm | undefined> {
     const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
-    const signal = cancellationSignal();
-    const { vm: stored, vmi: live } = await liveVmWithVmi(client, { namespace, name }, signal);
+    const { vm: stored, vmi: live } = await liveVmWithVmi(client, { namespace, name });
     if (stored === undefined) return undefined;
     const vm = cache.vmView(stored);
     const vmi = live && cache.withSurroundings(live);
     if (vm.owner?.kind !== VirtualMachinePools.kind) return { stored, vm, vmi, owner: undefined };
     // KubeVirt's own pools have the same kind: the UID tells them apart.
-    const pool = await livePool(client, { namespace, ...vm.owner }, signal);
+    const pool = await livePool(client, { namespace, ...vm.owner });
     return { stored, vm, vmi, owner: owningPool(cache, vm, pool) };
   }
 }

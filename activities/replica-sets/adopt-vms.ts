@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { matchesLabels } from '../../api/rules/label-selector.ts';
@@ -10,7 +9,6 @@ import type { StoredSet } from '../../decisions/views/owner.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { nothingDone, type Done } from '../owners/done.ts';
@@ -27,38 +25,36 @@ export function createAdoptionActivities({ client, cache, concurrency }: Activit
      * Makes the set the controller of these VMs, each only as it was seen: with labels that match the selector, and
      * without a controller.
      */
-    adoptVms: (key: ReplicaSetKey, vms: Target[]): Promise<Done> =>
-      withHeartbeat(async () => {
-        const adopted: string[] = [];
-        let minVersions: ResourceVersions = {};
-        const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
-        const setNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
-        const adopt = async ({ name, uid }: Target): Promise<Acted> => {
-          const set = (await setNow()) as StoredSet | undefined;
-          saw(versionsOf(key, set?.metadata.resourceVersion));
-          if (set === undefined || set.metadata.deletionTimestamp !== undefined) return 'left';
-          const at = { namespace: key.namespace, name };
-          const signal = cancellationSignal();
-          const vm = await liveMember(client, key, at, signal);
-          saw(memberVersions(key, vm?.metadata.resourceVersion));
-          if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return 'left';
-          const { resourceVersion, labels = {}, ownerReferences: others = [] } = vm.metadata;
-          if (controllerOf(vm) !== undefined || !matchesLabels(set.spec.selector, labels)) return 'left';
-          const ownerReferences = [...others, ownerReference(key.kind, set.metadata)];
-          // A VM that was leaving a pool when the pool released it must not count as leaving.
-          const patch = {
-            metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
-          };
-          const stored = await ignoreStale(patchKept(client, kindOfOwner(key).members.resource, at, patch, { signal }));
-          saw(memberVersions(key, stored?.metadata.resourceVersion));
-          if (stored === undefined) return 'left';
-          adopted.push(name);
-          return 'done';
+    async adoptVms(key: ReplicaSetKey, vms: Target[]): Promise<Done> {
+      const adopted: string[] = [];
+      let minVersions: ResourceVersions = {};
+      const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
+      const setNow = sharedCall(() => liveOwner(client, key));
+      const adopt = async ({ name, uid }: Target): Promise<Acted> => {
+        const set = (await setNow()) as StoredSet | undefined;
+        saw(versionsOf(key, set?.metadata.resourceVersion));
+        if (set === undefined || set.metadata.deletionTimestamp !== undefined) return 'left';
+        const at = { namespace: key.namespace, name };
+        const vm = await liveMember(client, key, at);
+        saw(memberVersions(key, vm?.metadata.resourceVersion));
+        if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return 'left';
+        const { resourceVersion, labels = {}, ownerReferences: others = [] } = vm.metadata;
+        if (controllerOf(vm) !== undefined || !matchesLabels(set.spec.selector, labels)) return 'left';
+        const ownerReferences = [...others, ownerReference(key.kind, set.metadata)];
+        // A VM that was leaving a pool when that let it go must not be taken for one that leaves.
+        const patch = {
+          metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
         };
-        const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
-        await report(key, vms, { count, refused, adopted });
-        return { ...nothingDone, count, refused, minVersions };
-      }),
+        const stored = await ignoreStale(patchKept(client, kindOfOwner(key).members.resource, at, patch));
+        saw(memberVersions(key, stored?.metadata.resourceVersion));
+        if (stored === undefined) return 'left';
+        adopted.push(name);
+        return 'done';
+      };
+      const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
+      await report(key, vms, { count, refused, adopted });
+      return { ...nothingDone, count, refused, minVersions };
+    },
   };
 
   async function report(

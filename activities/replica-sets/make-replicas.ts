@@ -3,7 +3,6 @@ import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { memberFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { createEach } from '../members/create-members.ts';
 import { nameHolders } from '../owners/active-members.ts';
 import { nothingDone, type Done } from '../owners/done.ts';
@@ -14,30 +13,29 @@ import type { CreateReplicasOptions, ReplicaSetKey } from './replica-set-request
 export function createMakeActivities({ client, cache, concurrency }: ActivityOptions) {
   return {
     /** Creates the VMs or VMIs of these names, each only while the set is as it was planned for, and not full. */
-    createReplicas: (
+    async createReplicas(
       key: ReplicaSetKey,
       names: string[],
       minVersions: ResourceVersions,
       { generation, skipSlowStart }: CreateReplicasOptions,
-    ): Promise<Done> =>
-      withHeartbeat(async () => {
-        await cache.catchUp(minVersions);
-        const set = await knownSet(client, cache, key);
-        if (set === undefined || set.metadata.deletionTimestamp !== undefined)
-          return { ...nothingDone, notWanted: names };
-        return createEach({
-          client,
-          key,
-          owner: set,
-          writer: new SpecWriter(client, cache),
-          items: names.map((name) => ({ name })),
-          concurrency,
-          skipSlowStart,
-          creationBlockedBy: ({ name }, owner, made) =>
-            creationBlockedBy({ generation, owner, vms: [], name, made }) ??
-            creationBlockedBy({ generation: undefined, owner, vms: nameHolders(cache, key, owner), name, made }),
-          vmOf: ({ name }) => memberFromTemplate(key.kind, set, name),
-        });
-      }),
+    ): Promise<Done> {
+      await cache.catchUp(minVersions);
+      const set = await knownSet(client, cache, key);
+      if (set === undefined || set.metadata.deletionTimestamp !== undefined)
+        return { ...nothingDone, notWanted: names };
+      return createEach({
+        client,
+        key,
+        owner: set,
+        writer: new SpecWriter(client, cache),
+        items: names.map((name) => ({ name })),
+        concurrency,
+        skipSlowStart,
+        creationBlockedBy: ({ name }, owner, made) =>
+          creationBlockedBy({ generation, owner, vms: [], name, made }) ??
+          creationBlockedBy({ generation: undefined, owner, vms: nameHolders(cache, key, owner), name, made }),
+        vmOf: ({ name }) => memberFromTemplate(key.kind, set, name),
+      });
+    },
   };
 }

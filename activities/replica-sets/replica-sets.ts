@@ -60,7 +60,7 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
     },
 
     ...createMakeActivities({ client, cache, concurrency }),
-    ...createAdoptionActivities({ client, cache, concurrency }),
+    ...createAdoptionActivities({ client, concurrency }),
   };
 }
 

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
@@ -86,7 +85,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
     const { key, revision, vms, minVersions } = request;
     await cache.catchUp(minVersions);
     // What each VM is brought to is decided on the pool that comes with its place in the budget.
-    const pool = await knownPool(client, cache, key, cancellationSignal());
+    const pool = await knownPool(client, cache, key);
     if (pool === undefined) return all(vms, { end: 'Gone' });
     const own = poolTemplate(pool.spec);
     const isNewest = revisionOf(own) === revision;
@@ -97,7 +96,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
     // The template was the pool's only for a moment: no VM has failed because of that.
     const why = `the template of revision ${revision} is no longer kept`;
     if (template === undefined) return all(vms, { end: 'Deferred', why });
-    const references = new References(client, cancellationSignal());
+    const references = new References(client);
     return { pool, template, updater: new VmUpdater({ ...options, ...request, template, references, kept }) };
   }
 }

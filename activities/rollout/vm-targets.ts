@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/rules/pool-defaults.ts';
@@ -77,7 +76,7 @@ export class VmTargets {
 
   constructor(options: VmTargetsOptions) {
     this.#in = options;
-    this.#livePool = sharedCall(() => livePool(options.client, options.key, cancellationSignal()));
+    this.#livePool = sharedCall(() => livePool(options.client, options.key));
   }
 
   /** As this worker's caches have them. */
@@ -92,9 +91,8 @@ export class VmTargets {
   /** As the API server has them now. */
   async live(held: BatchVm): Promise<Look | undefined> {
     const { client, cache, key } = this.#in;
-    const signal = cancellationSignal();
     const at = { namespace: key.namespace, name: held.name };
-    const [pool, { vm, vmi }] = await Promise.all([this.#livePool(), liveVmWithVmi(client, at, signal)]);
+    const [pool, { vm, vmi }] = await Promise.all([this.#livePool(), liveVmWithVmi(client, at)]);
     return this.#look(held, pool, vm, vmi && cache.withSurroundings(vmi));
   }
 

@@ -206,8 +206,7 @@ export class VmUpdater {
         propagationPolicy: 'Foreground',
         // What was decided was decided on this version.
         isSame: (now) => now.resourceVersion === resourceVersion,
-        isWanted: async () =>
-          (await livePool(client, key, cancellationSignal()))?.metadata.generation === pool.generation,
+        isWanted: async () => (await livePool(client, key))?.metadata.generation === pool.generation,
         tries: 1,
         lastCheck,
       },
@@ -279,7 +278,7 @@ export class VmUpdater {
     const { client, key, startedAt } = this.#in;
     // Before the write: a VM whose disks can't grow is not at the new revision.
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
-    await growDisks(client, key.namespace, grownDisks(vm, merged), deadline, cancellationSignal());
+    await growDisks(client, key.namespace, grownDisks(vm, merged), deadline);
     if (right?.isVmiOld === true) await this.#forgetRevision(own!);
     const written = await this.#writer.update(pool, { before: vm, after: merged, made: target, lastCheck });
     if (written === undefined) return view;

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { CHANGE_CAUSE_ANNOTATION, SCHEDULE_LABEL } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachineOperations, VirtualMachineOperationSchedules } from '../../api/resources.ts';
@@ -14,8 +13,6 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isAlreadyExists, isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { ensureCurrentAttempt } from '../lib/current-attempt.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 
 /** What a look at a schedule has come to. */
 export type Looked =
@@ -42,7 +39,7 @@ export function createScheduleActivities(options: ScheduleActivityOptions) {
      * again at any point: a time has one name, and so one operation.
      */
     lookAtSchedule: (ref: OperationRef, ranUntil: number | null): Promise<Looked> =>
-      withHeartbeat(() => retryOnConflict(() => look(options, ref, ranUntil))),
+      retryOnConflict(() => look(options, ref, ranUntil)),
   };
 }
 
@@ -53,27 +50,25 @@ async function look(
   ref: OperationRef,
   ranUntil: number | null,
 ): Promise<Looked> {
-  const signal = cancellationSignal();
-  const schedule = await liveSchedule(client, ref, signal);
+  const schedule = await liveSchedule(client, ref);
   if (schedule?.metadata.deletionTimestamp !== undefined) return { is: 'missing' };
   if (schedule === undefined || cache.isLeft(schedule.metadata.namespace)) return { is: 'missing' };
-  const operations = await operationsOf(client, schedule, signal);
+  const operations = await operationsOf(client, schedule);
   const known = { schedule, ranUntil, now: client.clock.now() };
   let plan = planSchedule({ ...known, operations, refusal: null });
   if (plan.run !== null) {
-    const made = await make(client, schedule, plan.run, signal);
+    const made = await make(client, schedule, plan.run);
     plan = planSchedule(
       isRefused(made)
         ? { ...known, operations, refusal: made.refused }
         : { ...known, operations: [...operations, made], refusal: null },
     );
   }
-  for (const operation of plan.abort) await abort(client, operation, signal);
-  await writeStatus(client, schedule, plan.status, signal);
+  for (const operation of plan.abort) await abort(client, operation);
+  await writeStatus(client, schedule, plan.status);
   for (const { metadata } of plan.surplus) {
     const { uid, resourceVersion } = metadata;
-    await ensureCurrentAttempt();
-    await ignoreStale(client.delete(VirtualMachineOperations, metadata, { uid, resourceVersion, signal }));
+    await ignoreStale(client.delete(VirtualMachineOperations, metadata, { uid, resourceVersion }));
   }
   const triesAgain = plan.status.conditions?.some(({ reason }) => reason === 'OperationRefused') === true;
   const waits = [
@@ -92,71 +87,53 @@ const isRefused = (made: StoredOperation | Refused): made is Refused => !('metad
 async function liveSchedule(
   client: KubeClient,
   { namespace, name, uid }: OperationRef,
-  signal: AbortSignal,
 ): Promise<StoredSchedule | undefined> {
-  const read = client.get<KubeObject>(VirtualMachineOperationSchedules, { namespace, name }, { signal });
+  const read = client.get<KubeObject>(VirtualMachineOperationSchedules, { namespace, name });
   const found = (await ignoreNotFound(read)) as StoredSchedule | undefined;
   return found?.metadata.uid === uid ? found : undefined;
 }
 
 /** Read from the API server: a cache might not show the one before yet. */
-async function operationsOf(
-  client: KubeClient,
-  schedule: StoredSchedule,
-  signal: AbortSignal,
-): Promise<StoredOperation[]> {
+async function operationsOf(client: KubeClient, schedule: StoredSchedule): Promise<StoredOperation[]> {
   const { namespace, name } = schedule.metadata;
   const labelSelector = `${SCHEDULE_LABEL}=${name}`;
-  const { items } = await client.list<KubeObject>(VirtualMachineOperations, { namespace, labelSelector, signal });
+  const { items } = await client.list<KubeObject>(VirtualMachineOperations, { namespace, labelSelector });
   return (items as unknown as StoredOperation[]).filter((operation) => isOf(schedule, operation));
 }
 
 /** Returns the operation for this time, made now or before, or why the API server refuses it. */
-async function make(
-  client: KubeClient,
-  schedule: StoredSchedule,
-  time: number,
-  signal: AbortSignal,
-): Promise<StoredOperation | Refused> {
+async function make(client: KubeClient, schedule: StoredSchedule, time: number): Promise<StoredOperation | Refused> {
   const operation = operationOf(schedule, time);
-  await ensureCurrentAttempt();
   try {
-    return await client.create<StoredOperation>(VirtualMachineOperations, operation as unknown as StoredOperation, {
-      signal,
-    });
+    return await client.create<StoredOperation>(VirtualMachineOperations, operation as unknown as StoredOperation, {});
   } catch (error) {
     if (!isRefusal(error)) throw error;
     if (!isAlreadyExists(error)) return { refused: error.message };
   }
-  const there = await ignoreNotFound(
-    client.get<StoredOperation>(VirtualMachineOperations, operation.metadata, { signal }),
-  );
+  const there = await ignoreNotFound(client.get<StoredOperation>(VirtualMachineOperations, operation.metadata));
   if (there !== undefined && isOf(schedule, there)) return there;
   return { refused: `there is an operation ${operation.metadata.name} already, which is not this schedule's` };
 }
 
-async function abort(client: KubeClient, { metadata }: StoredOperation, signal: AbortSignal): Promise<void> {
+async function abort(client: KubeClient, { metadata }: StoredOperation): Promise<void> {
   const { uid } = metadata;
   const annotations = { [CHANGE_CAUSE_ANNOTATION]: 'its schedule replaces it with the next one' };
-  await ensureCurrentAttempt();
   const patch = { metadata: { uid, annotations }, spec: { aborted: true } };
-  await ignoreStale(client.patch(VirtualMachineOperations, metadata, 'merge', patch, { signal }));
+  await ignoreStale(client.patch(VirtualMachineOperations, metadata, 'merge', patch));
 }
 
 async function writeStatus(
   client: KubeClient,
   { metadata, status: before }: StoredSchedule,
   status: ScheduleStatus,
-  signal: AbortSignal,
 ): Promise<void> {
   if (canonical(status) === canonical(before)) return;
   const { uid, resourceVersion } = metadata;
-  await ensureCurrentAttempt();
   const patch = [
     { op: 'test', path: '/metadata/uid', value: uid },
     { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
     { op: 'add', path: '/status', value: status },
   ];
-  const options = { subresource: 'status', signal };
+  const options = { subresource: 'status' };
   await client.patch(VirtualMachineOperationSchedules, metadata, 'json', patch, options);
 }

@@ -1,4 +1,4 @@
-import { cancellationSignal, log } from '@temporalio/activity';
+import { log } from '@temporalio/activity';
 import { ROLE_LABEL, STANDBY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
@@ -57,7 +57,7 @@ export class StandbyVms {
     this.#key = key;
     this.#generation = generation;
     this.#record = new RoleRecord(options.client, key);
-    this.#poolNow = sharedCall(() => livePool(options.client, key, cancellationSignal()));
+    this.#poolNow = sharedCall(() => livePool(options.client, key));
   }
 
   /**
@@ -145,14 +145,13 @@ export class StandbyVms {
     const { namespace, name, uid, resourceVersion } = metadata;
     const patch = { metadata: { uid, resourceVersion, ...marks }, spec };
     const at = { namespace: namespace!, name };
-    const options = { signal: cancellationSignal() };
-    const written = await patchKept(this.#in.client, VirtualMachines, at, patch, options);
+    const written = await patchKept(this.#in.client, VirtualMachines, at, patch);
     this.#saw({ vms: written.metadata.resourceVersion });
   }
 
   async #goesOn(name: string): Promise<void> {
     const at = { namespace: this.#key.namespace, name };
-    const { vmi } = await liveVmWithVmi(this.#in.client, at, cancellationSignal());
+    const { vmi } = await liveVmWithVmi(this.#in.client, at);
     if (vmi?.pause != null) await askForPause(this.#in.client, at, 'unpause');
   }
 
@@ -160,17 +159,17 @@ export class StandbyVms {
   async #pause(name: string): Promise<void> {
     const { client } = this.#in;
     const at = { namespace: this.#key.namespace, name };
-    const { vmi } = await liveVmWithVmi(client, at, cancellationSignal());
+    const { vmi } = await liveVmWithVmi(client, at);
     if (vmi === undefined || vmi.pause !== null || !vmi.ready || vmi.deleting) return;
     await askForPause(client, at, 'pause');
-    const after = await liveVmWithVmi(client, at, cancellationSignal());
+    const after = await liveVmWithVmi(client, at);
     const isStandby = after.vm === undefined || isStandbyNow(await this.#livePool(), vmView(after.vm));
     if (!isStandby) await askForPause(client, at, 'unpause');
     this.#saw({ vms: after.vm?.metadata.resourceVersion, vmis: after.vmi?.resourceVersion });
   }
 
   #livePool(): Promise<StoredPool | undefined> {
-    return livePool(this.#in.client, this.#key, cancellationSignal());
+    return livePool(this.#in.client, this.#key);
   }
 
   #saw(versions: ResourceVersions): void {

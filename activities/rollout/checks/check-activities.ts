@@ -44,7 +44,7 @@ export type CheckActivities = ReturnType<typeof createCheckActivities>;
 
 async function lookAtCheck(options: CheckOptions, key: PoolKey, at: number): Promise<ResourceVersions> {
   const { client } = options;
-  const pool = await livePool(client, key, cancellationSignal());
+  const pool = await livePool(client, key);
   if (pool === undefined) return {};
   if (!(Math.abs(at - client.clock.now()) <= APART_MS))
     throw new TypeError(
@@ -90,7 +90,7 @@ async function recorded(
   due: DueCheck,
   { looked, at }: { looked: Looked; at: number },
 ): Promise<ResourceVersions> {
-  const pool = await livePool(client, key, cancellationSignal());
+  const pool = await livePool(client, key);
   if (pool === undefined) return {};
   const { check } = pool.status ?? {};
   const isDue = JSON.stringify(dueCheck(pool)?.of) === JSON.stringify(due.of);

@@ -28,7 +28,7 @@ async function look(
     if (hidden.includes(plural)) return Promise.reject(new KubeError(403, 'Forbidden', ''));
     return there.includes(name) ? Promise.resolve({}) : Promise.reject(new KubeError(404, 'NotFound', ''));
   };
-  const references = new References({ getMetadata } as unknown as KubeClient, AbortSignal.timeout(10_000));
+  const references = new References({ getMetadata } as unknown as KubeClient);
   const vm = vmFromTemplate(aPool(), template, 3);
   const own = requiredReferences(vm.spec);
   const said = async (): Promise<string> => (await references.missing('shop', own)) ?? 'all there';
@@ -61,7 +61,7 @@ test('all missing objects of many are found by one list for each kind, and none 
     if (plural === 'configmaps') return Promise.reject(new KubeError(403, 'Forbidden', ''));
     return Promise.resolve({ items: [{ metadata: { name: 'user-2' } }] });
   };
-  const references = new References({ list } as unknown as KubeClient, AbortSignal.timeout(10_000));
+  const references = new References({ list } as unknown as KubeClient);
   const needed = neededReferences(aPool(), template, [1, 2, 3]);
   const missing = await references.missingAmong('shop', needed);
   expect(waitingForMissing(missing)).toBe(

@@ -44,6 +44,11 @@ export class StillClient {
     return this as unknown as KubeClient;
   }
 
+  /** It answers at once: there is nothing to end. */
+  endedBy(): KubeClient {
+    return this.asClient;
+  }
+
   async get(resource: Resource, key: ObjectKey): Promise<Stored> {
     return this.#server.get(resource, key);
   }

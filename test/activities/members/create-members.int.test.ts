@@ -22,7 +22,7 @@ test("a VM that already exists counts as made if it is the owner's; a name of an
     createEach({
       client: kube,
       key,
-      owner: pool as StoredPool,
+      pool: pool as StoredPool,
       // These VMs have no disks, so it reads no cache.
       writer: new SpecWriter(kube, {} as ClusterCache),
       items: ['web-1', 'web-2', 'web-3'].map((name) => ({ name })),

@@ -35,6 +35,8 @@ export interface ModelClientOptions {
   lag: number;
   /** Called in the caller's context when a call reaches the server; `act` carries out the call. */
   onCall?: (call: Call, act: () => unknown) => unknown;
+  /** What ends a call that has no signal of its own. */
+  signal?: () => AbortSignal | undefined;
   /** Awaited before each call that may change something, which is to this path. */
   beforeWrite?: (path: string) => Promise<void>;
   /**
@@ -57,6 +59,10 @@ export class ModelClient {
 
   constructor(options: ModelClientOptions) {
     this.#in = options;
+  }
+
+  endedBy(signal: () => AbortSignal | undefined): KubeClient {
+    return new ModelClient({ ...this.#in, signal }).asClient;
   }
 
   get asClient(): KubeClient {
@@ -250,7 +256,12 @@ export class ModelClient {
     verb: Call['verb'],
     resource: Resource | null,
     key: Call['key'],
-    { signal, deadlineMs = GIVES_UP_MS, lastCheck, subresource }: CallOptions & { subresource?: string | undefined },
+    {
+      signal = this.#in.signal?.(),
+      deadlineMs = GIVES_UP_MS,
+      lastCheck,
+      subresource,
+    }: CallOptions & { subresource?: string | undefined },
     act: () => T,
   ): Promise<T> {
     const { process, beforeWrite, onCall = (_call, carriedOut) => carriedOut() } = this.#in;

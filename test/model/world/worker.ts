@@ -6,6 +6,7 @@ import { DisruptionClaims } from '../../../activities/disruption-budget/disrupti
 import { createEvacuationActivities } from '../../../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
 import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
+import { callSignal } from '../../../activities/lib/current-attempt.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
 import { createNotificationActivities } from '../../../activities/notifications/notifications.ts';
@@ -79,9 +80,13 @@ async function answerOf(value: () => string): Promise<Answer> {
 
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker(options: WorkerOptions): Worker {
-  const { process, client, burst, withOperations, post, onPlan, onPlanFailed, onUnproven } = options;
+  const { process, client: plain, burst, withOperations, post, onPlan, onPlanFailed, onUnproven } = options;
   const { prometheus, onLook } = options;
-  const cache = new ClusterCache({ client, follows: (resource) => withOperations || !OF_OPERATIONS.has(resource) });
+  const cache = new ClusterCache({
+    client: plain,
+    follows: (resource) => withOperations || !OF_OPERATIONS.has(resource),
+  });
+  const client = plain.endedBy(callSignal);
   const revisions = new Revisions({ client, cache });
   const stopping = new AbortController();
   const common = {

@@ -12,7 +12,7 @@ import {
 import { operationOf } from '../clients/operations/make.ts';
 import type { TransitionRecord } from '../decisions/annotations/transition-record.ts';
 import { withChange } from '../decisions/changes/note.ts';
-import { beforeOf, typePatch } from '../decisions/machine-types/type-patch.ts';
+import { typePatch } from '../decisions/machine-types/type-patch.ts';
 import type { VirtualMachine } from '../decisions/views/from-object/vm.ts';
 import type { StoredOperation } from '../decisions/views/stored-operation.ts';
 import { KubeClient, type PatchType } from '../kubernetes/client.ts';
@@ -51,9 +51,9 @@ const LABEL = 'example.com/type';
 
 const MEASURED: Partial<Record<OperationAction, Measured>> = {
   MachineType: {
-    patchType: 'json',
-    patchOf: (vm, from, to) =>
-      typePatch(beforeOf(vm as Stored<VirtualMachine>), {
+    patchType: 'merge',
+    patchOf: ({ metadata }, from, to) =>
+      typePatch(metadata as Stored['metadata'], {
         machineType: to,
         record: { id: '00000000', from, to, vmiType: null, at: at() } satisfies TransitionRecord,
       }),

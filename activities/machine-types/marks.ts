@@ -2,13 +2,15 @@ import { log } from '@temporalio/activity';
 import { VirtualMachines } from '../../api/resources.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { withinNamespaces } from '../../decisions/machine-types/scope.ts';
-import { beforeOf, beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
+import { typePatch } from '../../decisions/machine-types/type-patch.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { OtherTransitions } from './other-transitions.ts';
@@ -64,11 +66,9 @@ export async function clearMarks(
     const write = async (tries: number): Promise<void> => {
       const live = tries === 1 ? undefined : await liveVm(client, view);
       if (tries > 1 && live === undefined) return;
-      const before = live === undefined ? beforeOfView(view) : beforeOf(live);
-      if (!goes(before.mark)) return;
-      // The VM may have any type: only the mark is tested.
-      const patch = typePatch({ ...before, machineType: null }, { mark: null });
-      const written = await client.patch(VirtualMachines, view, 'json', patch);
+      const vm = live === undefined ? view : vmView(live);
+      if (!goes(vm.transitionMark)) return;
+      const written = await patchKept(client, VirtualMachines, view, typePatch(vm, { mark: null }));
       newest = later(newest, written.metadata.resourceVersion);
     };
     try {

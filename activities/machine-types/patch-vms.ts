@@ -1,18 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { newRecord } from '../../decisions/machine-types/new-record.ts';
-import {
-  beforeOf,
-  beforeOfView,
-  isSame,
-  typePatch,
-  type Before,
-  type TypeChange,
-} from '../../decisions/machine-types/type-patch.ts';
+import { typePatch, type TypeChange } from '../../decisions/machine-types/type-patch.ts';
 import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -23,10 +15,7 @@ import { liveVm } from '../owners/live-vm.ts';
 import type { TransitionContext } from './context.ts';
 import { recordTypeChange } from './record-type-change.ts';
 
-/**
- * Maximum number of tries. The second refusal of the same patch of the same VM is the API server's last word; the first
- * may be due to an outdated cache.
- */
+/** Maximum number of tries. The second refusal is the API server's last word; the first may be due to an old cache. */
 const TRIES = 5;
 const TRY_AGAIN_MS = 50;
 /** A webhook that answers 500 may itself be in trouble. */
@@ -85,34 +74,32 @@ export class MachineTypePatcher {
   async take(key: string): Promise<Unpatched | null> {
     let vm = this.#in.cache.vms.get(key);
     const first = vm;
-    let before = vm && beforeOfView(vm);
     for (let tries = 1; ; tries++) {
-      if (vm === undefined || before === undefined || vm.deleting) return null;
+      if (vm === undefined || vm.deleting) return null;
       // The worker that continues the operation, if any, does the rest.
       if (this.#in.context.authority.whyHeld() !== null) return null;
       const need = this.#need(vm);
       if (need.need !== 'patch' && need.need !== 'mark') return this.#settled(key, need, { vm, first: first! });
       try {
-        await this.#write(vm, before, need);
+        await this.#write(vm, need);
         return null;
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        const now = await this.#read(vm);
-        const isUnchanged = now.before !== undefined && isSame(now.before, before);
-        const isLastWord = tries > 1 && isUnchanged && !isConflict(error) && !isTransient(error);
+        const isLastWord = tries > 1 && !isConflict(error) && !isTransient(error);
         if (isLastWord || tries === TRIES) return { vm: key, uid: vm.uid, end: 'Failed', why: error.message };
-        if (now.vm !== undefined && now.vm.uid !== vm.uid) return null;
-        ({ vm, before } = now);
+        const now = await this.#read(vm);
+        if (now !== undefined && now.uid !== vm.uid) return null;
+        vm = now;
         await sleep((isTransient(error) ? WEBHOOK_AGAIN_MS : TRY_AGAIN_MS) * tries);
       }
     }
   }
 
-  async #read(at: VmView): Promise<{ vm: VmView | undefined; before: Before | undefined }> {
+  async #read(at: VmView): Promise<VmView | undefined> {
     const live = await liveVm(this.#in.client, at);
     // Otherwise the next look would be as outdated as this one.
     this.#vms = later(this.#vms, live?.metadata.resourceVersion);
-    return { vm: live && this.#in.cache.vmView(live), before: live && beforeOf(live) };
+    return live && this.#in.cache.vmView(live);
   }
 
   #need(vm: VmView): TransitionNeed {
@@ -132,7 +119,7 @@ export class MachineTypePatcher {
     return null;
   }
 
-  async #write(vm: VmView, before: Before, need: Extract<TransitionNeed, { need: 'patch' | 'mark' }>): Promise<void> {
+  async #write(vm: VmView, need: Extract<TransitionNeed, { need: 'patch' | 'mark' }>): Promise<void> {
     const { client, context } = this.#in;
     const { rules, snapshot } = context;
     const { id } = rules.ref;
@@ -144,14 +131,8 @@ export class MachineTypePatcher {
     const record = newRecord(vm, vmi, { id, ...nameIn(context), to, at: new Date().toISOString() });
     const marks = need.need === 'mark' || need.marks;
     // A mark that an earlier transition has left behind holds nothing any more, so it is removed.
-    const isLeftBehind = !marks && before.mark !== null;
-    const change: TypeChange = {
-      record,
-      ...(wanted === undefined ? {} : { machineType: wanted }),
-      ...(marks ? { mark: id } : {}),
-      ...(isLeftBehind ? { mark: null } : {}),
-    };
-    const written = await this.#patch(vm, typePatch(before, change));
+    const leftBehind = vm.transitionMark === null ? undefined : null;
+    const written = await this.#patch(vm, { record, machineType: wanted, mark: marks ? id : leftBehind });
     const isNew = vm.transition?.id !== id;
     const told = await this.#correct(written, record);
     if (isNew) this.#count(vm, told);
@@ -160,13 +141,12 @@ export class MachineTypePatcher {
   }
 
   /** Corrects the record if the VM's type is not what the dry run has shown: an undo relies on it. */
-  async #correct(written: Stored<VirtualMachine>, record: TransitionRecord): Promise<TransitionRecord> {
-    const before = beforeOf(written);
-    const to = before.machineType ?? '';
+  async #correct(written: VmView, record: TransitionRecord): Promise<TransitionRecord> {
+    const to = written.machineType ?? '';
     if (to === record.to) return record;
     const corrected = { ...record, to };
     try {
-      await this.#patch(vmView(written), typePatch(before, { record: corrected }));
+      await this.#patch(written, { record: corrected });
     } catch (error) {
       // Someone else was faster, and decides what the VM is now.
       if (!isRefusal(error)) throw error;
@@ -184,16 +164,12 @@ export class MachineTypePatcher {
     change.vms.push(`${namespace}/${name}`);
   }
 
-  async #patch({ namespace, name }: VmView, patch: unknown): Promise<Stored<VirtualMachine>> {
-    const written = await this.#in.client.patch<VirtualMachine>(
-      VirtualMachines,
-      { namespace, name },
-      'json',
-      patch,
-      {},
-    );
+  /** Changes the VM in the version that was read, and returns it. */
+  async #patch(vm: VmView, change: TypeChange): Promise<VmView> {
+    const at = { namespace: vm.namespace, name: vm.name };
+    const written = await this.#in.client.patch<VirtualMachine>(VirtualMachines, at, 'merge', typePatch(vm, change));
     this.#vms = later(this.#vms, written.metadata.resourceVersion);
-    return written;
+    return vmView(written);
   }
 }
 

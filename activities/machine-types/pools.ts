@@ -1,23 +1,16 @@
 import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import type { PatchOperation } from '../../api/objects.ts';
 import { requesterAnnotation } from '../../api/requested-by.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { recordOf, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
-import { field, isObject } from '../../decisions/lib/json.ts';
+import { field, isObject, type Json } from '../../decisions/lib/json.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
-import {
-  beforeOfMeta,
-  isSame,
-  POOL_MACHINE_TYPE,
-  typePatch,
-  type Before,
-} from '../../decisions/machine-types/type-patch.ts';
+import { typePatch, type TypePatch } from '../../decisions/machine-types/type-patch.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal } from '../../kubernetes/errors.ts';
+import { isConflict, isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -61,13 +54,9 @@ export async function patchPoolTemplates(
       vmiType: null,
       at: new Date().toISOString(),
     };
-    const before = beforeOfPool(pool);
     try {
-      const patch = [
-        ...typePatch(before, { machineType: state.to, record }, POOL_MACHINE_TYPE),
-        ...stamps(pool, state.to, context),
-      ];
-      const written = await client.patch(VirtualMachinePools, pool.metadata, 'json', patch, {});
+      const patch = templatePatch(pool, state.to, record, context);
+      const written = await client.patch(VirtualMachinePools, pool.metadata, 'merge', patch);
       newest = later(newest, written.metadata.resourceVersion);
       changes.push({ from, to: state.to, vms: [`pool ${key}`] });
       await recordEvent(client, pool, eventOf(record, rules.transition.requestedBy));
@@ -75,7 +64,7 @@ export async function patchPoolTemplates(
       if (!isRefusal(error)) throw error;
       const live = await livePool(client, pool.metadata);
       newest = later(newest, live?.metadata.resourceVersion);
-      const outcome = live === undefined ? null : outcomeOf(before, live, { id: record.id, error });
+      const outcome = live === undefined ? null : outcomeOf(pool, live, { id: record.id, error });
       if (outcome !== null) outcomes.push({ vm: `pool ${key}`, ...outcome });
     }
   }
@@ -83,50 +72,43 @@ export async function patchPoolTemplates(
 }
 
 /**
- * Annotations that tell the new template's rollout who asked for it, and why: the existing ones are about the previous
- * template.
+ * Returns the patch of the pool in the version that was read. Annotations tell the new template's rollout who asked for
+ * it, and why: the existing ones are about the previous template.
  */
-function stamps({ spec }: StoredPool, to: string | null, context: TransitionContext): PatchOperation[] {
+function templatePatch(
+  { metadata, spec }: StoredPool,
+  to: string | null,
+  record: TransitionRecord,
+  context: TransitionContext,
+): TypePatch {
+  const { spec: vm, metadata: changed } = typePatch(metadata, { machineType: to, record });
   const template = structuredClone(poolTemplate(spec));
-  const machine = field(template, 'spec', 'template', 'spec', 'domain', 'machine');
-  if (!isObject(machine)) return [];
-  if (to === null) delete machine['type'];
-  else machine['type'] = to;
+  const domain = field(template, 'spec', 'template', 'spec', 'domain');
+  const { type: _type, ...machine } = (field(domain, 'machine') ?? {}) as Json;
+  if (isObject(domain)) domain['machine'] = to === null ? machine : { ...machine, type: to };
   const { requestedBy, reason } = context.rules.transition;
   const { by = context.rules.ref.id } = nameIn(context);
-  const cause = `machine type transition ${by}${reason === null ? '' : `: ${reason}`}`;
-  const said = {
+  const annotations = {
+    ...changed.annotations,
     [REQUESTED_BY_ANNOTATION]: requesterAnnotation(requestedBy, revisionOf(template)),
-    [CHANGE_CAUSE_ANNOTATION]: cause,
+    [CHANGE_CAUSE_ANNOTATION]: `machine type transition ${by}${reason === null ? '' : `: ${reason}`}`,
   };
-  return Object.entries(said).map(([key, value]) => ({
-    op: 'add',
-    path: `/metadata/annotations/${key.replace('/', '~1')}`,
-    value,
-  }));
+  return { metadata: { ...changed, annotations }, spec: { template: { spec: vm } } };
 }
-
-const beforeOfPool = (pool: StoredPool): Before => ({
-  ...beforeOfMeta(pool.metadata),
-  labelled: true,
-  mark: null,
-  machineType: templateTypeOf(pool),
-});
 
 /**
  * Returns null if an earlier attempt whose result was lost has done it, or if it is to be tried again because a
  * concurrent write did not touch the type.
  */
 function outcomeOf(
-  before: Before,
+  pool: StoredPool,
   live: StoredPool,
   { id, error }: { id: string; error: Error },
 ): Omit<Unpatched, 'vm'> | null {
-  const now = beforeOfPool(live);
   if (recordOf(live.metadata.annotations)?.id === id) return null;
-  if (now.machineType !== before.machineType)
+  if (templateTypeOf(live) !== templateTypeOf(pool))
     return { end: 'Changed', why: 'the type in its template was changed meanwhile' };
-  return isSame(now, before) ? { end: 'Failed', why: `its template could not be changed: ${error.message}` } : null;
+  return isConflict(error) ? null : { end: 'Failed', why: `its template could not be changed: ${error.message}` };
 }
 
 const eventOf = ({ from, to }: TransitionRecord, requestedBy: string): PoolEvent => ({

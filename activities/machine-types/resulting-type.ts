@@ -1,5 +1,5 @@
 import { VirtualMachines } from '../../api/resources.ts';
-import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
+import { typePatch } from '../../decisions/machine-types/type-patch.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -10,9 +10,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
  * refuses the change.
  */
 export async function resultingType(client: KubeClient, vm: VmView, to: string | null): Promise<string | null> {
-  const patch = typePatch(beforeOfView(vm), { machineType: to });
-  const { spec } = await client.patch<VirtualMachine>(VirtualMachines, vm, 'json', patch, {
-    dryRun: true,
-  });
+  const patch = typePatch({ uid: vm.uid }, { machineType: to });
+  const { spec } = await client.patch<VirtualMachine>(VirtualMachines, vm, 'merge', patch, { dryRun: true });
   return spec?.template?.spec?.domain?.machine?.type || null;
 }

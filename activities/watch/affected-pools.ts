@@ -146,7 +146,6 @@ export function ownerFingerprint(owner: StoredVmOwner | undefined): string {
 /** VM fields that only machine type transitions read. */
 export const VM_FIELDS_OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
   'ownLabels',
-  'annotated',
   'machineType',
   'architecture',
   'preference',

@@ -10,7 +10,7 @@ import {
   type TransitionRules,
 } from '../../decisions/machine-types/transition-rules.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
-import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
+import { typePatch } from '../../decisions/machine-types/type-patch.ts';
 import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
 import { faultOf, formatFault, restartable, wantedResults } from '../../decisions/machine-types/wanted-results.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
@@ -137,8 +137,8 @@ async function askAll(
 
 /** Returns the machine type after the patch; empty if no default applies. */
 async function resultingType(kube: KubeClient, vm: VmView, to: string | null): Promise<string> {
-  const patch = typePatch(beforeOfView(vm), { machineType: to });
-  const { spec } = await kube.patch<VirtualMachine>(VirtualMachines, vm, 'json', patch, { dryRun: true });
+  const patch = typePatch({ uid: vm.uid }, { machineType: to });
+  const { spec } = await kube.patch<VirtualMachine>(VirtualMachines, vm, 'merge', patch, { dryRun: true });
   return spec?.template?.spec?.domain?.machine?.type ?? '';
 }
 

@@ -48,8 +48,6 @@ export interface VmView {
   labels: Record<string, string>;
   /** Its own labels alone. */
   ownLabels: Record<string, string>;
-  /** Has annotations, so that a JSON patch can add one to the map. */
-  annotated: boolean;
   /** Of a VM of a pool: its annotations, as `annotationsView` makes them. */
   annotations: Record<string, string>;
   /**

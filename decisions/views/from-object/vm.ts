@@ -77,7 +77,6 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     keepsDisks: metadata.finalizers?.includes(DISKS_FINALIZER) ?? false,
     labels: template?.metadata?.labels ? { ...template.metadata.labels, ...ownLabels } : ownLabels,
     ownLabels,
-    annotated: metadata.annotations !== undefined,
     annotations: isOfPool ? annotationsView(metadata.annotations) : {},
     spec: isOfPool ? internParts((spec ?? {}) as Json) : null,
     disks: usedDisks(spec),

@@ -154,7 +154,6 @@ test('an annotation affects the pool if its template sets it', () => {
 test('fields that only machine type transitions read affect no pool', () => {
   const record = { id: '0a1b2c3d', from: 'q35', to: 'q35', vmiType: null, at: '2026-01-02T03:04:05Z' };
   const noted = {
-    annotated: true,
     ownLabels: { ...vm.ownLabels, some: 'label' },
     machineType: 'q35',
     transition: record,

@@ -63,7 +63,7 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
   if ((await runs.state(ref)).is !== 'missing') return { is: 'run', input: null };
   const end = endBeforeStart(operation);
   if (end !== null) return finish(operation, end);
-  // Caches from before a restore would have it choose what is no more.
+  // With caches from before a restore, it would choose VMs that no longer exist.
   const [noted] = await Promise.all([noteUid(client, operation), cache.noticeRestore()]);
   if (operation.spec.paused === true) {
     await write(noted, null);
@@ -102,7 +102,7 @@ async function noteUid(client: KubeClient, operation: StoredOperation): Promise<
   const { uid, resourceVersion, annotations } = operation.metadata;
   if (annotations?.[UID_ANNOTATION] === uid) return operation;
   const patch = { metadata: { resourceVersion, uid, annotations: { [UID_ANNOTATION]: uid } } };
-  return client.patch<StoredOperation>(operationResource(operation.metadata), operation.metadata, 'merge', patch, {});
+  return client.patch<StoredOperation>(operationResource(operation.metadata), operation.metadata, 'merge', patch);
 }
 
 type Choice<Input> = Input | { end: NonNullable<Standing['end']> };

@@ -105,7 +105,7 @@ async function operationsOf(client: KubeClient, schedule: StoredSchedule): Promi
 async function make(client: KubeClient, schedule: StoredSchedule, time: number): Promise<StoredOperation | Refused> {
   const operation = operationOf(schedule, time);
   try {
-    return await client.create<StoredOperation>(VirtualMachineOperations, operation as unknown as StoredOperation, {});
+    return await client.create<StoredOperation>(VirtualMachineOperations, operation as unknown as StoredOperation);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     if (!isAlreadyExists(error)) return { refused: error.message };

@@ -1,7 +1,6 @@
-import type { Condition } from '../../api/pool/pool.ts';
 import { scaleInRules } from '../../api/rules/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import { diskTemplates, isSameDisk, type DiskTemplate } from '../template/disk-template.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { ofNoRevision, type NewMember } from '../template/vm-from-template.ts';
@@ -115,8 +114,7 @@ export function keptCondition(
   pool: StoredPool,
   byNumber: ReadonlyMap<number, readonly KeptClaim[]>,
   newest: PoolTemplate,
-  now: string,
-): Condition[] {
+): UntimedCondition[] {
   if (byNumber.size === 0) return [];
   const nameOf = (number: number): string => (number === NO_NUMBER ? 'other VMs' : vmName(pool.metadata.name, number));
   const names = (numbers: number[]): string => formatNames(numbers.map(nameOf));
@@ -128,16 +126,6 @@ export function keptCondition(
     words.push(
       `those of ${names(older)} are not as the template makes them: a VM that reuses them starts with the template that they were created from`,
     );
-  return [
-    withTime(
-      pool,
-      {
-        type: 'DisksKept',
-        status: 'True',
-        reason: older.length > 0 ? 'OutdatedTemplate' : 'Kept',
-        message: words.join('; '),
-      },
-      now,
-    ),
-  ];
+  const reason = older.length > 0 ? 'OutdatedTemplate' : 'Kept';
+  return [{ type: 'DisksKept', status: 'True', reason, message: words.join('; ') }];
 }

@@ -1,7 +1,7 @@
-import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { EvacuationStatus } from './plan.ts';
 
@@ -17,11 +17,10 @@ const REASONS: readonly [EvacuationStatus['state'], NonNullable<PoolStatus['drai
 ];
 
 /** `Draining`: VMs are to leave nodes that are drained. There only while there are such VMs. */
-export function drainingCondition(pool: StoredPool, statuses: readonly EvacuationStatus[], now: string): Condition[] {
+export function drainingCondition(statuses: readonly EvacuationStatus[]): UntimedCondition[] {
   if (statuses.length === 0) return [];
   const [, reason] = REASONS.find(([state]) => statuses.some((status) => status.state === state))!;
-  const message = drainingMessage(statuses);
-  return [withTime(pool, { type: 'Draining', status: 'True', reason, message }, now)];
+  return [{ type: 'Draining', status: 'True', reason, message: drainingMessage(statuses) }];
 }
 
 /**

@@ -1,12 +1,11 @@
 import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { isOwnerReferenceTo } from '../../api/owner-references.ts';
-import type { Condition } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
 import { isActive, isMeantToRun, liveVmi, runsByItself } from '../health/availability.ts';
 import { canonical } from '../lib/canonical-json.ts';
-import { withTime } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { poolTemplate } from '../template/template.ts';
 import { isRegular, isStandby } from '../views/vm.ts';
@@ -105,15 +104,11 @@ export function podBudgetSteps(
   ];
 }
 
-/**
- * `EvictionsNotLimited`: the pool can't have the PodDisruptionBudget that it should have. There only while that is so.
- * `now` is RFC 3339.
- */
-export function podBudgetCondition(input: PodBudgetInput, now: string): Condition[] {
+/** `EvictionsNotLimited`: the pool can't have the PodDisruptionBudget that it should have. There only while so. */
+export function podBudgetCondition(input: PodBudgetInput): UntimedCondition[] {
   if (!isTaken(input) || minAvailableOf(input) === null) return [];
   const message =
     `PodDisruptionBudget ${input.podBudget!.name} does not belong to the pool, and stays as it is: ` +
     'evictions of its VMs are not limited by maxUnavailable';
-  const condition = { type: 'EvictionsNotLimited', status: 'True', reason: 'NameTaken', message } as const;
-  return [withTime(input.pool, condition, now)];
+  return [{ type: 'EvictionsNotLimited', status: 'True', reason: 'NameTaken', message }];
 }

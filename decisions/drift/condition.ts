@@ -1,7 +1,6 @@
-import type { Condition } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { byNumber, formatNames } from '../lib/names.ts';
-import { withTime } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { correctsAll, type DriftedVm } from './members.ts';
 
@@ -10,7 +9,7 @@ const FIELDS_NAMED = 3;
 const VMS_NAMED = 10;
 
 /** `Drifted`: users have changed VMs. There only while there are such VMs. */
-export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[], now: string): Condition[] {
+export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[]): UntimedCondition[] {
   if (drifted.length === 0) return [];
   const isCorrected = correctsAll(pool.spec);
   const sorted = drifted.toSorted((a, b) => byNumber(a.vm.name, b.vm.name));
@@ -26,7 +25,7 @@ export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[], 
     MESSAGE_LENGTH,
   );
   const reason = isCorrected ? 'Correcting' : 'Kept';
-  return [withTime(pool, { type: 'Drifted', status: 'True', reason, message }, now)];
+  return [{ type: 'Drifted', status: 'True', reason, message }];
 }
 
 function formatFields(paths: readonly string[]): string {

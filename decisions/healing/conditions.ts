@@ -1,6 +1,6 @@
-import type { Condition, HealingStatus, PoolStatus } from '../../api/pool/pool.ts';
+import type { HealingStatus, PoolStatus } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
-import { withTime, type UntimedCondition } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { formatAllNotReplaced, formatCycles } from './format.ts';
 import type { HealingPlan } from './plan.ts';
@@ -15,7 +15,7 @@ export type HealingReport = Pick<HealingPlan, 'state' | 'suspended' | 'notReplac
  * `Healing`: VMs are being replaced. `HealingSuspended`: unhealthy VMs are left as they are, and why. Returns no
  * conditions if the pool has no autohealing and no cycle in progress.
  */
-export function healingConditions(pool: StoredPool, report: HealingReport, now: string): Condition[] {
+export function healingConditions(pool: StoredPool, report: HealingReport): UntimedCondition[] {
   const { cycles } = report.state;
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
   const { notReplaced, notListed } = report;
@@ -26,7 +26,7 @@ export function healingConditions(pool: StoredPool, report: HealingReport, now: 
     cycles.length === 0
       ? { type: 'Healing', status: 'False', reason: waits ? 'Waiting' : 'NothingToHeal', message }
       : { type: 'Healing', status: 'True', reason: 'ReplacingVms', message };
-  return [healing, suspended(report)].map((condition) => withTime(pool, condition, now));
+  return [healing, suspended(report)];
 }
 
 function suspended({ state: { paused }, suspended: why }: HealingReport): UntimedCondition {

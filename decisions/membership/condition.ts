@@ -1,7 +1,6 @@
-import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { howToGoOn, isListed, membershipChangeOf, type MembershipChange } from './change.ts';
 
@@ -24,45 +23,25 @@ export const busyWith = (
 ];
 
 /** `MembershipChanging`: the pool begins nothing, because it is being changed who its members are. */
-export function membersCondition(
-  { pool, ...input }: PlanInput,
-  cycles: readonly { vm: string }[],
-  now: string,
-): Condition[] {
+export function membersCondition({ pool, ...input }: PlanInput, cycles: readonly { vm: string }[]): UntimedCondition[] {
   const change = membershipChangeOf(pool);
   if (change === null || pool.metadata.deletionTimestamp !== undefined) return [];
   if (change === 'unreadable')
-    return [
-      withTime(
-        pool,
-        {
-          type: 'MembershipChanging',
-          status: 'True',
-          reason: 'InvalidAnnotation',
-          message:
-            "the pool begins nothing, because its annotation drover.dev/membership-change can't be read: remove the annotation",
-        },
-        now,
-      ),
-    ];
+    return changing(
+      'InvalidAnnotation',
+      "the pool begins nothing, because its annotation drover.dev/membership-change can't be read: remove the annotation",
+    );
   const busy = busyWith(input, cycles);
   const again = isListed(change) ? '' : `; if it was refused, ${howToGoOn(pool.metadata.name, change.kind)}`;
   const message = `${asText(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended${again}`;
-  return [
-    withTime(
-      pool,
-      busy.length === 0
-        ? { type: 'MembershipChanging', status: 'True', reason: REASONS[change.kind], message }
-        : {
-            type: 'MembershipChanging',
-            status: 'True',
-            reason: 'Finishing',
-            message: `${message}; it is still busy with ${formatNames([...new Set(busy)])}`,
-          },
-      now,
-    ),
-  ];
+  return busy.length === 0
+    ? changing(REASONS[change.kind], message)
+    : changing('Finishing', `${message}; it is still busy with ${formatNames([...new Set(busy)])}`);
 }
+
+const changing = (reason: ConditionReason<'MembershipChanging'>, message: string): UntimedCondition[] => [
+  { type: 'MembershipChanging', status: 'True', reason, message },
+];
 
 function asText(change: MembershipChange): string {
   switch (change.kind) {

@@ -1,8 +1,7 @@
 import { POOL_LABEL, UID_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import type { Condition } from '../../api/pool/pool.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import { mayTry } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import type { PoolStep } from '../owners/steps.ts';
@@ -80,8 +79,7 @@ export function poolRestoring(
   { pool, vms }: Pick<PlanInput, 'pool' | 'vms'>,
   { until }: Restore,
   { surplus }: Pick<Returned, 'surplus'>,
-  now: string,
-): Condition[] {
+): UntimedCondition[] {
   const { name } = pool.metadata;
   const { replicas } = pool.spec;
   const sentences: string[] = [];
@@ -90,7 +88,7 @@ export function poolRestoring(
   if (surplus.length > 0) sentences.push(leftOver(name, surplus));
   if (sentences.length === 0) return [];
   const reason = until === null ? 'MoreThanWanted' : 'WaitingForMembers';
-  return [withTime(pool, { type: 'Restoring', status: 'True', reason, message: sentences.join('; ') }, now)];
+  return [{ type: 'Restoring', status: 'True', reason, message: sentences.join('; ') }];
 }
 
 /** `what`: the members in words. */

@@ -1,4 +1,3 @@
-import type { Condition } from '../../api/pool/pool.ts';
 import { availableSurgeIn, minReadyMsOf } from '../disruption-budget/budget.ts';
 import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
 import { availableSince, isMeantToRun, isActive, type MaybeAvailable, type VmiOf } from '../health/availability.ts';
@@ -6,7 +5,7 @@ import { formatNames } from '../lib/names.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
-import { withTime } from './conditions.ts';
+import type { UntimedCondition } from './conditions.ts';
 
 /** How many of the VMs of a pool or a set are available. */
 export interface Availability {
@@ -64,12 +63,12 @@ export function availabilityOf(replicas: number, active: readonly MaybeAvailable
 /**
  * `Available`: at most `maxUnavailable` VMs are missing or not available, as for a Deployment. At least one VM must be
  * available: a pool of one is not available while its VM is down, although the disruption budget is never less than
- * one. `now` is RFC 3339.
+ * one.
  */
-export function availableCondition(pool: StoredPool, availability: Availability, now: string): Condition {
+export function availableCondition(pool: StoredPool, availability: Availability): UntimedCondition {
   const { unavailable, missing, availableSurge = 0 } = availability;
   const tolerated = Math.min(maxUnavailableOf(pool), Math.max(pool.spec.replicas - 1, 0));
-  return availableWhile(pool, availability, unavailable.length + missing - availableSurge <= tolerated, now);
+  return availableWhile(pool, availability, unavailable.length + missing - availableSurge <= tolerated);
 }
 
 /** `Available` in words, for an owner that is, or is not. */
@@ -77,9 +76,8 @@ export function availableWhile(
   owner: StoredVmOwner,
   { available, unavailable, notRunning, missing, availableSurge = 0 }: Availability,
   isAvailable: boolean,
-  now: string,
   what: 'VMs' | 'VMIs' = 'VMs',
-): Condition {
+): UntimedCondition {
   const { replicas } = owner.spec;
   const words = [
     `${available} of ${replicas} ${what} are available${availableSurge === 0 ? '' : `, and ${availableSurge} extra`}`,
@@ -89,12 +87,11 @@ export function availableWhile(
       ? []
       : [`${notRunning.why}: ${formatNames(notRunning.names)}`]),
   ];
-  const reason = isAvailable ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable';
-  const condition = {
+  return {
     type: 'Available',
     status: isAvailable ? 'True' : 'False',
-    reason,
+    reason: isAvailable ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable',
     message: words.join('; '),
-  } as const;
-  return { ...withTime(owner, condition, now), observedGeneration: owner.metadata.generation ?? 0 };
+    observedGeneration: owner.metadata.generation ?? 0,
+  };
 }

@@ -1,6 +1,6 @@
 import type { OperationCondition } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/pool.ts';
-import type { ConditionReason, ConditionType } from '../../api/reasons.ts';
+import { CONDITION_REASONS, type ConditionReason, type ConditionType } from '../../api/reasons.ts';
 import type { ScheduleCondition } from '../../api/schedules/reasons.ts';
 
 /** A condition of this type without its transition time, which only the owner's status knows. */
@@ -20,3 +20,7 @@ export function withTime(
     lastTransitionTime: before?.status === condition.status ? (before.lastTransitionTime ?? now) : now,
   };
 }
+
+/** Those conditions of a pool or a set that others have put into its status: these stay. */
+export const conditionsOfOthers = ({ status }: { status?: { conditions?: Condition[] } }): Condition[] =>
+  (status?.conditions ?? []).filter(({ type }) => !(type in CONDITION_REASONS));

@@ -1,6 +1,4 @@
-import type { Condition } from '../../api/pool/pool.ts';
-import { withTime } from '../owners/conditions.ts';
-import type { StoredPool } from '../views/pool.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 
 /**
  * So often within this time must others have written a pool's status for its workflow to conclude that they continue.
@@ -46,16 +44,9 @@ export const standingAside = <Healing extends object>(healing: Healing, { asideU
   wakeAt: asideUntil,
 });
 
-interface ContendedInput {
-  pool: StoredPool;
-  isContended?: true;
-}
-
 /** `Contended`: others write the status of the pool, too. Otherwise it is absent. */
-export const contendedCondition = ({ pool, isContended: isTrue }: ContendedInput, now: string): Condition[] =>
-  isTrue === true
-    ? [withTime(pool, { type: 'Contended', status: 'True', reason: 'AnotherInstallation', message: CONTENDED }, now)]
-    : [];
+export const contendedCondition = ({ isContended: isTrue }: { isContended?: true }): UntimedCondition[] =>
+  isTrue === true ? [{ type: 'Contended', status: 'True', reason: 'AnotherInstallation', message: CONTENDED }] : [];
 
 /** For users. */
 export const CONTENDED =

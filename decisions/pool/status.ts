@@ -1,5 +1,5 @@
 import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
-import type { PoolStatus } from '../../api/pool/pool.ts';
+import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import { DEFAULT_ROLLOUT } from '../../api/rules/pool-defaults.ts';
 import { configurationCondition } from '../configuration/condition.ts';
 import { keptCondition } from '../disks/kept-claims.ts';
@@ -13,6 +13,7 @@ import { saysTheSame } from '../lib/canonical-json.ts';
 import { membersCondition } from '../membership/condition.ts';
 import { poolRestoring } from '../membership/restore.ts';
 import { availableCondition, type Availability } from '../owners/available-condition.ts';
+import { conditionsOfOthers, withTime, type UntimedCondition } from '../owners/conditions.ts';
 import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
 import { poolReadiness, readinessConditions } from '../owners/readiness.ts';
 import { terminatingVms } from '../owners/terminating.ts';
@@ -26,30 +27,6 @@ import { isRegular, isSurge } from '../views/vm.ts';
 import type { Decided } from './all-steps.ts';
 import { contendedCondition } from './contention.ts';
 import type { PoolContext } from './context.ts';
-
-const OURS = new Set([
-  'ReplicaFailure',
-  'HousekeepingFailure',
-  'Available',
-  'Progressing',
-  'UpToDate',
-  'Paused',
-  'Degraded',
-  'Healing',
-  'HealingSuspended',
-  'Stalled',
-  'Ready',
-  'Reconciling',
-  'DisksKept',
-  'ScaleInBlocked',
-  'Drifted',
-  'MembershipChanging',
-  'Restoring',
-  'Draining',
-  'EvictionsNotLimited',
-  'Contended',
-  'ConfigurationNotWatched',
-]);
 
 /** What a plan has found out about the pool. */
 interface Found extends Decided {
@@ -66,12 +43,12 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
   const { handledRequests } = context.membership;
   const { cycles } = healing.state;
   const now = new Date(context.now).toISOString();
+  const timed = (condition: UntimedCondition): Condition => withTime(pool, condition, now);
   const drifted = driftedVms(pool, all, context.templateOf);
   const surge = all.filter((vm) => isSurge(vm) && isActive(vm)).length;
   const serving = all.filter(({ deleting, role }) => !deleting && role !== 'Standby');
   // Extra and standby VMs take no replica's place.
   const leaving = pool.metadata.deletionTimestamp === undefined ? all.filter(isRegular) : all;
-  const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return withReadiness(pool, now, {
     observedGeneration: pool.metadata.generation ?? 0,
     desiredReplicas: pool.spec.replicas,
@@ -96,19 +73,23 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
     ...(hasHealing(pool, healing) ? { healing: healingStatus(healing) } : {}),
     ...(handledRequests === undefined ? {} : { membership: { handledRequests } }),
     conditions: [
-      ...others,
-      ...contendedCondition(context, now),
-      ...membersCondition(context, cycles, now),
-      ...poolRestoring(context, found.restore, found.returned, now),
-      availableCondition(pool, availability, now),
+      ...conditionsOfOthers(pool),
+      ...[
+        ...contendedCondition(context),
+        ...membersCondition(context, cycles),
+        ...poolRestoring(context, found.restore, found.returned),
+        availableCondition(pool, availability),
+      ].map(timed),
       ...rolloutConditions(pool, rollout, { ...scaling, going: terminatingVms(leaving, vmiOf) }, now),
-      ...surplusCondition(pool, scaling.blocked, now),
-      ...drainingCondition(pool, drain.statuses, now),
-      ...podBudgetCondition(context, now),
-      ...healingConditions(pool, healing, now),
-      ...configurationCondition(pool, contents, now),
-      ...driftCondition(pool, drifted, now),
-      ...keptCondition(pool, kept, poolTemplate(pool.spec), now),
+      ...[
+        ...surplusCondition(scaling.blocked),
+        ...drainingCondition(drain.statuses),
+        ...podBudgetCondition(context),
+        ...healingConditions(pool, healing),
+        ...configurationCondition(pool, contents),
+        ...driftCondition(pool, drifted),
+        ...keptCondition(pool, kept, poolTemplate(pool.spec)),
+      ].map(timed),
       ...replicaFailure(failures),
       ...housekeepingFailure(failures, now),
     ],

@@ -6,7 +6,7 @@ import { runsByItself } from '../health/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import type { Restore } from '../membership/restore.ts';
 import { availableWhile, type Availability } from '../owners/available-condition.ts';
-import { withTime, type UntimedCondition } from '../owners/conditions.ts';
+import { conditionsOfOthers, withTime, type UntimedCondition } from '../owners/conditions.ts';
 import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
 import { readinessConditions, setReadiness } from '../owners/readiness.ts';
 import { formatWaiting } from '../owners/removal-limit.ts';
@@ -26,19 +26,6 @@ const PLACE_OF_UNKNOWN = {
   strict: 'in their places until they are deleted or the nodes are back',
   eager: 'replaced',
 };
-const OURS = new Set([
-  'ReplicaFailure',
-  'HousekeepingFailure',
-  'Available',
-  'Progressing',
-  'Paused',
-  'Overlapping',
-  'Restoring',
-  'Stalled',
-  'Ready',
-  'Reconciling',
-]);
-
 interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
   members: Members;
   availability: Availability;
@@ -57,7 +44,6 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
   const { active, ended, unmatched } = members;
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
   const shared = isDeleted ? null : overlapping(overlaps, WORDS[places], MESSAGE_LENGTH);
-  const others = (set.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   const status: ReplicaSetStatus = {
     observedGeneration: set.metadata.generation ?? 0,
     desiredReplicas: set.spec.replicas,
@@ -66,9 +52,9 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
     availableReplicas: availability.available,
     labelSelector: selectorText(set.spec.selector),
     conditions: [
-      ...others,
-      availableWhile(set, availability, availability.available >= set.spec.replicas, now, WORDS[places]),
+      ...conditionsOfOthers(set),
       ...[
+        availableWhile(set, availability, availability.available >= set.spec.replicas, WORDS[places]),
         progressing(input),
         paused(set),
         ...(shared === null ? [] : [shared]),

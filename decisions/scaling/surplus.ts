@@ -1,12 +1,11 @@
 import { REMOVE_VMS_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { standbyRules, type ScaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isAtRest, type VmiOf } from '../health/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { whyClosed, windowAt, type ClosedWindow, type WindowState } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime } from '../owners/conditions.ts';
+import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RegularVm, VmView, StandbyVm } from '../views/vm.ts';
 
@@ -139,13 +138,7 @@ const sentence = (vms: readonly VmView[], what: string): string[] =>
 const namesOf = (vms: readonly VmView[]): string => formatNames(vms.map(({ name }) => name));
 
 /** `ScaleInBlocked`: VMs stay that are more than the pool wants. There only while there are such VMs. */
-export const surplusCondition = (pool: StoredPool, blocked: BlockedSurplus | null, now: string): Condition[] =>
+export const surplusCondition = (blocked: BlockedSurplus | null): UntimedCondition[] =>
   blocked === null
     ? []
-    : [
-        withTime(
-          pool,
-          { type: 'ScaleInBlocked', status: 'True', reason: blocked.reason, message: blocked.message },
-          now,
-        ),
-      ];
+    : [{ type: 'ScaleInBlocked', status: 'True', reason: blocked.reason, message: blocked.message }];

@@ -7,7 +7,7 @@ import {
 } from '../../../decisions/owners/available-condition.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
-import { at, DOWN, HALTED, NOW } from '../fixtures/rollout-pools.ts';
+import { DOWN, HALTED, NOW } from '../fixtures/rollout-pools.ts';
 
 const vm = (number: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${number}`, fields);
 const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>
@@ -25,7 +25,7 @@ function look(
     (one) => (one.hasVmi ? aVmi(one, { readySince }) : undefined),
     NOW,
   );
-  const { status, reason, message, observedGeneration } = availableCondition(pool, found, at(NOW));
+  const { status, reason, message, observedGeneration } = availableCondition(pool, found);
   expect(observedGeneration).toBe(1);
   return { ...found, says: `${status} ${reason}`, message };
 }

@@ -7,7 +7,7 @@ import { recordEvent } from '../lib/events.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { nothingDone, type Done } from '../owners/done.ts';
 import { versionsOf } from '../owners/kinds.ts';
-import { knownPool, livePool } from '../owners/live-owner.ts';
+import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 import { discardDisk, unmarkDisk } from './discard.ts';
@@ -32,10 +32,9 @@ export function createDiskActivities({ client, cache, concurrency: most }: Activ
           key.namespace,
           claims.filter((claim) => !isRefused(claim)),
         );
-      const pool = await knownPool(client, cache, key);
-      if (pool !== undefined && gone.length > 0) {
+      if (gone.length > 0) {
         const note = `Deleted kept disks ${formatNames(gone)}: the pool no longer keeps disks, and their VMs come back`;
-        await recordEvent(client, pool, { type: 'Normal', reason: 'KeptDisksDeleted', action: 'ScaleOut', note });
+        await recordEvent(client, key, { type: 'Normal', reason: 'KeptDisksDeleted', action: 'ScaleOut', note });
       }
       // It is the VMs that can't come back, and others go before them.
       const vmsOf = (names: readonly string[]): string[] =>

@@ -43,7 +43,7 @@ export async function updatePodDisruptionBudget(
   } catch (error) {
     if (!isRefusal(error)) throw error;
     const note = `PodDisruptionBudget ${podBudgetName(key.name)} could not be written: ${error.message}`;
-    await recordEvent(client, pool, { type: 'Warning', reason: 'FailedPodDisruptionBudget', action: 'Guard', note });
+    await recordEvent(client, key, { type: 'Warning', reason: 'FailedPodDisruptionBudget', action: 'Guard', note });
   }
 }
 

@@ -9,7 +9,7 @@ import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { ifOwned, type SeenMember } from '../owners/if-owned.ts';
-import { knownPool, livePool } from '../owners/live-owner.ts';
+import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { UnhealthyVmRemover, type Removal, type UnhealthyVmRemoverOptions } from './unhealthy-vm-remover.ts';
 
@@ -28,7 +28,7 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
      * halted and marked as leaving instead, and the pool deletes it once its VMI has stopped. `at`: when the removal
      * was asked for, in milliseconds since the epoch.
      */
-    removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> => remover.remove(key, sick, at),
+    removeSickVm: (key: PoolKey, sick: UnhealthyVm, at: number): Promise<Removal> => remover.remove(key, sick, at),
 
     /**
      * Notes on VMs of the pool that they have run well, or which of their starts have failed. A refusal for one VM does
@@ -61,10 +61,8 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
     },
 
     /** Records the progress of healing as an Event on the pool. */
-    async recordHealing(key: PoolKey, event: Omit<PoolEvent, 'action'>): Promise<void> {
-      const pool = await knownPool(client, cache, key);
-      if (pool !== undefined) await recordEvent(client, pool, { ...event, action: 'Heal' });
-    },
+    recordHealing: (key: PoolKey, event: Omit<PoolEvent, 'action'>): Promise<void> =>
+      recordEvent(client, key, { ...event, action: 'Heal' }),
   };
 }
 

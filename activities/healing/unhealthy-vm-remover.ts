@@ -90,7 +90,7 @@ export class UnhealthyVmRemover {
       }
       this.#onReplaced?.(key);
       const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${sick.attempt}): ${sick.why}`;
-      await recordEvent(this.#client, pool!, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
+      await recordEvent(this.#client, key, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
       return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks: keepDisks };
     }
   }

@@ -17,12 +17,11 @@ export type PoolEvent = EventDetails;
  */
 export function recordEvent(
   client: KubeClient,
-  { metadata }: { metadata: Identity },
+  { kind = 'VirtualMachinePool', ...key }: Identity & { kind?: VmOwnerKind | undefined },
   event: PoolEvent,
-  kind: VmOwnerKind = 'VirtualMachinePool',
   cause?: string,
 ): Promise<void> {
-  return record(client, { apiVersion: API_VERSION, kind, ...regarded(metadata) }, event, cause);
+  return record(client, { apiVersion: API_VERSION, kind, ...regarded(key) }, event, cause);
 }
 
 /** Does the same on a VM of any owner. */

@@ -59,7 +59,7 @@ export async function patchPoolTemplates(
       const written = await client.patch(VirtualMachinePools, pool.metadata, 'merge', patch);
       newest = later(newest, written.metadata.resourceVersion);
       changes.push({ from, to: state.to, vms: [`pool ${key}`] });
-      await recordEvent(client, pool, eventOf(record, rules.transition.requestedBy));
+      await recordEvent(client, pool.metadata, eventOf(record, rules.transition.requestedBy));
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const live = await livePool(client, pool.metadata);

@@ -1,22 +1,20 @@
 import { log } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
-import { formatNames } from '../../decisions/lib/names.ts';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { NewMember } from '../../decisions/template/vm-from-template.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import type { SpecWriter } from '../disks/spec-writer.ts';
-import { recordEvent } from '../lib/events.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import type { Done } from '../owners/done.ts';
-import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
+import { kindOfOwner } from '../owners/kinds.ts';
 import { liveOwner } from '../owners/live-owner.ts';
 import { liveMember } from '../owners/live-vm.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
-import { tryEach, type Acted } from '../owners/try-each.ts';
+import { Tally } from '../owners/tally.ts';
+import type { Acted } from '../owners/try-each.ts';
 
 /** Calls that may hit a quota which has just filled up. */
 const INITIAL_CONCURRENCY = 16;
@@ -24,8 +22,8 @@ const INITIAL_CONCURRENCY = 16;
 interface CreationTarget<Item> {
   client: KubeClient;
   key: OwnerKey;
-  /** The owner as a cache has it, for Events. */
-  owner: StoredVmOwner;
+  /** As a cache has it; null for a set. */
+  pool: StoredPool | null;
   writer: SpecWriter;
   items: readonly Item[];
   /** Concurrent calls to the API server. */
@@ -48,54 +46,34 @@ export async function createEach<Item extends { name: string }>(target: Creation
   const { items, concurrency: most, skipSlowStart } = target;
   const creation = new Creation(target);
   const atFirst = skipSlowStart ? INITIAL_CONCURRENCY : 1;
-  const { count, refused } = await tryEach(items, (item) => creation.create(item), { most, atFirst });
-  const { created, nameConflicts, notWanted, minVersions } = creation;
-  await report(target, { count, refused, created });
+  await creation.each(items, (item) => creation.create(item), { most, atFirst });
+  await creation.report('Create');
+  const { nameConflicts, notWanted } = creation;
   if (nameConflicts.length > 0) log.info('skipping names of VMs that the owner does not control', { nameConflicts });
   if (notWanted.length > 0) log.info('VMs are no longer wanted and are not created', { notWanted });
-  return { count, nameConflicts, notWanted, refused, minVersions };
-}
-
-async function report(
-  { client, key, owner, items }: Pick<CreationTarget<{ name: string }>, 'client' | 'key' | 'owner' | 'items'>,
-  { count, refused, created }: Pick<Done, 'count' | 'refused'> & { created: string[] },
-): Promise<void> {
-  const action = 'ScaleOut';
-  if (created.length > 0) {
-    const note = `Created ${formatNames(created)}`;
-    await recordEvent(client, owner, { type: 'Normal', reason: 'SuccessfulCreate', action, note }, key.kind);
-  }
-  if (refused !== null) {
-    const names = formatNames(items.map(({ name }) => name));
-    const note = `${items.length - count} of ${names} not created: ${refused.message}`;
-    await recordEvent(client, owner, { type: 'Warning', reason: 'FailedCreate', action, note }, key.kind);
-  }
+  return creation.done();
 }
 
 /** Creates VMs one by one, each only while its owner, read again, still wants it. */
-class Creation<Item extends { name: string }> {
+class Creation<Item extends { name: string }> extends Tally {
   readonly #target: CreationTarget<Item>;
   readonly #ownerNow: () => Promise<StoredVmOwner | undefined>;
   /** Names of VMs that are being created, or were. */
   readonly #made = new Set<string>();
-  readonly created: string[] = [];
-  /** Names that other VMs have. */
-  readonly nameConflicts: string[] = [];
-  readonly notWanted: string[] = [];
-  /** What a cache must have reached to show the new VMs. */
-  minVersions: ResourceVersions = {};
 
   constructor(target: CreationTarget<Item>) {
     const { client, key } = target;
+    super(client, key);
     this.#target = target;
     this.#ownerNow = sharedCall(() => liveOwner(client, key));
   }
 
   async create(item: Item): Promise<Acted> {
-    const { client, key, creationBlockedBy, onMade } = this.#target;
+    const { client, key } = this;
+    const { creationBlockedBy, onMade } = this.#target;
     const { name } = item;
     const owner = await this.#ownerNow();
-    this.#saw(versionsOf(key, owner?.metadata.resourceVersion));
+    this.sawOwner(owner);
     // No pause between the two: VMs that are created at once count each other.
     if (creationBlockedBy(item, owner, this.#made) !== null) {
       this.notWanted.push(name);
@@ -109,7 +87,7 @@ class Creation<Item extends { name: string }> {
       this.#made.delete(name);
       if (!isAlreadyExists(error)) throw error;
       const other = await liveMember(client, key, { namespace: key.namespace, name });
-      this.#saw(memberVersions(key, other?.metadata.resourceVersion));
+      this.sawMember(other);
       if (other === undefined) return 'done';
       if (isControlledBy(other, kindOfOwner(key).resource, key)) {
         onMade?.(other, false);
@@ -121,15 +99,10 @@ class Creation<Item extends { name: string }> {
   }
 
   async #write(item: Item): Promise<void> {
-    const { key, owner, vmOf, writer, onMade } = this.#target;
-    const pool = key.kind === undefined ? (owner as StoredPool) : null;
-    const stored = await writer.create(kindOfOwner(key).members.resource, await vmOf(item), pool);
-    this.#saw(memberVersions(key, stored.metadata.resourceVersion));
-    this.created.push(item.name);
+    const { pool, vmOf, writer, onMade } = this.#target;
+    const stored = await writer.create(kindOfOwner(this.key).members.resource, await vmOf(item), pool);
+    this.sawMember(stored);
+    this.acted.push(item.name);
     onMade?.(stored, true);
-  }
-
-  #saw(versions: ResourceVersions): void {
-    this.minVersions = maxVersions(this.minVersions, versions);
   }
 }

@@ -9,25 +9,24 @@ import type { Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { matchesLabels } from '../../api/rules/label-selector.ts';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { nothingDone, type Done } from '../owners/done.ts';
+import type { Done } from '../owners/done.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
-import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
+import { kindOfOwner } from '../owners/kinds.ts';
 import { liveOwner } from '../owners/live-owner.ts';
 import { liveMember } from '../owners/live-vm.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
-import { tryEach, type Acted } from '../owners/try-each.ts';
+import { Tally } from '../owners/tally.ts';
+import type { Acted } from '../owners/try-each.ts';
 import { letGoOn } from '../power/pause.ts';
-import { reportRemoval } from './removal-events.ts';
 
 /** Creates the activity by which a pool or a set lets go of its VMs. */
-export function createReleaseActivities({ client, cache, concurrency }: ActivityOptions) {
+export function createReleaseActivities({ client, concurrency }: Omit<ActivityOptions, 'cache'>) {
   return {
     /**
      * Removes the pool or set from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
@@ -36,22 +35,18 @@ export function createReleaseActivities({ client, cache, concurrency }: Activity
      * standby VM is none any more, and continues if its pool has paused it. `unmatched`: each only if it still does not
      * match the selector of the set; otherwise, if the owner is deleted without its VMs.
      */
-    async releaseVms(key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> {
-      // What was read, too: a plan on an older cache would have the same VMs released again, without a pause.
-      let minVersions: ResourceVersions = {};
-      const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
-      const acted: Target[] = [];
+    releaseVms: async (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> => {
+      const tally = new Tally(client, key);
       const ownerNow = sharedCall(() => liveOwner(client, key));
       // Only a set lets go of what its selector no longer matches.
       const mayRelease = (owner: StoredVmOwner): boolean =>
         because === undefined ? isOrphaned(owner) : key.kind !== undefined;
-      const release = async (target: Target): Promise<Acted> => {
-        const { name, uid } = target;
+      const release = async ({ name, uid }: Target): Promise<Acted> => {
         const owner = await ownerNow();
-        saw(versionsOf(key, owner?.metadata.resourceVersion));
+        tally.sawOwner(owner);
         if (owner === undefined || !mayRelease(owner)) return 'left';
         const vm = await liveMember(client, key, { namespace: key.namespace, name });
-        saw(memberVersions(key, vm?.metadata.resourceVersion));
+        tally.sawMember(vm);
         if (vm === undefined || vm.metadata.uid !== uid || !isMemberOf(key, seenMember(key, vm))) return 'left';
         if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return 'left';
         if (key.kind === undefined) await goOn(vm);
@@ -68,15 +63,14 @@ export function createReleaseActivities({ client, cache, concurrency }: Activity
         const released = await ignoreStale(
           patchKept(client, kindOfOwner(key).members.resource, { namespace: key.namespace, name }, patch),
         );
-        saw(memberVersions(key, released?.metadata.resourceVersion));
+        tally.sawMember(released);
         if (released === undefined) return 'left';
-        acted.push(target);
+        tally.acted.push(name);
         return 'done';
       };
-      const { count, refused } = await tryEach(vms, release, { most: concurrency });
-      if (because !== undefined)
-        await reportRemoval(client, cache, key, { verb: 'Release', asked: vms, acted, refused });
-      return { ...nothingDone, count, refused, minVersions };
+      await tally.each(vms, release, { most: concurrency });
+      if (because !== undefined) await tally.report('Release');
+      return tally.done();
     },
   };
 

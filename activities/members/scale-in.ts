@@ -1,9 +1,10 @@
 import { activityInfo, log } from '@temporalio/activity';
 import { REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { scaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../../decisions/health/availability.ts';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { withRolesOf } from '../../decisions/membership/roles.ts';
 import type { Target, RemovalCause } from '../../decisions/owners/steps.ts';
 import { isOvertaken } from '../../decisions/scaling/choice.ts';
@@ -24,16 +25,16 @@ import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { activeMembers } from '../owners/active-members.ts';
-import { nothingDone, type Done } from '../owners/done.ts';
+import type { Done } from '../owners/done.ts';
 import { ifOwned, type IfOwnedOptions, type OwnedActResult, type SeenMember } from '../owners/if-owned.ts';
-import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
+import { kindOfOwner, memberVersions } from '../owners/kinds.ts';
 import { liveOwner } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { OwnerKey, PoolKey } from '../owners/owner-key.ts';
-import { tryEach, type Acted } from '../owners/try-each.ts';
+import { Tally } from '../owners/tally.ts';
+import type { Acted } from '../owners/try-each.ts';
 import { deleteVm } from './delete-member.ts';
 import { deleteSurgeVm } from './delete-surge-vm.ts';
-import { reportRemoval } from './removal-events.ts';
 
 interface ScaleInOptions extends ActivityOptions {
   places: DisruptionClaims;
@@ -46,13 +47,13 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
      * Deletes these VMs and no others of their names, each only if it is still to leave; resolves when the cache shows
      * all of them as terminating or deleted.
      */
-    async deleteVms(
+    deleteVms: async (
       key: OwnerKey,
       vms: Target[],
       keepDisks: boolean,
       cause: RemovalCause,
       planned: ResourceVersions = {},
-    ): Promise<Done> {
+    ): Promise<Done> => {
       const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
       const { members } = kindOfOwner(key);
       const isWanted = leaving.asking(keepDisks ? 'deleteKeepingDisks' : 'delete');
@@ -71,49 +72,53 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
             });
         return leaving.note(vm, acted);
       };
-      const { count, refused } = await tryEach(vms, remove, { most: concurrency, atFirst: concurrency });
+      await leaving.each(vms, remove, { most: concurrency, atFirst: concurrency });
       await Promise.all([
-        leaving.report('Delete', refused),
-        waitForTermination(cache, key.namespace, members.cache, [...leaving.acted, ...leaving.gone]),
+        leaving.tell('Delete'),
+        waitForTermination(cache, key.namespace, members.cache, leaving.left),
       ]);
-      const done = leaving.done(count, refused);
-      return { ...done, minVersions: maxVersions(done.minVersions, cache.versionsOf(members.cache)) };
+      leaving.saw(cache.versionsOf(members.cache));
+      return leaving.done();
     },
 
     /**
      * Halts VMs that leave the pool, each only if it is still to leave, and marks them, so that they are deleted once
      * their VMIs have stopped.
      */
-    async haltVms(key: PoolKey, vms: Target[], cause: RemovalCause, planned: ResourceVersions = {}): Promise<Done> {
+    haltVms: async (
+      key: PoolKey,
+      vms: Target[],
+      cause: RemovalCause,
+      planned: ResourceVersions = {},
+    ): Promise<Done> => {
       const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
       const isWanted = leaving.asking('halt');
       const halt = async (vm: Target): Promise<Acted> => {
         const write = async ({ resourceVersion }: SeenMember): Promise<void> =>
-          leaving.saw(await haltVm(key, vm, resourceVersion, cause));
+          leaving.sawMember(await haltVm(key, vm, resourceVersion, cause));
         const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });
         return leaving.note(vm, acted);
       };
-      const { count, refused } = await tryEach(vms, halt, { most: concurrency });
-      await leaving.report('Halt', refused);
-      return leaving.done(count, refused);
+      await leaving.each(vms, halt, { most: concurrency });
+      await leaving.tell('Halt');
+      return leaving.done();
     },
   };
 
-  /** Returns the version that was written; undefined if the VM is deleted. */
-  async function haltVm(
+  /** Returns the VM as it was written; undefined if it is deleted. */
+  function haltVm(
     { namespace }: PoolKey,
     { name }: Target,
     resourceVersion: string,
     { because }: RemovalCause,
-  ): Promise<string | undefined> {
+  ): Promise<Stored | undefined> {
     // One that was marked before keeps its mark, which says why it leaves.
     const mark = because === 'Marked' ? {} : { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
     const patch = {
       metadata: { resourceVersion, ...mark },
       spec: { running: null, runStrategy: 'Halted' },
     };
-    const halted = await ignoreNotFound(patchKept(client, VirtualMachines, { namespace, name }, patch));
-    return halted?.metadata.resourceVersion;
+    return ignoreNotFound(patchKept(client, VirtualMachines, { namespace, name }, patch));
   }
 }
 
@@ -153,25 +158,18 @@ interface Leaving {
 }
 
 /** VMs that are to leave their pool or set, and what came of that. */
-class LeavingVms {
-  readonly #client: KubeClient;
+class LeavingVms extends Tally {
   readonly #cache: ClusterCache;
-  readonly #key: OwnerKey;
   readonly #leaving: Leaving;
-  /** VMs that were deleted or halted. */
-  readonly acted: Target[] = [];
-  /** VMs that were gone before. */
-  readonly gone: Target[] = [];
-  readonly #notWanted: string[] = [];
-  #minVersions: ResourceVersions = {};
+  /** VMs that were deleted or halted, or gone before. */
+  readonly left: Target[] = [];
   #hasCaughtUp = false;
   /** Asks again whether the VMs together are still to leave, by their owner's state at that time. */
   readonly #asked = sharedCall(() => this.#askAgain());
 
   constructor(client: KubeClient, cache: ClusterCache, key: OwnerKey, leaving: Leaving) {
-    this.#client = client;
+    super(client, key);
     this.#cache = cache;
-    this.#key = key;
     this.#leaving = leaving;
   }
 
@@ -180,7 +178,7 @@ class LeavingVms {
     return async (member) => {
       const { owner, why } = await this.#asked();
       const reason = why ?? (await this.#whyNot(member, way, owner!));
-      if (reason !== null) log.info('a VM that was to leave stays', { owner: this.#key.name, uid: member.uid, reason });
+      if (reason !== null) log.info('a VM that was to leave stays', { owner: this.key.name, uid: member.uid, reason });
       return reason === null;
     };
   }
@@ -188,7 +186,7 @@ class LeavingVms {
   async #whyNot(seen: SeenMember, way: WayOut, owner: StoredVmOwner): Promise<string | null> {
     const { cause } = this.#leaving;
     const { vmi } = seen;
-    const isPool = this.#key.kind === undefined;
+    const isPool = this.key.kind === undefined;
     const vm = seen.vm !== null && isPool ? withRolesOf(owner as StoredPool)(seen.vm) : seen.vm;
     const live = vm !== null && isAboutVmi(cause) ? await this.#liveVmiOf(vm) : vmi;
     const withNode = live == null ? undefined : this.#cache.nodes.withNode(live);
@@ -197,18 +195,18 @@ class LeavingVms {
 
   /** Resolves to null if the VM has none. */
   async #liveVmiOf(vm: VmView): Promise<VmiView | null> {
-    const { vm: now, vmi } = await liveVmWithVmi(this.#client, vm);
+    const { vm: now, vmi } = await liveVmWithVmi(this.client, vm);
     return now?.metadata.uid === vm.uid ? (vmi ?? null) : null;
   }
 
   async #askAgain(): Promise<{ owner: StoredVmOwner | undefined; why: string | null }> {
     const { vms, cause, planned } = this.#leaving;
     const role = cause.because === 'StandbySurplus' ? 'Standby' : null;
-    const owner = await liveOwner(this.#client, this.#key);
-    this.#minVersions = maxVersions(this.#minVersions, versionsOf(this.#key, owner?.metadata.resourceVersion));
+    const owner = await liveOwner(this.client, this.key);
+    this.sawOwner(owner);
     const why = (): string | null =>
-      removalBlockedBy({ cause, owner, vms: activeMembers(this.#cache, this.#key, owner, role), leaving: vms }) ??
-      (isLate(this.#key, cause) ? whyOvertaken(this.#cache, this.#key, owner as StoredPool, this.#leaving) : null);
+      removalBlockedBy({ cause, owner, vms: activeMembers(this.#cache, this.key, owner, role), leaving: vms }) ??
+      (isLate(this.key, cause) ? whyOvertaken(this.#cache, this.key, owner as StoredPool, this.#leaving) : null);
     // This worker's cache may be older than the plan.
     if (why() !== null && !this.#hasCaughtUp) {
       await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis });
@@ -218,28 +216,23 @@ class LeavingVms {
   }
 
   note(vm: Target, acted: OwnedActResult): Acted {
-    if (acted === 'done') this.acted.push(vm);
-    else if (acted === 'notWanted') this.#notWanted.push(vm.name);
-    else if (acted.left === undefined) this.gone.push(vm);
-    else this.saw(acted.left);
-    return acted === 'done' || (acted !== 'notWanted' && acted.left === undefined) ? 'done' : 'left';
+    if (acted === 'notWanted') {
+      this.notWanted.push(vm.name);
+      return 'left';
+    }
+    if (acted === 'done') this.acted.push(vm.name);
+    else if (acted.left !== undefined) {
+      this.saw(memberVersions(this.key, acted.left));
+      return 'left';
+    }
+    this.left.push(vm);
+    return 'done';
   }
 
-  /** Notes a version of a VM that a later plan must have seen. */
-  saw(version: string | undefined): void {
-    this.#minVersions = maxVersions(this.#minVersions, memberVersions(this.#key, version));
-  }
-
-  done(count: number, refused: Done['refused']): Done {
-    const notWanted = this.#notWanted;
-    return { ...nothingDone, count, notWanted, refused, minVersions: this.#minVersions };
-  }
-
-  /** Records an Event on their owner. */
-  report(verb: 'Delete' | 'Halt', refused: Done['refused']): Promise<void> {
-    const { vms: asked, cause } = this.#leaving;
+  /** Records Events on their owner, which say why just these leave if users have asked for them. */
+  tell(verb: 'Delete' | 'Halt'): Promise<void> {
     const whys: Partial<Record<RemovalCause['because'], string>> = { Named: BY_NAME, Surge: NOT_NEEDED };
-    const why = whys[cause.because];
-    return reportRemoval(this.#client, this.#cache, this.#key, { verb, asked, acted: this.acted, refused, why });
+    const why = whys[this.#leaving.cause.because];
+    return this.report(verb, why === undefined ? '' : `: ${why}`);
   }
 }

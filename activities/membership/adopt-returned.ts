@@ -12,8 +12,6 @@ import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { memberOfAnnotation } from '../../decisions/annotations/member-of.ts';
-import { formatNames } from '../../decisions/lib/names.ts';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
 import { isReturned } from '../../decisions/membership/returned.ts';
 import { withRolesOf } from '../../decisions/membership/roles.ts';
@@ -23,14 +21,14 @@ import { vmView, type VirtualMachine } from '../../decisions/views/from-object/v
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
-import { recordEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { nothingDone, type Done } from '../owners/done.ts';
+import type { Done } from '../owners/done.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
-import { tryEach, type Acted } from '../owners/try-each.ts';
+import { Tally } from '../owners/tally.ts';
+import type { Acted } from '../owners/try-each.ts';
 import { RoleRecord } from './role-record.ts';
 
 /** `generation`: of the spec that this was planned for. `role`: what the VMs are to be; null for replicas. */
@@ -46,24 +44,24 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
      * Makes the pool the controller of these VMs again, each only if it still counts as returned, and while the pool
      * has the spec that this was planned for, and lacks VMs of that role.
      */
-    async adoptReturnedVms(key: PoolKey, vms: Target[], { generation, role }: AdoptReturnedOptions): Promise<Done> {
-      const adopted: string[] = [];
-      const notWanted: string[] = [];
-      let minVersions: ResourceVersions = {};
-      const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
+    adoptReturnedVms: async (
+      key: PoolKey,
+      vms: Target[],
+      { generation, role }: AdoptReturnedOptions,
+    ): Promise<Done> => {
+      const tally = new Tally(client, key);
       const poolNow = sharedCall(() => livePool(client, key));
       const members = await membersOf(key, role);
       const record = new RoleRecord(client, key);
-      let last: StoredPool | undefined;
       const adopt = async ({ name, uid }: Target): Promise<Acted> => {
         const at = { namespace: key.namespace, name };
-        const pool = (last = await poolNow());
-        saw({ pools: pool?.metadata.resourceVersion });
+        const pool = await poolNow();
+        tally.sawOwner(pool);
         const vm = await liveVm(client, at);
-        saw({ vms: vm?.metadata.resourceVersion });
+        tally.sawMember(vm);
         if (vm?.metadata.uid !== uid || pool === undefined || !isReturned(pool, vmView(vm))) return 'left';
         if (!takesBack(pool, generation) || members.size >= placesOf(pool, role)) {
-          notWanted.push(name);
+          tally.notWanted.push(name);
           return 'left';
         }
         members.add(name);
@@ -71,17 +69,18 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
         if (role !== null) await record.identify([{ vm: vmView(vm), isNew: true }], role);
         const patch = patchOf(pool, vm, role, client.clock.now());
         const stored = await ignoreStale(patchKept(client, VirtualMachines, at, patch));
-        saw({ vms: stored?.metadata.resourceVersion });
+        tally.sawMember(stored);
         if (stored === undefined) {
           members.delete(name);
           return 'left';
         }
-        adopted.push(name);
+        tally.acted.push(name);
         return 'done';
       };
-      const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
-      if (last !== undefined) await report(last, vms, { count, refused, adopted });
-      return { ...nothingDone, count, notWanted, refused, minVersions: maxVersions(minVersions, record.minVersions) };
+      await tally.each(vms, adopt, { most: concurrency });
+      await tally.report('Adopt', ', restored from a backup');
+      tally.saw(record.minVersions);
+      return tally.done();
     },
   };
 
@@ -93,23 +92,6 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
     const own = items.filter((vm) => isControlledBy(vm, VirtualMachinePools, { namespace, uid }));
     const members = own.map(vmView).map(withRolesOf(await livePool(client, key)));
     return new Set(members.filter((vm) => vm.role === role).map(({ name: member }) => member));
-  }
-
-  async function report(
-    pool: StoredPool,
-    vms: readonly Target[],
-    { count, refused, adopted }: Pick<Done, 'count' | 'refused'> & { adopted: string[] },
-  ): Promise<void> {
-    const action = 'Adopt';
-    if (adopted.length > 0) {
-      const note = `Adopted ${formatNames(adopted)}, restored from a backup`;
-      await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulAdopt', action, note });
-    }
-    if (refused !== null) {
-      const names = formatNames(vms.map(({ name }) => name));
-      const note = `${vms.length - count} of ${names} not adopted: ${refused.message}`;
-      await recordEvent(client, pool, { type: 'Warning', reason: 'FailedAdopt', action, note });
-    }
   }
 }
 

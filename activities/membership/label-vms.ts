@@ -15,7 +15,7 @@ import { recordEvent } from '../lib/events.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { knownPool, livePool } from '../owners/live-owner.ts';
+import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
@@ -28,10 +28,10 @@ interface Labelled {
 }
 
 /** Creates the activities by which labels follow ownership that another client has changed. */
-export function createLabelActivities({ client, cache, concurrency }: ActivityOptions) {
+export function createLabelActivities({ client, concurrency }: Omit<ActivityOptions, 'cache'>) {
   return {
     /** Gives VMs, and their VMIs, the labels of the pool that owns them. */
-    async labelVms(key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> {
+    labelVms: async (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> => {
       const done = await onEach(key, vms, {
         isMeant: (vm) => isControlledBy(vm, VirtualMachinePools, key) && isUnlabelled(key, vmView(vm)),
         patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
@@ -44,7 +44,7 @@ export function createLabelActivities({ client, cache, concurrency }: ActivityOp
     },
 
     /** Takes the pool's labels and marks off VMs, and their VMIs, that nothing controls any more. */
-    async unlabelVms(key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> {
+    unlabelVms: async (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> => {
       const done = await onEach(key, vms, {
         isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
         patchOf: ({ metadata }) => asFormer(key.name, metadata),
@@ -100,10 +100,8 @@ export function createLabelActivities({ client, cache, concurrency }: ActivityOp
     verb: string,
   ): Promise<ResourceVersions | Acted> {
     if (names.length === 0) return 'left';
-    const pool = await knownPool(client, cache, key);
-    if (pool === undefined) return minVersions;
     const note = `${verb} by hand: ${formatNames(names)}`;
-    await recordEvent(client, pool, { type: 'Normal', reason, action: 'ChangeMembers', note });
+    await recordEvent(client, key, { type: 'Normal', reason, action: 'ChangeMembers', note });
     return minVersions;
   }
 }

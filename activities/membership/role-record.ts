@@ -157,10 +157,9 @@ export async function setRoles(
     return acted === 'done' ? 'done' : 'left';
   };
   outcomeOf(await tryEach(vms, act, { most: concurrency }));
-  const pool = done.length === 0 ? undefined : await poolNow();
-  if (pool !== undefined) {
+  if (done.length > 0) {
     const note = `The label ${ROLE_LABEL} of ${formatNames(done)} did not show their roles in the pool, and now does`;
-    await recordEvent(client, pool, { type: 'Warning', reason: 'RoleLabelCorrected', action: 'ChangeMembers', note });
+    await recordEvent(client, key, { type: 'Warning', reason: 'RoleLabelCorrected', action: 'ChangeMembers', note });
   }
   return minVersions;
 }

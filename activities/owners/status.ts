@@ -64,7 +64,7 @@ export async function writeOwnerStatus(
   const causeOf = ({ request }: OwnerEvent): string =>
     [key.uid, status.writes, ...(request === undefined ? [] : [request.digest])].join('/');
   const tell = async (): Promise<void> => {
-    for (const event of events) await recordEvent(client, { metadata: key }, event, key.kind, causeOf(event));
+    for (const event of events) await recordEvent(client, key, event, causeOf(event));
   };
   const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
   const write = async (owner: StoredVmOwner): Promise<WrittenStatus> => {

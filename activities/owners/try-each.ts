@@ -6,7 +6,7 @@ import type { Done, Refused } from './done.ts';
 /** This many refusals in a row, of one item each, count as a refusal of all. */
 const REFUSALS = 3;
 
-interface TryEachOptions {
+export interface TryEachOptions {
   /** Maximum number of calls in flight, and how many at first. */
   most: number;
   atFirst?: number;

@@ -40,13 +40,13 @@ export function createCreationActivities({ client, cache, revisions, concurrency
      * went well (`skipSlowStart`). VMs with numbers in `halted` are created halted, whatever the template says. Each VM
      * is created only while the pool still wants it.
      */
-    async createVms(
+    createVms: async (
       key: PoolKey,
       numbers: number[],
       revision: string,
       minVersions: ResourceVersions,
       { generation, skipSlowStart = false, halted = [], role = null }: CreateOptions,
-    ): Promise<Done> {
+    ): Promise<Done> => {
       await cache.catchUp({ pools: minVersions.pools });
       const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
       const target = await creationTargetOf(key, revision);
@@ -68,7 +68,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
       const done = await createEach({
         client,
         key,
-        owner: pool,
+        pool,
         writer: new SpecWriter(client, cache),
         items,
         concurrency,

@@ -13,12 +13,12 @@ import type { CreateReplicasOptions, ReplicaSetKey } from './replica-set-request
 export function createMakeActivities({ client, cache, concurrency }: ActivityOptions) {
   return {
     /** Creates the VMs or VMIs of these names, each only while the set is as it was planned for, and not full. */
-    async createReplicas(
+    createReplicas: async (
       key: ReplicaSetKey,
       names: string[],
       minVersions: ResourceVersions,
       { generation, skipSlowStart }: CreateReplicasOptions,
-    ): Promise<Done> {
+    ): Promise<Done> => {
       await cache.catchUp(minVersions);
       const set = await knownSet(client, cache, key);
       if (set === undefined || set.metadata.deletionTimestamp !== undefined)
@@ -26,7 +26,7 @@ export function createMakeActivities({ client, cache, concurrency }: ActivityOpt
       return createEach({
         client,
         key,
-        owner: set,
+        pool: null,
         writer: new SpecWriter(client, cache),
         items: names.map((name) => ({ name })),
         concurrency,

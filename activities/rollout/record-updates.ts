@@ -14,7 +14,7 @@ export async function recordUpdates(
   const action = 'Update';
   const updated = outcomes.filter(({ end }) => end === 'Updated').map(({ vm }) => vm);
   if (updated.length > 0) {
-    await recordEvent(client, pool, {
+    await recordEvent(client, pool.metadata, {
       type: 'Normal',
       reason: 'SuccessfulUpdate',
       action,
@@ -24,7 +24,7 @@ export async function recordUpdates(
   const failed = outcomes.filter(({ end }) => end === 'Failed');
   if (failed.length === 0) return;
   const words = failed.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
-  await recordEvent(client, pool, {
+  await recordEvent(client, pool.metadata, {
     type: 'Warning',
     reason: 'FailedUpdate',
     action,

@@ -3,7 +3,6 @@ import { ROLE_LABEL, STANDBY_ANNOTATION } from '../../api/labels-and-annotations
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { roleIn, withRolesOf } from '../../decisions/membership/roles.ts';
 import type { SettleAct, Target } from '../../decisions/owners/steps.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
@@ -16,11 +15,11 @@ import type { ClusterAccess } from '../cache/access.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { RoleRecord } from '../membership/role-record.ts';
-import { nothingDone, type Done } from '../owners/done.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
+import { Tally } from '../owners/tally.ts';
 import type { Acted } from '../owners/try-each.ts';
 import { askForPause } from '../power/pause.ts';
 import type { Revisions } from '../rollout/revisions.ts';
@@ -36,25 +35,20 @@ interface Now {
 }
 
 /** Standby VMs of a pool on which one activity acts, one by one. */
-export class StandbyVms {
+export class StandbyVms extends Tally {
   readonly #in: StandbyOptions;
-  readonly #key: PoolKey;
   readonly #generation: number;
   readonly #poolNow: () => Promise<StoredPool | undefined>;
   readonly #record: RoleRecord;
-  readonly #notWanted: string[] = [];
-  #minVersions: ResourceVersions = {};
   /** Names of VMs that are being promoted. */
   readonly #promoting = new Set<string>();
-  /** Names of VMs that were acted on. */
-  readonly acted: string[] = [];
   /** UIDs of VMs that have become replicas. */
   readonly #promoted: string[] = [];
 
   /** `generation`: of the spec that this was planned for. */
   constructor(options: StandbyOptions, key: PoolKey, generation: number) {
+    super(options.client, key);
     this.#in = options;
-    this.#key = key;
     this.#generation = generation;
     this.#record = new RoleRecord(options.client, key);
     this.#poolNow = sharedCall(() => livePool(options.client, key));
@@ -77,7 +71,7 @@ export class StandbyVms {
   /** Removes VMs that have become replicas from the record of the pool's standby VMs. */
   async endPromotion(): Promise<void> {
     await this.#record.forget(this.#promoted);
-    this.#saw(this.#record.minVersions);
+    this.saw(this.#record.minVersions);
   }
 
   settle(target: Target, act: SettleAct): Promise<Acted> {
@@ -89,14 +83,9 @@ export class StandbyVms {
     });
   }
 
-  done(count: number, refused: Done['refused']): Done {
-    const notWanted = this.#notWanted;
-    return { ...nothingDone, count, notWanted, refused, minVersions: this.#minVersions };
-  }
-
   /** The VM is wanted only while replicas are missing: as this worker knows, and without VMs that are promoted here. */
   readonly #whyNotPromote = (pool: StoredPool | undefined, name: string): string | null => {
-    const members = this.#in.cache.vms.ownedBy('VirtualMachinePool', this.#key);
+    const members = this.#in.cache.vms.ownedBy('VirtualMachinePool', this.key);
     const vms = members.map(withRolesOf(pool)).filter(isRegular);
     const others = { owner: pool, vms, name, made: new Set([...this.#promoting, ...this.acted]) };
     const why = this.#whyNotSettle(pool, name) ?? creationBlockedBy({ ...others, generation: undefined });
@@ -116,11 +105,11 @@ export class StandbyVms {
     const { client } = this.#in;
     let pool: StoredPool | undefined;
     let vm: Stored<VirtualMachine>;
-    const acted = await ifOwned(client, this.#key, { name, uid }, () => act({ pool: pool!, vm }), {
+    const acted = await ifOwned(client, this.key, { name, uid }, () => act({ pool: pool!, vm }), {
       isWanted: async ({ stored, resourceVersion }) => {
         pool = await this.#poolNow();
         vm = stored as Stored<VirtualMachine>;
-        this.#saw({ pools: pool?.metadata.resourceVersion, vms: resourceVersion });
+        this.saw({ pools: pool?.metadata.resourceVersion, vms: resourceVersion });
         const why = isStandbyNow(pool, vmView(vm)) ? whyNot(pool, name) : 'it is not a standby VM';
         if (why !== null) log.info('a standby VM is left as it is', { name, reason: why });
         return why === null;
@@ -128,8 +117,8 @@ export class StandbyVms {
     });
     this.#promoting.delete(name);
     if (acted === 'done') this.acted.push(name);
-    else if (acted === 'notWanted') this.#notWanted.push(name);
-    else this.#saw({ vms: acted.left });
+    else if (acted === 'notWanted') this.notWanted.push(name);
+    else this.saw({ vms: acted.left });
     return acted === 'done' ? 'done' : 'left';
   }
 
@@ -137,7 +126,7 @@ export class StandbyVms {
   async #startOf(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<object> {
     const { revision, runStrategy } = vmView(vm);
     if (runStrategy !== 'Halted') return {};
-    const own = revision === null ? undefined : await this.#in.revisions.find(this.#key, revision);
+    const own = revision === null ? undefined : await this.#in.revisions.find(this.key, revision);
     return { running: null, runStrategy: powerOf((own ?? poolTemplate(pool.spec)).spec) ?? 'Always' };
   }
 
@@ -145,35 +134,31 @@ export class StandbyVms {
     const { namespace, name, uid, resourceVersion } = metadata;
     const patch = { metadata: { uid, resourceVersion, ...marks }, spec };
     const at = { namespace: namespace!, name };
-    const written = await patchKept(this.#in.client, VirtualMachines, at, patch);
-    this.#saw({ vms: written.metadata.resourceVersion });
+    const written = await patchKept(this.client, VirtualMachines, at, patch);
+    this.saw({ vms: written.metadata.resourceVersion });
   }
 
   async #goesOn(name: string): Promise<void> {
-    const at = { namespace: this.#key.namespace, name };
-    const { vmi } = await liveVmWithVmi(this.#in.client, at);
-    if (vmi?.pause != null) await askForPause(this.#in.client, at, 'unpause');
+    const at = { namespace: this.key.namespace, name };
+    const { vmi } = await liveVmWithVmi(this.client, at);
+    if (vmi?.pause != null) await askForPause(this.client, at, 'unpause');
   }
 
   /** KubeVirt's pause takes no precondition: if the VM has become a replica meanwhile, its VMI is unpaused again. */
   async #pause(name: string): Promise<void> {
     const { client } = this.#in;
-    const at = { namespace: this.#key.namespace, name };
+    const at = { namespace: this.key.namespace, name };
     const { vmi } = await liveVmWithVmi(client, at);
     if (vmi === undefined || vmi.pause !== null || !vmi.ready || vmi.deleting) return;
     await askForPause(client, at, 'pause');
     const after = await liveVmWithVmi(client, at);
     const isStandby = after.vm === undefined || isStandbyNow(await this.#livePool(), vmView(after.vm));
     if (!isStandby) await askForPause(client, at, 'unpause');
-    this.#saw({ vms: after.vm?.metadata.resourceVersion, vmis: after.vmi?.resourceVersion });
+    this.saw({ vms: after.vm?.metadata.resourceVersion, vmis: after.vmi?.resourceVersion });
   }
 
   #livePool(): Promise<StoredPool | undefined> {
-    return livePool(this.#in.client, this.#key);
-  }
-
-  #saw(versions: ResourceVersions): void {
-    this.#minVersions = maxVersions(this.#minVersions, versions);
+    return livePool(this.client, this.key);
   }
 }
 

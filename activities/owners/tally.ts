@@ -1,0 +1,89 @@
+import { formatNames } from '../../decisions/lib/names.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { recordEvent } from '../lib/events.ts';
+import type { Done } from './done.ts';
+import { memberVersions, versionsOf } from './kinds.ts';
+import type { OwnerKey } from './owner-key.ts';
+import { tryEach, type Acted, type TryEachOptions } from './try-each.ts';
+
+/** What Events say of what was done to members, and of what was not. */
+const VERBS = {
+  Create: { action: 'ScaleOut', done: 'Created', undone: 'created' },
+  Promote: { action: 'ScaleOut', done: 'Promoted', undone: 'promoted' },
+  Adopt: { action: 'Adopt', done: 'Adopted', undone: 'adopted' },
+  Delete: { action: 'ScaleIn', done: 'Deleted', undone: 'done' },
+  Halt: { action: 'ScaleIn', done: 'Halted, to keep the disks of', undone: 'done' },
+  Release: {
+    action: 'Release',
+    done: 'Released, since their labels no longer match the selector,',
+    undone: 'done',
+  },
+} as const;
+
+interface Seen {
+  metadata: { resourceVersion?: string };
+}
+
+/** What one activity does to members of a pool or a set, one by one. */
+export class Tally {
+  readonly client: KubeClient;
+  readonly key: OwnerKey;
+  /** Names of those that were acted on. */
+  readonly acted: string[] = [];
+  /** Names of those for which the owner, asked again, no longer wanted the act. */
+  readonly notWanted: string[] = [];
+  /** Names that other objects have. */
+  readonly nameConflicts: string[] = [];
+  #asked: readonly { name: string }[] = [];
+  #result: Pick<Done, 'count' | 'refused'> = { count: 0, refused: null };
+  /** What a later plan must have seen: with an older cache, it would have the same done again, without a pause. */
+  #minVersions: ResourceVersions = {};
+
+  constructor(client: KubeClient, key: OwnerKey) {
+    this.client = client;
+    this.key = key;
+  }
+
+  async each<T extends { name: string }>(
+    items: readonly T[],
+    act: (item: T) => Promise<Acted>,
+    options: TryEachOptions,
+  ): Promise<void> {
+    this.#asked = items;
+    this.#result = await tryEach(items, act, options);
+  }
+
+  saw(versions: ResourceVersions): void {
+    this.#minVersions = maxVersions(this.#minVersions, versions);
+  }
+
+  sawOwner(owner: Seen | undefined): void {
+    this.saw(versionsOf(this.key, owner?.metadata.resourceVersion));
+  }
+
+  sawMember(member: Seen | undefined): void {
+    this.saw(memberVersions(this.key, member?.metadata.resourceVersion));
+  }
+
+  /** Records Events on the owner: what was done to which, and what was refused. `more`: words after the names. */
+  async report(verb: keyof typeof VERBS, more = ''): Promise<void> {
+    const { client, key } = this;
+    const { count, refused } = this.#result;
+    const { action, done, undone } = VERBS[verb];
+    if (this.acted.length > 0) {
+      const note = `${done} ${formatNames(this.acted)}${more}`;
+      await recordEvent(client, key, { type: 'Normal', reason: `Successful${verb}`, action, note });
+    }
+    if (refused !== null) {
+      const names = formatNames(this.#asked.map(({ name }) => name));
+      const note = `${this.#asked.length - count} of ${names} not ${undone}: ${refused.message}`;
+      await recordEvent(client, key, { type: 'Warning', reason: `Failed${verb}`, action, note });
+    }
+  }
+
+  done(): Done {
+    const { nameConflicts, notWanted } = this;
+    return { ...this.#result, nameConflicts, notWanted, minVersions: this.#minVersions };
+  }
+}

@@ -1,5 +1,6 @@
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { ClusterCache } from './cluster-cache.ts';
+import { shownWithin } from './shown-within.ts';
 
 /**
  * Resolves to true once KubeVirt has observed the VM's spec as `vm` has it; to false if it has not within `timeoutMs`,
@@ -12,24 +13,9 @@ export async function waitForObservedGeneration(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (vm.generationObserved) return true;
-  const key = `${vm.namespace}/${vm.name}`;
   const isSeen = (): boolean => {
-    const now = cache.vms.get(key);
+    const now = cache.vms.get(`${vm.namespace}/${vm.name}`);
     return now?.uid === vm.uid && now.generationObserved && BigInt(now.resourceVersion) >= BigInt(vm.resourceVersion);
   };
-  const over = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const seen = Promise.withResolvers<boolean>();
-  const end = (): void => (signal.aborted ? seen.reject(signal.reason as Error) : seen.resolve(false));
-  over.addEventListener('abort', end);
-  const unsubscribe = cache.subscribe((change) => {
-    if (change.kind === 'vm' && isSeen()) seen.resolve(true);
-  });
-  try {
-    if (over.aborted) end();
-    return isSeen() || (await seen.promise);
-  } finally {
-    unsubscribe();
-    over.removeEventListener('abort', end);
-  }
+  return vm.generationObserved || (await shownWithin(cache, isSeen, timeoutMs, signal));
 }

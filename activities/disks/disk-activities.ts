@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
 import type { ActivityOptions } from '../cache/access.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { waitForTermination } from '../cache/wait-for-termination.ts';
 import { recordEvent } from '../lib/events.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { nothingDone, type Done } from '../owners/done.ts';
@@ -16,7 +15,7 @@ import { discardDisk, unmarkDisk } from './discard.ts';
 export function createDiskActivities({ client, cache, concurrency: most }: ActivityOptions) {
   return {
     /** Deletes kept disks of the pool that are still kept, and records that as an Event on the pool. */
-    async deleteKeptDisks(key: PoolKey, claims: (Member & { vm: string })[]): Promise<Done> {
+    deleteKeptDisks: async (key: PoolKey, claims: (Member & { vm: string })[]): Promise<Done> => {
       const gone: string[] = [];
       const poolNow = sharedCall(() => livePool(client, key));
       const discard = async (claim: Member): Promise<Acted> => {
@@ -27,9 +26,11 @@ export function createDiskActivities({ client, cache, concurrency: most }: Activ
       const { count, refused } = await tryEach(claims, discard, { most });
       const isRefused = ({ name }: Member): boolean => refused?.names?.includes(name) === true;
       if (refused?.isGeneral !== true)
-        await waitForDiscard(
+        // A plan on an older cache would have them deleted again.
+        await waitForTermination(
           cache,
           key.namespace,
+          'keptClaims',
           claims.filter((claim) => !isRefused(claim)),
         );
       if (gone.length > 0) {
@@ -48,31 +49,4 @@ export function createDiskActivities({ client, cache, concurrency: most }: Activ
     unmarkKeptDisks: async (key: PoolKey, claims: (Member & { resourceVersion: string })[]): Promise<Acted> =>
       outcomeOf(await tryEach(claims, (claim) => unmarkDisk(client, key, claim), { most })),
   };
-}
-
-const TIMEOUT_MS = 5_000;
-
-/** Resolves once the cache shows none of these claims as kept: a plan before that would have them deleted again. */
-async function waitForDiscard(
-  cache: Pick<ClusterCache, 'keptClaims' | 'subscribe'>,
-  namespace: string,
-  claims: readonly Member[],
-): Promise<void> {
-  const isKept = ({ name, uid }: Member): boolean => {
-    const claim = cache.keptClaims.get(`${namespace}/${name}`);
-    return claim?.uid === uid && !claim.deleting;
-  };
-  if (!claims.some(isKept)) return;
-  const gone = Promise.withResolvers<void>();
-  const unsubscribe = cache.subscribe(({ kind }) => {
-    if (kind === 'disk' && !claims.some(isKept)) gone.resolve();
-  });
-  const timeout = new AbortController();
-  try {
-    const late = sleep(TIMEOUT_MS, 'late', { signal: timeout.signal }).catch(() => undefined);
-    if ((await Promise.race([gone.promise, late])) === 'late') await cache.keptClaims.relist();
-  } finally {
-    timeout.abort();
-    unsubscribe();
-  }
 }

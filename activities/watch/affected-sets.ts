@@ -1,6 +1,8 @@
-import type { SetKind } from '../../api/owner-kinds.ts';
-import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '../../api/resources.ts';
+import { OWNER_KINDS, type SetKind } from '../../api/owner-kinds.ts';
 import { matchesLabels } from '../../api/rules/label-selector.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
+import { isReplicaName } from '../../decisions/replica-sets/names.ts';
+import { overlaps } from '../../decisions/replica-sets/overlaps.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -16,77 +18,63 @@ import {
   vmisOn,
   vmOf,
 } from './affected-pools.ts';
-import { overlappingSets, setsInCommon, type Membership, type Sets } from './overlapping-sets.ts';
 
-const OF_VMS = VirtualMachineReplicaSets.kind as SetKind;
-const OF_VMIS = VirtualMachineInstanceReplicaSets.kind as SetKind;
+type Caches = Pick<ClusterCache, 'replicaSets' | 'vmiSets' | 'vms' | 'vmis'>;
+
+/** What decides of which set a VM or VMI is a member. */
+interface Membership {
+  namespace: string;
+  name: string;
+  owner: VmView['owner'];
+  /** Null for one that can be no member of the sets in question, and may have a name of theirs all the same. */
+  labels: Readonly<Record<string, string>> | null;
+}
 
 /** A set's selector reads the VM's own labels. */
 const UNREAD = new Set([...VM_FIELDS_OF_TRANSITIONS].filter((field) => field !== 'ownLabels'));
 
 /**
- * Returns the sets of VMs, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads.
+ * Returns the sets of a kind, by `namespace/name`, that a change concerns; none if nothing changed that a decision
+ * reads.
  */
-export function affectedSets(
-  change: ObjectChange,
-  cache: Pick<ClusterCache, 'replicaSets' | 'vms' | 'vmis'>,
-): string[] {
-  const setsOf = (vm: VmView | undefined): string[] =>
-    vm === undefined ? [] : setsOfMember({ ...vm, labels: vm.ownLabels }, OF_VMS, cache.replicaSets);
-  switch (change.kind) {
-    case 'replica set':
-      return ownerFingerprint(change.before) === ownerFingerprint(change.after)
-        ? []
-        : setsBeside(change, cache.replicaSets);
-    case 'vm':
-      if (looksTheSame(change.before, change.after, UNREAD)) return [];
-      return distinct([
-        ...[change.before, change.after].flatMap(setsOf),
-        ...setsInCommon(asMember(change.before), asMember(change.after), cache.replicaSets),
-      ]);
-    case 'vmi':
-      return looksTheSame(change.before, change.after, VMI_FIELDS_OF_TRANSITIONS)
-        ? []
-        : distinct([change.before, change.after].flatMap((vmi) => setsOf(vmi && vmOf(vmi, cache))));
-    case 'node':
-      return distinct(vmisOn(change, cache).flatMap((vmi) => setsOf(vmOf(vmi, cache))));
-    case 'pool':
-    case 'VMI replica set':
-    case 'operation':
-    case 'schedule':
-    case 'migration':
-    case 'pod budget':
-    case 'disk':
-    case 'content':
-    case 'strategy':
-      return [];
-  }
-}
-
-/** Returns the sets of VMIs, by `namespace/name`, that a change concerns. */
-export function affectedVmiSets(change: ObjectChange, cache: Pick<ClusterCache, 'vmiSets' | 'vmis'>): string[] {
-  const setsOf = (vmi: VmiView | undefined): string[] => {
-    const { standalone = null, namespace = '' } = vmi ?? {};
-    return standalone === null ? [] : setsOfMember({ namespace, ...standalone }, OF_VMIS, cache.vmiSets);
+export function affectedSets(kind: SetKind, change: ObjectChange, cache: Caches): string[] {
+  const { noun, members, cache: list } = OWNER_KINDS[kind];
+  const ofVmi = (vmi: VmiView | undefined): Membership | undefined =>
+    members.cache === 'vmis' ? ofLoneVmi(vmi) : ofVm(vmi && vmOf(vmi, cache), kind);
+  const concerned = (before: Membership | undefined, after: Membership | undefined): string[] => {
+    const sets: StoredSet[] = [...cache[list].values()];
+    return distinct([
+      ...[before, after].flatMap((one) => setsOf(one, kind, sets)),
+      ...setsInCommon(before, after, sets),
+    ]);
   };
   switch (change.kind) {
-    case 'VMI replica set':
-      return ownerFingerprint(change.before) === ownerFingerprint(change.after)
-        ? []
-        : setsBeside(change, cache.vmiSets);
-    case 'vmi':
-      if (looksTheSame(change.before, change.after, VMI_FIELDS_OF_TRANSITIONS)) return [];
-      return distinct([
-        ...[change.before, change.after].flatMap(setsOf),
-        ...setsInCommon(asVmiMember(change.before), asVmiMember(change.after), cache.vmiSets),
-      ]);
-    // Its VMI would have its name.
-    case 'vm':
-      return setsInCommon(asName(change.before), asName(change.after), cache.vmiSets);
-    case 'node':
-      return distinct(vmisOn(change, cache).flatMap(setsOf));
-    case 'pool':
     case 'replica set':
+    case 'VMI replica set': {
+      const { before, after } = change;
+      if (change.kind !== noun || ownerFingerprint(before) === ownerFingerprint(after)) return [];
+      // The statuses of those whose selectors overlap tell of it.
+      const beside = [...cache[list].values()].filter((set) =>
+        [before, after].some((one) => one !== undefined && overlaps(one, set)),
+      );
+      return distinct([ownerName((after ?? before)!), ...beside.map(ownerName)]);
+    }
+    case 'vm': {
+      const { before, after } = change;
+      return looksTheSame(before, after, UNREAD) ? [] : concerned(ofVm(before, kind), ofVm(after, kind));
+    }
+    case 'vmi': {
+      const { before, after } = change;
+      return looksTheSame(before, after, VMI_FIELDS_OF_TRANSITIONS) ? [] : concerned(ofVmi(before), ofVmi(after));
+    }
+    case 'node':
+      return distinct(
+        vmisOn(change, cache).flatMap((vmi) => {
+          const member = ofVmi(vmi);
+          return concerned(member, member);
+        }),
+      );
+    case 'pool':
     case 'operation':
     case 'schedule':
     case 'migration':
@@ -98,36 +86,44 @@ export function affectedVmiSets(change: ObjectChange, cache: Pick<ClusterCache, 
   }
 }
 
-/** The set that has changed, and those whose statuses tell of it. */
-const setsBeside = (
-  { before, after }: { before: StoredSet | undefined; after: StoredSet | undefined },
-  sets: Sets,
-): string[] => distinct([ownerName((after ?? before)!), ...overlappingSets(before, after, sets)]);
-
-function asMember(vm: VmView | undefined): Membership | undefined {
+/** To a set of VMIs, a VM takes a name: its VMI would have that. */
+function ofVm(vm: VmView | undefined, kind: SetKind): Membership | undefined {
   if (vm === undefined) return undefined;
   const { namespace, name, owner, ownLabels: labels } = vm;
-  return { namespace, name, owner, labels };
+  return kind === 'VirtualMachineReplicaSet'
+    ? { namespace, name, owner, labels }
+    : { namespace, name, owner: null, labels: null };
 }
 
 /** Undefined for the VMI of a VM, whose name is the VM's. */
-const asVmiMember = (vmi: VmiView | undefined): Membership | undefined =>
+const ofLoneVmi = (vmi: VmiView | undefined): Membership | undefined =>
   vmi?.standalone ? { namespace: vmi.namespace, name: vmi.name, ...vmi.standalone } : undefined;
 
-/** What matters of a VM to a set of VMIs. */
-const asName = (vm: VmView | undefined): Membership | undefined =>
-  vm && { namespace: vm.namespace, name: vm.name, owner: null, labels: null };
-
-interface Member {
-  namespace: string;
-  owner: VmView['owner'];
-  labels: Record<string, string>;
+/** The set of this kind that controls the member; if nothing does, the sets that would adopt it. */
+function setsOf(member: Membership | undefined, kind: SetKind, sets: readonly StoredSet[]): string[] {
+  const { namespace, owner, labels = null } = member ?? {};
+  if (owner) return owner.kind === kind ? [`${namespace}/${owner.name}`] : [];
+  const isMatched = ({ metadata, spec }: StoredSet): boolean =>
+    metadata.namespace === namespace && labels !== null && matchesLabels(spec.selector, labels);
+  return sets.filter(isMatched).map(ownerName);
 }
 
-/** The set of this kind that controls the member; if nothing does, the sets that would adopt it. */
-function setsOfMember({ namespace, owner, labels }: Member, kind: SetKind, sets: Sets): string[] {
-  if (owner !== null) return owner.kind === kind ? [`${namespace}/${owner.name}`] : [];
-  const isMatched = ({ metadata, spec }: StoredSet): boolean =>
-    metadata.namespace === namespace && matchesLabels(spec.selector, labels);
-  return [...sets.values()].filter(isMatched).map(ownerName);
+/**
+ * The sets that have something in common with a VM or VMI, whoever controls it, if it has come, gone, or changed hands
+ * or labels: their statuses tell of it.
+ */
+function setsInCommon(
+  before: Membership | undefined,
+  after: Membership | undefined,
+  sets: readonly StoredSet[],
+): string[] {
+  const isSame = before?.owner?.uid === after?.owner?.uid && canonical(before?.labels) === canonical(after?.labels);
+  if (before !== undefined && after !== undefined && isSame) return [];
+  const isConcerned = ({ metadata, spec }: StoredSet): boolean =>
+    [before, after].some(
+      (one) =>
+        one?.namespace === metadata.namespace &&
+        (isReplicaName(metadata.name, one.name) || (one.labels !== null && matchesLabels(spec.selector, one.labels))),
+    );
+  return sets.filter(isConcerned).map(ownerName);
 }

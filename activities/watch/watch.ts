@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { OWNER_KINDS, type MemberKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
+import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { containedVmiSetPlan, containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
@@ -8,11 +8,11 @@ import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { CacheChange, ObjectChange } from '../cache/objects/cache-change.ts';
+import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { vmiSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
 import { rejectOnServerLost, rejectOnShutdown } from '../lib/shutdown.ts';
 import { ownerName, affectedPools } from './affected-pools.ts';
-import { affectedVmiSets, affectedSets } from './affected-sets.ts';
+import { affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
 import { leastPlanIntervalMs } from './plan-interval.ts';
@@ -133,33 +133,31 @@ function watchedKinds({ cache, burst, signalsOf, ...objects }: WatchActivityOpti
 
   const watched = <K extends VmOwnerKind>(
     kind: K,
-    { affected, isSettled, members }: Rules<StoredOwners[K]>,
+    /** Whether the owner's workflow would have nothing to do now. */
+    isSettled: (owner: StoredOwners[K]) => boolean,
   ): WatchedObjects => {
-    const { noun, cache: owners } = OWNER_KINDS[kind];
+    const { noun, members, cache: owners } = OWNER_KINDS[kind];
     const all = (): StoredOwners[K][] => [...cache[owners].values()] as StoredOwners[K][];
     return {
       what: noun,
       signals: signalsOf(kind),
       all: () => all().map(ownerName),
       exists: (key) => cache[owners].get(key) !== undefined,
-      affected: (change) => affected(change, cache),
+      affected: (change) =>
+        kind === 'VirtualMachinePool' ? affectedPools(change, cache) : affectedSets(kind, change, cache),
       leastMs: (key) => leastPlanIntervalMs(cache[owners].get(key)),
       isUnsettled: (key) => {
         const owner = cache[owners].get(key) as StoredOwners[K] | undefined;
         return owner !== undefined && !isSettled(owner);
       },
       // The worker that plans may be behind in any of these.
-      versions: () => cache.versionsOf(owners, ...members, 'migrations', 'nodes'),
+      versions: () => cache.versionsOf(owners, members.cache, 'vmis', 'migrations', 'nodes'),
     };
   };
   const ofObjects = [
-    watched('VirtualMachinePool', { affected: affectedPools, isSettled: isSettledPool, members: ['vms', 'vmis'] }),
-    watched('VirtualMachineReplicaSet', { affected: affectedSets, isSettled: isSettledSet, members: ['vms', 'vmis'] }),
-    watched('VirtualMachineInstanceReplicaSet', {
-      affected: affectedVmiSets,
-      isSettled: isSettledVmiSet,
-      members: ['vmis'],
-    }),
+    watched('VirtualMachinePool', isSettledPool),
+    watched('VirtualMachineReplicaSet', isSettledSet),
+    watched('VirtualMachineInstanceReplicaSet', isSettledVmiSet),
     watchedOperations(cache, objects.operationSignals),
     watchedSchedules(cache, objects.scheduleSignals),
   ];
@@ -185,15 +183,6 @@ interface StoredOwners extends Record<VmOwnerKind, StoredVmOwner> {
   VirtualMachinePool: StoredPool;
   VirtualMachineReplicaSet: StoredReplicaSet;
   VirtualMachineInstanceReplicaSet: StoredVmiSet;
-}
-
-/** What must be known of a kind of owner to watch it. */
-interface Rules<Owner extends StoredVmOwner> {
-  affected: (change: ObjectChange, cache: ClusterCache) => string[];
-  /** Whether the owner's workflow would have nothing to do now. */
-  isSettled: (owner: Owner) => boolean;
-  /** The caches of what its plans read. */
-  members: MemberKind['cache'][];
 }
 
 const isSettled = ({ steps, status }: Pick<ReplicaSetPlan | PoolPlan, 'steps' | 'status'>): boolean =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { affectedVmiSets, affectedSets } from '../../../activities/watch/affected-sets.ts';
+import { affectedSets } from '../../../activities/watch/affected-sets.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -20,7 +20,7 @@ const cache = {
   vmis: { values: () => [aVmi(member)].values() },
 } as unknown as ClusterCache;
 const ofVm = (before: VmView | undefined, after: VmView | undefined): string[] =>
-  affectedSets({ kind: 'vm', before, after }, cache);
+  affectedSets('VirtualMachineReplicaSet', { kind: 'vm', before, after }, cache);
 
 test('a VM affects the set that controls it', () => {
   expect(ofVm(undefined, member)).toEqual(['shop/web']);
@@ -44,22 +44,31 @@ test("the VM's VMI affects its set, and so does the node of that", () => {
   const vmi = aVmi(member);
   expect(
     affectedSets(
+      'VirtualMachineReplicaSet',
       { kind: 'vmi', before: vmi, after: { ...vmi, migration: { name: 'm', phase: 'Running', createdAt: 0 } } },
       cache,
     ),
   ).toEqual(['shop/web']);
   const before = { name: vmi.node!, zone: null, ready: true, schedulable: true, machineTypes: [] };
-  expect(affectedSets({ kind: 'node', before, after: undefined }, cache)).toEqual(['shop/web']);
-  expect(affectedSets({ kind: 'node', before: undefined, after: before }, cache)).toEqual(['shop/web']);
+  expect(affectedSets('VirtualMachineReplicaSet', { kind: 'node', before, after: undefined }, cache)).toEqual([
+    'shop/web',
+  ]);
+  expect(affectedSets('VirtualMachineReplicaSet', { kind: 'node', before: undefined, after: before }, cache)).toEqual([
+    'shop/web',
+  ]);
 });
 
 test('a set affects itself, unless only its status has changed', () => {
   const [set] = sets;
   const after = { ...set!, status: { replicas: 3 } };
-  expect(affectedSets({ kind: 'replica set', before: set, after }, cache)).toEqual([]);
+  expect(affectedSets('VirtualMachineReplicaSet', { kind: 'replica set', before: set, after }, cache)).toEqual([]);
   const edited = { ...set!, metadata: { ...set!.metadata, generation: 2 } };
-  expect(affectedSets({ kind: 'replica set', before: set, after: edited }, cache)).toEqual(['shop/web']);
-  expect(affectedSets({ kind: 'replica set', before: set, after: undefined }, cache)).toEqual(['shop/web']);
+  expect(affectedSets('VirtualMachineReplicaSet', { kind: 'replica set', before: set, after: edited }, cache)).toEqual([
+    'shop/web',
+  ]);
+  expect(
+    affectedSets('VirtualMachineReplicaSet', { kind: 'replica set', before: set, after: undefined }, cache),
+  ).toEqual(['shop/web']);
 });
 
 const instance = anInstance('web-7hk2p');
@@ -73,7 +82,7 @@ const ofInstances = {
   vmis: { values: () => [instance, aVmi(member)].values() },
 } as unknown as ClusterCache;
 const ofVmi = (before: VmiView | undefined, after: VmiView | undefined): string[] =>
-  affectedVmiSets({ kind: 'vmi', before, after }, ofInstances);
+  affectedSets('VirtualMachineInstanceReplicaSet', { kind: 'vmi', before, after }, ofInstances);
 
 test('a VMI affects the set that controls it, or else those that would adopt it', () => {
   expect(ofVmi(undefined, instance)).toEqual(['shop/web']);
@@ -110,27 +119,39 @@ describe("a set's neighbours affect it if", () => {
     const named = aVm('web-bcdfg', { owner: null, ownLabels: {} });
     expect(ofVm(undefined, named)).toEqual(['shop/web']);
     expect(ofVm(named, undefined)).toEqual(['shop/web']);
-    expect(affectedVmiSets({ kind: 'vm', before: named, after: undefined }, ofInstances)).toEqual(['shop/web']);
-    expect(affectedVmiSets({ kind: 'vm', before: named, after: { ...named, ready: false } }, ofInstances)).toEqual([]);
+    expect(
+      affectedSets('VirtualMachineInstanceReplicaSet', { kind: 'vm', before: named, after: undefined }, ofInstances),
+    ).toEqual(['shop/web']);
+    expect(
+      affectedSets(
+        'VirtualMachineInstanceReplicaSet',
+        { kind: 'vm', before: named, after: { ...named, ready: false } },
+        ofInstances,
+      ),
+    ).toEqual([]);
   });
 
   test('a set whose selector overlaps with its own comes or goes', () => {
     const other = aSet({}, { name: 'other', uid: 'other' });
-    expect(affectedSets({ kind: 'replica set', before: undefined, after: other }, cache)).toEqual([
-      'shop/other',
-      'shop/web',
-      'shop/db',
-    ]);
+    expect(
+      affectedSets('VirtualMachineReplicaSet', { kind: 'replica set', before: undefined, after: other }, cache),
+    ).toEqual(['shop/other', 'shop/web', 'shop/db']);
     const apart = aSet(
       { selector: { matchLabels: { app: 'x' } }, template: { metadata: { labels: { app: 'x' } }, spec: {} } } as never,
       { name: 'other', uid: 'other' },
     );
-    expect(affectedSets({ kind: 'replica set', before: apart, after: undefined }, cache)).toEqual(['shop/other']);
+    expect(
+      affectedSets('VirtualMachineReplicaSet', { kind: 'replica set', before: apart, after: undefined }, cache),
+    ).toEqual(['shop/other']);
   });
 });
 
 test('a node affects the sets of the VMIs on it', () => {
   const node = { name: 'node-1', ready: true } as NodeView;
-  expect(affectedVmiSets({ kind: 'node', before: node, after: undefined }, ofInstances)).toEqual(['shop/web']);
-  expect(affectedVmiSets({ kind: 'node', before: undefined, after: node }, ofInstances)).toEqual(['shop/web']);
+  expect(
+    affectedSets('VirtualMachineInstanceReplicaSet', { kind: 'node', before: node, after: undefined }, ofInstances),
+  ).toEqual(['shop/web']);
+  expect(
+    affectedSets('VirtualMachineInstanceReplicaSet', { kind: 'node', before: undefined, after: node }, ofInstances),
+  ).toEqual(['shop/web']);
 });

@@ -1,5 +1,5 @@
 import { DETACHED_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { parsedObject } from '../lib/json.ts';
+import { anyText, object, orNull, readAnnotation } from '../lib/payload-reader.ts';
 
 /** What a VM was in the pool that it has left, as an annotation of the VM and of its VMI keeps it. */
 export interface FormerMember {
@@ -9,13 +9,11 @@ export interface FormerMember {
   revision: string | null;
 }
 
+const FORMER_MEMBER = object<FormerMember>({ pool: anyText, revision: orNull(anyText) });
+
 /** Returns what the annotation says; null if there is none that drover wrote. */
-export function formerMemberOf(annotations: Readonly<Record<string, string>> = {}): FormerMember | null {
-  const value = parsedObject(annotations[DETACHED_ANNOTATION]);
-  if (value === null) return null;
-  const { pool, revision } = value;
-  return typeof pool === 'string' && (revision === null || typeof revision === 'string') ? { pool, revision } : null;
-}
+export const formerMemberOf = (annotations: Readonly<Record<string, string>> = {}): FormerMember | null =>
+  readAnnotation(annotations[DETACHED_ANNOTATION], FORMER_MEMBER);
 
 /** The annotation of a VM or a VMI that has left its pool. */
 export const formerMemberAnnotation = ({ pool, revision }: FormerMember): Record<string, string> => ({

@@ -1,5 +1,5 @@
 import { MEMBER_OF_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { parsedObject } from '../lib/json.ts';
+import { anyText, object, readAnnotation, time } from '../lib/payload-reader.ts';
 
 /** Which pool a VM is of, as an annotation of the VM keeps it. */
 export interface MemberOf {
@@ -10,6 +10,8 @@ export interface MemberOf {
   /** RFC 3339, by the API server's clock: when the VM was made, or became the pool's. */
   since: string;
 }
+
+const MEMBER_OF = object<MemberOf>({ uid: anyText, vm: anyText, since: time });
 
 /**
  * How much later than its record a VM may have been created: calls are tried again, and the API server's clock is known
@@ -25,11 +27,8 @@ export function memberOf({
   name: string;
   annotations?: Readonly<Record<string, string>>;
 }): MemberOf | null {
-  const value = parsedObject(annotations[MEMBER_OF_ANNOTATION]);
-  if (value === null) return null;
-  const { uid, vm, since } = value;
-  const isWhole = typeof uid === 'string' && typeof since === 'string' && !Number.isNaN(Date.parse(since));
-  return isWhole && vm === name ? { uid, vm: name, since } : null;
+  const found = readAnnotation(annotations[MEMBER_OF_ANNOTATION], MEMBER_OF);
+  return found?.vm === name ? found : null;
 }
 
 /** The annotation of the VM of this name, which is the pool's from `now` on (milliseconds since the epoch). */

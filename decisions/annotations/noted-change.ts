@@ -1,13 +1,12 @@
 import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { isObject, parsedObject } from '../lib/json.ts';
+import { parsedObject } from '../lib/json.ts';
+import { anyText, object, oneOf, optional, readOrNull } from '../lib/payload-reader.ts';
 
 /**
  * What a change of a VM needs for its whole effect. `Nothing`: it has it at once. `Live`: KubeVirt applies it to the
  * running VMI. `Start`: the next VMI of the VM has it, and no condition says that this VMI waits for a restart.
  */
 export type ChangeNeed = 'Nothing' | 'Live' | 'Start' | 'Restart';
-
-const NEEDS: readonly unknown[] = ['Nothing', 'Live', 'Start', 'Restart'] satisfies ChangeNeed[];
 
 /** The operation that changed a VM, and what the change needs. */
 export interface NotedChange {
@@ -22,24 +21,18 @@ export interface NotedChange {
   kept?: string;
 }
 
+export const NOTED = object<NotedChange>({
+  id: anyText,
+  operation: anyText,
+  need: oneOf({ Nothing: true, Live: true, Start: true, Restart: true }),
+  vmi: optional(anyText),
+  kept: optional(anyText),
+});
+
 /** Reads of CHANGES_ANNOTATION what is kept of each VM, the newest first. */
 export function notedChanges(annotations: Readonly<Record<string, string>> | undefined): readonly NotedChange[] {
   const notes = parsedObject(annotations?.[CHANGES_ANNOTATION])?.['changes'];
-  return Array.isArray(notes) ? notes.filter(isNoted).map(notedOf) : NONE;
+  return Array.isArray(notes) ? notes.flatMap((note) => readOrNull(note, NOTED) ?? []) : NONE;
 }
 
 const NONE: readonly NotedChange[] = [];
-
-export const isNoted = (note: unknown): note is NotedChange =>
-  isObject(note) &&
-  [note['id'], note['operation']].every((text) => typeof text === 'string') &&
-  [note['vmi'], note['kept']].every((text) => text === undefined || typeof text === 'string') &&
-  NEEDS.includes(note['need']);
-
-const notedOf = ({ id, operation, need, vmi, kept }: NotedChange): NotedChange => ({
-  id,
-  operation,
-  need,
-  ...(vmi !== undefined && { vmi }),
-  ...(kept !== undefined && { kept }),
-});

@@ -1,5 +1,5 @@
 import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { parsedObject, pick } from '../lib/json.ts';
+import { anyText, flag, object, optional, orNull, readAnnotation, whole, type Reader } from '../lib/payload-reader.ts';
 
 /**
  * Noted on a VM before it is started, stopped, restarted or migrated: a worker that continues the operation learns from
@@ -26,20 +26,19 @@ export interface PowerNote {
   notReadySince: number | null;
 }
 
+const POWER_NOTE = object<PowerNote>({
+  by: anyText,
+  turn: optional(whole),
+  since: whole,
+  graceMs: optional(whole),
+  wasDown: optional(flag as Reader<true>),
+  vmi: optional(anyText),
+  pod: optional(anyText),
+  migration: optional(whole),
+  generation: whole,
+  notReadySince: orNull(whole),
+});
+
 /** Reads POWER_ANNOTATION from the annotations of a VM; null if it is absent, or not as drover writes it. */
-export function powerNoteOf(annotations: Readonly<Record<string, string>> | undefined): PowerNote | null {
-  const note = parsedObject(annotations?.[POWER_ANNOTATION]);
-  if (note === null || typeof note['by'] !== 'string') return null;
-  if (typeof note['since'] !== 'number' || typeof note['generation'] !== 'number') return null;
-  const { turn, graceMs, wasDown, vmi, pod, migration, notReadySince } = note;
-  return {
-    ...(pick(note, ['by', 'since', 'generation']) as Pick<PowerNote, 'by' | 'since' | 'generation'>),
-    ...(typeof turn === 'number' && { turn }),
-    ...(typeof graceMs === 'number' && { graceMs }),
-    ...(wasDown === true && { wasDown }),
-    ...(typeof vmi === 'string' && { vmi }),
-    ...(typeof pod === 'string' && { pod }),
-    ...(typeof migration === 'number' && { migration }),
-    notReadySince: typeof notReadySince === 'number' ? notReadySince : null,
-  };
-}
+export const powerNoteOf = (annotations: Readonly<Record<string, string>> | undefined): PowerNote | null =>
+  readAnnotation(annotations?.[POWER_ANNOTATION], POWER_NOTE);

@@ -1,37 +1,5 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { isObject } from '../lib/json.ts';
-
-/**
- * Reads MACHINE_TYPE_TRANSITION_ANNOTATION from the annotations of a VM or a pool; null if it is absent, or not as
- * drover writes it.
- */
-export function recordOf(annotations: Readonly<Record<string, string>> | undefined): TransitionRecord | null {
-  const text = annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION];
-  if (text === undefined) return null;
-  const record = parsed(text);
-  const { id, by, from, to, vmiType, vmiUid, at } = isObject(record) ? record : {};
-  const isWhole =
-    [id, from, to, at].every((one) => typeof one === 'string') && (vmiType === null || typeof vmiType === 'string');
-  const ofVmi = typeof vmiUid === 'string' ? { vmiType, vmiUid } : { vmiType };
-  const named = typeof by === 'string' ? { id, by } : { id };
-  return isWhole ? ({ ...named, from, to, ...ofVmi, at } as TransitionRecord) : null;
-}
-
-/** Reports whether the record is of the operation with this name, or this UID. */
-export const isRecordOf = (record: TransitionRecord | null, operation: string): record is TransitionRecord =>
-  record !== null && (record.by === operation || record.id === operation);
-
-/** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
-export const predatesChange = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
-  vmiType !== null && vmiType !== to && current === vmiType;
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
+import { anyText, object, optional, orNull, readAnnotation } from '../lib/payload-reader.ts';
 
 /**
  * The last transition that changed a VM or a pool, stored on it as an annotation in JSON; kept after the end of the
@@ -55,3 +23,28 @@ export interface TransitionRecord {
   /** RFC 3339. */
   at: string;
 }
+
+const RECORD = object<TransitionRecord>({
+  id: anyText,
+  by: optional(anyText),
+  from: anyText,
+  to: anyText,
+  vmiType: orNull(anyText),
+  vmiUid: optional(anyText),
+  at: anyText,
+});
+
+/**
+ * Reads MACHINE_TYPE_TRANSITION_ANNOTATION from the annotations of a VM or a pool; null if it is absent, or not as
+ * drover writes it.
+ */
+export const recordOf = (annotations: Readonly<Record<string, string>> | undefined): TransitionRecord | null =>
+  readAnnotation(annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION], RECORD);
+
+/** Reports whether the record is of the operation with this name, or this UID. */
+export const isRecordOf = (record: TransitionRecord | null, operation: string): record is TransitionRecord =>
+  record !== null && (record.by === operation || record.id === operation);
+
+/** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
+export const predatesChange = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
+  vmiType !== null && vmiType !== to && current === vmiType;

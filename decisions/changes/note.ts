@@ -1,6 +1,7 @@
 import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { isNoted, type NotedChange } from '../annotations/noted-change.ts';
+import { NOTED, type NotedChange } from '../annotations/noted-change.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
+import { readOrNull } from '../lib/payload-reader.ts';
 import type { Edit, Step } from './edits.ts';
 import { whyNoChange } from './why-no-change.ts';
 
@@ -27,7 +28,7 @@ export function changesOf(annotations: Annotations): ChangeNote[] {
 
 const isNote = (note: unknown): note is ChangeNote =>
   isObject(note) &&
-  isNoted(note) &&
+  readOrNull(note, NOTED) !== null &&
   [note['at'], note['by']].every((text) => typeof text === 'string') &&
   Array.isArray(note['edits']) &&
   note['edits'].every(isEdit);

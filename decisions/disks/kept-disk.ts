@@ -1,5 +1,5 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/labels-and-annotations.ts';
-import { isObject } from '../lib/json.ts';
+import { anyText, integer, json, object, oneOf, orNull, readAnnotation } from '../lib/payload-reader.ts';
 import type { DiskTemplate } from '../template/disk-template.ts';
 import type { Firmware } from './vm-state.ts';
 
@@ -45,28 +45,21 @@ export function keptDiskMark(kept: KeptDisk): { labels: Record<string, string>; 
 /** The merge patch values that remove the mark. */
 export const noKeptDiskMark = { labels: { [POOL_LABEL]: null, [KEPT_DISK]: null }, annotations: { [KEPT_DISK]: null } };
 
+const KEPT = object<KeptDisk>({
+  pool: anyText,
+  poolUid: anyText,
+  number: integer,
+  disk: anyText,
+  volume: orNull(anyText),
+  revision: orNull(anyText),
+  template: orNull(json),
+  firmware: json,
+  keptBy: oneOf({ 'scale-in': true, healing: true }),
+  keptAt: anyText,
+});
+
 /** Reads the kept disk from a claim's metadata; null if there is none, or it is not as drover writes it. */
 export function keptDiskOf({ labels, annotations }: Marked): KeptDisk | null {
-  const text = annotations?.[KEPT_DISK];
-  const kept = text === undefined ? null : parsed(text);
-  if (!isObject(kept) || labels?.[KEPT_DISK] !== kept['poolUid']) return null;
-  const { pool, poolUid, number, disk, volume, revision, template, firmware, keptBy, keptAt } = kept;
-  const isWhole =
-    [pool, poolUid, disk, keptAt].every((one) => typeof one === 'string') &&
-    [volume, revision].every((one) => one === null || typeof one === 'string') &&
-    (template === null || isObject(template)) &&
-    isObject(firmware) &&
-    Number.isSafeInteger(number) &&
-    (keptBy === 'scale-in' || keptBy === 'healing');
-  return isWhole
-    ? ({ pool, poolUid, number, disk, volume, revision, template, firmware, keptBy, keptAt } as KeptDisk)
-    : null;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const kept = readAnnotation(annotations?.[KEPT_DISK], KEPT);
+  return labels?.[KEPT_DISK] === kept?.poolUid ? kept : null;
 }

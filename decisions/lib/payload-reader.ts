@@ -1,4 +1,4 @@
-import { field, isObject } from './json.ts';
+import { field, isObject, parsedObject, type Json } from './json.ts';
 
 /**
  * Validates untrusted input: returns a new value that contains only known fields, so that nothing else is passed on.
@@ -28,12 +28,21 @@ export const text: Reader<string> = (value, what) => {
   return value.slice(0, TEXT_LENGTH).toWellFormed();
 };
 
+/** Reads text of any length. */
+export const anyText: Reader<string> = (value, what) =>
+  typeof value === 'string' ? value : refuse(value, what, 'a text');
+
+/** Reads a JSON object of any shape. */
+export const json: Reader<Json> = (value, what) => (isObject(value) ? value : refuse(value, what, 'an object'));
+
 /** Reads a name. A name that is too long is refused, since a truncated one would name something else. */
 export const name: Reader<string> = (value, what) =>
   typeof value === 'string' && value !== '' && value.length <= NAME_LENGTH && value.isWellFormed()
     ? value
     : refuse(value, what, `a name of at most ${NAME_LENGTH} characters`);
 
+export const integer: Reader<number> = (value, what) =>
+  Number.isSafeInteger(value) ? (value as number) : refuse(value, what, 'a whole number');
 export const whole: Reader<number> = (value, what) =>
   Number.isSafeInteger(value) && (value as number) >= 0
     ? (value as number)
@@ -59,6 +68,11 @@ export const listOf =
     Array.isArray(value) && value.length <= most
       ? value.map((item, index) => read(item, `${what}[${index}]`))
       : refuse(value, what, `a list of at most ${most}`);
+
+export const orNull =
+  <T>(read: Reader<T>): Reader<T | null> =>
+  (value, what) =>
+    value === null ? null : read(value, what);
 
 export const optional = <T>(read: Reader<T>): Optional<T> => ({ optional: read });
 
@@ -88,6 +102,20 @@ export const taggedBy =
       return refuse(word, `${what}.${tag}`, Object.keys(readers).join(', '));
     return readers[word as T[Tag]](value, what);
   };
+
+/** Reads what an annotation holds in JSON; null if there is none, or it is not as drover writes it. */
+export const readAnnotation = <T>(text: string | undefined, read: Reader<T>): T | null =>
+  readOrNull(parsedObject(text), read);
+
+/** Returns null for a value that is not as it should be. */
+export function readOrNull<T>(value: unknown, read: Reader<T>): T | null {
+  try {
+    return read(value, 'it');
+  } catch (error) {
+    if (error instanceof Unreadable) return null;
+    throw error;
+  }
+}
 
 function refuse(value: unknown, what: string, right: string): never {
   throw new Unreadable(`${what} is ${shown(value)}, and must be ${right}`);

@@ -1,16 +1,21 @@
 import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
-import { isObject, parsedObject } from '../lib/json.ts';
+import { anyText, flag, listOf, object, oneOf, readAnnotation, time } from '../lib/payload-reader.ts';
 import type { Member } from '../owners/steps.ts';
 
 /** What is being done to the members of a pool, as an annotation of the pool keeps it. */
-export type MembershipChange = { by: string; /** RFC 3339. */ at: string } & (
-  | {
-      /** All VMs of a KubeVirt pool come, or all go to one: the pool is held until the last has. */
-      kind: 'takeover' | 'release';
-    }
-  | ListedChange
-);
+export type MembershipChange = Begun & (WholeChange | ListedChange);
+
+interface Begun {
+  by: string;
+  /** RFC 3339. */
+  at: string;
+}
+
+/** All VMs of a KubeVirt pool come, or all go to one: the pool is held until the last has. */
+interface WholeChange {
+  kind: 'takeover' | 'release';
+}
 
 /** What a worker does because a user has asked for it: which VMs it has still found to be moved when it began. */
 export interface ListedChange {
@@ -43,8 +48,7 @@ type Annotated = { metadata: { annotations?: Readonly<Record<string, string>> } 
 export function membershipChangeOf({ metadata: { annotations } }: Annotated): MembershipChange | 'unreadable' | null {
   const text = annotations?.[MEMBERSHIP_CHANGE_ANNOTATION];
   if (text === undefined) return null;
-  const change = parsedObject(text);
-  return isChange(change) ? change : 'unreadable';
+  return readAnnotation(text, OF_ALL) ?? readAnnotation(text, OF_SOME) ?? 'unreadable';
 }
 
 /** How a change comes to its end, if a worker has not brought it there. */
@@ -86,20 +90,12 @@ export const changeAnnotation = (change: MembershipChange): Record<string, strin
   [MEMBERSHIP_CHANGE_ANNOTATION]: JSON.stringify(change),
 });
 
-function isChange(value: unknown): value is MembershipChange {
-  if (!isObject(value) || typeof value['by'] !== 'string' || !isTime(value['at'])) return false;
-  const { kind, vms, isCounted, request } = value;
-  if (kind === 'takeover' || kind === 'release') return true;
-  return (
-    (kind === 'adopt' || kind === 'detach') &&
-    typeof isCounted === 'boolean' &&
-    typeof request === 'string' &&
-    Array.isArray(vms) &&
-    vms.every(isVm)
-  );
-}
-
-const isTime = (value: unknown): boolean => typeof value === 'string' && !Number.isNaN(Date.parse(value));
-
-const isVm = (value: unknown): value is Member =>
-  isObject(value) && typeof value['name'] === 'string' && typeof value['uid'] === 'string';
+const BEGUN = { by: anyText, at: time };
+const OF_ALL = object<Begun & WholeChange>({ ...BEGUN, kind: oneOf({ takeover: true, release: true }) });
+const OF_SOME = object<Begun & ListedChange>({
+  ...BEGUN,
+  kind: oneOf({ adopt: true, detach: true }),
+  vms: listOf(object<Member>({ name: anyText, uid: anyText }), Infinity),
+  isCounted: flag,
+  request: anyText,
+});

@@ -1,5 +1,5 @@
 import { REMOVE_VMS_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { isObject } from '../lib/json.ts';
+import { parsedObject } from '../lib/json.ts';
 
 /** VMs that users have asked a pool to remove, and no others in their place. */
 export interface NamedRemovals {
@@ -18,8 +18,8 @@ const LONGEST_UID = 128;
 export function namedRemovals(annotations: Readonly<Record<string, string>> | undefined): NamedRemovals {
   const text = annotations?.[REMOVE_VMS_ANNOTATION];
   if (text === undefined) return { vms: new Map(), fault: null };
-  const named = parsed(text);
-  if (!isObject(named)) return unreadable('it must be a JSON object with the UID of each VM by its name');
+  const named = parsedObject(text);
+  if (named === null) return unreadable('it must be a JSON object with the UID of each VM by its name');
   const entries = Object.entries(named);
   if (entries.length > MAX_NAMED) return unreadable(`it names ${entries.length} VMs, and may name ${MAX_NAMED}`);
   return entries.every(isRight)
@@ -43,11 +43,3 @@ const isRight = ([name, uid]: [string, unknown]): boolean => isText(name, LONGES
 
 const isText = (text: unknown, longest: number): boolean =>
   typeof text === 'string' && text.length > 0 && text.length <= longest;
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}

@@ -1,5 +1,5 @@
 import type { StepCheck } from '../../../api/pool/pool.ts';
-import { field } from '../../lib/json.ts';
+import { field, parsedObject } from '../../lib/json.ts';
 import type { Look } from './check.ts';
 
 type Range = Pick<NonNullable<StepCheck['prometheus']>, 'min' | 'max'>;
@@ -11,7 +11,7 @@ const unknown = (message: string): Look => ({ outcome: 'Unknown', message });
  * an error and a warning (of a store that did not answer, say) leave it unknown.
  */
 export function lookAtAnswer({ status, body }: { status: number; body: string }, range: Range): Look {
-  const answer = parsed(body);
+  const answer = parsedObject(body);
   const error = field(answer, 'error');
   if (status >= 400 || field(answer, 'status') !== 'success') {
     const said = typeof error === 'string' ? `: ${error}` : '';
@@ -22,14 +22,6 @@ export function lookAtAnswer({ status, body }: { status: number; body: string },
     return unknown(`Prometheus answers with a warning: ${String(warnings[0])}`);
   const sample = sampleIn(field(answer, 'data'));
   return typeof sample === 'string' ? unknown(sample) : within(sample.value, range);
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return null;
-  }
 }
 
 /** Returns the value that the query has, or why it has none. */

@@ -1,5 +1,6 @@
 import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { object, orNull, readAnnotation, whole } from '../../lib/payload-reader.ts';
 import { attemptOf } from '../evacuation.ts';
 import {
   NO_EARLIER_MIGRATIONS,
@@ -47,7 +48,7 @@ export function migrationView(object: Stored<VirtualMachineInstanceMigration>): 
     endedAt: timeOf(object, (phase) => phase === state),
     failedToMove: hasFailed && wasAtWork && metadata.deletionTimestamp === undefined,
     whyFailed: (hasFailed && status.migrationState?.failureReason) || null,
-    earlier: earlierMigrations(metadata.annotations?.[EARLIER_MIGRATIONS_ANNOTATION]),
+    earlier: readAnnotation(metadata.annotations?.[EARLIER_MIGRATIONS_ANNOTATION], EARLIER) ?? NO_EARLIER_MIGRATIONS,
   };
 }
 
@@ -96,14 +97,4 @@ export const earlierMigrationsText = ({ ended, failures, since }: EarlierMigrati
   JSON.stringify({ ended, failures, since });
 
 /** Anybody may write the annotation. */
-function earlierMigrations(text: string | undefined): EarlierMigrations {
-  try {
-    const { ended, failures, since } = JSON.parse(text ?? '') as Partial<Record<keyof EarlierMigrations, unknown>>;
-    if (!isCount(ended) || !isCount(failures)) return NO_EARLIER_MIGRATIONS;
-    return { ended, failures, since: isCount(since) ? since : null };
-  } catch {
-    return NO_EARLIER_MIGRATIONS;
-  }
-}
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const EARLIER = object<EarlierMigrations>({ ended: whole, failures: whole, since: orNull(whole) });

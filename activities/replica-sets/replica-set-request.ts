@@ -1,8 +1,7 @@
 import type { SetKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { Backoffs } from '../../decisions/owners/failures.ts';
+import type { VmiSetInput } from '../../decisions/replica-sets/plan-input.ts';
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
-import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
 
 /** A replica set, by its UID: what is done for it is not done for a later set of the same name. */
@@ -10,22 +9,17 @@ export interface ReplicaSetKey extends OwnerKey {
   kind: SetKind;
 }
 
-export interface ReplicaSetRequest {
+/** What the workflow of a set asks a worker to plan from; `now` is the workflow's clock. */
+export interface ReplicaSetRequest extends Pick<
+  VmiSetInput,
+  'inProgress' | 'uncertain' | 'backoffs' | 'starts' | 'now'
+> {
   kind: SetKind;
   namespace: string;
   name: string;
   minVersions: ResourceVersions;
   /** Whether something may have been done since without being reported: only a new list can tell. */
   resultUnknown: boolean;
-  inProgress: { creating: string[]; deleting: string[] };
-  /** Names of VMs whose creation has an unknown result: they may exist, or still come to exist. */
-  uncertain: string[];
-  /** What earlier failures leave to this plan. */
-  backoffs: Backoffs;
-  /** What the last plan knew of VMIs that failed to start. */
-  starts: FailedStarts | null;
-  /** The workflow's clock, in milliseconds since the epoch. */
-  now: number;
 }
 
 export type PlannedSet =

@@ -3,38 +3,44 @@ import packageJson from '../package.json' with { type: 'json' };
 import { addGlobalOptions } from './cli/globals.ts';
 import { examples } from './cli/options.ts';
 import { optionTerm, withPlainErrors } from './cli/run-program.ts';
-import { applyCommand } from './commands/apply.ts';
-import { changeCommand } from './commands/changes/change.ts';
-import { deleteCommand } from './commands/delete.ts';
-import { describeCommand } from './commands/describe.ts';
-import { diffCommand } from './commands/diff.ts';
-import { disksCommand } from './commands/disks/disks.ts';
+import { changeCommand } from './commands/changes.ts';
+import { disksCommand } from './commands/disks.ts';
 import { drainCommand } from './commands/drain/drain.ts';
-import { driftCommand } from './commands/drift.ts';
+import {
+  doctorCommand,
+  setupCommand,
+  supportBundleCommand,
+  versionCommand,
+} from './commands/drover/cluster-commands.ts';
 import { completeCommand, completionCommand } from './commands/drover/completion.ts';
 import { configCommand } from './commands/drover/config.ts';
 import { dashboardCommand } from './commands/drover/dashboard.ts';
 import { devCommand } from './commands/drover/dev.ts';
-import { doctorCommand } from './commands/drover/doctor.ts';
-import { setupCommand } from './commands/drover/setup.ts';
-import { supportBundleCommand } from './commands/drover/support-bundle.ts';
-import { versionCommand } from './commands/drover/version.ts';
 import { workerCommand } from './commands/drover/worker.ts';
-import { getCommand } from './commands/get.ts';
-import { healCommand } from './commands/healing/heal.ts';
-import { historyCommand } from './commands/history.ts';
-import { machineTypesCommand } from './commands/machine-types/machine-types.ts';
-import { adoptCommand } from './commands/membership/adopt.ts';
-import { attachCommand } from './commands/membership/attach.ts';
-import { detachCommand } from './commands/membership/detach.ts';
-import { releaseCommand, takeoverCommand } from './commands/membership/move.ts';
-import { operationsCommand } from './commands/operations/operations.ts';
-import { vmCommand } from './commands/power/vm.ts';
-import { protectCommand, unprotectCommand } from './commands/protect.ts';
-import { rolloutCommand } from './commands/rollout/rollout.ts';
-import { scaleCommand } from './commands/scale.ts';
-import { schedulesCommand } from './commands/schedules/schedules.ts';
-import { statusCommand } from './commands/status.ts';
+import { healCommand } from './commands/healing.ts';
+import { machineTypesCommand } from './commands/machine-types.ts';
+import {
+  adoptCommand,
+  attachCommand,
+  detachCommand,
+  releaseCommand,
+  takeoverCommand,
+} from './commands/membership-commands.ts';
+import { operationsCommand } from './commands/operations.ts';
+import {
+  applyCommand,
+  deleteCommand,
+  describeCommand,
+  diffCommand,
+  driftCommand,
+  getCommand,
+  historyCommand,
+  scaleCommand,
+  statusCommand,
+} from './commands/owner-commands.ts';
+import { rolloutCommand } from './commands/rollout.ts';
+import { schedulesCommand } from './commands/schedules.ts';
+import { protectCommand, unprotectCommand, vmCommand } from './commands/vms.ts';
 import { applySettings } from './settings/apply-settings.ts';
 
 /** The `drover` command with all of its subcommands. `name`: what users type to call it. */

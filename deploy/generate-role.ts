@@ -77,8 +77,17 @@ export const ROLE_FILE = new URL('components/namespaced/role.yaml', import.meta.
 export function workerRulesFile(): string {
   const cluster = rulesIn('worker.yaml', 'drover-worker');
   const namespaced = [...withinNamespace(cluster), ITS_NAMESPACE, claim('get')];
-  return `${JSON.stringify({ cluster, namespaced }, null, 2)}\n`;
+  return `${JSON.stringify({ cluster: cluster.flatMap(rightsOf), namespaced: namespaced.flatMap(rightsOf) }, null, 2)}\n`;
 }
+
+/** Returns a text for each resource: `virtualmachinepools.drover.dev/status get,patch`, or `namespaces get NAME`. */
+const rightsOf = ({ apiGroups, resources, resourceNames = [], verbs }: Rule): string[] =>
+  apiGroups.flatMap((group) =>
+    resources.map((path) => {
+      const resource = group === '' ? path : path.replace(/(?=\/|$)/, `.${group}`);
+      return [resource, verbs.join(), ...resourceNames].join(' ');
+    }),
+  );
 
 export const WORKER_RULES_FILE = new URL('../clients/doctor/worker-rules.json', import.meta.url);
 

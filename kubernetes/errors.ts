@@ -14,15 +14,15 @@ export class KubeError extends Error {
   readonly reason: string;
   /** How long the server asked us to wait, in milliseconds; from `Retry-After`, within limits. */
   readonly retryAfterMs: number | undefined;
-  /** URL of the server that answered. */
-  readonly server: string | undefined;
+  /** URL that was asked for. */
+  readonly url: string | undefined;
 
-  constructor(status: number, reason: string, message: string, retryAfterMs?: number, server?: string) {
+  constructor(status: number, reason: string, message: string, retryAfterMs?: number, url?: string) {
     super(cut(message));
     this.status = status;
     this.reason = reason;
     this.retryAfterMs = retryAfterMs;
-    this.server = server;
+    this.url = url;
   }
 }
 

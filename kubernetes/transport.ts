@@ -126,7 +126,7 @@ export class Transport {
         this.#fresh = 0;
         continue;
       }
-      throw this.#refusal(statusCode, text, headers['retry-after']);
+      throw this.#refusal(request.path, statusCode, text, headers['retry-after']);
     }
   }
 
@@ -138,7 +138,7 @@ export class Transport {
     );
     if (statusCode < 400) return body;
     if (statusCode === 401) this.#fresh = 0;
-    throw this.#refusal(statusCode, await body.text(), headers['retry-after']);
+    throw this.#refusal(request.path, statusCode, await body.text(), headers['retry-after']);
   }
 
   async close(): Promise<void> {
@@ -218,18 +218,18 @@ export class Transport {
     });
   }
 
-  #refusal(status: number, text: string, retryAfter: string | string[] | undefined): KubeError {
+  #refusal(path: string, status: number, text: string, retryAfter: string | string[] | undefined): KubeError {
     const seconds = Number(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter);
     const retryAfterMs = Number.isFinite(seconds)
       ? Math.min(Math.max(seconds * 1000, 0), MAX_RETRY_AFTER_MS)
       : undefined;
-    const { origin } = this.#server;
+    const url = this.#server.origin + path;
     try {
       const { reason, message } = JSON.parse(text) as { reason?: string; message?: string };
-      return new KubeError(status, reason ?? String(status), withoutRemark(message ?? text), retryAfterMs, origin);
+      return new KubeError(status, reason ?? String(status), withoutRemark(message ?? text), retryAfterMs, url);
     } catch {
       const words = text.trim().slice(0, 500) || `the API server answered ${status}`;
-      return new KubeError(status, String(status), words, retryAfterMs, origin);
+      return new KubeError(status, String(status), words, retryAfterMs, url);
     }
   }
 

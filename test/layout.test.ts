@@ -121,11 +121,6 @@ const wordsOf = (name: string): string[] =>
 
 /** Files whose names share no word with what they export, and why a reader finds them all the same. */
 const NAMED_OTHERWISE = {
-  'clients/commands/healing/cycle.ts': 'drover heal now, drover heal skip',
-  'clients/commands/membership/move.ts': 'drover takeover, drover release',
-  'clients/commands/power/power.ts': 'drover vm start, stop, restart, migrate',
-  'clients/commands/rollout/control.ts': 'drover rollout pause, resume, promote, abort',
-  'clients/commands/rollout/template.ts': 'drover rollout undo, restart',
   'clients/dashboard/contract/fleet.ts': 'what the server tells the page of the whole fleet',
   'clients/dashboard/page/pure/times.ts': 'times as the page shows them',
   'clients/dashboard/page/views/members.ts': 'the members of a pool as squares, a bar and pages',

@@ -1,12 +1,11 @@
 import { REPLICAS_MANAGER } from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
-import { Failure, sentenceOf } from '../cli/failure.ts';
+import { ignoreNotFound, isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
+import { Failure, sentenceOf, unknownKindOf } from '../cli/failure.ts';
 import { Pools, type OwnerKind } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import type { Owner } from '../cli/owner.ts';
-import { APPLY_MANAGER, outcomeOf, readIfThere, type Outcome } from '../fields/server-side-apply.ts';
+import { APPLY_MANAGER, outcomeOf, type Outcome } from '../fields/server-side-apply.ts';
 import { requestedBy } from '../session/requester.ts';
 import { checkMember } from './check-member.ts';
 import { emptied, withoutEmptying, writeEmptied } from './emptied.ts';
@@ -50,7 +49,7 @@ interface Applied {
   after: Stored<Owner>;
 }
 
-/** An object that the server accepts; a pool is stamped with who asks for it. */
+/** An object that the server accepts; a pool is withRequester with who asks for it. */
 export interface Rehearsed extends Planned, Applied {
   /** The requester of a change of VMs; undefined if the VMs stay as they are. */
   requestedBy: string | undefined;
@@ -121,7 +120,7 @@ export async function applyOne(rehearsed: Rehearsed, options: ApplyOptions): Pro
 }
 
 const readBefore = ({ kind, object: { metadata } }: Planned, { kube }: ApplyOptions): Promise<Stored | undefined> =>
-  readIfThere(kube, kind.resource, { namespace: metadata.namespace, name: metadata.name });
+  ignoreNotFound(kube.get(kind.resource, { namespace: metadata.namespace, name: metadata.name }));
 
 async function applyOver(
   before: Stored | undefined,
@@ -132,7 +131,8 @@ async function applyOver(
   try {
     return await serverSideApply(before, planned, options);
   } catch (error) {
-    if (!isConflict(error)) throw error instanceof KubeError ? refusal(where, error) : error;
+    if (!isConflict(error))
+      throw error instanceof KubeError && unknownKindOf(error) === undefined ? refusal(where, error) : error;
     const all = fieldsOf(error.message);
     const fields = all.filter((field) => field !== REQUESTER_FIELD);
     // The stamp of an earlier requester may be taken over without `force`.
@@ -164,11 +164,11 @@ async function serverSideApply(
   const key = { namespace, name };
   const patch = (one: KubeObject, isRehearsal: boolean): Promise<Stored> => {
     const options = { force, dryRun: isRehearsal, fieldManager: APPLY_MANAGER };
-    return ofKnownKind(resource, kube.patch(resource, key, 'apply', one, options));
+    return kube.patch(resource, key, 'apply', one, options);
   };
   if (withoutEmptying(before, object) === object) return patch(object, dryRun);
   const rehearse = async (): Promise<Stored> => {
-    const live = await readIfThere(kube, resource, key);
+    const live = await ignoreNotFound(kube.get(resource, key));
     return emptied(live, await patch(withoutEmptying(live, object), true), object);
   };
   const rehearsed = await rehearse();

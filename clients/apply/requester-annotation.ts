@@ -5,6 +5,7 @@ import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { Owner } from '../cli/owner.ts';
+import type { ManagedFields } from '../fields/field-ownership.ts';
 
 /** The field of the stamp, as the API server names it in a conflict. */
 export const REQUESTER_FIELD = `.metadata.annotations.${REQUESTED_BY_ANNOTATION}`;
@@ -24,7 +25,7 @@ export function withRequester(pool: KubeObject, stamp: string | undefined): Kube
  * if another manager owns the stamp.
  */
 export function requesterAnnotationOf(pool: Stored | undefined, manager: string): string | undefined {
-  const entries = (pool?.metadata.managedFields ?? []) as { manager: string; operation: string; fieldsV1?: Fields }[];
+  const entries = (pool?.metadata.managedFields ?? []) as ManagedFields[];
   const owned = entries.find((entry) => entry.manager === manager && entry.operation === 'Apply')?.fieldsV1;
   const ownsIt = owned?.['f:metadata']?.['f:annotations']?.[`f:${REQUESTED_BY_ANNOTATION}`] !== undefined;
   return ownsIt ? pool?.metadata.annotations?.[REQUESTED_BY_ANNOTATION] : undefined;
@@ -39,8 +40,3 @@ const templateHash = ({ spec }: Owner): string => revisionOf(poolTemplate(spec))
 /** Returns a stamp that names who asks for the pool's template as the server has it. */
 export const newRequesterAnnotation = (by: string, pool: Stored): string =>
   requesterAnnotation(by, templateHash(pool as Pool));
-
-/** Kubernetes' FieldsV1. */
-interface Fields {
-  [field: string]: Fields | undefined;
-}

@@ -5,7 +5,7 @@ import { Failure, throwAll } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import { note, plain, print, shortDuration } from '../cli/print.ts';
-import { followOwners, inTime } from '../cli/wait.ts';
+import { followOwners, inTime } from '../cli/watch-until.ts';
 import { missingReferences } from './missing-references.ts';
 import { readyStateOf, type ReadyState } from './ready-state.ts';
 

@@ -11,9 +11,10 @@ import { mergePatch } from '../../decisions/merge/vm.ts';
 import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
+import { strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { kubevirtRules } from '../power/kubevirt-rules.ts';
+import { kubevirtRules } from '../rollout/disruption.ts';
 
 /** Most groups of VMs that KubeVirt is asked about. */
 const MOST_ASKED = 100;
@@ -38,7 +39,7 @@ export interface AskedPlan extends Omit<ChangePlan, 'groups'> {
 
 /** Says what a change would do to these VMs, and asks KubeVirt about one VM of each group by a dry run. */
 export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], patch: Json): Promise<AskedPlan> {
-  const rules = await kubevirtRules(kube);
+  const { strategy, plugs } = await kubevirtRules(kube);
   const byName = new Map(vms.map((one) => [nameOf(one.vm), one]));
   const planned = [...byName].map(([name, { vm }]) => ({ name, vm, whyLeft: whyLeft(vm) }));
   const needOf = (before: Vm, after: Vm): ChangeNeed => {
@@ -49,7 +50,8 @@ export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], pa
       after: after as unknown as VmTemplate,
       vmi: live,
       waitsForRestart: isWaiting(before),
-      ...rules,
+      strategy: strategy ?? strategyOf(undefined),
+      plugs,
     });
   };
   const { groups, ...rest } = planChange(planned, patch, needOf);

@@ -1,5 +1,7 @@
+import { GROUP } from '../../api/labels-and-annotations.ts';
 import { ManifestErrors } from '../../api/manifest/problem.ts';
-import { isRefusal, isTransient, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
+import * as resources from '../../api/resources.ts';
+import { isNotFound, isRefusal, isTransient, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 
 /** A failed command: one sentence for stderr, and exit code 1. */
 export class Failure extends Error {
@@ -29,6 +31,14 @@ export function linesOf(error: unknown): string[] {
   if (error instanceof KubeError && error.status === 401) {
     return [`${serverOf(error)} rejected these credentials; use others with --kubeconfig or --context`];
   }
+  const unknown = unknownKindOf(error);
+  if (unknown !== undefined) {
+    const cure =
+      unknown.group === GROUP
+        ? 'drover is not installed in it; run `drover setup` first'
+        : 'KubeVirt is not installed in it';
+    return [`the cluster does not know ${unknown.kind} of ${resources.apiVersionOf(unknown)}: ${cure}`];
+  }
   if (isAboutServer(error)) {
     return [`${serverOf(error)} cannot serve the request now (${error.status}): ${oneLine(error.message)}`];
   }
@@ -40,13 +50,25 @@ export function linesOf(error: unknown): string[] {
   return [oneLine(text)];
 }
 
+/** Returns the kind of drover's or KubeVirt's that the API server does not know; undefined for any other error. */
+export function unknownKindOf(error: unknown): resources.Resource | undefined {
+  const isOfKind =
+    isNotFound(error) && /page not found|could not find the requested resource/.test(error.message) && error.url;
+  if (!isOfKind) return undefined;
+  const [, group, plural] = /\/apis\/([^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?(\w+)/.exec(isOfKind) ?? [];
+  if (group !== GROUP && group !== resources.VirtualMachines.group) return undefined;
+  return Object.values(resources).find(
+    (one) => typeof one === 'object' && one.group === group && one.plural === plural,
+  ) as resources.Resource | undefined;
+}
+
 /** A server that is starting or overloaded sends messages that name neither an object nor the server itself. */
 const isAboutServer = (error: unknown): error is KubeError =>
   error instanceof KubeError && isTransient(error) && !isRefusal(error);
 
 const oneLine = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ').trim();
 
-const serverOf = ({ server }: KubeError): string =>
-  `the Kubernetes API server${server === undefined ? '' : ` at ${server}`}`;
+const serverOf = ({ url }: KubeError): string =>
+  `the Kubernetes API server${url === undefined ? '' : ` at ${new URL(url).origin}`}`;
 
 export const sentenceOf = (error: unknown): string => linesOf(error).join('; ');

@@ -8,7 +8,7 @@ import {
 } from '../../api/resources.ts';
 import { isReplicaName } from '../../decisions/replica-sets/names.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
-import { OWNER_WORKFLOWS, ownerIdOf, type PoolRef } from '../../workflows/lib/ids.ts';
+import { ownerIdOf, type PoolRef } from '../../workflows/lib/ids.ts';
 
 /** A kind that commands take, with the words that users may use for it: the first is the shortest. */
 export interface Kind {
@@ -22,9 +22,6 @@ export interface Kind {
 export interface OwnerKind extends Kind, AnyOwnerKind {
   resource: Resource;
   noun: AnyOwnerKind['noun'];
-  /** The type of its workflow, and the search attribute of that with the name of the object. */
-  workflowType: string;
-  searchAttribute: string;
   workflowId: (ref: PoolRef) => string;
   /** Whether an object of this name may have given the other name to a member. */
   hasNamed: (owner: string, member: string) => boolean;
@@ -41,12 +38,9 @@ interface Own extends Pick<OwnerKind, 'hasNamed'> {
 }
 
 function ownerKind(kind: VmOwnerKind, { short, hasNamed }: Own): OwnerKind {
-  const { type: workflowType, searchAttribute } = OWNER_WORKFLOWS[kind];
   return {
     ...OWNER_KINDS[kind],
     words: wordsOf(OWNER_KINDS[kind].resource, ...short),
-    workflowType,
-    searchAttribute,
     workflowId: (ref) => ownerIdOf(kind, ref),
     hasNamed,
   };

@@ -1,7 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { printable } from '../../api/lib/plain-text.ts';
-import { printData, type DataFormat } from './data.ts';
-import { paint, print } from './print.ts';
+import { paint, print, printData, type DataFormat } from './print.ts';
 
 const HIDE_CURSOR = '\u001B[?25l';
 const SHOW_CURSOR = '\u001B[?25h';

@@ -39,7 +39,7 @@ export interface ManifestOptions {
 }
 
 /** Adds `-f` and `-R`, which mean the same in each command that reads manifests. */
-export const withManifests = (command: Command): Command =>
+export const withManifests = <C extends Command>(command: C): C =>
   command
     .option(
       '-f, --filename <path>',
@@ -47,12 +47,6 @@ export const withManifests = (command: Command): Command =>
       (path, before: string[] | undefined) => [...(before ?? []), path],
     )
     .option('-R, --recursive', 'look into subfolders, too');
-
-/** Returns the suffix of a sentence that says what a command did. */
-export function dryRunRemark(where: string): string {
-  if (where === 'none') return '';
-  return where === 'server' ? ' (server dry run)' : ' (dry run)';
-}
 
 /** Formats the examples below a command's help: a comment on the purpose, and the line to type. */
 export const examples = (...pairs: [what: string, line: string][]): string =>

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { UsageError } from './failure.ts';
 
 /** Parsers of what a user types after a flag. Each throws with a hint at what would be valid. */
 
@@ -49,4 +50,20 @@ export type DryRun = 'none' | 'client' | 'server';
 export function parseDryRun(text: string): DryRun {
   if (text === 'none' || text === 'client' || text === 'server') return text;
   throw new InvalidArgumentError('Give none, client or server.');
+}
+
+/** Parses a flag's value; throws `UsageError` if `parse` throws a `RangeError`. */
+export function parseFlag<T>(flag: string, value: string, parse: (value: string) => T): T {
+  try {
+    return parse(value);
+  } catch (error) {
+    throw error instanceof RangeError ? new UsageError(`${flag}: ${error.message}`, { cause: error }) : error;
+  }
+}
+
+/** Throws `UsageError` for a selector that the API server would refuse in words of its own. Accepts `undefined`. */
+export async function checkSelector(selector: string | undefined): Promise<void> {
+  if (selector === undefined) return;
+  const { checkLabelSelector } = await import('./label-selector.ts');
+  parseFlag('--selector', selector, checkLabelSelector);
 }

@@ -1,8 +1,10 @@
 import { styleText } from 'node:util';
 import { plainJson, plainText, printable } from '../../api/lib/plain-text.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
+import { withoutManagedFields, type KubeObject, type Stored } from '../../api/objects.ts';
+import type { Resource } from '../../api/resources.ts';
 
-export type Format = 'json' | 'yaml' | 'name' | 'wide';
+export type DataFormat = 'json' | 'yaml';
+export type Format = DataFormat | 'name' | 'wide';
 
 export type Style = 'green' | 'yellow' | 'red' | 'gray' | 'bold' | 'cyan';
 /** A cell of a table, with its colour for terminals that show one. */
@@ -82,27 +84,64 @@ function inTwo(ms: number, [large, largeName]: [number, string], [small, smallNa
 }
 
 /** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
+export const labelOf = (resource: Resource, name: string): string => `${typeLabelOf(resource)}/${name}`;
+
+export const typeLabelOf = ({ kind, group }: Resource): string =>
+  `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}`;
+
+/** Returns the suffix of a sentence that says what a command did. */
+export function dryRunRemark(where: string): string {
+  if (where === 'none') return '';
+  return where === 'server' ? ' (server dry run)' : ' (dry run)';
+}
+
+/** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
 export function nameOf(object: KubeObject): string {
   const group = object.apiVersion?.includes('/') ? `.${object.apiVersion.split('/')[0]}` : '';
   return `${object.kind?.toLowerCase() ?? 'object'}${group}/${object.metadata.name}`;
 }
 
+const YAML = { indentSeq: false, lineWidth: 0, version: '1.1' } as const;
+
 /** Serializes objects for programs; several as one `List`. */
-export async function serialize(objects: KubeObject | KubeObject[], format: 'json' | 'yaml' | 'name'): Promise<string> {
+export async function serialize(objects: KubeObject | KubeObject[], format: DataFormat | 'name'): Promise<string> {
   if (format === 'name') return (Array.isArray(objects) ? objects : [objects]).map(nameOf).join('\n');
   const whole = Array.isArray(objects)
     ? { apiVersion: 'v1', items: objects, kind: 'List', metadata: { resourceVersion: '' } }
     : objects;
   if (format === 'json') return plainJson(JSON.stringify(whole, null, 4));
   const { stringify } = await import('yaml');
-  const options = { indentSeq: false, lineWidth: 0, version: '1.1' } as const;
-  const text = stringify(whole, options).trimEnd();
+  const text = stringify(whole, YAML).trimEnd();
   // In double quotes, an escape can replace each character that would act on a terminal.
   return printable(text) === text
     ? text
     : plainJson(
-        stringify(whole, { ...options, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' }).trimEnd(),
+        stringify(whole, { ...YAML, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' }).trimEnd(),
       );
+}
+
+/** Prints data other than Kubernetes objects, for programs to read. */
+export async function printData(data: unknown, format: DataFormat): Promise<void> {
+  if (format === 'json') return print(JSON.stringify(data, null, 4));
+  const { stringify } = await import('yaml');
+  print(stringify(data, { ...YAML, aliasDuplicateObjects: false }).trimEnd());
+}
+
+/** Prints what was asked for by one name as it is, and anything else as `items`. */
+export const printItems = (
+  data: readonly unknown[],
+  format: DataFormat,
+  { isOne }: { isOne: boolean },
+): Promise<void> => printData(isOne ? data[0] : { items: data }, format);
+
+/** Prints objects as kubectl does: a named one as it is, and others as a list that kubectl accepts. */
+export async function printObjects(
+  objects: readonly KubeObject[],
+  format: DataFormat,
+  { isOne }: { isOne: boolean },
+): Promise<void> {
+  const shown = objects.map((one) => withoutManagedFields(one as Stored));
+  print(await serialize(isOne ? shown[0]! : shown, format));
 }
 
 /** A column of a table of objects; `wide` columns are shown on request. */

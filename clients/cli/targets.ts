@@ -1,5 +1,4 @@
 import { closest } from '../../api/lib/closest.ts';
-import type { Resource } from '../../api/resources.ts';
 import { UsageError } from './failure.ts';
 import { aNoun, kindArguments, KINDS, Pools, Vms, type Kind, type OwnerKind } from './kinds.ts';
 
@@ -61,6 +60,13 @@ export function namedTargetsOf<K extends Kind>(words: readonly string[], kinds: 
   return targets;
 }
 
+/** Like `namedTargetsOf`, for commands that take one object. Throws `UsageError`. */
+export function oneTargetOf<K extends Kind>(words: readonly string[], kinds: readonly K[]): { kind: K; name: string } {
+  const { kind, names } = namedTargetsOf(words, kinds);
+  if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${kind.words[0]} at a time`);
+  return { kind, name: names[0]! };
+}
+
 /**
  * Parses names of VMs: `web-3`, `vm/web-3`, or `vm web-3`, each name once. A VM that is named as a kind is `vm/pool`.
  * Throws `UsageError` if there are none.
@@ -72,11 +78,13 @@ export function vmNamesOf(words: readonly string[]): string[] {
   return [...new Set(namedTargetsOf([kind!, ...names], [Vms]).names)];
 }
 
-/** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
-export const labelOf = (resource: Resource, name: string): string => `${typeLabelOf(resource)}/${name}`;
-
-export const typeLabelOf = ({ kind, group }: Resource): string =>
-  `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}`;
+/** Parses `pool web web-3 web-7`, or `pool/web web-3 web-7`; there may be no VMs. Throws `UsageError`. */
+export function poolAndVms(words: readonly string[]): { pool: string; vms: string[] } {
+  const behind = words[0]!.includes('/') ? 1 : 2;
+  const [pool = ''] = namedTargetsOf(words.slice(0, behind), [Pools]).names;
+  const rest = words.slice(behind);
+  return { pool, vms: rest.length === 0 ? [] : vmNamesOf(rest) };
+}
 
 /** The options that pick VMs by their owner. */
 export interface OwnerOptions {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Pool } from '../../decisions/views/pool.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
 import { defaultState, pathsOf } from '../../dev/paths.ts';
 import { exportLines } from '../../dev/services/environment.ts';
@@ -8,16 +9,16 @@ import { startStack } from '../../dev/stack.ts';
 import { poolIdOf } from '../../workflows/lib/messages.ts';
 import { applyOne, rehearse } from '../apply/apply.ts';
 import { planOf } from '../apply/plan.ts';
+import { readyStateOf } from '../apply/ready-state.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { note, paint, print } from '../cli/print.ts';
-import { inTime } from '../cli/wait.ts';
+import { followOwners, inTime } from '../cli/watch-until.ts';
 import { prepare } from '../dev/prepare.ts';
 import { workflowUrl } from '../owners/progress.ts';
 import { StatusWatch } from '../owners/status-watch.ts';
 import { scale } from '../scaling/scale.ts';
 import { Session } from '../session/session.ts';
-import { settled } from './settled.ts';
 
 interface DemoChoice {
   /** End after everything has been shown. */
@@ -114,7 +115,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
 
 /** Shows the pool as it changes until it is as its spec says. */
 async function untilSettled(session: Session, signal: AbortSignal): Promise<void> {
-  await using watch = await new StatusWatch({
+  await using _drawn = await new StatusWatch({
     session,
     kind: Pools,
     namespace: NAMESPACE,
@@ -122,8 +123,14 @@ async function untilSettled(session: Session, signal: AbortSignal): Promise<void
     withProgress: true,
     isLive: true,
   }).start();
+  const kube = await session.kube();
+  const owners = [await kube.get<Pool>(Pools.resource, { namespace: NAMESPACE, name: POOL })];
   const isSettled = await inTime(STAGE_TIMEOUT_MS, (timeout) =>
-    watch.until(settled, AbortSignal.any([signal, timeout!])),
+    followOwners({ kube, kind: Pools, owners, signal: AbortSignal.any([signal, timeout!]) }, ([pool]) => {
+      const now = readyStateOf(Pools, pool!);
+      if (now.state === 'stuck') throw new Failure(`pool ${POOL}: ${now.why}`);
+      return now.state === 'there';
+    }),
   );
   if (!isSettled) throw new Failure(`pool ${POOL} does not match its spec after ${STAGE_TIMEOUT_MS / 1000} s`);
 }

@@ -1,21 +1,19 @@
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readCrds } from '../../dev/crds/crds.ts';
-import { defaultState, pathsOf, stateUnwritable } from '../../dev/paths.ts';
+import { pathsOf, stateUnwritable } from '../../dev/paths.ts';
 import { lastLines, openLog, readLog } from '../../dev/process/log-file.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note, print } from '../cli/print.ts';
-import { failedStart } from './failed-start.ts';
-import type { Word } from './notify-starter.ts';
-import type { DevOptions } from './options.ts';
+import { failedStart, type Word, type DevOptions, stateOf } from './starter.ts';
 
 /**
  * Starts `drover dev` again in a session of its own, and resolves when that is ready. Throws `Failure` with the reason
  * if it fails.
  */
 export async function detach(options: DevOptions, globals: Globals): Promise<void> {
-  const state = globals.state === undefined ? defaultState() : resolve(globals.state);
+  const state = stateOf(globals);
   const where = globals.state === undefined ? '' : ` --state ${state}`;
   const { logs } = pathsOf(state);
   if (options.kubevirtCrds !== undefined) readCrds(options.kubevirtCrds);

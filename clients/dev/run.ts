@@ -1,15 +1,12 @@
 import { resolve } from 'node:path';
 import type { Stack, StackOptions } from '../../dev/embedded-stack.ts';
-import { defaultState } from '../../dev/paths.ts';
 import { exportLines } from '../../dev/services/environment.ts';
 import { startStack } from '../../dev/stack.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note, print } from '../cli/print.ts';
-import { failedStart } from './failed-start.ts';
-import { notifyStarter } from './notify-starter.ts';
-import type { DevOptions } from './options.ts';
 import { prepare } from './prepare.ts';
+import { failedStart, notifyStarter, type DevOptions, stateOf } from './starter.ts';
 
 /** Starts the stack and keeps it until a signal comes; a second signal ends it at once, without an orderly stop. */
 export async function run(options: DevOptions, globals: Globals): Promise<void> {
@@ -57,15 +54,15 @@ function announce(stack: Stack, options: DevOptions): void {
   }
 }
 
-function stackOptions(options: DevOptions, { state, cluster }: Globals): StackOptions {
+function stackOptions(options: DevOptions, globals: Globals): StackOptions {
   const { temporalPort, uiPort, apiserverPort, simulatorPort, kubevirtCrds } = options;
   const ports = { temporal: temporalPort, ui: uiPort, apiserver: apiserverPort, simulator: simulatorPort };
   return {
-    state: state === undefined ? defaultState() : resolve(state),
+    state: stateOf(globals),
     ephemeral: options.ephemeral ?? false,
     simulator: options.simulator,
     worker: options.worker,
-    workerEnv: { DROVER_CLUSTER: cluster },
+    workerEnv: { DROVER_CLUSTER: globals.cluster },
     ...(kubevirtCrds === undefined ? {} : { kubevirtCrds: resolve(kubevirtCrds) }),
     ports: Object.fromEntries(Object.entries(ports).filter(([, port]) => port !== undefined)),
   };

@@ -1,10 +1,11 @@
-import { join, resolve } from 'node:path';
-import { defaultState, pathsOf } from '../../dev/paths.ts';
+import { join } from 'node:path';
+import { pathsOf } from '../../dev/paths.ts';
 import { lockHolder } from '../../dev/process/lock.ts';
 import { isAlive } from '../../dev/process/process-identity.ts';
 import { readStackRecord, type StackRecord } from '../../dev/stack-file.ts';
 import type { Globals } from '../cli/globals.ts';
-import { print, table, type Cell } from '../cli/print.ts';
+import { print, printData, table, type Cell, type DataFormat } from '../cli/print.ts';
+import { stateOf } from './starter.ts';
 
 /** What `-o json` prints. The addresses are present once they are known, the processes while they run. */
 interface Status extends Partial<
@@ -17,14 +18,11 @@ interface Status extends Partial<
   processes: { name: string; pid: number | null; log: string }[];
 }
 
-export async function status({ output }: { output?: 'json' | 'yaml' }, globals: Globals): Promise<void> {
-  const found = read(globals.state === undefined ? defaultState() : resolve(globals.state));
+export async function status({ output }: { output?: DataFormat }, globals: Globals): Promise<void> {
+  const found = read(stateOf(globals));
   if (found.phase !== 'ready') process.exitCode = 1;
-  if (output === 'json') print(JSON.stringify(found, null, 4));
-  else if (output === 'yaml') {
-    const { stringify } = await import('yaml');
-    print(stringify(found).trimEnd());
-  } else print(asText(found));
+  if (output === undefined) print(asText(found));
+  else await printData(found, output);
 }
 
 function read(state: string): Status {

@@ -1,12 +1,12 @@
-import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defaultState, pathsOf } from '../../dev/paths.ts';
+import { pathsOf } from '../../dev/paths.ts';
 import { lockHolder } from '../../dev/process/lock.ts';
 import { endLeftovers, isAlive, type ProcessIdentity } from '../../dev/process/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note, print } from '../cli/print.ts';
+import { stateOf } from './starter.ts';
 
 const STOPS_WITHIN_MS = 60_000;
 const POLL_MS = 50;
@@ -16,7 +16,7 @@ const POLL_MS = 50;
  * `Failure` if the supervisor takes longer than 60 seconds; accepts that nothing runs.
  */
 export async function stop(globals: Globals): Promise<void> {
-  const state = globals.state === undefined ? defaultState() : resolve(globals.state);
+  const state = stateOf(globals);
   const files = pathsOf(state);
   const supervisor = lockHolder(files.lock);
   if (supervisor !== undefined) {

@@ -5,7 +5,6 @@ import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '..
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 
 export type Claim = KubeObject & {
   spec?: { resources?: { requests?: { storage?: string } } };
@@ -21,7 +20,7 @@ export interface ListedClaim {
 }
 
 const isThere = async (kube: KubeClient, namespace: string | undefined) => {
-  const { items } = await ofKnownKind(VirtualMachines, kube.list(VirtualMachines, { namespace }));
+  const { items } = await kube.list(VirtualMachines, { namespace });
   const names = new Set(items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
   return ({ metadata }: Stored, { pool, number }: KeptDisk): boolean =>
     names.has(`${metadata.namespace}/${vmName(pool, number)}`);
@@ -40,7 +39,7 @@ export async function isKept(kube: KubeClient, namespace: string | undefined): P
 export async function keptClaims(kube: KubeClient, namespace: string | undefined): Promise<ListedClaim[]> {
   const [{ items }, { items: pools }, picked] = await Promise.all([
     kube.list<Claim>(PersistentVolumeClaims, { namespace, labelSelector: KEPT_DISK }),
-    ofKnownKind(VirtualMachinePools, kube.list(VirtualMachinePools, { namespace })),
+    kube.list(VirtualMachinePools, { namespace }),
     isKept(kube, namespace),
   ]);
   const living = new Set(pools.map((pool) => identityKey(identityOf(pool))));

@@ -3,15 +3,49 @@ import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { ListedClaim } from './kept.ts';
+import { Failure, UsageError } from '../cli/failure.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { note, print, dryRunRemark } from '../cli/print.ts';
+import type { Session } from '../session/session.ts';
+import { keptClaims, type ListedClaim } from './kept.ts';
 
 /** Which kept disks; each condition narrows the choice. */
-export interface KeptDiskChoice {
+interface KeptDiskChoice {
   names: string[];
   pool?: string;
   orphaned?: boolean;
   /** Milliseconds since they were kept. */
   olderThan?: number;
+}
+
+interface PruneFlags extends Omit<KeptDiskChoice, 'names'> {
+  all?: boolean;
+  dryRun: DryRun;
+}
+
+/** Deletes the kept disks that are disksToPrune. Throws `UsageError` if none is. */
+export async function pruneDisks(
+  session: Session,
+  { all, dryRun, ...choice }: PruneFlags,
+  ...names: string[]
+): Promise<void> {
+  const isNarrow =
+    names.length > 0 || choice.pool !== undefined || choice.orphaned === true || choice.olderThan !== undefined;
+  if (isNarrow === (all === true))
+    throw new UsageError('which kept disks? Give names, --pool, --orphaned or --older-than, or --all alone');
+  const [kube, namespace] = [await session.kube(), await session.namespace()];
+  const claims = await keptClaims(kube, namespace);
+  const missing = names.filter((name) => !claims.some(({ claim }) => claim.metadata.name === name));
+  if (missing.length > 0)
+    throw new Failure(`${missing.join(', ')}: no kept disk of namespace ${namespace}; \`drover get disks\` lists them`);
+  const found = disksToPrune(claims, { ...choice, names }, Date.now());
+  if (found.length === 0) return note(`No kept disks to delete in ${namespace} namespace.`);
+  for (const one of found) {
+    const { name } = one.claim.metadata;
+    const why = dryRun === 'client' ? null : await deleteKept(kube, one, dryRun === 'server');
+    if (why === null) print(`persistentvolumeclaim/${name} deleted${dryRunRemark(dryRun)}`);
+    else note(`persistentvolumeclaim/${name} left: ${why}`);
+  }
 }
 
 export function disksToPrune(
@@ -32,11 +66,7 @@ export function disksToPrune(
  * Deletes a kept disk and the DataVolume that owns it, with preconditions on what was read. Returns null if that is
  * done, or why not if the disk is no longer a kept one: its VM is back, or it is in use again.
  */
-export async function deleteKept(
-  kube: KubeClient,
-  { claim, kept }: ListedClaim,
-  dryRun: boolean,
-): Promise<string | null> {
+async function deleteKept(kube: KubeClient, { claim, kept }: ListedClaim, dryRun: boolean): Promise<string | null> {
   const { namespace, name, uid } = claim.metadata;
   const at = { namespace, name };
   const [now, volume, vm] = await Promise.all([

@@ -1,6 +1,6 @@
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
-import { workersIn } from '../session/workers-in.ts';
+import { workersIn } from '../session/workers.ts';
 import { lookAtApiServer, lookAtClock } from './api-server.ts';
 import { lookAtDefinitions, lookAtPolicies } from './definitions.ts';
 import { carryOut, failed, unknown, type Check, type Finding } from './finding.ts';

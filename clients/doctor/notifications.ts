@@ -4,7 +4,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { KUBERNETES_EVENTS } from '../../api/notifications/types.ts';
 import { notificationsIdOf, notificationsProgress, tryReceivers } from '../../workflows/lib/messages.ts';
 import type { Session } from '../session/session.ts';
-import { workersIn } from '../session/workers-in.ts';
+import { workersIn } from '../session/workers.ts';
 import { ok, unknown, warning, type Found } from './finding.ts';
 
 /** A receiver that has not taken anything for this long may be gone. */

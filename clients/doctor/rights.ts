@@ -29,13 +29,6 @@ export async function lookAtUser(kube: KubeClient, namespace: string): Promise<F
   );
 }
 
-interface Rule {
-  apiGroups: string[];
-  resources: string[];
-  resourceNames?: string[];
-  verbs: string[];
-}
-
 interface Asked {
   group: string;
   resource: string;
@@ -93,25 +86,14 @@ export async function lookAtWorkerRights(
   ];
 }
 
-const askedOf = (rules: readonly Rule[]): Asked[] =>
-  rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
-    apiGroups.flatMap((group) =>
-      resources.flatMap((path) =>
-        resourceNames.flatMap((name) =>
-          verbs.map((verb) => {
-            const [resource = '', subresource] = path.split('/');
-            return {
-              group,
-              resource,
-              verb,
-              ...(subresource === undefined ? {} : { subresource }),
-              ...(name === undefined ? {} : { name }),
-            };
-          }),
-        ),
-      ),
-    ),
-  );
+/** Reads rights such as `virtualmachinepools.drover.dev/status get,patch`, or `namespaces get NAME`. */
+const askedOf = (rules: readonly string[]): Asked[] =>
+  rules.flatMap((rule) => {
+    const [path = '', verbs = '', name] = rule.split(' ');
+    const [, resource = '', group = '', subresource] = /^(\w[\w-]*)\.?([^/]*)\/?(.*)$/.exec(path) ?? [];
+    const named = { ...(subresource ? { subresource } : {}), ...(name === undefined ? {} : { name }) };
+    return verbs.split(',').map((verb) => ({ group, resource, verb, ...named }));
+  });
 
 async function isAllowed(
   kube: KubeClient,

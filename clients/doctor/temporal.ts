@@ -3,7 +3,7 @@ import { taskQueueOf, watchIdOf } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, type Temporal } from '../session/temporal.ts';
-import { workersIn } from '../session/workers-in.ts';
+import { workersIn } from '../session/workers.ts';
 import { missingSearchAttributes } from '../setup/search-attributes.ts';
 import { temporalOf } from '../version/versions.ts';
 import { DEADLINE_MS, failed, ok, unknown, warning, type Found } from './finding.ts';

@@ -2,9 +2,8 @@ import { CLAIM_NAME, type Claim } from '../../api/claims/claim.ts';
 import { Leases } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { taskQueueOf } from '../../workflows/lib/messages.ts';
-import { pollersOf } from '../session/pollers.ts';
 import type { Session } from '../session/session.ts';
-import { workersIn } from '../session/workers-in.ts';
+import { pollersOf, workersIn } from '../session/workers.ts';
 import { CLIENT, versionsAmong } from '../version/versions.ts';
 import { call, failed, ok, warning, type Found } from './finding.ts';
 

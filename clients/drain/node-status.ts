@@ -3,9 +3,8 @@ import { nodeReport, type NodeReportItem } from '../../decisions/drain/node-repo
 import { byNumber } from '../../decisions/lib/names.ts';
 import { formatCounts } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { DataFormat } from '../cli/data.ts';
 import { Board, printViews } from '../cli/live.ts';
-import { note, paint, plain, table, type Cell, type Style } from '../cli/print.ts';
+import { note, paint, plain, table, type Cell, type Style, type DataFormat } from '../cli/print.ts';
 import { readNode } from './read.ts';
 
 const LOOK_MS = 2_000;

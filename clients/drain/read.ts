@@ -27,7 +27,6 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 
 /** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
 const NODE_LABEL = 'kubevirt.io/nodeName';
@@ -48,10 +47,7 @@ export async function readNode(kube: KubeClient, node: string): Promise<Omit<Nod
   const { strategy: clusterStrategy, drainTaint } = await kubevirtOf(kube);
   const onItsNode = (vmi: VmiView): VmiView => withDrain(vmi, (name) => nodes.get(name), drainTaint);
   const listed = (labelSelector: string) =>
-    ofKnownKind(
-      VirtualMachineInstances,
-      kube.list<VirtualMachineInstance>(VirtualMachineInstances, { labelSelector }).then(({ items }) => items),
-    );
+    kube.list<VirtualMachineInstance>(VirtualMachineInstances, { labelSelector }).then(({ items }) => items);
   const [there, onNoNode] = await Promise.all([listed(`${NODE_LABEL}=${node}`), listed(`!${NODE_LABEL}`)]);
   const starting = onNoNode.filter((vmi) => vmiView(vmi).podNode === node);
   const items = [...there, ...starting];
@@ -75,7 +71,7 @@ export async function readNode(kube: KubeClient, node: string): Promise<Omit<Nod
 
 async function readNamespace(kube: KubeClient, namespace: string): Promise<Namespace> {
   const [pools, vms, vmis, migrations] = await Promise.all([
-    ofKnownKind(VirtualMachinePools, kube.list<Pool>(VirtualMachinePools, { namespace })),
+    kube.list<Pool>(VirtualMachinePools, { namespace }),
     kube.list<VirtualMachine>(VirtualMachines, { namespace }),
     kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace }),
     kube.list<VirtualMachineInstanceMigration>(VirtualMachineInstanceMigrations, {

@@ -10,20 +10,35 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
-import { dryRunRemark } from '../cli/options.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print } from '../cli/print.ts';
-import { labelOf } from '../cli/targets.ts';
+import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { namedPools } from '../pool/named-pools.ts';
+import type { RequestOptions } from '../pool/request.ts';
 import { remarksOn } from '../rollout/change-template.ts';
+import { requestedBy } from '../session/requester.ts';
+import type { Session } from '../session/session.ts';
 import { readDrift, type DriftedMember } from './read.ts';
 
 /** KubeVirt writes to a VM that starts or migrates several times a second. */
 const TRIES = 20;
 
-export interface OrderOptions {
+interface OrderOptions {
   /** The requester, and the reason. */
   by: string;
   dryRun: DryRun;
+}
+
+/** Has the VMs of pools corrected that have drifted by now. */
+export async function correctDrift(
+  session: Session,
+  { reason, dryRun }: RequestOptions,
+  ...words: string[]
+): Promise<void> {
+  const pools = await namedPools(session, words);
+  const kube = await session.kube();
+  const who = await requestedBy(async () => kube);
+  const by = reason === undefined ? who : `${who}: ${reason}`;
+  for (const pool of pools) await orderCorrection(kube, pool, { by, dryRun });
 }
 
 /**

@@ -1,8 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeObject, Stored } from '../../api/objects.ts';
-import type { Resource } from '../../api/resources.ts';
-import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
+import type { Stored } from '../../api/objects.ts';
 
 /** Field manager of `drover apply`. */
 export const APPLY_MANAGER = 'drover-apply';
@@ -21,17 +18,4 @@ export function outcomeOf(before: Stored | undefined, after: Stored): Outcome {
 function contentOf({ status: _status, metadata, ...rest }: Stored & { status?: unknown }): object {
   const { managedFields: _managedFields, resourceVersion: _resourceVersion, ...content } = metadata;
   return { ...rest, metadata: content };
-}
-
-export async function readIfThere<T extends KubeObject>(
-  kube: KubeClient,
-  resource: Resource,
-  key: ObjectKey,
-): Promise<Stored<T> | undefined> {
-  try {
-    return await kube.get<T>(resource, key);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }

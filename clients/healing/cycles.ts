@@ -7,7 +7,11 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import type { HealingRequest } from '../../decisions/requests/healing.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import { Failure } from '../cli/failure.ts';
+import { Failure, throwAll, UsageError } from '../cli/failure.ts';
+import { Vms } from '../cli/kinds.ts';
+import { plain, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { poolAndVms } from '../cli/targets.ts';
+import { onePool } from '../pool/named-pools.ts';
 import { requestOfPool, type RequestOptions } from '../pool/request.ts';
 import type { Session } from '../session/session.ts';
 import { nextTry } from './lines.ts';
@@ -15,6 +19,21 @@ import { checkHeals, HealingPlace } from './pause-and-resume.ts';
 import { healView, type HealView } from './view.ts';
 
 export type CycleAction = 'now' | 'skip';
+
+/** Returns what a command does: it asks a pool about the healing of VMs, and says what becomes of each. */
+export const asksCycles =
+  (action: CycleAction) =>
+  async (session: Session, options: RequestOptions, ...words: string[]): Promise<void> => {
+    const { pool: name, vms } = poolAndVms(words);
+    if (vms.length === 0) throw new UsageError(`which VMs of pool ${name}? Give their names`);
+    const asked = await onePool(session, ['pool', name]);
+    const { done, failures, pool } = await askCycles(session, asked, action, vms, options);
+    for (const [vm, outcome] of done) {
+      const what = plain(`${labelOf(Vms.resource, vm)} ${outcome}${dryRunRemark(options.dryRun)}`);
+      print(options.dryRun === 'none' ? `${what}\n  ${plain(formatCycle(healView(pool), vm, Date.now()))}` : what);
+    }
+    throwAll(failures);
+  };
 
 /** What becomes of VMs that one asks about. */
 interface CycleAnswer {

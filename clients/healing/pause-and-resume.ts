@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import { HEALING_REQUESTS, type HealingRequest } from '../../decisions/requests/healing.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Control, Controlled } from '../pool/control.ts';
+import { controlsPools, type Control, type Controlled } from '../pool/control.ts';
 import { since, type RequestPlace } from '../pool/request.ts';
 import { stateLines } from './lines.ts';
 import { healView, type HealView } from './view.ts';
@@ -51,3 +51,6 @@ export const Healing: Controlled<HealView> = {
   check: checkHeals,
   linesOf: async (pool) => stateLines(healView(pool), Date.now()),
 };
+
+export const pauseHealing = controlsPools(Healing, () => pause);
+export const resumeHealing = controlsPools(Healing, () => resume);

@@ -1,3 +1,4 @@
+import { ApplicationFailure, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import type { Act } from '../../decisions/history/act.ts';
 import type { PoolRef } from '../../workflows/lib/ids.ts';
 import { acts as recorded } from '../../workflows/lib/messages.ts';
@@ -5,9 +6,9 @@ import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
 import { note } from '../cli/print.ts';
 import type { Session } from '../session/session.ts';
-import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
+import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';
+import { missingWorkers } from '../session/workers.ts';
 import { withOrigins, type Origin } from './origins.ts';
-import { queryProgress, resultOf } from './query.ts';
 import { aboutVm } from './table.ts';
 
 const AT_ONCE = 8;
@@ -128,13 +129,46 @@ async function actsOf(session: Session, { workflowId, runId, status }: Run): Pro
   const { client } = await session.temporal();
   const handle = client.workflow.getHandle(workflowId, runId);
   if (status === 'COMPLETED') {
-    const result = await resultOf<{ acts?: Act[] } | undefined>(session, handle, new AbortController().signal);
+    const result = await resultOf(session, handle);
     return result?.acts ?? [];
   }
-  const told = await queryProgress(session, handle, recorded);
+  const told = await askActs(session, handle);
   if (status === 'RUNNING') return told;
   const why = `its workflow was ${ENDED[status] ?? 'ended'}`;
   return told.map((act) => (act.end === 'InProgress' ? { ...act, end: 'Unknown', why } : act));
+}
+
+/** Milliseconds, after which the query is sent again: a worker that died takes its queries with it. */
+const ANSWER_MS = 5_000;
+
+/** Throws `Failure` if no worker answers. */
+async function askActs(session: Session, handle: WorkflowHandle): Promise<Act[]> {
+  const { connection } = await session.temporal();
+  const asking = (): Promise<Act[]> => handle.query(recorded);
+  try {
+    return await session.untilAnswered(connection.withDeadline(Date.now() + ANSWER_MS, asking));
+  } catch (error) {
+    if (isWorkflowNotFound(error)) throw new Failure(`there is no ${handle.workflowId}`, { cause: error });
+    throw new Failure((await missingWorkers(session)) ?? `${handle.workflowId} does not answer: ${sentenceOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Throws `Failure` if the workflow has no result. */
+async function resultOf(session: Session, handle: WorkflowHandle): Promise<{ acts?: Act[] } | undefined> {
+  try {
+    return (await session.untilAnswered(handle.result())) as { acts?: Act[] } | undefined;
+  } catch (error) {
+    const { workflowId: id } = handle;
+    if (isWorkflowNotFound(error)) throw new Failure(`there is no ${id}`, { cause: error });
+    if (!(error instanceof WorkflowFailedError))
+      throw new Failure(`${id} is still running, and can't be followed: ${sentenceOf(error)}`, { cause: error });
+    const { cause } = error;
+    throw cause instanceof ApplicationFailure && cause.type === 'Refused'
+      ? new Failure(`refused: ${cause.message}`, { cause })
+      : new Failure(`${id} was ended from outside: ${sentenceOf(cause ?? error)}`, { cause: error });
+  }
 }
 
 const ENDED: Record<string, string> = {

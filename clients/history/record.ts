@@ -4,7 +4,7 @@ import { note } from '../cli/print.ts';
 import { requestedBy } from '../session/requester.ts';
 import { ensureSameCluster } from '../session/same-cluster.ts';
 import type { Session } from '../session/session.ts';
-import { workersIn } from '../session/workers-in.ts';
+import { workersIn } from '../session/workers.ts';
 
 const WITHIN_MS = 5_000;
 

@@ -1,9 +1,8 @@
 import { GROUP } from '../../api/labels-and-annotations.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
-import { printData, type DataFormat } from '../cli/data.ts';
 import { Failure } from '../cli/failure.ts';
-import { note, plain, print, table, type Cell, type Style } from '../cli/print.ts';
+import { note, plain, print, table, type Cell, type Style, printData, type DataFormat } from '../cli/print.ts';
 import type { PlannedItem, PlannedNeed, TransitionPlanned } from './plan.ts';
 
 export type PlanFormat = DataFormat | 'wide';

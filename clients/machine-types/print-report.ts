@@ -7,17 +7,14 @@ import type { StoredOperation } from '../../decisions/views/stored-operation.ts'
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { operationRunIdOf } from '../../workflows/lib/messages.ts';
-import { printData } from '../cli/data.ts';
-import { note, plain, print, table } from '../cli/print.ts';
+import { note, plain, print, table, printData } from '../cli/print.ts';
 import { actsOfWorkflow } from '../history/read.ts';
 import { outlineOf, progressOf, stateOf } from '../operations/print-operations.ts';
 import type { Session } from '../session/session.ts';
-import { workersIn } from '../session/workers-in.ts';
+import { workersIn } from '../session/workers.ts';
 import { readFleet, snapshotOf } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
 import { findTransition } from './transitions.ts';
-
-export type ReportFormat = 'json' | 'csv';
 
 /** What `-o json` prints. */
 export interface Report {
@@ -33,7 +30,11 @@ export interface Report {
  * Prints what a transition has done to each VM, of the given namespace if there is one. Once its operation is deleted,
  * reports what the VMs and pools record of it.
  */
-export async function printReport(session: Session, word: string | undefined, output?: ReportFormat): Promise<void> {
+export async function printReport(
+  session: Session,
+  { output }: { output?: 'json' | 'csv' },
+  word?: string,
+): Promise<void> {
   const kube = await session.kube();
   const { namespace } = session.globals;
   const meant = await findTransition(kube, namespace, word);

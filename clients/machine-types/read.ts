@@ -20,7 +20,6 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
-import { aboutKind } from '../cli/known-kind.ts';
 
 /** Keeps only a view of each object, page by page, to save memory. Objects come in order of their names. */
 async function* readViews<T extends KubeObject, View>(
@@ -29,11 +28,7 @@ async function* readViews<T extends KubeObject, View>(
   namespace: string | undefined,
   view: (object: Stored<T>) => View,
 ): AsyncGenerator<View, void> {
-  try {
-    for await (const { items } of kube.pages<T>(resource, { namespace })) yield* items.map(view);
-  } catch (error) {
-    throw aboutKind(resource, error);
-  }
+  for await (const { items } of kube.pages<T>(resource, { namespace })) yield* items.map(view);
 }
 
 /** VMs of a namespace, or of all. */

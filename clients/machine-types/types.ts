@@ -1,14 +1,23 @@
 import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { printData, type DataFormat } from '../cli/data.ts';
-import { note, print, table, type Cell } from '../cli/print.ts';
+import { note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
+import type { Session } from '../session/session.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
+
+/** Prints the machine types in use, of all namespaces unless one is given. */
+export async function machineTypes(
+  session: Session,
+  { allNamespaces = false, output }: { allNamespaces?: boolean; output?: TypesFormat },
+): Promise<void> {
+  const namespace = allNamespaces ? undefined : session.globals.namespace;
+  await printTypes(await readTypes(await session.kube(), namespace), namespace, output);
+}
 
 /**
  * Returns the machine types in the specs and VMIs of a namespace, or of all. Throws `Failure` for a missing namespace.
  */
-export async function readTypes(kube: KubeClient, namespace: string | undefined): Promise<TypeInUse[]> {
+async function readTypes(kube: KubeClient, namespace: string | undefined): Promise<TypeInUse[]> {
   const tally = new TypeTally();
   for await (const vm of readVmViews(kube, namespace)) tally.vm(vm);
   for await (const vmi of readVmiViews(kube, namespace)) tally.vmi(vmi);
@@ -18,14 +27,10 @@ export async function readTypes(kube: KubeClient, namespace: string | undefined)
   return types;
 }
 
-export type TypesFormat = DataFormat | 'wide';
+type TypesFormat = DataFormat | 'wide';
 
 /** Prints the types, one line per namespace, or says that there are none. */
-export async function printTypes(
-  types: TypeInUse[],
-  namespace: string | undefined,
-  output?: TypesFormat,
-): Promise<void> {
+async function printTypes(types: TypeInUse[], namespace: string | undefined, output?: TypesFormat): Promise<void> {
   if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
   if (types.length === 0)
     return note(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a machine type`);

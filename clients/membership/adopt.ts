@@ -8,10 +8,11 @@ import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { Failure, throwAll } from '../cli/failure.ts';
-import { dryRunRemark } from '../cli/options.ts';
-import type { DryRun } from '../cli/parse-values.ts';
-import { note, print } from '../cli/print.ts';
+import { Failure, throwAll, UsageError } from '../cli/failure.ts';
+import { checkLabelSelector } from '../cli/label-selector.ts';
+import { type DryRun, parseFlag } from '../cli/parse-values.ts';
+import { note, print, dryRunRemark } from '../cli/print.ts';
+import { poolAndVms } from '../cli/targets.ts';
 import type { Session } from '../session/session.ts';
 import { readVmis } from './controlled-vms.ts';
 import { otherNames, printJoining } from './print-joining.ts';
@@ -26,7 +27,26 @@ export interface AdoptOptions extends WaitOptions {
 }
 
 /** Which VMs are to come into the pool: by their names, or all of no owner that a selector matches. */
-export type Chosen = { names: readonly string[] } | { selector: string };
+type Chosen = { names: readonly string[] } | { selector: string };
+
+/** Has the pool that is named first adopt the VMs behind it, or those that a selector matches. Throws `UsageError`. */
+export async function adoptVms(
+  session: Session,
+  { selector, ...options }: AdoptOptions & { selector?: string },
+  ...words: string[]
+): Promise<void> {
+  const { pool: name, vms: names } = poolAndVms(words);
+  if (selector === undefined && names.length === 0)
+    throw new UsageError(`which VMs for pool ${name}? Give their names, or -l SELECTOR`);
+  if (selector !== undefined && names.length > 0) throw new UsageError(`${names.join(' ')}: give either names or -l`);
+  if (selector !== undefined) parseFlag('-l', selector, checkLabelSelector);
+  await adopt(
+    session,
+    { namespace: await session.namespace(), name },
+    selector === undefined ? { names } : { selector },
+    options,
+  );
+}
 
 /** Has a pool adopt VMs of no owner: it wants so many more, and makes and deletes none meanwhile. */
 export async function adopt(session: Session, key: PoolAt, chosen: Chosen, options: AdoptOptions): Promise<void> {

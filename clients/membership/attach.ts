@@ -3,22 +3,23 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { formerMemberOf } from '../../decisions/annotations/former-member.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
+import { vmNamesOf } from '../cli/targets.ts';
 import type { Session } from '../session/session.ts';
 import { adopt, type AdoptOptions } from './adopt.ts';
 
-export interface AttachOptions extends AdoptOptions {
+interface AttachOptions extends AdoptOptions {
   /** The pool; by default the pool that each VM was detached from. */
   pool?: string;
 }
 
 /** Puts VMs back into their pools, as `adopt` does. */
-export async function attach(
+export async function attachVms(
   session: Session,
-  namespace: string,
-  names: readonly string[],
   { pool, ...options }: AttachOptions,
+  ...words: string[]
 ): Promise<void> {
-  const pools = pool === undefined ? await poolsOf(session, namespace, names) : new Map([[pool, [...names]]]);
+  const [names, namespace] = [vmNamesOf(words), await session.namespace()];
+  const pools = pool === undefined ? await poolsOf(session, namespace, names) : new Map([[pool, names]]);
   for (const [name, vms] of pools) await adopt(session, { namespace, name }, { names: vms }, options);
 }
 

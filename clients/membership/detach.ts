@@ -9,15 +9,14 @@ import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
-import { dryRunRemark } from '../cli/options.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print } from '../cli/print.ts';
-import { labelOf } from '../cli/targets.ts';
+import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { vmNamesOf } from '../cli/targets.ts';
 import type { Session } from '../session/session.ts';
 import { readVmis } from './controlled-vms.ts';
 import { requestMembers, checkCount, poolForRequest, wordsOf, type WaitOptions } from './request-members.ts';
 
-export interface DetachOptions extends WaitOptions {
+interface DetachOptions extends WaitOptions {
   /** Has the pool want so many VMs less, so that none is made in their places. */
   decrement?: boolean;
   /** For `drover history`. */
@@ -32,12 +31,8 @@ interface Leaving {
 }
 
 /** Has pools let go of VMs, which run on. With `decrement`, a pool wants so many less, and makes no others. */
-export async function detach(
-  session: Session,
-  namespace: string,
-  names: readonly string[],
-  options: DetachOptions,
-): Promise<void> {
+export async function detachVms(session: Session, options: DetachOptions, ...words: string[]): Promise<void> {
+  const [names, namespace] = [vmNamesOf(words), await session.namespace()];
   const { decrement = false, dryRun } = options;
   const kube = await session.kube();
   const leaving = await leavingOf(kube, namespace, names, decrement);

@@ -13,10 +13,9 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
-import { dryRunRemark } from '../cli/options.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print } from '../cli/print.ts';
-import { labelOf } from '../cli/targets.ts';
+import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { oneTargetOf } from '../cli/targets.ts';
 import { waitForDeletion } from '../owners/wait-for-deletion.ts';
 import type { Session } from '../session/session.ts';
 import { controlledBy } from './controlled-vms.ts';
@@ -27,7 +26,9 @@ import { kubeVirtPoolsOf } from './takeover.ts';
  * Has a worker move the VMs of a pool to a KubeVirt pool of the same name, also if a takeover of that has not ended,
  * and deletes the pool.
  */
-export async function release(session: Session, key: PoolAt, options: HandoverOptions): Promise<void> {
+export async function releasePool(session: Session, options: HandoverOptions, ...words: string[]): Promise<void> {
+  const { name } = oneTargetOf(words, [Pools]);
+  const key = { namespace: await session.namespace(), name };
   const { dryRun, timeout } = options;
   const kube = await session.kube();
   const resource = await kubeVirtPoolsOf(kube);

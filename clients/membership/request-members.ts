@@ -14,15 +14,12 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
-import { Pools, Vms } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
+import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print } from '../cli/print.ts';
-import { labelOf } from '../cli/targets.ts';
-import { followOwners, inTime } from '../cli/wait.ts';
-import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from '../pool/request.ts';
-import { missingWorkers } from '../session/missing-workers.ts';
+import { note, print, labelOf } from '../cli/print.ts';
+import { followPool, requestOfPool, unanswered, type RequestOptions, type RequestPlace } from '../pool/request.ts';
 import type { Session } from '../session/session.ts';
+import { missingWorkers } from '../session/workers.ts';
 import { labelPods } from './controlled-vms.ts';
 
 const Place: RequestPlace = {
@@ -50,11 +47,11 @@ export interface HandoverOptions extends WaitOptions {
 
 /** Returns the pool; undefined if there is none. */
 export const poolAt = (kube: KubeClient, key: PoolAt): Promise<Stored<Pool> | undefined> =>
-  ofKnownKind(VirtualMachinePools, ignoreNotFound(kube.get<Pool>(VirtualMachinePools, key)));
+  ignoreNotFound(kube.get<Pool>(VirtualMachinePools, key));
 
 /** Returns the pool. Throws `Failure` if it is being deleted, taken over or released, and an error if there is none. */
 export async function poolForRequest(kube: KubeClient, key: PoolAt): Promise<Stored<Pool>> {
-  const pool = await ofKnownKind(VirtualMachinePools, kube.get<Pool>(VirtualMachinePools, key));
+  const pool = await kube.get<Pool>(VirtualMachinePools, key);
   if (pool.metadata.deletionTimestamp !== undefined) throw new Failure(`pool ${key.name} is being deleted`);
   const change = membershipChangeOf(pool);
   if (change !== null && (change === 'unreadable' || !isListed(change)))
@@ -120,17 +117,14 @@ export const isAsked = (pool: Pool): boolean => unanswered(pool, Place) !== unde
 
 /** Returns the pool once a worker has looked at it: a new pool answers no request. */
 async function knownPool(session: Session, pool: Stored<Pool>, timeout: number): Promise<Stored<Pool>> {
-  const kube = await session.kube();
-  let last = pool;
-  const isInTime = await inTime(timeout, (signal) =>
-    followOwners({ kube, kind: Pools, owners: [pool], signal }, ([now]) => {
-      last = now!;
-      return last.status?.rollout !== undefined;
-    }),
+  return followPool(
+    { kube: await session.kube(), pool, timeout },
+    ({ status }) => status?.rollout !== undefined,
+    async () => {
+      const why = (await missingWorkers(session)) ?? `no worker has looked at it within ${timeout / 1000} s`;
+      return `pool ${pool.metadata.name} stays on hold; run this command again to continue: ${why}`;
+    },
   );
-  if (isInTime) return last;
-  const why = (await missingWorkers(session)) ?? `no worker has looked at it within ${timeout / 1000} s`;
-  throw new Failure(`pool ${pool.metadata.name} stays on hold; run this command again to continue: ${why}`);
 }
 
 /** What is said of a VM that has moved. */

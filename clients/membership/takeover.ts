@@ -15,15 +15,21 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
 import { kubeVirtPools } from '../../kubernetes/kubevirt-pools.ts';
 import { Failure } from '../cli/failure.ts';
-import { dryRunRemark } from '../cli/options.ts';
-import { print } from '../cli/print.ts';
-import { labelOf } from '../cli/targets.ts';
+import type { Kind } from '../cli/kinds.ts';
+import { print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { oneTargetOf } from '../cli/targets.ts';
 import { handOver } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 import { controlledBy } from './controlled-vms.ts';
-import { requestHandover, isAsked, poolAt, type HandoverOptions, type PoolAt } from './request-members.ts';
+import { requestHandover, isAsked, poolAt, type HandoverOptions } from './request-members.ts';
 import { plan, printPlan, type Plan } from './takeover-plan.ts';
+
+const KubeVirtPoolKind: Kind = {
+  resource: KubeVirtPools,
+  words: ['vmpool', 'vmpools', 'virtualmachinepool.pool.kubevirt.io', 'virtualmachinepools.pool.kubevirt.io'],
+  noun: "pool of KubeVirt's",
+};
 
 /** Returns the resource in the version that this KubeVirt prefers. Throws `Failure` if it has no pools. */
 export async function kubeVirtPoolsOf(kube: KubeClient): Promise<Resource> {
@@ -37,7 +43,9 @@ export async function kubeVirtPoolsOf(kube: KubeClient): Promise<Resource> {
  * Has a worker move the VMs of a KubeVirt pool to a drover pool of the same name, which is made for that. Run
  * again, it asks for what has not ended.
  */
-export async function takeOver(session: Session, key: PoolAt, options: HandoverOptions): Promise<void> {
+export async function takeOver(session: Session, options: HandoverOptions, ...words: string[]): Promise<void> {
+  const { name } = oneTargetOf(words, [KubeVirtPoolKind]);
+  const key = { namespace: await session.namespace(), name };
   const { dryRun } = options;
   const kube = await session.kube();
   const theirs = await ignoreNotFound(kube.get<KubeVirtPool>(await kubeVirtPoolsOf(kube), key));

@@ -7,7 +7,6 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import type { Kind } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import { plain } from '../cli/print.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
 import { isOver, nameOf } from './print-operations.ts';
@@ -33,10 +32,8 @@ export async function listOperations(
   action?: OperationAction,
 ): Promise<StoredOperation[]> {
   const [own, clusterWide] = await Promise.all([
-    ofKnownKind(VirtualMachineOperations, kube.list<StoredOperation>(VirtualMachineOperations, { namespace })),
-    ifAllowed(
-      ofKnownKind(ClusterVirtualMachineOperations, kube.list<StoredOperation>(ClusterVirtualMachineOperations)),
-    ),
+    kube.list<StoredOperation>(VirtualMachineOperations, { namespace }),
+    ifAllowed(kube.list<StoredOperation>(ClusterVirtualMachineOperations)),
   ]);
   const all = [...own.items, ...(clusterWide?.items ?? [])];
   return action === undefined ? all : all.filter(({ spec }) => spec.action === action);
@@ -104,7 +101,7 @@ const wordOf = ({ metadata: { namespace, name } }: StoredOperation): string =>
 async function operationNamed(kube: KubeClient, namespace: string, word: string): Promise<StoredOperation> {
   const [of, name = word] = word.includes('/') ? givenKind(word) : [];
   const read = (resource: Kind['resource']): Promise<StoredOperation> =>
-    ofKnownKind(resource, kube.get<StoredOperation>(resource, { namespace, name }));
+    kube.get<StoredOperation>(resource, { namespace, name });
   if (of !== undefined) return read(of);
   const [own, clusterWide] = await Promise.allSettled([
     read(VirtualMachineOperations),

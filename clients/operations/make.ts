@@ -1,48 +1,40 @@
 import { API_VERSION } from '../../api/labels-and-annotations.ts';
+import { cronFault, timeZoneFault } from '../../api/lib/cron.ts';
+import { durationMs } from '../../api/lib/duration.ts';
 import type { AnyOperation, OperationSpec } from '../../api/operations/operation.ts';
+import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { DataFormat } from '../cli/data.ts';
-import { UsageError } from '../cli/failure.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
-import type { DryRun } from '../cli/parse-values.ts';
-import { print } from '../cli/print.ts';
+import { labelSelectorOf } from '../cli/label-selector.ts';
+import { type DryRun, parseFlag } from '../cli/parse-values.ts';
+import { print, printObjects, type DataFormat } from '../cli/print.ts';
 import type { NamedOwner } from '../cli/targets.ts';
+import { usernameIn } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
-import type { FollowOptions } from './follow.ts';
-import { windowsOf } from './windows.ts';
+import { followOperation, type FollowOptions } from './follow.ts';
+import { nameOf } from './print-operations.ts';
 
 /** How long operations that commands make are kept after their end: a week. */
 export const KEPT_SECONDS = 7 * 86_400;
 
-/** What a command asks for. */
-export interface Asked extends Pick<OperationSpec, 'action' | 'maxFailures' | 'reason' | 'patch'> {
-  atOnce: number | string;
-  /** As `--window` gives them. */
-  window?: readonly string[] | undefined;
-  deadlineMs: number;
-  /** Names of VMs; empty if VMs are chosen otherwise. */
-  names: readonly string[];
-  /** Empty for all VMs. */
-  selector?: string | undefined;
-  owner?: NamedOwner | undefined;
-  pending?: boolean;
-  outdated?: boolean;
-  /** The requester, as the API server knows them; undefined if it does not say. */
-  requestedBy: string | undefined;
-}
-
 /** Flags of all commands that make operations. */
 export interface MakingFlags {
   maxFailures: number;
-  window?: string[];
+  window?: string[] | undefined;
   deadline: number;
   wait: boolean;
-  reason?: string;
+  reason?: string | undefined;
   dryRun: DryRun;
   output?: DataFormat;
+}
+
+/** What a command asks for, besides its flags. */
+interface Asked extends Pick<OperationSpec, 'action' | 'vms' | 'patch' | 'machineType'> {
+  /** Undefined for all namespaces. */
+  namespace: string | undefined;
+  atOnce: number | string;
 }
 
 /** An operation that a command is to make. `what`: how many VMs it is about, in words. */
@@ -63,31 +55,35 @@ export async function makeAndFollow(
   { operation, what, tellDryRun, tell, follow }: ToMake,
   { dryRun, output, wait }: Pick<MakingFlags, 'dryRun' | 'output' | 'wait'>,
 ): Promise<void> {
-  const { nameOf, printObjects } = await import('./print-operations.ts');
-  if (output !== undefined) return printObjects([operation], output, { isOne: true });
+  if (output !== undefined) return printObjects([operation as unknown as StoredOperation], output, { isOne: true });
   const kube = await session.kube();
   const made = await makeOperation(kube, operation, dryRun === 'server');
   if (dryRun !== 'none') return tellDryRun();
   print(`operation ${nameOf(made)} started: ${what}`);
   tell?.(made);
-  if (wait) await (await import('./follow.ts')).followOperation(kube, made, follow);
+  if (wait) await followOperation(kube, made, follow);
 }
 
 /**
- * Returns the operation for VMs of one namespace, or of all if that is undefined. Throws `UsageError` for a selector
- * that objects can't hold, or for a window.
+ * Returns the operation that is asked for, in the name of the user whom the API server knows. Throws `UsageError` for a
+ * window that never opens.
  */
-export async function operationFor(namespace: string | undefined, asked: Asked): Promise<AnyOperation> {
-  const { action, maxFailures, reason, atOnce, window = [], deadlineMs, requestedBy, patch } = asked;
-  const windows = await windowsOf(window);
+export async function operationFor(
+  session: Session,
+  asked: Asked & Pick<MakingFlags, 'maxFailures' | 'window' | 'deadline' | 'reason'>,
+): Promise<AnyOperation> {
+  const { namespace, action, vms, patch, machineType, maxFailures, reason, atOnce, window = [], deadline } = asked;
+  const windows = windowsOf(window);
+  const requestedBy = await usernameIn(() => session.kube());
   return operationOf(namespace, {
     action,
-    vms: await selectionOf(asked),
+    vms,
     ...(patch === undefined ? {} : { patch }),
+    ...(machineType === undefined ? {} : { machineType }),
     atOnce,
-    maxFailures: maxFailures ?? 0,
+    maxFailures,
     ...(windows.length === 0 ? {} : { windows }),
-    deadline: durationText(deadlineMs),
+    deadline: durationText(deadline),
     ...(reason === undefined || reason === '' ? {} : { reason }),
     ...(requestedBy === undefined ? {} : { requestedBy }),
   });
@@ -103,30 +99,28 @@ export function operationOf(namespace: string | undefined, asked: OperationSpec)
     : { apiVersion, kind: 'VirtualMachineOperation', metadata: { namespace, generateName }, spec };
 }
 
-async function selectionOf({
-  names,
-  selector,
-  owner,
-  pending = false,
-  outdated = false,
-}: Asked): Promise<OperationSpec['vms']> {
-  if (names.length > 0) return { names: [...names] };
-  return {
-    ...(selector === undefined ? {} : { selector: await labelSelector(selector) }),
-    ...(owner === undefined ? {} : { owner: ownerReference(owner) }),
-    ...(pending ? { restartRequired: true as const } : {}),
-    ...(outdated ? { launcherOutdated: true as const } : {}),
-  };
+/** How an operation chooses VMs. */
+interface Selection {
+  /** Empty if VMs are chosen otherwise. */
+  names: readonly string[];
+  /** Empty for all VMs. */
+  selector?: string | undefined;
+  owner?: NamedOwner | undefined;
+  pending?: boolean;
+  outdated?: boolean;
 }
 
-async function labelSelector(text: string): Promise<NonNullable<OperationSpec['vms']['selector']>> {
-  if (text === '') return {};
-  const { labelSelectorOf } = await import('../cli/label-selector.ts');
-  try {
-    return labelSelectorOf(text);
-  } catch (error) {
-    throw error instanceof RangeError ? new UsageError(error.message) : error;
-  }
+/** Throws `UsageError` for a selector that objects can't hold. */
+export function selectionOf({ names, selector, owner, pending, outdated }: Selection): OperationSpec['vms'] {
+  if (names.length > 0) return { names: [...names] };
+  return {
+    ...(selector === undefined
+      ? {}
+      : { selector: selector === '' ? {} : parseFlag('--selector', selector, labelSelectorOf) }),
+    ...(owner === undefined ? {} : { owner: ownerReference(owner) }),
+    ...(pending === true ? { restartRequired: true as const } : {}),
+    ...(outdated === true ? { launcherOutdated: true as const } : {}),
+  };
 }
 
 function ownerReference({ kind: { resource }, name }: NamedOwner): NonNullable<OperationSpec['vms']['owner']> {
@@ -147,5 +141,23 @@ export const durationText = (ms: number): string => {
 async function makeOperation(kube: KubeClient, operation: AnyOperation, dryRun: boolean): Promise<StoredOperation> {
   const object = operation as unknown as StoredOperation;
   const resource = operationResource(object.metadata);
-  return ofKnownKind(resource, kube.create<StoredOperation>(resource, object, { strict: true, dryRun }));
+  return kube.create<StoredOperation>(resource, object, { strict: true, dryRun });
+}
+
+/** Returns the windows that `--window` gives. Throws `UsageError` for a window that can't be read, or never opens. */
+const windowsOf = (texts: readonly string[]): MaintenanceWindow[] =>
+  texts.map((text) => parseFlag('--window', text, windowOf));
+
+function windowOf(text: string): MaintenanceWindow {
+  const words = text.trim().split(/ +/);
+  const [cron, duration, timeZone] = [words.slice(0, 5).join(' '), words[5], words[6]];
+  if (duration === undefined || words.length > 7) {
+    throw new RangeError(
+      `${JSON.stringify(text)} is not a valid window: write the five fields of a cron, a duration and perhaps a time zone, as in "0 2 * * * 4h UTC"`,
+    );
+  }
+  const fault =
+    cronFault(cron) ?? (durationMs(duration) === 0 ? 'it must be greater than 0' : timeZone && timeZoneFault(timeZone));
+  if (fault) throw new RangeError(`${JSON.stringify(text)} is not a valid window: ${fault}`);
+  return { cron, duration, ...(timeZone === undefined ? {} : { timeZone }) };
 }

@@ -1,5 +1,4 @@
-import { withoutManagedFields, type Stored } from '../../api/objects.ts';
-import type { AnyOperation, OperationAction, OperationStatus } from '../../api/operations/operation.ts';
+import type { OperationAction, OperationStatus } from '../../api/operations/operation.ts';
 import { transitionOutline } from '../../decisions/machine-types/transition.ts';
 import { outlinedTransition } from '../../decisions/operations/action-report.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
@@ -8,9 +7,7 @@ import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
 import { because, formatCounts, formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import type { DataFormat } from '../cli/data.ts';
-import { ageOf, note, print, serialize, table } from '../cli/print.ts';
-import { labelOf } from '../cli/targets.ts';
+import { ageOf, note, print, printObjects, table, type DataFormat, labelOf } from '../cli/print.ts';
 import { runLines } from '../runs/run-lines.ts';
 
 export const nameOf = ({ metadata }: StoredOperation): string => operationName(metadata);
@@ -115,16 +112,6 @@ export function linesOf(operation: StoredOperation, now: number): string[] {
 }
 
 export type OperationsFormat = DataFormat | 'name';
-
-/** Prints operations as kubectl does: a named one as it is, and others as a list that kubectl accepts. */
-export async function printObjects(
-  operations: readonly (StoredOperation | AnyOperation)[],
-  format: DataFormat,
-  { isOne }: { isOne: boolean },
-): Promise<void> {
-  const shown = operations.map((one) => withoutManagedFields(one as Stored<StoredOperation>));
-  print(await serialize(isOne ? shown[0]! : shown, format));
-}
 
 /** Prints the operations, the newest first, or says that there are none. `action`: of all of them. */
 export async function printOperations(

@@ -3,7 +3,6 @@ import { identityOf } from '../../api/owner-references.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import { isPool, byName, type Owner } from '../cli/owner.ts';
 import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
@@ -93,7 +92,7 @@ export async function readData(
     names.length > 0
       ? Promise.all(names.map((name) => kube.get<Owner>(resource, { namespace, name })))
       : kube.list<Owner>(resource, { ...at, ...labelSelector }).then((list) => list.items.toSorted(byName)),
-    ofKnownKind(members.resource, kube.list<Member>(members.resource, at)),
+    kube.list<Member>(members.resource, at),
   ]);
   const membersOf = membersByOwner(items, kind);
   return Promise.all(

@@ -1,12 +1,11 @@
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { DeleteOptions as KubeDeleteOptions, KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
-import { dryRunRemark } from '../cli/options.ts';
+import { unknownKindOf } from '../cli/failure.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print } from '../cli/print.ts';
-import { typeLabelOf, type NamedOwner } from '../cli/targets.ts';
+import { note, print, dryRunRemark, typeLabelOf } from '../cli/print.ts';
+import { type NamedOwner } from '../cli/targets.ts';
 
 const POLICIES = { background: 'Background', foreground: 'Foreground', orphan: 'Orphan' } as const;
 
@@ -46,7 +45,7 @@ export async function deleteOwners(
     try {
       going.push({ ...key, uid: await deleteOwner(kube, key, how) });
     } catch (error) {
-      if (!(error instanceof KubeError)) throw error;
+      if (!(error instanceof KubeError) || unknownKindOf(error) !== undefined) throw error;
       if (isNotFound(error) && how.ignoreNotFound === true) note(`${key.kind.noun} ${key.name} is not there`);
       else refused.push(error);
     }
@@ -62,7 +61,7 @@ async function deleteOwner(
 ): Promise<string> {
   const { kind, namespace, name } = key;
   const { resource } = kind;
-  const owner = await ofKnownKind(resource, kube.get<Owner>(resource, { namespace, name }));
+  const owner = await kube.get<Owner>(resource, { namespace, name });
   const { uid } = owner.metadata;
   const policy: KubeDeleteOptions = { uid, propagationPolicy: POLICIES[cascade], dryRun: dryRun === 'server' };
   if (dryRun !== 'client') await kube.delete(resource, { namespace, name }, policy);

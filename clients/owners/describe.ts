@@ -5,10 +5,10 @@ import { Events } from '../../api/resources.ts';
 import { DEFAULT_STANDBY_STATE } from '../../api/rules/pool-defaults.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
-import type { OwnerKind } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
+import { OWNERS, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
-import { ageOf, plain, table } from '../cli/print.ts';
+import { ageOf, note, plain, print, table, printItems, type DataFormat } from '../cli/print.ts';
+import { targetsOf } from '../cli/targets.ts';
 import { rolloutLines } from '../rollout/lines.ts';
 import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
@@ -19,6 +19,28 @@ import { workflowIdOf, workflowUrl, type Progress } from './progress.ts';
 
 const EVENTS = 20;
 const SICK = 10;
+
+/** Prints all that is known about pools or replica sets. */
+export async function describeOwners(
+  session: Session,
+  { output }: { output?: DataFormat },
+  ...words: string[]
+): Promise<void> {
+  const { kind, names } = targetsOf(words, OWNERS);
+  const kube = await session.kube();
+  const namespace = await session.namespace();
+  const owners: Stored<Owner>[] =
+    names.length > 0
+      ? await Promise.all(names.map((name) => kube.get<Owner>(kind.resource, { namespace, name })))
+      : (await kube.list<Owner>(kind.resource, { namespace })).items;
+  if (output !== undefined) {
+    const data = await Promise.all(owners.map((owner) => describedData(session, kind, owner)));
+    return printItems(data, output, { isOne: names.length === 1 });
+  }
+  if (owners.length === 0) note(`No resources found in ${namespace} namespace.`);
+  for (const [index, owner] of owners.entries())
+    print(`${index === 0 ? '' : '\n\n'}${(await describeOwner(session, kind, owner)).join('\n')}`);
+}
 
 /** All that is known about a pool or replica set. */
 interface Known extends OwnerState {
@@ -34,9 +56,7 @@ async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Pr
   const { resource } = kind.members;
   const [workflow, members, events, progress, rollout] = await Promise.all([
     workflowIdOf(session, kind, owner),
-    ofKnownKind(resource, kube.list<Member>(resource, { namespace })).then(({ items }) =>
-      membersByOwner(items, kind)(identityOf(owner)),
-    ),
+    kube.list<Member>(resource, { namespace }).then(({ items }) => membersByOwner(items, kind)(identityOf(owner))),
     kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
     progressOf(session, kind, owner),
     isPool(kind, owner) ? knownRevisions(kube, owner).then((revisions) => rolloutView(owner, revisions)) : undefined,

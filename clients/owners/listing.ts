@@ -4,7 +4,6 @@ import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { apiVersionOf, PersistentVolumeClaims, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ownerKindOf, type OwnerKind } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import { byName } from '../cli/owner.ts';
 import type { Column } from '../cli/print.ts';
 import { diskColumns } from '../disks/columns.ts';
@@ -41,7 +40,7 @@ export async function read(listing: Listing): Promise<Stored[]> {
       : kube.list(resource, { namespace, ...selectorOf(listing) }).then(({ items }) => items);
   // The items of Kubernetes' own lists lack apiVersion and kind.
   const typed = (object: Stored): Stored => ({ apiVersion: apiVersionOf(resource), kind: resource.kind, ...object });
-  return (await ofKnownKind(resource, reading)).filter(picked).map(typed).sort(byName);
+  return (await reading).filter(picked).map(typed).sort(byName);
 }
 
 export function selectorOf({ resource, selector, owner }: Listing): { labelSelector?: string } {
@@ -63,6 +62,6 @@ export async function picks(listing: Listing): Promise<(object: Stored) => boole
   }
   if (owner === undefined) return named;
   const owners = owner.kind.resource;
-  const found = await ofKnownKind(owners, kube.get(owners, { namespace, name: owner.name }));
+  const found = await kube.get(owners, { namespace, name: owner.name });
   return (object) => named(object) && isControlledBy(object, owners, identityOf(found));
 }

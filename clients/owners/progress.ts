@@ -4,10 +4,9 @@ import type { ReplicaSetProgress } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import type { Owner } from '../cli/owner.ts';
-import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';
-import { workersIn } from '../session/workers-in.ts';
+import { workersIn, missingWorkers } from '../session/workers.ts';
 
 /** What workflows of pools and of replica sets tell of their progress. */
 export type OwnerProgress = ReplicaSetProgress;

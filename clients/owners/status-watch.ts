@@ -3,7 +3,6 @@ import type { OwnerKind } from '../cli/kinds.ts';
 import { Live } from '../cli/live.ts';
 import { isPool } from '../cli/owner.ts';
 import { paint, plain } from '../cli/print.ts';
-import { Wait } from '../cli/wait.ts';
 import { KnownRevisions } from '../rollout/known-revisions.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
@@ -42,7 +41,6 @@ export class StatusWatch {
   readonly #progress = new Map<string, Progress>();
   /** UIDs of the objects whose workflow is to be asked again. */
   readonly #affected = new Set<string>();
-  readonly #waiting = new Set<Wait>();
   #fleet: OwnerWatch | undefined;
   #revisions: KnownRevisions | undefined;
   #broken: { at: number; message: string } | undefined;
@@ -57,38 +55,27 @@ export class StatusWatch {
     const { session, kind, namespace, names, selector } = this.#choice;
     const kube = await session.kube();
     this.#revisions = new KnownRevisions(kube);
-    const onChange = (ownerUid: string): void => {
-      this.#affected.add(ownerUid);
-      for (const wait of this.#waiting) wait.look();
-    };
+    const onChange = (ownerUid: string): void => void this.#affected.add(ownerUid);
     const onError = ({ message }: Error): void => {
       this.#broken = { at: Date.now(), message };
     };
     this.#fleet = await new OwnerWatch({ kube, kind, namespace, names, selector, onChange, onError }).start();
     await Promise.all([this.#ask(), this.#learn()]);
     if (!this.#choice.isLive) return this;
-    this.draw();
+    this.#draw();
     const look = (): void => void Promise.all([this.#ask(), this.#learn()]);
-    this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(look, ASK_MS)];
+    this.#timers = [setInterval(() => this.#draw(), REDRAW_MS), setInterval(look, ASK_MS)];
     return this;
-  }
-
-  /** Resolves once `holds` is true for the current objects. Throws what `holds` throws, and the signal's reason. */
-  until(holds: (fleet: OwnerWatch) => boolean, signal: AbortSignal): Promise<void> {
-    const wait = new Wait(() => holds(this.#fleet!));
-    this.#waiting.add(wait);
-    wait.look();
-    return wait.end(signal).finally(() => this.#waiting.delete(wait));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#timers.forEach(clearInterval);
-    this.draw();
+    this.#draw();
     this.#live.end();
     await this.#fleet?.stop();
   }
 
-  draw(): void {
+  #draw(): void {
     const now = Date.now();
     const isBroken = this.#broken !== undefined && now - this.#broken.at < BROKEN_MS;
     const remark = isBroken ? [paint('red', plain(`this may be old: ${this.#broken!.message.trim()}`))] : [];

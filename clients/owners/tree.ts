@@ -2,7 +2,6 @@ import type { Stored } from '../../api/objects.ts';
 import { identityOf } from '../../api/owner-references.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import { table } from '../cli/print.ts';
 import { columnsOfMembers, columnsOfOwners, headersOf, rowOf } from './columns.ts';
 import { membersByOwner, type Member } from './members.ts';
@@ -15,7 +14,7 @@ export async function treesOf(
   { namespace, wide }: { namespace: string; wide: boolean },
 ): Promise<string[]> {
   const { resource } = kind.members;
-  const { items } = await ofKnownKind(resource, kube.list<Member>(resource, { namespace }));
+  const { items } = await kube.list<Member>(resource, { namespace });
   const members = membersByOwner(items, kind);
   const choice = { wide, namespaces: false };
   const [ownColumns, memberColumns] = [columnsOfOwners(kind), columnsOfMembers(kind)];

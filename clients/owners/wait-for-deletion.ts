@@ -4,7 +4,7 @@ import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { countOf } from '../cli/kinds.ts';
 import { note } from '../cli/print.ts';
-import { inTime, watchUntil } from '../cli/wait.ts';
+import { inTime, watchUntil } from '../cli/watch-until.ts';
 import type { GoingOwner } from './delete.ts';
 
 const REMARK_MS = 2_000;

@@ -1,9 +1,7 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { aboutKind } from '../cli/known-kind.ts';
 import { byName, type Owner } from '../cli/owner.ts';
 import type { Member } from './members.ts';
 
@@ -40,7 +38,7 @@ export class OwnerWatch {
       resource,
       view: (owner) => owner,
       onChange: (_key, before, after) => onChange((after ?? before!).metadata.uid),
-      onError: (error) => this.#fail(resource, error),
+      onError: (error) => this.#fail(error),
     });
     this.#members = new ListWatch<Stored<Member>, Stored<Member>>({
       ...scope,
@@ -50,7 +48,7 @@ export class OwnerWatch {
         const owner = controllerOf(after ?? before!);
         if (owner !== undefined) onChange(owner.uid);
       },
-      onError: (error) => this.#fail(members.resource, error),
+      onError: (error) => this.#fail(error),
     });
   }
 
@@ -87,9 +85,9 @@ export class OwnerWatch {
     await Promise.all([this.#owners.stop(), this.#members.stop()]);
   }
 
-  #fail(resource: Resource, error: Error): void {
+  #fail(error: Error): void {
     if (this.#started) this.#options.onError(error);
-    else this.#failed.reject(aboutKind(resource, error));
+    else this.#failed.reject(error);
   }
 }
 

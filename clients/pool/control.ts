@@ -2,7 +2,10 @@ import type { Stored } from '../../api/objects.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
+import { print, dryRunRemark, labelOf } from '../cli/print.ts';
 import type { Session } from '../session/session.ts';
+import { namedPools } from './named-pools.ts';
 import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from './request.ts';
 
 /** A part of a pool that users control: its rollout, or its healing. */
@@ -50,3 +53,21 @@ export async function controlPool<View>(
   const request = { names, handledIn, asked: control.asked(before), what: control.what };
   return (await requestOfPool(session, pool, request, options)).pool;
 }
+
+interface ControlFlags extends RequestOptions {
+  full?: boolean;
+}
+
+/** Returns what a command does: it asks this of named pools, and says what each answers. */
+export const controlsPools =
+  <View>(controlled: Controlled<View>, controlFor: (flags: ControlFlags) => Control<View>) =>
+  async (session: Session, flags: ControlFlags, ...words: string[]): Promise<void> => {
+    const control = controlFor(flags);
+    for (const pool of await namedPools(session, words)) {
+      const after = await controlPool(session, pool, controlled, control, flags);
+      print(`${labelOf(Pools.resource, pool.metadata.name)} ${control.done}${dryRunRemark(flags.dryRun)}`);
+      if (flags.dryRun !== 'none') continue;
+      for (const line of await controlled.linesOf(after, await session.kube())) print(`  ${line}`);
+      control.checkAfter?.(after);
+    }
+  };

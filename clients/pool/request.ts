@@ -11,7 +11,7 @@ import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { ageOf } from '../cli/print.ts';
-import { followOwners, inTime } from '../cli/wait.ts';
+import { followOwners, inTime } from '../cli/watch-until.ts';
 import { userOf } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 
@@ -114,7 +114,7 @@ async function untilFree(
   request: PoolRequest,
   { by, timeout }: { by: string; timeout: number },
 ): Promise<Stored<Pool>> {
-  return follow(
+  return followPool(
     { kube, pool, timeout },
     (now) => standing(now, request, by) === undefined,
     (last) =>
@@ -140,7 +140,7 @@ async function untilAnswered(
     throw new Failure(`pool ${name} was asked to ${what}, but ${how} before a worker saw it`);
   };
   const within = `${timeout / 1000} s`;
-  const answered = await follow(
+  const answered = await followPool(
     { kube, pool, timeout },
     isAnswered,
     (last) =>
@@ -157,10 +157,10 @@ const takeBack = ({ metadata: { namespace, name } }: Stored<Pool>, { names: { re
   `\`kubectl annotate dpool ${name} -n ${namespace} ${request}-\` takes it back`;
 
 /** Returns the pool once `isEnough`. Throws a `Failure` of these words if it is not in time. */
-async function follow(
+export async function followPool(
   { kube, pool, timeout: ms }: { kube: KubeClient; pool: Stored<Pool>; timeout: number },
   isEnough: (now: Stored<Pool>) => boolean,
-  late: (last: Stored<Pool>) => string,
+  late: (last: Stored<Pool>) => string | Promise<string>,
 ): Promise<Stored<Pool>> {
   let last = pool;
   const isInTime = await inTime(ms, (signal) =>
@@ -169,7 +169,7 @@ async function follow(
       return isEnough(last);
     }),
   );
-  if (!isInTime) throw new Failure(late(last));
+  if (!isInTime) throw new Failure(await late(last));
   return last;
 }
 

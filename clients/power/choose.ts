@@ -14,13 +14,11 @@ import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import { OWNERS } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
-import { checkSelector } from '../cli/parse-flag.ts';
 import { ownerOf, vmNamesOf, type NamedOwner, type OwnerOptions } from '../cli/targets.ts';
+import { kubevirtRules } from '../rollout/disruption.ts';
 import type { Session } from '../session/session.ts';
-import { kubevirtRules } from './kubevirt-rules.ts';
 import { pendingAmong } from './pending.ts';
-import { readNamed, readVms, type VmScope } from './read-vms.ts';
+import { readNamed, readVms, scopeOf, type VmScope } from './read-vms.ts';
 
 /** Kinds whose members are VMs. */
 const VM_OWNERS = OWNERS.filter(({ members }) => members.resource === VirtualMachines);
@@ -30,10 +28,10 @@ const MAX_VMS = 10_000;
 
 export interface Choice extends OwnerOptions {
   /** Only VMs that wait for a restart. */
-  pending: boolean;
+  pending?: boolean;
   /** Only VMs that run in a pod of an earlier KubeVirt. */
-  outdated: boolean;
-  allNamespaces: boolean;
+  outdated?: boolean;
+  allNamespaces?: boolean;
   selector?: string | undefined;
 }
 
@@ -51,15 +49,6 @@ export interface ChosenVms {
   idle: string[];
   /** VMs that would have been chosen, but are not replicas of their pool: their pool starts and stops them itself. */
   apart: string[];
-}
-
-/** Returns the namespaces and labels asked for. Throws `UsageError`. */
-export async function scopeOf(
-  session: Session,
-  { allNamespaces, selector }: Pick<Choice, 'allNamespaces' | 'selector'>,
-): Promise<VmScope> {
-  await checkSelector(selector);
-  return { namespace: allNamespaces ? undefined : await session.namespace(), selector };
 }
 
 /** Throws `UsageError` for arguments that don't go together, and a `KubeError` (404) for a missing VM or owner. */
@@ -88,7 +77,7 @@ export function checkedOwner(action: PowerAction, names: string[], choice: Choic
     '-l': selector,
   });
   const [flag] = given.flatMap(([flag, value]) => (value === undefined || value === false ? [] : [flag]));
-  const other = flag ?? (allNamespaces ? '-A' : undefined);
+  const other = flag ?? (allNamespaces === true ? '-A' : undefined);
   if (names.length > 0 && other !== undefined) throw new UsageError(`give names or ${other}, not both`);
   if (names.length === 0 && flag === undefined) {
     throw new UsageError(`which VMs? Give their names, --pool, --owner or -l${OR_ALL[action] ?? ''}`);
@@ -115,7 +104,7 @@ export function ensureNotTooMany({ vms: { length }, targets }: Pick<ChosenVms, '
 async function chooseAmong(
   session: Session,
   action: PowerAction,
-  { of, pending, outdated, ...choice }: Choice & { of: NamedOwner | undefined },
+  { of, pending = false, outdated = false, ...choice }: Choice & { of: NamedOwner | undefined },
 ): Promise<ChosenVms> {
   const scope = await scopeOf(session, choice);
   const kube = await session.kube();
@@ -152,7 +141,7 @@ async function isOwnOf(
   { namespace }: VmScope,
   { kind: { resource }, name }: NamedOwner,
 ): Promise<(vm: Stored<VirtualMachine>) => boolean> {
-  const owner = identityOf(await ofKnownKind(resource, kube.get(resource, { namespace, name })));
+  const owner = identityOf(await kube.get(resource, { namespace, name }));
   return (vm) => isControlledBy(vm, resource, owner);
 }
 

@@ -12,10 +12,10 @@ import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
-import { printData, type DataFormat } from '../cli/data.ts';
-import { ageOf, note, print, table, type Cell } from '../cli/print.ts';
-import { labelOf } from '../cli/targets.ts';
-import type { VmScope } from './read-vms.ts';
+import { ageOf, note, print, table, type Cell, printData, type DataFormat, labelOf } from '../cli/print.ts';
+import { kubevirtRules } from '../rollout/disruption.ts';
+import type { Session } from '../session/session.ts';
+import { readVms, scopeOf, type VmScope } from './read-vms.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as is. */
 export interface PendingVm {
@@ -97,14 +97,21 @@ function plugging(vmi: Stored<VirtualMachineInstance>): string[] {
   return words === null ? [] : [`KubeVirt plugs it in with a migration, and makes none by itself (${words})`];
 }
 
-export type PendingFormat = DataFormat | 'name' | 'wide';
+type PendingFormat = DataFormat | 'name' | 'wide';
+
+/** Prints the VMs that wait for a restart, in a namespace or in all. */
+export async function pendingVms(
+  session: Session,
+  { output, ...choice }: { allNamespaces?: boolean; selector?: string; output?: PendingFormat },
+): Promise<void> {
+  const scope = await scopeOf(session, choice);
+  const kube = await session.kube();
+  const [vms, { plugs }] = await Promise.all([readVms(kube, scope), kubevirtRules(kube)]);
+  await printPending(pendingAmong(vms, plugs), scope, output);
+}
 
 /** Prints the VMs, or says that there are none. */
-export async function printPending(
-  vms: PendingVm[],
-  { namespace, selector }: VmScope,
-  output?: PendingFormat,
-): Promise<void> {
+async function printPending(vms: PendingVm[], { namespace, selector }: VmScope, output?: PendingFormat): Promise<void> {
   if (output === 'json' || output === 'yaml') return printData({ items: vms }, output);
   if (vms.length === 0) {
     const among = `${selector === undefined ? '' : ` with labels ${selector}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`;

@@ -7,9 +7,12 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
+import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
+import { print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { vmNamesOf } from '../cli/targets.ts';
 import { isLeaving, whyExtra } from '../pool/leaving.ts';
+import type { Session } from '../session/session.ts';
 
 interface ProtectionOptions {
   namespace: string;
@@ -17,6 +20,17 @@ interface ProtectionOptions {
   protect: boolean;
   dryRun: DryRun;
 }
+
+/** Returns what a command does: it protects VMs, or takes their protection off. */
+export const protects =
+  (protect: boolean) =>
+  async (session: Session, { dryRun }: { dryRun: DryRun }, ...words: string[]): Promise<void> => {
+    const names = vmNamesOf(words);
+    const [kube, namespace] = [await session.kube(), await session.namespace()];
+    await setProtection(kube, names, { namespace, protect, dryRun }, (vm) =>
+      print(`${labelOf(Vms.resource, vm)} ${protect ? '' : 'un'}protected${dryRunRemark(dryRun)}`),
+    );
+  };
 
 /**
  * Protects VMs of pools from scale-in, or takes their protection off; `onDone` is called for each. Throws `Failure`
@@ -45,7 +59,7 @@ interface Found {
 }
 
 async function readVm(kube: KubeClient, name: string, { namespace }: ProtectionOptions): Promise<Found> {
-  const vm = await ignoreNotFound(ofKnownKind(VirtualMachines, kube.get(VirtualMachines, { namespace, name })));
+  const vm = await ignoreNotFound(kube.get(VirtualMachines, { namespace, name }));
   const owner = vm === undefined ? undefined : controllerOf(vm);
   if (owner === undefined || kindOf(owner) !== VirtualMachinePools.kind) return { vm, pool: undefined };
   const pool = await ignoreNotFound(kube.get(VirtualMachinePools, { namespace, name: owner.name }));

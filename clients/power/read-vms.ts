@@ -5,8 +5,9 @@ import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import { byName } from '../cli/owner.ts';
+import { checkSelector } from '../cli/parse-values.ts';
+import type { Session } from '../session/session.ts';
 
 export interface VmScope {
   /** All namespaces if undefined. */
@@ -14,17 +15,23 @@ export interface VmScope {
   selector?: string | undefined;
 }
 
+/** Returns the namespaces and labels asked for. Throws `UsageError`. */
+export async function scopeOf(
+  session: Session,
+  { allNamespaces = false, selector }: { allNamespaces?: boolean; selector?: string | undefined },
+): Promise<VmScope> {
+  await checkSelector(selector);
+  return { namespace: allNamespaces ? undefined : await session.namespace(), selector };
+}
+
 /** Reads all VMs of the scope, in order of their names, without VMIs that are terminating or have ended. */
 export async function readVms(kube: KubeClient, { namespace, selector }: VmScope): Promise<VmWithVmi[]> {
   const [vms, vmis] = await Promise.all([
-    ofKnownKind(
-      VirtualMachines,
-      kube.list<VirtualMachine>(VirtualMachines, {
-        namespace,
-        ...(selector === undefined ? {} : { labelSelector: selector }),
-      }),
-    ),
-    ofKnownKind(VirtualMachineInstances, kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })),
+    kube.list<VirtualMachine>(VirtualMachines, {
+      namespace,
+      ...(selector === undefined ? {} : { labelSelector: selector }),
+    }),
+    kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace }),
   ]);
   return withVmis(vms.items.sort(byName), vmis.items.filter(isLive));
 }
@@ -33,7 +40,7 @@ export async function readVms(kube: KubeClient, { namespace, selector }: VmScope
 export function readNamed(kube: KubeClient, namespace: string, names: string[]): Promise<VmWithVmi[]> {
   return Promise.all(
     [...new Set(names)].map(async (name) => {
-      const vm = await ofKnownKind(VirtualMachines, kube.get<VirtualMachine>(VirtualMachines, { namespace, name }));
+      const vm = await kube.get<VirtualMachine>(VirtualMachines, { namespace, name });
       const vmi = await ignoreNotFound(kube.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }));
       return withVmis([vm], vmi !== undefined && isLive(vmi) ? [vmi] : [])[0]!;
     }),

@@ -9,7 +9,6 @@ import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { handOver, OF_ROLLOUTS, ROLLOUT_MANAGER } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';
@@ -42,7 +41,7 @@ export async function changeTemplate(
   for (let tries = 1; ; tries++) {
     try {
       const options = { dryRun: dryRun === 'server', fieldManager: ROLLOUT_MANAGER };
-      await ofKnownKind(Pools.resource, kube.patch(Pools.resource, key, 'json', patchOf(newest, change, by), options));
+      await kube.patch(Pools.resource, key, 'json', patchOf(newest, change, by), options);
       break;
     } catch (error) {
       if (!isConflict(error) || tries === TRIES) throw error;

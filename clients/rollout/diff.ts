@@ -4,8 +4,11 @@ import type { Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
-import { paint, plain } from '../cli/print.ts';
-import { findRevision, formatRevision, type Revision } from './revisions.ts';
+import { note, paint, plain, print } from '../cli/print.ts';
+import { onePool } from '../pool/named-pools.ts';
+import type { Session } from '../session/session.ts';
+import { disruptionOf } from './disruption.ts';
+import { findRevision, formatRevision, readRevisions, type Revision } from './revisions.ts';
 
 /** One side of a comparison. */
 interface Side {
@@ -14,9 +17,24 @@ interface Side {
 }
 
 /** The revisions asked for, by number or hash. */
-export interface Compared {
+interface Compared {
   from?: string | undefined;
   to?: string | undefined;
+}
+
+/** Prints how two templates of a pool differ, and what it takes to bring VMIs from one to the other. */
+export async function rolloutDiff(
+  session: Session,
+  { revision, to }: { revision?: string; to?: string },
+  ...words: string[]
+): Promise<void> {
+  const pool = await onePool(session, words);
+  const kube = await session.kube();
+  const [before, after] = sidesOf(pool, await readRevisions(kube, pool), { from: revision, to });
+  const lines = templateDiff(before, after);
+  if (lines.length === 0) return note(`${before.title} and ${after.title} do not differ`);
+  print(lines.join('\n'));
+  print(`\n${await disruptionOf(kube, pool, before.template, after.template)}`);
 }
 
 /**

@@ -33,17 +33,23 @@ export interface LiveRules {
   plugs: KubeVirtPlugs;
 }
 
-/** Reads the rules. Those that can't be read are the pool's own, or KubeVirt's defaults. */
-async function liveRulesOf(kube: KubeClient, { spec }: Pool): Promise<LiveRules> {
-  if (spec.vmRolloutStrategy === 'Stage') return { strategy: 'Stage', plugs: PLUGS_ALL };
+/** Returns what KubeVirt does to VMs that run; its defaults if the user may not read that. */
+export async function kubevirtRules(kube: KubeClient): Promise<LiveRules> {
   try {
     const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
     const view = kubevirt && kubevirtView(kubevirt);
-    return { strategy: spec.vmRolloutStrategy ?? strategyOf(view), plugs: plugsOf(view) };
+    return { strategy: strategyOf(view), plugs: plugsOf(view) };
   } catch (error) {
-    if (error instanceof KubeError) return { strategy: spec.vmRolloutStrategy ?? null, plugs: PLUGS_ALL };
+    if (error instanceof KubeError) return { strategy: null, plugs: PLUGS_ALL };
     throw error;
   }
+}
+
+/** Returns the rules of a pool, which may have its own. */
+async function liveRulesOf(kube: KubeClient, { spec }: Pool): Promise<LiveRules> {
+  if (spec.vmRolloutStrategy === 'Stage') return { strategy: 'Stage', plugs: PLUGS_ALL };
+  const rules = await kubevirtRules(kube);
+  return { ...rules, strategy: spec.vmRolloutStrategy ?? rules.strategy };
 }
 
 /** Says in one line how disruptive a change of a pool's template is, and whether the pool allows that. */

@@ -12,10 +12,11 @@ import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
-import { ageOf, table, type Cell } from '../cli/print.ts';
+import { ageOf, note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
+import { namedPools, onePool } from '../pool/named-pools.ts';
+import type { Session } from '../session/session.ts';
 import { changeOf } from './lines.ts';
-import { readRevisions, type Revision } from './revisions.ts';
+import { findRevision, readRevisions, type Revision } from './revisions.ts';
 
 /** A revision, and how many have it; `-o json` prints it as is. */
 interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'createdAt'> {
@@ -36,13 +37,44 @@ interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'createdAt
   changed: { what: string; at: string } | null;
 }
 
+interface HistoryFlags {
+  /** Number or hash of the one whose template is wanted. */
+  revision?: string;
+  output?: DataFormat;
+}
+
+/** Prints the revisions of pools, or the template of one. */
+export async function rolloutHistory(
+  session: Session,
+  { revision, output }: HistoryFlags,
+  ...words: string[]
+): Promise<void> {
+  if (revision !== undefined) {
+    const pool = await onePool(session, words);
+    const revisions = await readRevisions(await session.kube(), pool);
+    const { template } = findRevision(revisions, revision, pool.metadata.name);
+    return printData(template, output ?? 'yaml');
+  }
+  const pools = await namedPools(session, words);
+  const kube = await session.kube();
+  for (const [index, pool] of pools.entries()) {
+    const { name } = pool.metadata;
+    const entries = await historyOf(kube, pool);
+    if (output !== undefined) await printData({ pool: name, revisions: entries }, output);
+    else if (entries.length === 0)
+      note(`pool ${name} has no revisions yet: a worker keeps them as it takes the pool up`);
+    else {
+      if (pools.length > 1) print(`${index === 0 ? '' : '\n'}pool ${name}`);
+      print(historyTable(entries, Date.now()).join('\n'));
+    }
+  }
+}
+
 /** All revisions of the pool, the newest last. */
-export async function historyOf(kube: KubeClient, pool: Stored<Pool>): Promise<HistoryEntry[]> {
+async function historyOf(kube: KubeClient, pool: Stored<Pool>): Promise<HistoryEntry[]> {
   const { namespace, name } = pool.metadata;
   const labelled = (resource: Resource): Promise<Stored[]> =>
-    ofKnownKind(resource, kube.list(resource, { namespace, labelSelector: `${POOL_LABEL}=${name}` })).then(
-      ({ items }) => items,
-    );
+    kube.list(resource, { namespace, labelSelector: `${POOL_LABEL}=${name}` }).then(({ items }) => items);
   const [revisions, vms, vmis] = await Promise.all([
     readRevisions(kube, pool),
     labelled(VirtualMachines).then((items) =>

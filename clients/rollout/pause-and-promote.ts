@@ -1,6 +1,6 @@
 import { ROLLOUT_REQUESTS, type RolloutRequest } from '../../decisions/requests/rollout.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Control, Controlled } from '../pool/control.ts';
+import { controlsPools, type Control, type Controlled } from '../pool/control.ts';
 import { since } from '../pool/request.ts';
 import { rolloutLines } from './lines.ts';
 import { knownRevisions } from './revisions.ts';
@@ -87,3 +87,8 @@ export const promote = (full: boolean): Control<RolloutView> => ({
 
 const heldBySpec = (pool: string): string =>
   `spec.paused of pool ${pool} is true, and holds it: set it to false in its manifest, and apply that`;
+
+export const pauseRollouts = controlsPools(Rollout, () => pause);
+export const resumeRollouts = controlsPools(Rollout, () => resume);
+export const promoteRollouts = controlsPools(Rollout, ({ full }) => promote(full === true));
+export const abortRollouts = controlsPools(Rollout, () => abort);

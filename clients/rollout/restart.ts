@@ -1,5 +1,30 @@
 import { RESTARTED_AT_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import type { PoolTemplate } from '../../decisions/template/template.ts';
+import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
+import { Pools } from '../cli/kinds.ts';
+import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { namedPools } from '../pool/named-pools.ts';
+import type { RequestOptions } from '../pool/request.ts';
+import type { Session } from '../session/session.ts';
+import { changeTemplate, remarksOn } from './change-template.ts';
+
+/** Restarts the VMs of pools that run, as a rollout. */
+export async function restartPools(
+  session: Session,
+  { reason, dryRun }: RequestOptions,
+  ...words: string[]
+): Promise<void> {
+  const pools = await namedPools(session, words);
+  const kube = await session.kube();
+  const at = new Date().toISOString();
+  for (const pool of pools) {
+    const template = restarted(poolTemplate(pool.spec), at);
+    await changeTemplate(kube, pool, { template, cause: reason ?? 'restart of all VMs' }, dryRun);
+    const { replicas = 0 } = pool.status ?? {};
+    const vms = dryRun === 'none' ? '' : `: ${replicas} ${replicas === 1 ? 'VM' : 'VMs'}, those that run`;
+    print(`${labelOf(Pools.resource, pool.metadata.name)} restarted${dryRunRemark(dryRun)}${vms}`);
+    for (const remark of remarksOn(pool)) note(remark);
+  }
+}
 
 interface VmiTemplate {
   metadata?: { annotations?: Record<string, string> };

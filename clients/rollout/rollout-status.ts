@@ -1,33 +1,48 @@
 import type { Stored } from '../../api/objects.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { DataFormat } from '../cli/data.ts';
-import { Failure } from '../cli/failure.ts';
+import { Failure, UsageError } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
-import { shortDuration } from '../cli/print.ts';
-import { followOwners, inTime } from '../cli/wait.ts';
+import { note, shortDuration, type DataFormat } from '../cli/print.ts';
+import { followOwners, inTime } from '../cli/watch-until.ts';
+import { poolsOf } from '../pool/named-pools.ts';
 import { runLines } from '../runs/run-lines.ts';
+import type { Session } from '../session/session.ts';
 import { KnownRevisions } from './known-revisions.ts';
 import { shownRollout } from './lines.ts';
 import { knownRevisions } from './revisions.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
+interface StatusFlags {
+  watch?: boolean;
+  /** Milliseconds; no limit if undefined or 0. */
+  timeout?: number;
+  output?: DataFormat;
+}
+
+/** Shows the rollouts of pools, once or until all are over. Throws `UsageError`. */
+export async function rolloutStatus(session: Session, flags: StatusFlags, ...words: string[]): Promise<void> {
+  if (flags.timeout !== undefined && flags.watch !== true)
+    throw new UsageError('--timeout is how long --watch waits: give both, or neither');
+  const pools = await poolsOf(session, words);
+  if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);
+  const kube = await session.kube();
+  await (flags.watch === true ? followRollouts(kube, pools, flags) : printRollouts(kube, pools, flags.output));
+}
+
 /** Prints the current state of rollouts. */
-export async function printRollouts(kube: KubeClient, pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
+async function printRollouts(kube: KubeClient, pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
   const views = await Promise.all(pools.map(async (pool) => rolloutView(pool, await knownRevisions(kube, pool))));
   await printViews(views, { output, blockOf });
 }
 
-export interface FollowOptions {
-  output?: DataFormat | undefined;
-  /** Milliseconds; no limit if undefined or 0. */
-  timeoutMs?: number | undefined;
-}
-
 /** Shows rollouts until all are over. Throws if any of them did not complete, or still continues after `timeoutMs`. */
-export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], options: FollowOptions): Promise<void> {
-  const { output, timeoutMs = 0 } = options;
+async function followRollouts(
+  kube: KubeClient,
+  pools: Stored<Pool>[],
+  { output, timeout: timeoutMs = 0 }: StatusFlags,
+): Promise<void> {
   const revisions = new KnownRevisions(kube);
   await Promise.all(pools.map((pool) => revisions.learn(pool)));
   await using board = new Board<RolloutView>('pool', { output, blockOf });

@@ -5,9 +5,10 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
-import { dryRunRemark } from '../cli/options.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { labelOf } from '../cli/targets.ts';
+import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { namedPools } from '../pool/named-pools.ts';
+import type { Session } from '../session/session.ts';
 import { changeTemplate, remarksOn } from './change-template.ts';
 import { findRevision, formatRevision, readRevisions, type Revision } from './revisions.ts';
 
@@ -16,6 +17,17 @@ interface UndoOptions {
   toRevision?: string | undefined;
   reason?: string | undefined;
   dryRun: DryRun;
+}
+
+/** Gives pools an earlier template again, and says so. */
+export async function undoRollouts(session: Session, options: UndoOptions, ...words: string[]): Promise<void> {
+  const pools = await namedPools(session, words);
+  const kube = await session.kube();
+  for (const pool of pools) {
+    const { sentence, remarks } = await undoRollout(kube, pool, options);
+    print(sentence);
+    for (const remark of remarks) note(remark);
+  }
 }
 
 /** Gives the pool an earlier template again. Returns what was done, in a sentence, and what else users should know. */

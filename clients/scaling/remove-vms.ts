@@ -12,7 +12,6 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { countOf, Pools } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { isLeaving, whyExtra } from '../pool/leaving.ts';
 import { checkCurrent, PAUSE_MS, SCALE_MANAGER } from './scale.ts';
@@ -37,15 +36,13 @@ export function removeVms(
 ): Promise<number> {
   const names = [...new Set(remove)];
   const write = async (): Promise<number> => {
-    const pool = await ofKnownKind(VirtualMachinePools, kube.get<Pool>(VirtualMachinePools, key));
+    const pool = await kube.get<Pool>(VirtualMachinePools, key);
     const { namespace, resourceVersion } = pool.metadata;
     const wanted = wantedReplicas(pool);
     checkCurrent(Pools, key.name, wanted, currentReplicas);
     const replicas = wanted - names.length;
     checkPool(pool);
-    const vms = await Promise.all(
-      names.map((name) => ignoreNotFound(ofKnownKind(VirtualMachines, kube.get(VirtualMachines, { namespace, name })))),
-    );
+    const vms = await Promise.all(names.map((name) => ignoreNotFound(kube.get(VirtualMachines, { namespace, name }))));
     const faults = names.flatMap((name, index) => whyNot(pool, name, vms[index]) ?? []);
     if (faults.length > 0) throw new Failure(`no VM is removed from pool ${key.name}: ${faults.join('; ')}`);
     checkNumber(pool, wanted, names.length);

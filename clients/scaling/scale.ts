@@ -3,7 +3,6 @@ import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 
 interface ScaleOptions {
@@ -37,7 +36,7 @@ export async function scale(kube: KubeClient, kind: OwnerKind, key: ObjectKey, o
   const { replicas, currentReplicas, dryRun } = options;
   const { resource } = kind;
   const write = async (): Promise<number> => {
-    const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
+    const now: Stored<Scale> = await kube.get(resource, key, { subresource: 'scale' });
     const before = now.spec.replicas ?? 0;
     checkCurrent(kind, key.name, before, currentReplicas);
     if (dryRun === 'client') return before;

@@ -9,11 +9,11 @@ import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { UsageError } from '../cli/failure.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
-import { dryRunRemark } from '../cli/options.ts';
-import { print, serialize } from '../cli/print.ts';
-import { KEPT_SECONDS, type MakingFlags } from '../operations/make.ts';
+import { print, serialize, dryRunRemark } from '../cli/print.ts';
+import { KEPT_SECONDS, makeAndFollow, type MakingFlags } from '../operations/make.ts';
+import { usernameIn } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
+import { readSchedule } from './read-schedules.ts';
 
 /** When operations are to be made. */
 export interface When {
@@ -78,14 +78,22 @@ async function create(
 ): Promise<StoredSchedule> {
   const object = schedule as unknown as StoredSchedule;
   const resource = VirtualMachineOperationSchedules;
-  return ofKnownKind(resource, kube.create<StoredSchedule>(resource, object, { strict: true, dryRun }));
+  return kube.create<StoredSchedule>(resource, object, { strict: true, dryRun });
+}
+
+/** Makes the operation of a schedule now, and follows it. */
+export async function runSchedule(session: Session, { wait }: { wait: boolean }, name: string): Promise<void> {
+  const [, schedule] = await readSchedule(session, name);
+  const operation = operationNow(schedule, await usernameIn(() => session.kube()));
+  const what = `what schedule ${name} makes`;
+  await makeAndFollow(session, { operation, what, tellDryRun: () => {} }, { dryRun: 'none', wait });
 }
 
 /**
  * Returns the operation that the schedule would make, for the user who runs it now: it is theirs, and needs their
  * rights. It does not count as the schedule's.
  */
-export function operationNow(schedule: StoredSchedule, requestedBy: string | undefined): AnyOperation {
+function operationNow(schedule: StoredSchedule, requestedBy: string | undefined): AnyOperation {
   const { namespace, name } = schedule.metadata;
   return {
     apiVersion: API_VERSION,

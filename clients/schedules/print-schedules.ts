@@ -1,16 +1,13 @@
-import { withoutManagedFields } from '../../api/objects.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { because } from '../../decisions/runs/report.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
-import type { DataFormat } from '../cli/data.ts';
-import { ageOf, note, print, serialize, table } from '../cli/print.ts';
-import { labelOf } from '../cli/targets.ts';
+import { ageOf, note, print, printObjects, table, type DataFormat, labelOf } from '../cli/print.ts';
+import type { Session } from '../session/session.ts';
+import { readSchedule } from './read-schedules.ts';
 
-export type SchedulesFormat = DataFormat | 'name';
-
-export const nameOf = ({ metadata: { namespace, name } }: StoredSchedule): string => `${namespace}/${name}`;
+const nameOf = ({ metadata: { namespace, name } }: StoredSchedule): string => `${namespace}/${name}`;
 
 export const conditionOf = ({ status }: StoredSchedule, type: string) =>
   status?.conditions?.find((condition) => condition.type === type);
@@ -19,8 +16,30 @@ export const conditionOf = ({ status }: StoredSchedule, type: string) =>
 export const stateOf = (schedule: StoredSchedule): string =>
   schedule.spec.suspend === true ? 'Suspended' : (conditionOf(schedule, 'Ready')?.reason ?? 'Pending');
 
+/** Lists schedules by name. */
+export async function getSchedules(
+  session: Session,
+  { allNamespaces, output }: { allNamespaces?: boolean; output?: DataFormat | 'name' },
+): Promise<void> {
+  const namespace = allNamespaces === true ? undefined : await session.namespace();
+  const kube = await session.kube();
+  const { items } = await kube.list<StoredSchedule>(VirtualMachineOperationSchedules, { namespace });
+  await printSchedules(items, output);
+}
+
+/** Shows a schedule: its times, and how its operations ended. */
+export async function describeSchedule(
+  session: Session,
+  { output }: { output?: DataFormat },
+  name: string,
+): Promise<void> {
+  const [, schedule] = await readSchedule(session, name);
+  if (output !== undefined) return printObjects([schedule], output, { isOne: true });
+  print(linesOf(schedule).join('\n'));
+}
+
 /** Returns lines about one schedule. */
-export function linesOf(schedule: StoredSchedule): string[] {
+function linesOf(schedule: StoredSchedule): string[] {
   const { spec, status = {} } = schedule;
   const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'an unknown user' } = spec;
   const { action, reason } = operationTemplate.spec;
@@ -37,16 +56,10 @@ export function linesOf(schedule: StoredSchedule): string[] {
   ];
 }
 
-/** Prints schedules as kubectl does: a named one as it is, and others as a list that kubectl accepts. */
-export async function printData(schedules: StoredSchedule[], format: DataFormat, { isOne }: { isOne: boolean }) {
-  const shown = schedules.map(withoutManagedFields);
-  print(await serialize(isOne ? shown[0]! : shown, format));
-}
-
 /** Prints the schedules by name, or says that there are none. */
-export async function printSchedules(schedules: StoredSchedule[], output?: SchedulesFormat): Promise<void> {
-  const sorted = schedules.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
-  if (output === 'json' || output === 'yaml') return printData(sorted, output, { isOne: false });
+async function printSchedules(schedules: StoredSchedule[], output?: DataFormat | 'name'): Promise<void> {
+  const sorted = schedules.toSorted((one, other) => nameOf(one).localeCompare(nameOf(other)));
+  if (output === 'json' || output === 'yaml') return printObjects(sorted, output, { isOne: false });
   if (output === 'name' && sorted.length === 0) return;
   if (output === 'name')
     return print(sorted.map(({ metadata }) => labelOf(VirtualMachineOperationSchedules, metadata.name)).join('\n'));

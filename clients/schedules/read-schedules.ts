@@ -2,26 +2,32 @@ import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
+import { print } from '../cli/print.ts';
+import type { Session } from '../session/session.ts';
 
-export async function listSchedules(kube: KubeClient, namespace: string | undefined): Promise<StoredSchedule[]> {
-  const listed = kube.list<StoredSchedule>(VirtualMachineOperationSchedules, { namespace });
-  return (await ofKnownKind(VirtualMachineOperationSchedules, listed)).items;
+/** Reads the schedule of this name. */
+export async function readSchedule(session: Session, name: string): Promise<[KubeClient, StoredSchedule]> {
+  const [kube, namespace] = [await session.kube(), await session.namespace()];
+  return [kube, await kube.get<StoredSchedule>(VirtualMachineOperationSchedules, { namespace, name })];
 }
 
-export const readSchedule = (kube: KubeClient, namespace: string, name: string): Promise<StoredSchedule> =>
-  ofKnownKind(
-    VirtualMachineOperationSchedules,
-    kube.get<StoredSchedule>(VirtualMachineOperationSchedules, { namespace, name }),
-  );
+export const suspendSchedule = (session: Session, { reason }: { reason?: string }, name: string): Promise<void> =>
+  setSuspend(session, name, true, reason);
 
-export async function setSuspend(
-  kube: KubeClient,
-  { metadata: { namespace, name, uid } }: StoredSchedule,
-  suspend: boolean,
-  reason: string | undefined,
-): Promise<void> {
-  const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason ?? null };
-  const patch = { metadata: { uid, annotations }, spec: { suspend } };
+export const resumeSchedule = (session: Session, _flags: object, name: string): Promise<void> =>
+  setSuspend(session, name, false);
+
+async function setSuspend(session: Session, name: string, suspend: boolean, reason?: string): Promise<void> {
+  const [kube, { metadata }] = await readSchedule(session, name);
+  const { namespace, uid } = metadata;
+  const patch = { metadata: { uid, annotations: { [CHANGE_CAUSE_ANNOTATION]: reason ?? null } }, spec: { suspend } };
   await kube.patch(VirtualMachineOperationSchedules, { namespace, name }, 'merge', patch);
+  print(`schedule ${namespace}/${name} ${suspend ? 'suspended' : 'resumed'}`);
+}
+
+export async function deleteSchedule(session: Session, _flags: object, name: string): Promise<void> {
+  const [kube, { metadata }] = await readSchedule(session, name);
+  const { namespace, uid } = metadata;
+  await kube.delete(VirtualMachineOperationSchedules, { namespace, name }, { uid });
+  print(`schedule ${namespace}/${name} deleted`);
 }

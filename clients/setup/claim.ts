@@ -1,9 +1,10 @@
 import { CLAIM_NAME, claimOf, type Claim } from '../../api/claims/claim.ts';
 import { Leases } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { claimHolderOf } from '../../kubernetes/served.ts';
 import { Failure } from '../cli/failure.ts';
-import { outcomeOf, readIfThere } from '../fields/server-side-apply.ts';
+import { outcomeOf } from '../fields/server-side-apply.ts';
 
 interface ClaimOptions {
   kube: KubeClient;
@@ -27,7 +28,7 @@ export async function refuseOthers(kube: KubeClient, namespace: string, cluster:
 export async function claimNamespace({ kube, namespace, cluster, dryRun, say }: ClaimOptions): Promise<void> {
   await refuseOthers(kube, namespace, cluster);
   const at = { namespace, name: CLAIM_NAME };
-  const before = await readIfThere<Claim>(kube, Leases, at);
+  const before = await ignoreNotFound(kube.get<Claim>(Leases, at));
   const after = await kube.patch(Leases, at, 'apply', claimOf(namespace, cluster), { force: true, dryRun });
   say(`lease.coordination.k8s.io/${CLAIM_NAME} of namespace ${namespace} ${outcomeOf(before, after)}`);
 }

@@ -5,9 +5,9 @@ import { RELEASE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { CustomResourceDefinitions, VirtualMachinePools, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
-import { outcomeOf, readIfThere } from '../fields/server-side-apply.ts';
+import { outcomeOf } from '../fields/server-side-apply.ts';
 import { ADMISSION_POLICIES } from './policies.ts';
 
 const ESTABLISHED_TIMEOUT_MS = 30_000;
@@ -18,7 +18,7 @@ export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: s
   for (const crd of droverCrds()) {
     const { name } = crd.metadata;
     try {
-      const before = await readIfThere(kube, CustomResourceDefinitions, { name });
+      const before = await ignoreNotFound(kube.get(CustomResourceDefinitions, { name }));
       refuseOlder(before, crd);
       const after = await kube.patch(CustomResourceDefinitions, { name }, 'apply', crd, { force: true, dryRun });
       say(`customresourcedefinition.apiextensions.k8s.io/${name} ${outcomeOf(before, after)}`);
@@ -58,7 +58,7 @@ export async function applyPolicies(kube: KubeClient, dryRun: boolean, say: (lin
     const { name } = object.metadata;
     const what = `${resource.kind.toLowerCase()}.${resource.group}/${name}`;
     try {
-      const before = await readIfThere(kube, resource, { name });
+      const before = await ignoreNotFound(kube.get(resource, { name }));
       const after = await kube.patch(resource, { name }, 'apply', object, { force: true, dryRun });
       say(`${what} ${outcomeOf(before, after)}`);
     } catch (error) {

@@ -38,7 +38,7 @@ export async function missingSearchAttributes(temporal: Temporal): Promise<Searc
 /** Registers the missing search attributes, and waits until Temporal accepts queries with all that drover needs. */
 export async function registerSearchAttributes(temporal: Temporal, missing: SearchAttribute[]): Promise<void> {
   if (missing.length > 0) await add(temporal, missing);
-  await usable(temporal);
+  await parseFlag(temporal);
 }
 
 async function knownTypes({ connection, namespace, address }: Temporal): Promise<Record<string, number>> {
@@ -87,7 +87,7 @@ async function noRoom(temporal: Temporal, missing: SearchAttribute[], cause: unk
 }
 
 /** Waits for Temporal's servers: each caches the list, and refuses a new name until its copy is fresh. */
-async function usable({ client, namespace }: Temporal): Promise<void> {
+async function parseFlag({ client, namespace }: Temporal): Promise<void> {
   const query = searchAttributes.map(({ name }) => `${name} = 'drover-setup'`).join(' AND ');
   const deadline = Date.now() + USABLE_TIMEOUT_MS;
   for (;;) {

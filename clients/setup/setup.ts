@@ -5,6 +5,9 @@ import { ClusterNameTaken, ensureWatch } from '../../workers/watch/cluster-watch
 import { watchIdOf } from '../../workflows/lib/messages.ts';
 import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
 import { Failure } from '../cli/failure.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { print, dryRunRemark } from '../cli/print.ts';
+import type { Session } from '../session/session.ts';
 import type { Temporal } from '../session/temporal.ts';
 import { claimNamespace, refuseOthers } from './claim.ts';
 import { applyCrds, applyPolicies, checkCrds } from './crds.ts';
@@ -21,6 +24,16 @@ interface SetupOptions {
   dryRun?: boolean;
   /** Called with one line for each thing that was done or found. */
   say: (line: string) => void;
+}
+
+/** Makes the cluster and Temporal of the session ready for drover. */
+export async function setUpCluster(
+  session: Session,
+  { dryRun, onlyNamespace: namespaces }: { dryRun: DryRun; onlyNamespace?: string[] },
+): Promise<void> {
+  const [kube, temporal] = await Promise.all([session.kube(), session.temporal()]);
+  const say = (line: string): void => print(line + dryRunRemark(dryRun));
+  await setup({ kube, temporal, cluster: session.cluster, namespaces, dryRun: dryRun !== 'none', say });
 }
 
 /**

@@ -1,8 +1,12 @@
 import { writeFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { Failure } from '../cli/failure.ts';
-import type { SupportFile } from './collect.ts';
+import { note, print } from '../cli/print.ts';
+import type { WorkerAccount } from '../doctor/rights.ts';
+import type { Session } from '../session/session.ts';
+import { collect, type SupportFile } from './collect.ts';
 
 const README = `What \`drover support-bundle\` has collected, for a user who helps with drover.
 
@@ -17,8 +21,28 @@ Removed are what guests are set up with (user data, network data), annotations o
 and long texts. Secrets and ConfigMaps were not read. Names of VMs, namespaces, nodes and users are in it.
 `;
 
+/** Writes what explains a trouble with drover. Throws `Failure` if no server answers. */
+export async function supportBundle(
+  session: Session,
+  { worker }: { worker: WorkerAccount },
+  file?: string,
+): Promise<void> {
+  const { namespace } = session.globals;
+  const files = await collect(session, { namespace, worker });
+  if (files.every(({ path }) => !path.startsWith('cluster/') && !path.startsWith('temporal/')))
+    throw new Failure('neither the API server nor Temporal answers: `drover doctor` says why');
+  const time = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+  const path = file ?? `drover-support-${time}.tar.gz`;
+  const bytes = await writeBundle(path, basename(path).replace(/(\.tar)?\.t?gz$/, ''), files);
+  const errors = files.find(({ path }) => path === 'errors.txt');
+  if (errors !== undefined) note(`not everything could be read; errors.txt in it says what:\n${errors.text.trim()}`);
+  print(
+    `${path} written: ${files.length + 1} files, ${Math.ceil(bytes / 1024)} KiB; look through it before you give it away`,
+  );
+}
+
 /** Writes a .tar.gz. Returns its size in bytes. Throws `Failure` if the file is there already or can't be written. */
-export async function writeBundle(file: string, folder: string, files: readonly SupportFile[]): Promise<number> {
+async function writeBundle(file: string, folder: string, files: readonly SupportFile[]): Promise<number> {
   const { packTar } = await import('modern-tar');
   const mtime = new Date();
   const entries = [{ path: 'README.txt', text: README }, ...files].map(({ path, text }) => {

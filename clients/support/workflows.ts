@@ -1,5 +1,5 @@
 import type { Session } from '../session/session.ts';
-import { workersIn } from '../session/workers-in.ts';
+import { workersIn } from '../session/workers.ts';
 
 /** Of closed workflows, the newest tell most. */
 const MOST_CLOSED = 500;

@@ -1,5 +1,18 @@
-import type { Cell } from '../cli/print.ts';
-import type { Version, Versions } from './versions.ts';
+import { note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
+import type { Session } from '../session/session.ts';
+import { skewOf } from './skew.ts';
+import { CLIENT, readVersions, type Version, type Versions } from './versions.ts';
+
+/** Prints the versions of all parts, and warns of those that do not go together. */
+export async function printVersions(
+  session: Session,
+  { output, client }: { output?: DataFormat; client?: true },
+): Promise<void> {
+  const versions = client === true ? CLIENT : await readVersions(session);
+  if (output !== undefined) return printData(versions, output);
+  for (const line of table(['WHAT', 'VERSION'], versionRows(versions), { headers: false })) print(line);
+  for (const sentence of skewOf(versions)) note(`warning: ${sentence}`);
+}
 
 const NAMES = {
   client: 'drover',
@@ -11,7 +24,7 @@ const NAMES = {
 } satisfies Record<keyof Versions, string>;
 
 /** Returns a row for each part that was asked. */
-export const versionRows = (versions: Versions): Cell[][] =>
+const versionRows = (versions: Versions): Cell[][] =>
   (Object.keys(NAMES) as (keyof Versions)[]).flatMap((part) => {
     const version = versions[part];
     return version === undefined ? [] : [[NAMES[part], shown(version)]];

@@ -4,9 +4,8 @@ import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { sentenceOf } from '../cli/failure.ts';
-import { pollersOf, type Poller } from '../session/pollers.ts';
 import type { Session } from '../session/session.ts';
-import { workersIn } from '../session/workers-in.ts';
+import { pollersOf, type Poller, workersIn } from '../session/workers.ts';
 
 /** What could not be learned, and why. */
 export interface Unknown {

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import type { DataFormat } from '../../cli/data.ts';
 import { examples, formatOption } from '../../cli/options.ts';
+import type { DataFormat } from '../../cli/print.ts';
 import { inSession } from '../../session/session.ts';
 
 /** `drover drain` and its commands. */

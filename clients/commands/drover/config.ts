@@ -1,23 +1,20 @@
-import { Command } from 'commander';
-import { printData } from '../../cli/data.ts';
-import { examples, formatOption } from '../../cli/options.ts';
-import { note, print, table } from '../../cli/print.ts';
+import type { Command as Commander } from 'commander';
+import { formatOption } from '../../cli/options.ts';
+import { note, print, table, printData } from '../../cli/print.ts';
 import { inSession } from '../../session/session.ts';
 import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
+import { Command } from '../command.ts';
 
 export const configCommand = (): Command =>
   new Command('config')
     .description('show the settings in force, and where each is from: a flag, a variable, the settings file, a default')
     .addOption(formatOption(['json', 'yaml', 'table']))
     .option('--worker', 'those of a worker that is started here; GET /config of a running worker shows its own')
-    .addHelpText(
-      'after',
-      examples(
-        ['What commands use', 'drover config'],
-        ['What a worker would use, with another settings file', 'drover config --worker --config east.yaml'],
-      ),
+    .examples(
+      ['What commands use', 'drover config'],
+      ['What a worker would use, with another settings file', 'drover config --worker --config east.yaml'],
     )
-    .action(({ output, worker }: { output?: 'json' | 'yaml' | 'table'; worker?: true }, command: Command) =>
+    .action(({ output, worker }: { output?: 'json' | 'yaml' | 'table'; worker?: true }, command: Commander) =>
       inSession(command, async (session) => {
         const { shownSettings } = await import('../../settings/show.ts');
         const options = { env: environmentBefore(command), flags: flagsOf(command), isWorker: worker === true };

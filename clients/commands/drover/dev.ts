@@ -1,9 +1,10 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option, type Command as Commander } from 'commander';
 import { hasSources } from '../../../dev/paths.ts';
 import { Failure, UsageError } from '../../cli/failure.ts';
 import type { Globals } from '../../cli/globals.ts';
-import { examples, formatOption } from '../../cli/options.ts';
-import type { DevOptions } from '../../dev/options.ts';
+import { formatOption } from '../../cli/options.ts';
+import type { DevOptions } from '../../dev/starter.ts';
+import { Command } from '../command.ts';
 
 const NO_SOURCES =
   "drover dev makes its servers from drover's sources, which only a clone has: run it in a clone of the repository";
@@ -35,16 +36,13 @@ the cache (DROVER_CACHE), where they are put by the first run: downloaded (not w
 Progress is written to stderr; stdout gets the lines that point a shell at the stack.
 `,
     )
-    .addHelpText(
-      'after',
-      examples(
-        ['Start it, and stop it with Ctrl-C', 'drover dev'],
-        ['Start it in the background, and point this shell at it', 'eval "$(drover dev --detach)"'],
-        ['A second one, which leaves nothing behind', 'drover dev --ephemeral --state /tmp/second'],
-        ['Is it there? Stop it', 'drover dev status; drover dev stop'],
-      ),
+    .examples(
+      ['Start it, and stop it with Ctrl-C', 'drover dev'],
+      ['Start it in the background, and point this shell at it', 'eval "$(drover dev --detach)"'],
+      ['A second one, which leaves nothing behind', 'drover dev --ephemeral --state /tmp/second'],
+      ['Is it there? Stop it', 'drover dev status; drover dev stop'],
     )
-    .action(async (options: DevOptions, command: Command) => {
+    .action(async (options: DevOptions, command: Commander) => {
       if (!hasSources()) throw new Failure(NO_SOURCES);
       const globals = ownServersOnly(command.optsWithGlobals<Globals>());
       if (options.detach === true) {
@@ -61,14 +59,11 @@ Progress is written to stderr; stdout gets the lines that point a shell at the s
 const stopCommand = (): Command =>
   new Command('stop')
     .description('stop the running stack, and wait until all of it is gone')
-    .addHelpText(
-      'after',
-      examples(
-        ['The stack with the default state folder', 'drover dev stop'],
-        ['A stack with another state folder', 'drover dev stop --state /tmp/second'],
-      ),
+    .examples(
+      ['The stack with the default state folder', 'drover dev stop'],
+      ['A stack with another state folder', 'drover dev stop --state /tmp/second'],
     )
-    .action(async (_options: object, command: Command) => {
+    .action(async (_options: object, command: Commander) => {
       const { stop } = await import('../../dev/stop.ts');
       await stop(command.optsWithGlobals<Globals>());
     });
@@ -77,14 +72,11 @@ const statusCommand = (): Command =>
   new Command('status')
     .description('show whether the stack runs, and where; the exit code is 0 when it is ready, 1 when not')
     .addOption(formatOption(['json', 'yaml']))
-    .addHelpText(
-      'after',
-      examples(
-        ['Processes, addresses and logs', 'drover dev status'],
-        ["The Web UI's address, for a script", 'drover dev status -o json | jq -r .temporalUi'],
-      ),
+    .examples(
+      ['Processes, addresses and logs', 'drover dev status'],
+      ["The Web UI's address, for a script", 'drover dev status -o json | jq -r .temporalUi'],
     )
-    .action(async (options: { output?: 'json' | 'yaml' }, command: Command) => {
+    .action(async (options: { output?: 'json' | 'yaml' }, command: Commander) => {
       const { status } = await import('../../dev/status.ts');
       await status(options, command.optsWithGlobals<Globals>());
     });

@@ -1,10 +1,10 @@
-import { Command, Option } from 'commander';
+import { Option, type Command as Commander } from 'commander';
 import { eachSetting, isOfWorker } from '../../../workers/settings/settings.ts';
 import type { runWorker } from '../../../workers/worker.ts';
 import { Failure } from '../../cli/failure.ts';
-import { examples } from '../../cli/options.ts';
 import { Session } from '../../session/session.ts';
 import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
+import { Command } from '../command.ts';
 
 /** A flag for each setting of a worker. */
 function workerOptions(): Option[] {
@@ -40,14 +40,11 @@ Temporal and the cluster are found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, Temp
 All of this may stand in a settings file: docs/settings.md.
 `,
     )
-    .addHelpText(
-      'after',
-      examples(
-        ['For the cluster of the kubeconfig and the Temporal on this machine', 'drover worker'],
-        ['With health and metrics', 'drover worker --health-port 8080 --address temporal:7233'],
-      ),
+    .examples(
+      ['For the cluster of the kubeconfig and the Temporal on this machine', 'drover worker'],
+      ['With health and metrics', 'drover worker --health-port 8080 --address temporal:7233'],
     )
-    .action(async (_options: object, command: Command) => {
+    .action(async (_options: object, command: Commander) => {
       const session = new Session(command.optsWithGlobals());
       const [worker, { configOf }, { gatherSettings }] = await Promise.all([
         loadWorker(),

@@ -6,7 +6,7 @@ import type { Pool } from '../../../decisions/views/pool.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { throwAll, UsageError } from '../../cli/failure.ts';
-import { labelOf } from '../../cli/targets.ts';
+import { labelOf } from '../../cli/print.ts';
 import { askCycles, type CycleAction } from '../../healing/cycles.ts';
 import { Healing, pause as pauseHealing, resume as resumeHealing } from '../../healing/pause-and-resume.ts';
 import { steer } from '../../operations/find-operation.ts';

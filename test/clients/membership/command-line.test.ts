@@ -7,7 +7,7 @@ test.each<[line: string, says: string]>([
   ['adopt pool web -l a>b', 'is not a valid label selector'],
   ['adopt vmrs/web a', 'and this command takes pool'],
   ['takeover pool web', '"pool" is a pool, and this command takes vmpool'],
-  ['takeover vmpool web db', 'web db: one pool at a time'],
+  ['takeover vmpool web db', 'web db: one vmpool at a time'],
   ['takeover vmpool', 'which vmpool? Give its name'],
   ['release vmpool web', 'did you mean pool?'],
   ['detach web-1 WEB', '"WEB" is not a valid object name'],

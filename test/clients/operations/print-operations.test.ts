@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { operationFor } from '../../../clients/operations/make.ts';
 import { linesOf } from '../../../clients/operations/print-operations.ts';
+import { Session } from '../../../clients/session/session.ts';
 import { operationStatus } from '../../../decisions/operations/status.ts';
 import { aProgress, anOperation, MADE_AT } from '../../decisions/operations/operations.ts';
 
@@ -22,31 +23,29 @@ test('the end of an operation that has begun is reported once, with its numbers'
   expect(linesOf(anOperation({}, {}, status), Date.parse(MADE_AT))).not.toContain(`  ${end.message}`);
 });
 
-const asked = {
+const session = new Session({ cluster: 'default', namespace: 'shop' });
+const asked: Parameters<typeof operationFor>[1] = {
+  namespace: 'shop',
   action: 'Stop',
+  vms: { names: ['db-1'] },
   maxFailures: 0,
   atOnce: 1,
-  deadlineMs: 60_000,
-  names: ['db-1'],
-  owner: undefined,
-  pending: false,
-  outdated: false,
-  requestedBy: 'ada',
-} as const;
+  deadline: 60_000,
+};
 
 test('an empty reason counts as none', async () => {
-  expect((await operationFor('shop', { ...asked, reason: '' })).spec).not.toHaveProperty('reason');
-  expect((await operationFor('shop', { ...asked, reason: 'lunch' })).spec).toHaveProperty('reason', 'lunch');
+  expect((await operationFor(session, { ...asked, reason: '' })).spec).not.toHaveProperty('reason');
+  expect((await operationFor(session, { ...asked, reason: 'lunch' })).spec).toHaveProperty('reason', 'lunch');
 });
 
 test('windows are read as flags give them, and one that never opens is refused', async () => {
   const window = ['0 2 * * * 4h', '0 2 * * SUN  90m  Europe/Zurich'];
-  expect((await operationFor('shop', { ...asked, window })).spec.windows).toEqual([
+  expect((await operationFor(session, { ...asked, window })).spec.windows).toEqual([
     { cron: '0 2 * * *', duration: '4h' },
     { cron: '0 2 * * SUN', duration: '90m', timeZone: 'Europe/Zurich' },
   ]);
-  expect((await operationFor('shop', asked)).spec).not.toHaveProperty('windows');
-  await expect(operationFor('shop', { ...asked, window: ['0 2 30 2 * 4h'] })).rejects.toThrow(
+  expect((await operationFor(session, asked)).spec).not.toHaveProperty('windows');
+  await expect(operationFor(session, { ...asked, window: ['0 2 30 2 * 4h'] })).rejects.toThrow(
     '--window: "0 2 30 2 * 4h" is not a valid window: ',
   );
 });

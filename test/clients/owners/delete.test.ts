@@ -7,7 +7,8 @@ import type { KubeClient, ObjectKey } from '../../../kubernetes/client.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
 const { said } = vi.hoisted(() => ({ said: [] as string[] }));
-vi.mock('../../../clients/cli/print.ts', () => ({
+vi.mock('../../../clients/cli/print.ts', async (importOriginal) => ({
+  ...(await importOriginal<object>()),
   print: (line: string) => said.push(line),
   note: (line: string) => said.push(line),
 }));

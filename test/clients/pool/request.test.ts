@@ -70,7 +70,7 @@ interface Patch {
   metadata: { resourceVersion: string; annotations: Record<string, string> };
 }
 
-vi.mock('../../../clients/cli/wait.ts', async (importOriginal) => ({
+vi.mock('../../../clients/cli/watch-until.ts', async (importOriginal) => ({
   ...(await importOriginal<object>()),
   followOwners: async (
     { owners, signal }: { owners: Stored<Pool>[]; signal: AbortSignal },

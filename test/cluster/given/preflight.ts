@@ -8,11 +8,11 @@ import {
   StorageClasses,
   type Resource,
 } from '../../../api/resources.ts';
-import { outcomeOf, readIfThere } from '../../../clients/fields/server-side-apply.ts';
+import { outcomeOf } from '../../../clients/fields/server-side-apply.ts';
 import { nodeView, type Node } from '../../../decisions/views/from-object/node.ts';
 import { installCrds } from '../../../dev/crds/crds.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { isNotFound } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound, isNotFound } from '../../../kubernetes/errors.ts';
 import type { Need } from './given.ts';
 import { OWNERS } from './ownership.ts';
 
@@ -100,7 +100,7 @@ async function ensureDefinitions(kube: KubeClient): Promise<string[]> {
   const missing: KubeObject[] = [];
   for (const crd of droverCrds()) {
     const { name } = crd.metadata;
-    const before = await readIfThere(kube, CustomResourceDefinitions, { name });
+    const before = await ignoreNotFound(kube.get(CustomResourceDefinitions, { name }));
     if (before === undefined) {
       missing.push(crd);
       continue;

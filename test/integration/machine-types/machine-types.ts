@@ -3,12 +3,12 @@ import { onTestFinished, expect } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { Events, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
-import { specOf, UNKNOWN } from '../../../clients/machine-types/spec.ts';
 import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { operationProgress } from '../../../workflows/lib/messages.ts';
+import { specOf } from '../../decisions/machine-types/spec-of.ts';
 import { until, type TestFleet } from '../fleet.ts';
 import { TestOperation } from '../operations/operations.ts';
 
@@ -195,12 +195,12 @@ export class TestTransition {
       deadlineMs: 60_000,
       windows: [],
       force: false,
-      requestedBy: UNKNOWN,
+      requestedBy: 'unknown',
       reason: null,
       ...options,
     };
     const name = `types-${++made}`;
-    const spec = specOf(transition, templates);
+    const spec = specOf(transition);
     const operation = await TestOperation.make(kube, namespace, spec, { name });
     const handle = temporal.client.workflow.getHandle(operation.runId);
     // A transition that waits for ever would disturb later tests.

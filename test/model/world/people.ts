@@ -10,7 +10,6 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { orderCorrection } from '../../../clients/drift/correct-drift.ts';
-import { specOf } from '../../../clients/machine-types/spec.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
 import { removeVms } from '../../../clients/scaling/remove-vms.ts';
 import { disksOf } from '../../../decisions/disks/used-disks.ts';
@@ -26,6 +25,7 @@ import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { operationRunIdOf, poolIdOf } from '../../../workflows/lib/messages.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
+import { specOf } from '../../decisions/machine-types/spec-of.ts';
 import { healingRequest, membershipRequest, rolloutRequest } from '../../requests.ts';
 import type { Pool } from '../facts.ts';
 import { aTemplate, type Shape } from '../pools.ts';
@@ -123,7 +123,7 @@ export class People {
   startTransition(asked: Omit<Transition, 'templates'>): { run: string; uid: string } {
     const { requestedBy, reason } = asked;
     const name = `types-${++this.#transitions}`;
-    const spec = { ...specOf({ ...asked, templates: true }, true) };
+    const spec = { ...specOf({ ...asked, templates: true }) };
     this.#world.say(`-- machine types: operation ${name} ${JSON.stringify(spec).slice(0, 200)}`);
     const made = this.#world.server.create(VirtualMachineOperations, {
       metadata: { namespace: NAMESPACE, name },

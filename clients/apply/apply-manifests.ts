@@ -1,0 +1,93 @@
+import { REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { UsageError } from '../cli/failure.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
+import { type ManifestOptions } from '../cli/options.ts';
+import { isPool, type Owner } from '../cli/owner.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { collisions } from '../disks/collisions.ts';
+import type { Session } from '../session/session.ts';
+import { missingWorkers } from '../session/workers.ts';
+import { applyOne, rehearse, type ApplyOptions as Choices, type Rehearsed } from './apply.ts';
+import { formatChange, formatDrainChange, formatHalts } from './format-change.ts';
+import { missingReferences } from './missing-references.ts';
+import { readPlan } from './plan.ts';
+import { waitUntilReady } from './wait.ts';
+
+interface ApplyFlags extends ManifestOptions {
+  forceConflicts?: boolean;
+  keepReplicas?: boolean;
+  vmCheck: boolean;
+  wait: boolean;
+  timeout?: number;
+  dryRun: DryRun;
+}
+
+/** Creates or updates what manifests say, and nothing if one of them is invalid. */
+export async function applyManifests(session: Session, options: ApplyFlags): Promise<void> {
+  if (options.timeout !== undefined && !options.wait)
+    throw new UsageError('--timeout is how long --wait waits: give both, or neither');
+  if (options.wait && options.dryRun !== 'none')
+    throw new UsageError('--wait waits for what was applied, and --dry-run applies nothing: leave out one of them');
+  const { planned, notes } = await readPlan(session, options);
+  for (const line of notes) note(line);
+  if (options.dryRun === 'client') {
+    for (const { kind, object } of planned)
+      print(`${labelOf(kind.resource, object.metadata.name)} would be applied (dry run)`);
+    return;
+  }
+  const choices = {
+    kube: await session.kube(),
+    force: options.forceConflicts === true,
+    keepReplicas: options.keepReplicas === true,
+    checksVms: options.vmCheck,
+  };
+  const rehearsed = await rehearse(planned, choices);
+  const pools = rehearsed.flatMap(({ kind, after }) => (isPool(kind, after) ? [after] : []));
+  for (const line of await collisions(choices.kube, pools)) note(line);
+  for (const line of await missingReferences(choices.kube, pools)) note(line);
+  const applied = [];
+  for (const each of rehearsed) applied.push(await applyEach(each, choices, options.dryRun));
+  if (options.dryRun !== 'server') await remarkOnWorkers(session);
+  if (!options.wait) return;
+  await waitUntilReady(choices.kube, applied, options.timeout);
+}
+
+/** Applies one object, unless that is rehearsed alone, and says what there is to say of it. */
+async function applyEach(
+  each: Rehearsed,
+  choices: Choices,
+  dryRun: DryRun,
+): Promise<{ kind: OwnerKind; owner: Stored<Owner> }> {
+  const isDry = dryRun === 'server';
+  const { outcome, isGoing, after } = isDry ? each : await applyOne(each, choices);
+  const { name } = each.object.metadata;
+  const title = `${each.kind.noun} ${name}`;
+  print(`${labelOf(each.kind.resource, name)} ${outcome}${dryRunRemark(dryRun)}`);
+  if (each.unchecked !== undefined)
+    note(`${title}: KubeVirt was not asked whether it accepts the template: ${each.unchecked}`);
+  for (const line of await outlook(each, choices.kube, isDry)) note(line);
+  if (isDry && each.requestedBy !== undefined)
+    note(`${title}: ${REQUESTED_BY_ANNOTATION} would be ${each.requestedBy}`);
+  if (isGoing) note(`${title} is being deleted, and what was applied goes with it: apply it again when it is gone`);
+  return { kind: each.kind, owner: after };
+}
+
+/**
+ * Says what the change would do to the members of an existing object, or does that nobody may expect; and that its
+ * template's rollout is halted or paused: users would wait for ever for what is not rolled out.
+ */
+async function outlook({ kind, before, after }: Rehearsed, kube: KubeClient, isDry: boolean): Promise<string[]> {
+  if (before === undefined) return [];
+  const change = await (isDry ? formatChange : formatDrainChange)(kube, kind, before, after);
+  return [...change, ...formatHalts(kind, after)];
+}
+
+/** Notes missing workers. Applying needs none, but without one all stays as it is, and nothing else would say so. */
+async function remarkOnWorkers(session: Session): Promise<void> {
+  if (!(await session.knowsTemporal())) return;
+  const missing = await missingWorkers(session);
+  if (missing !== undefined) note(missing);
+}

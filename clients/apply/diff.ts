@@ -1,0 +1,68 @@
+import { Failure, FailureBesides, sentenceOf, throwAll } from '../cli/failure.ts';
+import type { ManifestOptions } from '../cli/options.ts';
+import { note, print, labelOf } from '../cli/print.ts';
+import { specDiff } from '../rollout/diff.ts';
+import type { Session } from '../session/session.ts';
+import { rehearse, type ApplyOptions, type Planned, type Rehearsed } from './apply.ts';
+import { formatChange, formatHalts } from './format-change.ts';
+import { readPlan } from './plan.ts';
+
+interface DiffFlags extends ManifestOptions {
+  forceConflicts?: boolean;
+  keepReplicas?: boolean;
+  exitCode?: boolean;
+}
+
+/** Prints what an apply would change; with `exitCode`, throws `Failure` if it would change anything. */
+export async function diffManifests(session: Session, flags: DiffFlags): Promise<void> {
+  if (flags.exitCode !== true) return void (await diff(session, flags));
+  const differs = await diff(session, flags).catch((error: unknown) => {
+    throw new FailureBesides(error);
+  });
+  if (differs) throw new Failure('the cluster differs from the manifests');
+}
+
+/** Prints the differences, and reports whether there are any. Throws what `drover apply` would be refused for. */
+async function diff(session: Session, options: DiffFlags): Promise<boolean> {
+  const { planned, notes } = await readPlan(session, options);
+  for (const line of notes) note(line);
+  const kube = await session.kube();
+  const { rehearsed, refused } = await compared(planned, {
+    kube,
+    force: options.forceConflicts === true,
+    keepReplicas: options.keepReplicas === true,
+    checksVms: true,
+  });
+  let differs = false;
+  for (const { kind, object, before, after } of rehearsed) {
+    const label = labelOf(kind.resource, object.metadata.name);
+    const lines = specDiff(label, before, after);
+    differs ||= lines.length > 0;
+    if (lines.length === 0) note(`${label} unchanged`);
+    else print(lines.join('\n'));
+    if (before === undefined) continue;
+    for (const line of await formatChange(kube, kind, before, after)) print(line);
+    for (const line of formatHalts(kind, after)) note(line);
+  }
+  throwAll(refused);
+  return differs;
+}
+
+/**
+ * Rehearses each object as `drover apply` would. One that `apply` would not take over from other field managers is
+ * compared all the same, and refused at the end.
+ */
+async function compared(
+  planned: Planned[],
+  choices: ApplyOptions,
+): Promise<{ rehearsed: Rehearsed[]; refused: Failure[] }> {
+  const forced = await rehearse(planned, { ...choices, force: true });
+  const tries = await Promise.allSettled(planned.map((each) => rehearse([each], { ...choices, checksVms: false })));
+  const refused = tries.flatMap((tried) =>
+    tried.status === 'rejected'
+      ? [new Failure(`\`drover apply\` would refuse this: ${sentenceOf(tried.reason)}`, { cause: tried.reason })]
+      : [],
+  );
+  const rehearsed = tries.map((tried, index) => (tried.status === 'fulfilled' ? tried.value[0]! : forced[index]!));
+  return { rehearsed, refused };
+}

@@ -1,0 +1,94 @@
+import { stringify } from 'yaml';
+import { countOf } from '../../api/lib/int-or-percent.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
+import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
+import { Failure, UsageError } from '../cli/failure.ts';
+import { note, plain, print, printData, type DataFormat } from '../cli/print.ts';
+import { vmNamesOf } from '../cli/targets.ts';
+import { makeAndFollow } from '../operations/make.ts';
+import { readNamed, readVms, scopeOf } from '../power/read-vms.ts';
+import type { Session } from '../session/session.ts';
+import { changeOperation, type ChangingFlags } from './operation.ts';
+import { patchOf } from './patch.ts';
+import { printPlan, refusalsOf } from './plan-view.ts';
+import { planAndAsk, type AskedPlan } from './plan.ts';
+
+/** Which change, and of which VMs. */
+interface ChangeFlags {
+  patch?: string;
+  set: string[];
+  selector?: string;
+  allNamespaces?: boolean;
+}
+
+/** Says what a change would do. Throws what KubeVirt would refuse. */
+export async function planChanges(
+  session: Session,
+  flags: ChangeFlags & { output?: DataFormat },
+  ...names: string[]
+): Promise<void> {
+  const plan = await planned(session, names, flags);
+  if (flags.output === undefined) printPlan(plan);
+  else await printData(plan, flags.output);
+  const refusals = refusalsOf(plan);
+  if (refusals.length > 0) throw new AggregateError(refusals);
+}
+
+async function planned(session: Session, names: string[], flags: ChangeFlags): Promise<AskedPlan> {
+  const patch = await patchOf(flags);
+  const vms = await vmsToChange(session, names, flags);
+  return planAndAsk(await session.kube(), vms, patch);
+}
+
+/** Reads the VMs that are meant. Throws `UsageError`, and a `KubeError` (404) for a missing VM. */
+async function vmsToChange(
+  session: Session,
+  words: string[],
+  { selector, allNamespaces = false }: ChangeFlags,
+): Promise<VmWithVmi[]> {
+  if (words.length > 0 && selector !== undefined) throw new UsageError('give names or -l, not both');
+  if (words.length > 0 && allNamespaces) throw new UsageError('give names or -A, not both');
+  if (words.length > 0) return readNamed(await session.kube(), await session.namespace(), vmNamesOf(words));
+  if (selector === undefined) throw new UsageError('which VMs? Give their names or -l');
+  return readVms(await session.kube(), await scopeOf(session, { allNamespaces, selector }));
+}
+
+/** Changes VMs by an operation, unless KubeVirt would refuse it. */
+export async function applyChange(
+  session: Session,
+  flags: ChangeFlags & ChangingFlags,
+  ...names: string[]
+): Promise<void> {
+  const plan = await planned(session, names, flags);
+  const { output, dryRun, restart, selector } = flags;
+  if (output === undefined) printPlan(plan);
+  const refusals = refusalsOf(plan);
+  if (refusals.length > 0) throw new AggregateError([...refusals, new Failure('no VM was changed')]);
+  if (plan.groups.length === 0 || dryRun === 'client') return;
+  const vms = plan.groups.flatMap((group) => group.vms);
+  const atOnce = Math.min(countOf(flags.atOnce, vms.length, 1), vms.length);
+  const which = { vms, selector: names.length > 0 ? undefined : selector };
+  const merge = stringify(plan.patch, { lineWidth: 0 });
+  const operation = await changeOperation(session, which, { merge }, flags);
+  const what = `${formatVms(vms.length)}, ${atOnce} at a time`;
+  await makeAndFollow(
+    session,
+    {
+      operation,
+      what,
+      tellDryRun: () => print(`${what} (server dry run)`),
+      tell: ({ metadata: { name, namespace } }) => {
+        const where = namespace === undefined ? '-A' : `-n ${namespace}`;
+        note(plain(`\`drover change undo ${name} ${where}\` takes it back`));
+        if (restart === undefined) tellRestarts(plan);
+      },
+    },
+    flags,
+  );
+}
+
+function tellRestarts({ groups }: AskedPlan): void {
+  const waits = groups.flatMap(({ need, vms }) => (need === 'Restart' ? vms : []));
+  if (waits.length > 0)
+    note(`${formatVms(waits.length)} to be restarted: \`drover vm restart --pending\` does that, a few at a time`);
+}

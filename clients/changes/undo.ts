@@ -1,0 +1,51 @@
+import { countOf } from '../../api/lib/int-or-percent.ts';
+import { changesOf, type ChangeNote } from '../../decisions/changes/note.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
+import { ageOf, note, plain, print, table, dryRunRemark } from '../cli/print.ts';
+import { noRecordOf } from '../operations/find-operation.ts';
+import { makeAndFollow } from '../operations/make.ts';
+import { readVms } from '../power/read-vms.ts';
+import type { Session } from '../session/session.ts';
+import { changeOperation, type ChangingFlags } from './operation.ts';
+
+interface Flags {
+  allNamespaces?: boolean;
+}
+
+async function read(session: Session, { allNamespaces = false }: Flags) {
+  const namespace = allNamespaces ? undefined : await session.namespace();
+  const all = await readVms(await session.kube(), { namespace });
+  return { namespace, vms: all.map(({ vm }) => ({ vm, notes: changesOf(vm.metadata.annotations) })) };
+}
+
+/** Restores what a change has replaced in VMs. */
+export async function undoChange(session: Session, flags: ChangingFlags, change: string): Promise<void> {
+  const { namespace, vms } = await read(session, flags);
+  const own = vms.flatMap(({ vm: { metadata }, notes }) =>
+    notes.some(({ operation }) => operation === change) ? [`${metadata.namespace}/${metadata.name}`] : [],
+  );
+  if (own.length === 0) {
+    throw noRecordOf(namespace === undefined ? '' : ` in namespace ${namespace}`, change);
+  }
+  const what = `${formatVms(own.length)}, ${Math.min(countOf(flags.atOnce, own.length, 1), own.length)} at a time`;
+  const tellDryRun = (): void => {
+    for (const vm of own) print(`${vm} would be as before ${plain(change)}`);
+    print(`${what}${dryRunRemark(flags.dryRun)}`);
+  };
+  if (flags.dryRun === 'client') return tellDryRun();
+  const operation = await changeOperation(session, { vms: own }, { undo: change }, flags);
+  await makeAndFollow(session, { operation, what, tellDryRun }, flags);
+}
+
+/** Lists the changes on record on VMs. */
+export async function listChanges(session: Session, flags: Flags): Promise<void> {
+  const { vms } = await read(session, flags);
+  const changes = new Map<string, ChangeNote & { vms: number }>();
+  for (const { notes } of vms)
+    for (const one of notes) changes.set(one.id, { ...one, vms: (changes.get(one.id)?.vms ?? 0) + 1 });
+  if (changes.size === 0) return note('no VM has a record of a change');
+  const rows = [...changes.values()]
+    .toSorted((a, b) => b.at.localeCompare(a.at))
+    .map(({ operation, vms, at, by, reason = '<none>' }) => [operation, vms, ageOf(at), by, reason]);
+  print(table(['CHANGE', 'VMS', 'AGE', 'REQUESTED BY', 'REASON'], rows).join('\n'));
+}

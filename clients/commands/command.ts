@@ -1,0 +1,43 @@
+import { Command as Commander } from 'commander';
+import { dryRunOption, examples, reasonOption } from '../cli/options.ts';
+import { inSession, type Session } from '../session/session.ts';
+
+/** What a command does, with its flags, and its arguments one after the other. */
+type Work<Flags> = (session: Session, flags: Flags, ...words: string[]) => Promise<unknown>;
+
+/** A command of which no more is loaded than its declaration until it runs: other commands start sooner. */
+export class Command extends Commander {
+  /** Shows below the help what the command is for, and the line to type. */
+  examples(...pairs: [what: string, line: string][]): this {
+    return this.addHelpText('after', examples(...pairs));
+  }
+
+  /** Loads what the command does with these flags, and does it in a session of its own. */
+  does<Flags>(load: (flags: Flags) => Promise<Work<Flags>>): this {
+    return this.action((...given: unknown[]) => {
+      const words = given
+        .slice(0, -2)
+        .flat()
+        .filter((word) => word !== undefined) as string[];
+      const flags = given.at(-2) as Flags;
+      return inSession(this, async (session) => {
+        const work = await load(flags);
+        await work(session, flags, ...words);
+      });
+    });
+  }
+
+  /** Adds commands below this one; the one of the name `alone` is meant if none is named. */
+  commandsBelow(commands: Commander[], alone?: string): this {
+    for (const command of commands) this.addCommand(command, { isDefault: command.name() === alone });
+    return this;
+  }
+}
+
+/** A command that takes the names of pools. */
+export const poolsCommand = (name: string): Command =>
+  new Command(name).argument('<kind>', 'pool, or pool/NAME').argument('[names...]');
+
+/** A command that asks something of pools. */
+export const controlCommand = (name: string): Command =>
+  poolsCommand(name).addOption(reasonOption()).addOption(dryRunOption());

@@ -1,0 +1,39 @@
+import { dryRunOption } from '../cli/options.ts';
+import { parseDuration } from '../cli/parse-values.ts';
+import { Command } from './command.ts';
+
+const pruneDisksCommand = (): Command =>
+  new Command('prune')
+    .description('delete kept disks, and what is on them')
+    .argument('[names...]', 'of claims, as `drover get disks` shows them')
+    .option('--pool <name>', 'those of this pool, even if the pool was deleted')
+    .option('--orphaned', 'those whose pool was deleted')
+    .option('--older-than <duration>', 'those kept for longer than this, such as 90m or 720h', parseDuration)
+    .option('--all', 'all of the namespace')
+    .addOption(dryRunOption())
+    .examples(
+      ['See what would be deleted', 'drover disks prune --orphaned --dry-run'],
+      ['What a pool has kept for more than 30 days', 'drover disks prune --pool web --older-than 720h'],
+      ['One disk', 'drover disks prune data-3'],
+    )
+    .does(async () => (await import('../disks/prune.ts')).pruneDisks);
+
+const adoptDisksCommand = (): Command =>
+  new Command('adopt')
+    .description('give a pool the disks that an earlier pool of its name has kept')
+    .argument('[names...]', 'of claims, as `drover get disks` shows them (default: all that it has kept)')
+    .option('--pool <name>', 'the pool')
+    .addOption(dryRunOption())
+    .examples(['After a pool was deleted and recreated', 'drover disks adopt --pool web'])
+    .does(async () => (await import('../disks/adopt.ts')).adoptDisks);
+
+/** `drover disks` and its commands. */
+export const disksCommand = (): Command =>
+  new Command('disks')
+    .description('disks that VMs have left, kept for the next VMs of their numbers')
+    .examples(
+      ['List them', 'drover get disks'],
+      ['Delete those whose pool was deleted', 'drover disks prune --orphaned'],
+      ['Give them to a pool that was recreated', 'drover disks adopt --pool web'],
+    )
+    .commandsBelow([pruneDisksCommand(), adoptDisksCommand()]);

@@ -1,0 +1,88 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { namespacesIn } from '../../../api/claims/claim.ts';
+import { dryRunOption, examples, formatOption } from '../../cli/options.ts';
+import type { WorkerAccount } from '../../doctor/rights.ts';
+import { Command } from '../command.ts';
+
+export const setupCommand = (): Command =>
+  new Command('setup')
+    .description('make the cluster and Temporal ready: custom resources, search attributes, the watch workflow')
+    .addOption(
+      new Option(
+        '--only-namespace <names>',
+        'for workers that serve these namespaces alone, such as shop,bank, with rights in them alone',
+      )
+        .env('DROVER_NAMESPACE')
+        .argParser(namespacesIn),
+    )
+    .addOption(dryRunOption())
+    .examples(
+      ['Once for each cluster; again after an upgrade of drover', 'drover setup'],
+      [
+        "A namespace alone, by its admin, once the cluster has drover's custom resources",
+        'drover setup --only-namespace shop',
+      ],
+      ['A second cluster on the same Temporal', 'drover setup --cluster east --context east'],
+    )
+    .does(async () => (await import('../../setup/setup.ts')).setUpCluster);
+
+export const doctorCommand = (): Command =>
+  new Command('doctor')
+    .description('look at everything that drover needs, and say what to mend; the exit code is 1 if a check failed')
+    .addOption(workerOption())
+    .option('--send', 'have each receiver of notifications sent an event that says nothing')
+    .addOption(formatOption(['json', 'yaml']))
+    .addHelpText(
+      'after',
+      `
+It looks at the API server, your rights and the workers', drover's custom resources and admission policies, KubeVirt,
+CDI, the clock, Temporal, the workers that run, and who is told by them. It changes nothing: what it has to try is a dry run.
+${examples(
+  ['After an installation or an upgrade', 'drover doctor'],
+  [
+    'The checks that failed, for a script',
+    'drover doctor -o json | jq -r \'.items[] | select(.outcome == "Failed").check\'',
+  ],
+)}`,
+    )
+    .does(async () => (await import('../../doctor/doctor.ts')).doctor);
+
+export const supportBundleCommand = (): Command =>
+  new Command('support-bundle')
+    .description('collect what explains a trouble with drover in a .tar.gz, without secrets')
+    .argument('[file]', 'where to; default: drover-support-<time>.tar.gz in the current folder')
+    .addOption(workerOption())
+    .addHelpText(
+      'after',
+      `
+It reads all namespaces, or the one of -n. It reads no Secret and no ConfigMap, and leaves out what guests are set up with.
+Look through it before you give it away: names of VMs, namespaces, nodes and users are in it.
+${examples(
+  ['For an issue', 'drover support-bundle'],
+  ['Of one namespace', 'drover support-bundle -n shop shop.tar.gz'],
+)}`,
+    )
+    .does(async () => (await import('../../support/bundle.ts')).supportBundle);
+
+export const versionCommand = (): Command =>
+  new Command('version')
+    .description('show the versions of drover, its workers and definitions, Temporal, KubeVirt and Kubernetes')
+    .addOption(formatOption(['json', 'yaml']))
+    .option('--client', 'only that of this command, without asking a server')
+    .examples(
+      ['What runs, and whether the versions match', 'drover version'],
+      ["The workers' versions, for a script", 'drover version -o json | jq -r .workers[]'],
+    )
+    .does(async () => (await import('../../version/version-rows.ts')).printVersions);
+
+/** The workers' ServiceAccount: by default that of drover's manifests. */
+const workerOption = (): Option =>
+  new Option('--worker <namespace/name>', "the workers' ServiceAccount")
+    .argParser(accountOf)
+    .default({ namespace: 'drover', name: 'drover-worker' }, 'drover/drover-worker');
+
+function accountOf(text: string): WorkerAccount {
+  const [namespace, name, ...rest] = text.split('/');
+  if (!namespace || !name || rest.length > 0) throw new InvalidArgumentError('Give NAMESPACE/NAME.');
+  return { namespace, name };
+}

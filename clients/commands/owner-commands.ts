@@ -1,0 +1,182 @@
+import { Option } from 'commander';
+import { kindArguments, KINDS, OWNERS, Vms } from '../cli/kinds.ts';
+import { dryRunOption, formatOption, reasonOption, withManifests } from '../cli/options.ts';
+import { parseCount, parseDuration, parsePositiveDuration, parseBoolean } from '../cli/parse-values.ts';
+import { vmNamesOf } from '../cli/targets.ts';
+import { Command } from './command.ts';
+
+export const applyCommand = (): Command =>
+  withManifests(new Command('apply'))
+    .description('create or update pools and replica sets from manifests; applies nothing if one of them is invalid')
+    .option('--force-conflicts', 'take over fields that other field managers have set')
+    .option('--keep-replicas', 'keep the current number of replicas if something else has scaled the pool or set')
+    .option('--no-vm-check', 'skip the server-side dry run of a VM from the template')
+    .option('--wait [boolean]', 'wait until all VMs are updated and available', parseBoolean, false)
+    .option('--timeout <duration>', 'how long --wait waits, such as 90s or 5m (default: no limit)', parseDuration)
+    .addOption(dryRunOption())
+    .examples(
+      ['A pool from a file', 'drover apply -f pool.yaml'],
+      ['A pool, and wait until all its VMs run it', 'drover apply -f pool.yaml --wait --timeout 10m'],
+      ['What the server would say, without a change', 'drover apply -f pools/ -R --dry-run'],
+      ['A new template for a pool that an autoscaler scales', 'drover apply -f pool.yaml --keep-replicas'],
+    )
+    .does(async () => (await import('../apply/apply-manifests.ts')).applyManifests);
+
+export const diffCommand = (): Command =>
+  withManifests(new Command('diff'))
+    .description('what `drover apply` would change, and what that would do to VMs; nothing is written')
+    .option('--force-conflicts', 'as for apply: take over fields that other field managers have set')
+    .option('--keep-replicas', 'as for apply: keep the number of replicas that something else has set')
+    .option('--exit-code', 'exit with 1 if there is a difference, with 0 if there is none, and with 2 after an error')
+    .examples(
+      ['Before a change', 'drover diff -f pool.yaml && drover apply -f pool.yaml'],
+      ['In CI: does the cluster have what is in Git?', 'drover diff -f pools/ -R --exit-code'],
+    )
+    .does(async () => (await import('../apply/diff.ts')).diffManifests);
+
+export const getCommand = (): Command =>
+  new Command('get')
+    .description('list pools, replica sets, VMs, VMIs or kept disks; a named pool or set is shown with its VMs or VMIs')
+    .argument('<kind>', `${kindArguments(KINDS)}, KIND/NAME or KIND,KIND`)
+    .argument('[names...]')
+    .option('-A, --all-namespaces', 'in all namespaces')
+    .option('-l, --selector <selector>', 'only objects with these labels, such as app=web,tier!=db')
+    .option('--pool <name>', 'only VMs that this pool owns, or disks that it has kept')
+    .option('--owner <kind/name>', 'only VMs, or VMIs, that this pool or replica set owns, such as vmrs/runners')
+    .addOption(formatOption())
+    .option('-w, --watch', 'keep watching, and print each change')
+    .option('--no-headers', 'leave out the line of headers')
+    .option('--show-managed-fields', 'keep metadata.managedFields in json and yaml')
+    .examples(
+      ['All pools of the namespace', 'drover get pools'],
+      ['All pools and replica sets of the cluster', 'drover get pools,vmrs,dvmirs -A'],
+      ['One pool and its VMs', 'drover get pool web'],
+      ['A replica set and its VMs', 'drover get vmrs runners'],
+      ['The VMIs of a set of instances alone', 'drover get vmis --owner dvmirs/frontend'],
+      ['The VMs of a pool, with more columns', 'drover get vms --pool web -o wide'],
+      ['Disks that VMs have left for the next of their numbers', 'drover get disks'],
+      ['Follow the pools of all namespaces', 'drover get pools -A --watch'],
+    )
+    .does(async () => (await import('../owners/get.ts')).getObjects);
+
+export const describeCommand = (): Command =>
+  new Command('describe')
+    .description(
+      'show everything about a pool or replica set: spec, status, VMs, what is in progress, Events, the last errors',
+    )
+    .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
+    .argument('[names...]')
+    .addOption(formatOption(['json', 'yaml']))
+    .examples(
+      ['One pool', 'drover describe pool web'],
+      ['One replica set', 'drover describe vmrs/runners'],
+      ['All pools of the namespace', 'drover describe pools'],
+      ['Why VMs are not ready, for a program', "drover describe pool web -o json | jq '.notReady'"],
+    )
+    .does(async () => (await import('../owners/describe.ts')).describeOwners);
+
+export const statusCommand = (): Command =>
+  new Command('status')
+    .description('show the progress of pools or replica sets: VMs by state, operations in progress, recent errors')
+    .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME`, 'pools')
+    .argument('[names...]')
+    .option('-A, --all-namespaces', 'in all namespaces')
+    .option('-l, --selector <selector>', 'only those with these labels, such as app=web,tier!=db')
+    .addOption(formatOption(['json', 'yaml']))
+    .option('-w, --watch', 'a live view, until Ctrl-C')
+    .examples(
+      ['All pools of the namespace, now', 'drover status'],
+      ['One pool, live', 'drover status pool web --watch'],
+      ['A replica set, live', 'drover status vmrs runners --watch'],
+      [
+        'For a program: which pools lack VMs',
+        "drover status -A -o json | jq '.items[] | select(.ready < .desired).name'",
+      ],
+      ['A record of everything that changes', 'drover status -A --watch > fleet.log'],
+    )
+    .does(async () => (await import('../owners/status.ts')).ownersStatus);
+
+/** Parses `web-7,web-9`. */
+const list = (text: string): string[] => {
+  const names = text.split(',').map((name) => name.trim());
+  return vmNamesOf(names.filter((name) => name !== ''));
+};
+
+export const scaleCommand = (): Command =>
+  new Command('scale')
+    .description('set how many VMs a pool or a replica set has')
+    .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
+    .argument('[names...]')
+    .option('--replicas <count>', 'how many VMs', parseCount)
+    .option('--remove <names>', 'of a pool: exactly these VMs, given as NAME,NAME…, and so many fewer', list)
+    .option('--current-replicas <count>', 'only if this is the current number', parseCount)
+    .addOption(reasonOption('history'))
+    .addOption(dryRunOption())
+    .examples(
+      ['Ten VMs', 'drover scale pool web --replicas 10'],
+      ['Five in a replica set', 'drover scale vmrs runners --replicas 5'],
+      ['Ten, unless the number is no longer five', 'drover scale pool web --current-replicas 5 --replicas 10'],
+      ['Two VMs fewer, and which', 'drover scale pool web --remove web-7,web-9'],
+    )
+    .does(async () => (await import('../scaling/scale-owners.ts')).scaleOwners);
+
+export const deleteCommand = (): Command =>
+  withManifests(new Command('delete'))
+    .description('delete pools and replica sets; drover deletes their VMs first')
+    .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME; left out with -f`)
+    .argument('[names...]')
+    .addOption(
+      new Option('--cascade <how>', 'what becomes of the VMs: "orphan" leaves them running')
+        .choices(['background', 'foreground', 'orphan'])
+        .default('background'),
+    )
+    .option('--wait [boolean]', 'wait until they and their VMs are deleted', parseBoolean, true)
+    .option('--timeout <duration>', 'how long to wait, such as 90s or 5m (default: no limit)', parseDuration)
+    .option('--ignore-not-found', 'ignore objects that do not exist')
+    .addOption(dryRunOption())
+    .examples(
+      ['A pool and its VMs', 'drover delete pool web'],
+      ['A replica set and its VMs', 'drover delete vmrs runners'],
+      ['Everything that manifests name', 'drover delete -f pools/ -R'],
+      ['The pool alone; its VMs keep running', 'drover delete pool web --cascade=orphan'],
+      ['Request it and return at once', 'drover delete pool web --wait=false'],
+    )
+    .does(async () => (await import('../apply/delete.ts')).deleteNamed);
+
+export const historyCommand = (): Command =>
+  new Command('history')
+    .description(
+      'what drover has done to the VMs of a pool or replica set, or to a VM of any owner (restarts, machine type transitions, and what its pool or set did to it), ' +
+        'as far back as it is on record: when, from what to what, who asked, how it ended',
+    )
+    .argument('<kind>', `${kindArguments([...OWNERS, Vms])}, or KIND/NAME`)
+    .argument('[names...]')
+    .option('--vm <name>', 'only what was done to this VM')
+    .option(
+      '--since <duration>',
+      'only what was in progress or ended within this time, such as 30m or 2d',
+      parsePositiveDuration,
+    )
+    .addOption(formatOption(['json', 'yaml']))
+    .examples(
+      ['Everything that was done to the VMs of a pool', 'drover history pool web'],
+      ['What happened to one of them', 'drover history pool web --vm web-3'],
+      ['Which VMs of a replica set came and went', 'drover history vmrs runners'],
+      ['Who has restarted a VM, or changed its machine type', 'drover history vm db-1'],
+      ['What was done since yesterday', 'drover history pool web --since 1d'],
+      ['What went wrong', 'drover history pool web -o json | jq \'.[] | select(.end == "Failed")\''],
+    )
+    .does(async () => (await import('../history/history.ts')).showHistory);
+
+export const driftCommand = (): Command =>
+  new Command('drift')
+    .description('list fields of VMs that users have changed, so that the VMs differ from their templates')
+    .argument('[kind]', 'pool, or pool/NAME', 'pools')
+    .argument('[names...]')
+    .addOption(formatOption(['json', 'yaml']))
+    .examples(
+      ['All pools of the namespace', 'drover drift'],
+      ['Look, and correct it', 'drover drift pool web && drover rollout restart pool web --drifted'],
+      ['The names of the VMs', "drover drift pool web -o json | jq -r '.vms[].vm'"],
+    )
+    .does(async () => (await import('../drift/lines.ts')).printDrift);

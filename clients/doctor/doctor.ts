@@ -1,0 +1,42 @@
+import { Failure } from '../cli/failure.ts';
+import { print, table, type Cell, type Style, printData, type DataFormat } from '../cli/print.ts';
+import type { Session } from '../session/session.ts';
+import { examine } from './examine.ts';
+import type { Finding, Outcome } from './finding.ts';
+import type { WorkerAccount } from './rights.ts';
+
+/** Prints what each check has found. Throws `Failure` if one has failed. */
+export async function doctor(
+  session: Session,
+  { worker, output, send }: { worker: WorkerAccount; output?: DataFormat; send?: boolean },
+): Promise<void> {
+  const findings = await examine(session, worker, send);
+  if (output === undefined) for (const line of table(HEADERS, findingRows(findings))) print(line);
+  else await printData({ items: findings }, output);
+  if (findings.some(({ outcome }) => outcome === 'Failed')) throw new Failure(summaryOf(findings));
+  if (output === undefined) print(summaryOf(findings));
+}
+
+const STYLES: Record<Outcome, Style> = { OK: 'green', Warning: 'yellow', Failed: 'red', Unknown: 'gray' };
+
+const HEADERS = ['CHECK', 'OUTCOME', 'MESSAGE'];
+
+/** Returns a row for each finding, and below it how to fix it. */
+const findingRows = (findings: readonly Finding[]): Cell[][] =>
+  findings.flatMap(({ check, outcome, message, fix }) => [
+    [check, { text: outcome, style: STYLES[outcome] }, message],
+    ...(fix === undefined ? [] : [['', '', `fix: ${fix}`]]),
+  ]);
+
+/** Returns one sentence for all findings. */
+function summaryOf(findings: readonly Finding[]): string {
+  const count = (outcome: Outcome): number => findings.filter((one) => one.outcome === outcome).length;
+  const [bad, warned, unknown] = [count('Failed'), count('Warning'), count('Unknown')];
+  const rest = [
+    ...(warned > 0 ? [`${warned} warned`] : []),
+    ...(unknown > 0 ? [`${unknown} could not be looked at`] : []),
+  ];
+  const of = `${findings.length} findings`;
+  if (bad === 0) return [`nothing of ${of} keeps drover from working`, ...rest].join('; ');
+  return [`${bad} of ${of} failed`, ...rest].join('; ');
+}

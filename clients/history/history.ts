@@ -1,0 +1,80 @@
+import type { Act } from '../../decisions/history/act.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
+import type { PoolRef } from '../../workflows/lib/ids.ts';
+import { UsageError } from '../cli/failure.ts';
+import { ownerKindOf, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
+import { note, print, printData, type DataFormat } from '../cli/print.ts';
+import { oneTargetOf } from '../cli/targets.ts';
+import { readRevisions, type Revision } from '../rollout/revisions.ts';
+import type { Session } from '../session/session.ts';
+import { TemporalUnreachable } from '../session/temporal.ts';
+import { remarkOnCluster } from '../session/unknown-cluster.ts';
+import { workersIn } from '../session/workers.ts';
+import { actsInCluster } from './from-cluster.ts';
+import { withQueued } from './queued.ts';
+import { inOrder, readActs, readActsOfVm } from './read.ts';
+import { aboutVm, actionsTable, grouped } from './table.ts';
+
+interface HistoryOptions {
+  vm?: string;
+  output?: DataFormat;
+  /** Milliseconds. */
+  since?: number;
+}
+
+/** Shows the history of a pool, replica set or VM, which may be deleted. */
+export async function showHistory(
+  session: Session,
+  { vm, output, since }: HistoryOptions,
+  ...words: string[]
+): Promise<void> {
+  const { kind, name } = oneTargetOf(words, [...OWNERS, Vms]);
+  const owner = ownerKindOf(kind.resource.kind);
+  if (owner === undefined && vm !== undefined)
+    throw new UsageError('--vm chooses among the VMs of a pool or replica set');
+  const namespace = await session.namespace();
+  const ref = { cluster: await workersIn(session, namespace), namespace, name };
+  const reading = {
+    revisionsOf: (pool: string) => revisionsOf(session, pool),
+    since: since === undefined ? null : Date.now() - since,
+  };
+  const told = await (
+    owner === undefined ? readActsOfVm(session, ref, reading) : readActs(session, owner, ref, reading)
+  ).catch((error: unknown) => withoutTemporal(session, owner ?? kind, ref, { error, since: reading.since }));
+  const all = await withQueued(await session.kube(), ref.namespace, told);
+  const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
+  if (actions.length === 0) await remarkOnCluster(session, ref.cluster);
+  if (output !== undefined) return printData(actions, output);
+  if (actions.length > 0) return print(actionsTable(actions, owner?.members.noun ?? 'VM').join('\n'));
+  // Throws if there is no such object either, because the name was mistyped.
+  const kube = await session.kube();
+  await kube.get(kind.resource, { namespace: ref.namespace, name });
+  const whose = owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`);
+  const from = reading.since === null ? '' : ` since ${new Date(reading.since).toISOString().slice(0, 19)}Z`;
+  note(`nothing is on record that was done to ${whose}${from}`);
+}
+
+/** Returns what the cluster alone tells, and says so. Throws `error` again if Temporal does answer. */
+async function withoutTemporal(
+  session: Session,
+  kind: Kind | OwnerKind,
+  { namespace, name }: PoolRef,
+  { error, since }: { error: unknown; since: number | null },
+): Promise<Act[]> {
+  if (!(error instanceof TemporalUnreachable)) throw error;
+  note(`${error.message}; this is what the cluster alone shows: Events, operations, and templates that are kept`);
+  const isMember = (vm: string): boolean => ('hasNamed' in kind ? kind.hasNamed(name, vm) : vm === name);
+  const revisions = kind === Pools ? await revisionsOf(session, name) : [];
+  const subject = { resource: kind.resource, namespace, name, isMember };
+  return inOrder(await actsInCluster(await session.kube(), subject, revisions), { since });
+}
+
+/** Returns [] if the pool is deleted or the user may not read it: the history is useful even without revisions. */
+async function revisionsOf(session: Session, name: string): Promise<Revision[]> {
+  const kube = await session.kube();
+  const key = { namespace: await session.namespace(), name };
+  return kube
+    .get<Pool>(Pools.resource, key)
+    .then((pool) => readRevisions(kube, pool))
+    .catch(() => []);
+}

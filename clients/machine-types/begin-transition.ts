@@ -1,0 +1,86 @@
+import { MACHINE_TYPE_RESTART_LABEL } from '../../api/labels-and-annotations.ts';
+import type { AnyOperation } from '../../api/operations/operation.ts';
+import { formatAim } from '../../decisions/machine-types/transition.ts';
+import { transitionOf } from '../../decisions/operations/transition.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import { note, plain } from '../cli/print.ts';
+import { formatGoesOn } from '../operations/follow.ts';
+import { makeAndFollow } from '../operations/make.ts';
+import { stateOf } from '../operations/print-operations.ts';
+import type { Session } from '../session/session.ts';
+import { namedOperation } from './named.ts';
+import { poolLines, printPlan, skippedLines, type PlanFormat } from './plan-view.ts';
+import { plannedOf } from './planned.ts';
+import { checkNotChangedAgain, checkOver, findTransition } from './transitions.ts';
+import {
+  typesOperation,
+  undoOperation,
+  type FollowFlags,
+  type RestartFlags,
+  type ScopeFlags,
+} from './types-operation.ts';
+
+type TransitionFlags = ScopeFlags & RestartFlags;
+
+/** Prints what a transition would do. */
+export async function planTransition(
+  session: Session,
+  flags: TransitionFlags & { output?: PlanFormat },
+): Promise<void> {
+  const { plan } = await plannedOf(session, transitionIn(await typesOperation(session, flags)), { asksServer: true });
+  await printPlan(plan, flags.output);
+}
+
+/** Changes machine types of VMs. */
+export const updateMachineTypes = async (session: Session, flags: TransitionFlags & FollowFlags): Promise<void> =>
+  beginTransition(session, await typesOperation(session, flags), flags);
+
+/** Gives VMs back the machine types that the operation of this name has changed. */
+export async function undoTransition(session: Session, flags: RestartFlags & FollowFlags, name: string): Promise<void> {
+  const meant = await findTransition(await session.kube(), session.globals.namespace, name);
+  checkOver(meant);
+  await beginTransition(session, await undoOperation(session, meant.undoneAs, flags), flags);
+}
+
+/**
+ * Makes the operation of a transition, and follows it, as the flags say; with `--dry-run`, only prints what it would
+ * do. Throws `Failure` if nothing matches.
+ */
+async function beginTransition(session: Session, asked: AnyOperation, flags: FollowFlags): Promise<void> {
+  const transition = transitionIn(asked);
+  const { dryRun, output } = flags;
+  const { plan, others } = await plannedOf(session, transition, { asksServer: dryRun === 'server' });
+  if (dryRun === 'client' && output === undefined) return printPlan(plan);
+  if (transition.scope.undoes !== null)
+    checkNotChangedAgain(
+      others.operations,
+      plan.items.map(({ namespace, result: type }) => ({ namespace, type })),
+    );
+  const operation = namedOperation(asked, transition.scope, plan.items);
+  const tell = (): void => {
+    for (const line of [...poolLines(plan), ...(flags.wait ? [] : skippedLines(plan))]) note(line);
+  };
+  const follow = {
+    until: (now: StoredOperation) => isWaiting(now) && !transition.restartNow,
+    remarks: (end: StoredOperation) => (isWaiting(end) ? [stillWaits(end)] : []),
+  };
+  const what = plain(`${formatVms(plan.vms)}, ${formatAim(transition)}`);
+  return makeAndFollow(session, { operation, what, tellDryRun: () => printPlan(plan), tell, follow }, flags);
+}
+
+/** What a worker takes the operation to ask for. */
+const transitionIn = (operation: AnyOperation) => transitionOf(operation as unknown as StoredOperation);
+
+function stillWaits({ metadata, status }: StoredOperation): string {
+  const label = `${MACHINE_TYPE_RESTART_LABEL}=${metadata.uid}`;
+  const waiting = status?.machineType?.waiting ?? 0;
+  const where = metadata.namespace === undefined ? '-A' : `-n ${metadata.namespace}`;
+  const which =
+    waiting === 0
+      ? ''
+      : `; \`drover vm pending ${where} -l ${label}\` lists the VMs that wait for a restart (not a reboot inside the guest)`;
+  return `${formatGoesOn(metadata)}${which}`;
+}
+
+const isWaiting = (operation: StoredOperation): boolean => stateOf(operation) === 'Waiting';

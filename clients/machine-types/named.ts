@@ -1,0 +1,49 @@
+import type { AnyOperation } from '../../api/operations/operation.ts';
+import type { TransitionScope } from '../../decisions/machine-types/transition.ts';
+import { operationOf } from '../operations/make.ts';
+import { isOfPool } from './plan-view.ts';
+import type { PlannedItem } from './plan.ts';
+
+/**
+ * Returns the operation as an object can say it: with names of VMs without namespaces, which are found among the
+ * planned VMs if others have one; and for templates of pools, which takes the right to change them, only if one is to
+ * change.
+ */
+export function namedOperation(
+  { metadata, spec }: AnyOperation,
+  scope: TransitionScope,
+  items: readonly PlannedItem[],
+): AnyOperation {
+  const { names, exclude, namespaces } = namedIn(scope, items);
+  const { templates: _, ...machineType } = spec.machineType!;
+  return operationOf(metadata.namespace, {
+    ...spec,
+    ...(namespaces === null ? {} : { namespaces }),
+    vms: {
+      ...spec.vms,
+      ...(names.length === 0 ? {} : { names }),
+      ...(exclude.length === 0 ? {} : { exclude }),
+    },
+    machineType: { ...machineType, ...(items.some(isOfPool) ? { templates: true } : {}) },
+  });
+}
+
+const isBare = (word: string): boolean => !word.includes('/');
+const bare = (word: string): string => word.slice(word.indexOf('/') + 1);
+
+/**
+ * Objects name VMs without their namespaces: names of some namespaces become those, without the VMs there that have the
+ * name of another one. `namespaces`: null if they go without saying.
+ */
+function namedIn(
+  { names, exclude, namespaces }: TransitionScope,
+  known: readonly { namespace: string; name: string }[],
+): Pick<TransitionScope, 'names' | 'exclude' | 'namespaces'> {
+  const own = [...new Set(names.map(bare))];
+  if (namespaces !== null || names.every(isBare)) return { names: own, exclude, namespaces: null };
+  const found = known.flatMap(({ namespace, name }) => (names.includes(name) ? [`${namespace}/${name}`] : []));
+  const meant = new Set([...names.filter((word) => !isBare(word)), ...found]);
+  const of = [...new Set([...meant].map((key) => key.slice(0, key.indexOf('/'))))];
+  const others = of.flatMap((namespace) => own.map((name) => `${namespace}/${name}`)).filter((key) => !meant.has(key));
+  return { names: own, exclude: [...exclude, ...others], namespaces: of };
+}

@@ -1,0 +1,106 @@
+import type { OperationAction } from '../../api/operations/operation.ts';
+import type { Act } from '../../decisions/history/act.ts';
+import { operationName, operationResource } from '../../decisions/operations/ref.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { operationRunIdOf } from '../../workflows/lib/messages.ts';
+import { note, print, printObjects, printData, type DataFormat } from '../cli/print.ts';
+import { actsOfRunInCluster } from '../history/from-cluster.ts';
+import { actsOfWorkflow } from '../history/read.ts';
+import { actionsTable, grouped } from '../history/table.ts';
+import type { Session } from '../session/session.ts';
+import { TemporalUnreachable } from '../session/temporal.ts';
+import { workersIn } from '../session/workers.ts';
+import { checkName, listOperations, findOperation, steer } from './find-operation.ts';
+import { followOperation } from './follow.ts';
+import { linesOf, printOperations, type OperationsFormat } from './print-operations.ts';
+
+/** Operations of which some commands are about those with one action, in all namespaces if none is given. */
+export interface About {
+  action?: OperationAction;
+}
+
+const STEERING = {
+  pause: { spec: { paused: true }, done: 'paused' },
+  resume: { spec: { paused: false }, done: 'resumed' },
+  abort: { spec: { aborted: true }, done: 'aborted' },
+} as const;
+
+/** What users may have an operation do that is in progress. */
+export type Steering = keyof typeof STEERING;
+
+/** The namespace in which operations are looked for; undefined for all. */
+const namespaceFor = async (session: Session, { action }: About): Promise<string | undefined> =>
+  action === undefined ? session.namespace() : session.globals.namespace;
+
+/** Returns the operation that a command is about. Throws `UsageError` or `Failure`. */
+async function meantBy(
+  session: Session,
+  name: string | undefined,
+  options: About & { orNewest: boolean },
+): Promise<[KubeClient, StoredOperation]> {
+  checkName(name);
+  const kube = await session.kube();
+  return [kube, await findOperation(kube, await namespaceFor(session, options), name, options)];
+}
+
+export const listsOperations =
+  (about: About) =>
+  async (session: Session, flags: { allNamespaces?: boolean; output?: OperationsFormat }): Promise<void> => {
+    const namespace = flags.allNamespaces === true ? undefined : await namespaceFor(session, about);
+    const listed = await listOperations(await session.kube(), namespace, about.action);
+    await printOperations(listed, flags.output, about.action);
+  };
+
+export const showsOperation =
+  (about: About) =>
+  async (
+    session: Session,
+    { watch, output }: { watch?: boolean; output?: DataFormat },
+    name?: string,
+  ): Promise<void> => {
+    const [kube, meant] = await meantBy(session, name, { orNewest: true, ...about });
+    if (watch === true) return followOperation(kube, meant);
+    if (output !== undefined) return printObjects([meant], output, { isOne: true });
+    print(linesOf(meant, Date.now()).join('\n'));
+  };
+
+export const steersOperation =
+  (about: About, verb: Steering) =>
+  async (session: Session, { reason }: { reason?: string }, name?: string): Promise<void> => {
+    const [kube, meant] = await meantBy(session, name, { orNewest: false, ...about });
+    await steer(kube, meant, STEERING[verb].spec, reason);
+    print(`operation ${operationName(meant.metadata)} ${STEERING[verb].done}`);
+  };
+
+/** Prints what an operation has done, VM by VM. */
+export async function showLogs(session: Session, { output }: { output?: DataFormat }, name?: string): Promise<void> {
+  const [, meant] = await meantBy(session, name, { orNewest: true });
+  const acts = grouped(await actsOfOperation(session, meant));
+  if (output !== undefined) return printData(acts, output);
+  if (acts.length > 0) return print(actionsTable(acts, 'VM').join('\n'));
+  note(`operation ${operationName(meant.metadata)} has done nothing to any VM yet`);
+}
+
+export async function deleteOperation(session: Session, _flags: object, name: string): Promise<void> {
+  const [kube, { metadata }] = await meantBy(session, name, { orNewest: false });
+  await kube.delete(operationResource(metadata), metadata, { uid: metadata.uid });
+  print(`operation ${operationName(metadata)} deleted`);
+}
+
+/**
+ * Returns what an operation has done to VMs, the oldest first: from Temporal or, if it does not answer, from the Events
+ * on the VMs, which the API server keeps for an hour by default.
+ */
+async function actsOfOperation(session: Session, { metadata }: StoredOperation): Promise<Act[]> {
+  const { namespace, name, uid } = metadata;
+  const cluster = namespace === undefined ? session.cluster : await workersIn(session, namespace);
+  const runId = operationRunIdOf({ cluster, ...(namespace === undefined ? {} : { namespace }), name, uid });
+  try {
+    return await actsOfWorkflow(session, runId);
+  } catch (error) {
+    if (!(error instanceof TemporalUnreachable)) throw error;
+    note(`${error.message}; this is what Events on the VMs tell`);
+    return actsOfRunInCluster(await session.kube(), namespace, runId);
+  }
+}

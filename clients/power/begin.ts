@@ -1,0 +1,91 @@
+import { countOf, type IntOrPercent } from '../../api/lib/int-or-percent.ts';
+import type { AnyOperation } from '../../api/operations/operation.ts';
+import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
+import { isAboutVmi } from '../../decisions/power/target.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
+import { UsageError } from '../cli/failure.ts';
+import { note, print, dryRunRemark } from '../cli/print.ts';
+import { vmNamesOf } from '../cli/targets.ts';
+import { makeAndFollow, operationFor, selectionOf, type MakingFlags } from '../operations/make.ts';
+import { checkWhen, makeOne } from '../schedules/make.ts';
+import type { Session } from '../session/session.ts';
+import { checkedOwner, choose, formatApart, type Choice, type ChosenVms } from './choose.ts';
+import { scopeOf } from './read-vms.ts';
+
+interface PowerOptions extends MakingFlags, Choice {
+  atOnce: IntOrPercent;
+  maxUnavailable: IntOrPercent;
+  schedule?: string;
+  timeZone?: string;
+  name?: string;
+}
+
+/** Returns what a command does: it has VMs started, stopped, restarted or migrated, now or by a schedule. */
+export const beginsPower =
+  (action: PowerAction) =>
+  (session: Session, options: PowerOptions, ...names: string[]): Promise<void> =>
+    isScheduled(options) ? makeSchedule(session, action, names, options) : begin(session, action, names, options);
+
+async function begin(session: Session, action: PowerAction, names: string[], options: PowerOptions): Promise<void> {
+  const { dryRun } = options;
+  const chosen = await choose(session, action, names, options);
+  const { verb, done } = ACTION_LABELS[action];
+  for (const name of chosen.idle)
+    note(`vm ${name} ${action === 'Start' ? 'runs already' : 'does not run'}: nothing to ${verb}`);
+  if (chosen.apart.length > 0) note(formatApart(chosen.apart, verb));
+  if (chosen.vms.length === 0) return note(`nothing to ${verb}`);
+  const count = chosen.vms.length;
+  const limit = limitOf(action, options);
+  const atOnce = Math.min(countOf(limit, count, 1), count);
+  const what = `${formatVms(count)}, ${atOnce} at a time`;
+  const tellDryRun = (): void => {
+    for (const { vm, why } of chosen.vms)
+      print(`${vm} would be ${done.toLowerCase()}${why === null ? '' : `: ${why}`}`);
+    print(`${what}${dryRunRemark(dryRun)}`);
+  };
+  if (dryRun === 'client') return tellDryRun();
+  const operation = await operationOf(session, action, chosen, options);
+  await makeAndFollow(session, { operation, what, tellDryRun }, options);
+}
+
+const limitOf = (action: PowerAction, { maxUnavailable, atOnce }: PowerOptions): IntOrPercent =>
+  isAboutVmi(action) ? maxUnavailable : atOnce;
+
+const operationOf = async (
+  session: Session,
+  action: PowerAction,
+  { names, owner }: Pick<ChosenVms, 'names' | 'owner'>,
+  options: PowerOptions,
+): Promise<AnyOperation> =>
+  operationFor(session, {
+    ...options,
+    namespace: (await scopeOf(session, options)).namespace,
+    action,
+    vms: selectionOf({ ...options, names, owner }),
+    atOnce: limitOf(action, options),
+  });
+
+/** Throws `UsageError` for what goes with `--schedule` alone. */
+function isScheduled(options: PowerOptions): options is PowerOptions & { schedule: string } {
+  const { schedule, timeZone, name } = options;
+  if (schedule !== undefined) return true;
+  if (timeZone !== undefined) throw new UsageError('--time-zone goes with --schedule');
+  if (name !== undefined) throw new UsageError('--name goes with --schedule');
+  return false;
+}
+
+/** Its VMs are chosen anew each time, so that it does not matter which there are now. */
+async function makeSchedule(
+  session: Session,
+  action: PowerAction,
+  words: string[],
+  options: PowerOptions & { schedule: string },
+): Promise<void> {
+  const { schedule, timeZone, name, allNamespaces } = options;
+  if (allNamespaces === true) throw new UsageError('a schedule is for the VMs of one namespace: give -n instead of -A');
+  const when = { schedule, timeZone };
+  checkWhen(when);
+  const owner = checkedOwner(action, words, options);
+  const names = words.length === 0 ? [] : vmNamesOf(words);
+  await makeOne(session, await operationOf(session, action, { names, owner }, options), { when, name }, options);
+}

@@ -245,22 +245,19 @@ export class Transport {
   async #load(): Promise<void> {
     const https = await this.#credentials();
     const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername, auth } = https;
-    const given = Object.entries(https.headers ?? {}).map(
-      ([name, value]) => [name.toLowerCase(), String(value)] as const,
+    // Whom the kubeconfig impersonates (`as`) must not come beside the user that is meant.
+    const headers = Object.fromEntries(
+      Object.entries(https.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]),
     );
-    // The kubeconfig may impersonate another user (`as`).
-    const isMeant = ([name]: readonly [string, string]): boolean =>
-      this.#options.impersonate === undefined || !name.startsWith('impersonate-');
-    const headers = Object.fromEntries(given.filter(isMeant));
     this.#headers = { 'user-agent': this.#options.userAgent ?? 'drover', ...headers };
     if (auth) this.#headers['authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`;
     const tls = JSON.stringify([ca, cert, key, pfx, passphrase, rejectUnauthorized, servername]);
     if (tls !== this.#tls) {
       const material = { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername };
-      const known = Object.fromEntries(Object.entries(material).filter(([, value]) => value !== undefined));
+      const given = Object.fromEntries(Object.entries(material).filter(([, value]) => value !== undefined));
       const stale = [this.#calls, this.#streams];
-      this.#calls = this.#dispatcher(known, { connections: this.#options.connections ?? CONNECTIONS });
-      this.#streams = this.#dispatcher(known, {});
+      this.#calls = this.#dispatcher(given, { connections: this.#options.connections ?? CONNECTIONS });
+      this.#streams = this.#dispatcher(given, {});
       this.#tls = tls;
       for (const dispatcher of stale) void dispatcher?.close();
     }

@@ -1,5 +1,14 @@
 import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { anyText, flag, object, optional, orNull, readAnnotation, whole, type Reader } from '../lib/payload-reader.ts';
+import {
+  anyText,
+  flag,
+  number,
+  object,
+  optional,
+  readAnnotation,
+  readOrNull,
+  type Reader,
+} from '../lib/payload-reader.ts';
 
 /**
  * Noted on a VM before it is started, stopped, restarted or migrated: a worker that continues the operation learns from
@@ -28,15 +37,15 @@ export interface PowerNote {
 
 const POWER_NOTE = object<PowerNote>({
   by: anyText,
-  turn: optional(whole),
-  since: whole,
-  graceMs: optional(whole),
+  turn: optional(number),
+  since: number,
+  graceMs: optional(number),
   wasDown: optional(flag as Reader<true>),
   vmi: optional(anyText),
   pod: optional(anyText),
-  migration: optional(whole),
-  generation: whole,
-  notReadySince: orNull(whole),
+  migration: optional(number),
+  generation: number,
+  notReadySince: (value) => readOrNull(value, number),
 });
 
 /** Reads POWER_ANNOTATION from the annotations of a VM; null if it is absent, or not as drover writes it. */

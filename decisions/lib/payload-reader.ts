@@ -41,6 +41,8 @@ export const name: Reader<string> = (value, what) =>
     ? value
     : refuse(value, what, `a name of at most ${NAME_LENGTH} characters`);
 
+export const number: Reader<number> = (value, what) =>
+  typeof value === 'number' ? value : refuse(value, what, 'a number');
 export const integer: Reader<number> = (value, what) =>
   Number.isSafeInteger(value) ? (value as number) : refuse(value, what, 'a whole number');
 export const whole: Reader<number> = (value, what) =>

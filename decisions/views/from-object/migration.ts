@@ -1,6 +1,6 @@
 import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { object, orNull, readAnnotation, whole } from '../../lib/payload-reader.ts';
+import { object, readAnnotation, readOrNull, whole } from '../../lib/payload-reader.ts';
 import { attemptOf } from '../evacuation.ts';
 import {
   NO_EARLIER_MIGRATIONS,
@@ -97,4 +97,8 @@ export const earlierMigrationsText = ({ ended, failures, since }: EarlierMigrati
   JSON.stringify({ ended, failures, since });
 
 /** Anybody may write the annotation. */
-const EARLIER = object<EarlierMigrations>({ ended: whole, failures: whole, since: orNull(whole) });
+const EARLIER = object<EarlierMigrations>({
+  ended: whole,
+  failures: whole,
+  since: (value) => readOrNull(value, whole),
+});

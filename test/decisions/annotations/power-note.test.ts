@@ -20,6 +20,12 @@ test('a note is read as it was written, and nothing else is read as a note', () 
   expect(powerNoteOf(undefined)).toBeNull();
 });
 
+// A VM whose note is not read is taken for one that nothing acts on, and another would be taken down beside it.
+test('a note is read though its times are not whole: the clock of the API server is estimated', () => {
+  const note = noteOf({ by: 'power/default/a' }, { ...begun, since: 4684.25, graceMs: 0.5 }, stopped, undefined);
+  expect(powerNoteOf({ [POWER_ANNOTATION]: JSON.stringify(note) })).toEqual(note);
+});
+
 const noted = (vm: VmView, vmi: VmiView | undefined) => noteOf({ by: 'power/default/a' }, begun, vm, vmi);
 
 test.each<[string, VmView, Partial<VmView>]>([

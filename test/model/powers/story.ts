@@ -41,7 +41,7 @@ export function targetIn(world: World, action: PowerVmsInput['action'], vm: Stor
   return targetOfVmi(action, vmiView(world.vmi(nameOf(vm)) as unknown as Stored<VirtualMachineInstance>));
 }
 
-/** Begins with all VMs that there are. Returns the workflow's id. */
+/** Begins with all VMs that there are, or with all that have VMIs. Returns the workflow's id. */
 export function begin(
   { world, log }: Stage,
   action: PowerVmsInput['action'],
@@ -50,9 +50,9 @@ export function begin(
 ): string {
   const command = action === 'Patch' ? 'change apply' : `vm ${action.toLowerCase()}`;
   log.person(`drover ${command} ${JSON.stringify({ ...spec, ...how })}`);
-  const chosen = world.vms.map((vm) => {
-    return [nameOf(vm), targetIn(world, action, vm)] as const;
-  });
+  // A VM between two VMIs has none that could be meant.
+  const meant = world.vms.filter((vm) => !isAboutVmi(action) || world.vmi(nameOf(vm)) !== undefined);
+  const chosen = meant.map((vm) => [nameOf(vm), targetIn(world, action, vm)] as const);
   const input = {
     action,
     chosen: { [NAMESPACE]: Object.fromEntries(chosen) },

@@ -1,14 +1,17 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { KubeClient } from '../kubernetes/client.ts';
 import {
+  EVICTION_PATH,
   FIELD_MANAGER,
   MIGRATION_PATH,
+  NODE_PATH,
   VMI_PATH,
   VM_PATH,
   registerAdmission,
   unregisterAdmission,
 } from './api/admission-registration.ts';
 import { admitMigration, admitVmi, admitVm, answered, denied, Denied, type Review } from './api/admission.ts';
+import { reviewEviction } from './api/evictions.ts';
 import { reachable, register } from './api/register.ts';
 import { serve } from './api/server.ts';
 import { perform } from './api/subresources.ts';
@@ -18,6 +21,7 @@ import { GarbageCollector } from './controllers/garbage-collector.ts';
 import { MigrationController } from './controllers/migration-controller.ts';
 import { NamespaceController } from './controllers/namespace-controller.ts';
 import { NodeController } from './controllers/node-controller.ts';
+import { PodController } from './controllers/pod-controller.ts';
 import { ClaimController } from './controllers/pvc-controller.ts';
 import { VmController } from './controllers/vm-controller.ts';
 import { VmiController } from './controllers/vmi-controller.ts';
@@ -56,6 +60,7 @@ export async function startSimulator(
   const cluster = new Cluster(client, log);
   const kinds = new OwnedKinds(cluster);
   const nodeController = new NodeController(cluster);
+  const podController = new PodController(cluster, concurrency);
   const controllers = [
     new GarbageCollector(cluster, kinds, concurrency),
     new VmController(cluster, concurrency),
@@ -66,6 +71,7 @@ export async function startSimulator(
     new WorkloadUpdates(cluster),
     new ClaimController(cluster, concurrency),
     nodeController,
+    podController,
     new NamespaceController(cluster),
   ];
   const hooks = new Map([
@@ -74,7 +80,15 @@ export async function startSimulator(
       async (review: Review) => answered(review, admitVm(review, cluster.kubevirt, await preferred(client, review))),
     ],
     [VMI_PATH, async (review: Review) => answered(review, admitVmi(review))],
-    [MIGRATION_PATH, (review: Review) => reviewMigration(cluster, review)],
+    [MIGRATION_PATH, (review: Review) => decided(review, () => reviewMigration(cluster, review))],
+    [EVICTION_PATH, (review: Review) => decided(review, () => reviewEviction(cluster, review))],
+    [
+      NODE_PATH,
+      async (review: Review) => {
+        if (review.request.dryRun !== true) await podController.cordoned(review.request.name!);
+        return answered(review, []);
+      },
+    ],
   ]);
   const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks });
   await register(client, server.port);
@@ -100,15 +114,22 @@ export async function startSimulator(
   return { port: server.port, stop };
 }
 
-async function reviewMigration({ client, migrations }: Cluster, review: Review): Promise<object> {
-  const { metadata, spec } = review.request.object as Migration;
-  const other = await inFlight(client, migrations, metadata.namespace!, spec.vmiName ?? '');
+/** Answers with the patch that it resolves to, or with its refusal. */
+async function decided(review: Review, decide: () => Promise<ReturnType<typeof admitMigration>>): Promise<object> {
   try {
-    return answered(review, admitMigration(review, other));
+    return answered(review, await decide());
   } catch (error) {
     if (error instanceof Denied) return denied(review, error);
     throw error;
   }
+}
+
+async function reviewMigration(
+  { client, migrations }: Cluster,
+  review: Review,
+): Promise<ReturnType<typeof admitMigration>> {
+  const { metadata, spec } = review.request.object as Migration;
+  return admitMigration(review, await inFlight(client, migrations, metadata.namespace!, spec.vmiName ?? ''));
 }
 
 /** As in KubeVirt's admission, a preference that can't be read is ignored. */

@@ -11,6 +11,8 @@ export const FIELD_MANAGER = 'kubevirt-simulator';
 export const VM_PATH = '/admission/virtualmachines';
 export const VMI_PATH = '/admission/virtualmachineinstances';
 export const MIGRATION_PATH = '/admission/virtualmachineinstancemigrations';
+export const EVICTION_PATH = '/admission/evictions';
+export const NODE_PATH = '/admission/nodes';
 
 const NAME = 'virt-api.sim.drover.dev';
 const kind = (plural: string, name: string): Resource => ({
@@ -29,13 +31,17 @@ const byOthers = {
   name: 'written-by-others',
   expression: `!has(request.options.fieldManager) || request.options.fieldManager != '${FIELD_MANAGER}'`,
 };
+const cordoned = {
+  name: 'cordons',
+  expression: 'object.spec.?unschedulable.orValue(false) && !oldObject.spec.?unschedulable.orValue(false)',
+};
 const active = { name: 'stays', expression: '!has(object.metadata.deletionTimestamp)' };
 const vmi = 'object.spec.template.spec';
 const machineType = `${vmi}.domain.machine`;
 
 /**
- * Has the API server ask the simulator about VMs, VMIs and migrations that others write. If no answer comes, the write
- * goes through. Throws if the certificate is for neither 127.0.0.1 nor localhost.
+ * Has the API server ask the simulator about VMs, VMIs and migrations that others write, evictions, and cordons. If no
+ * answer comes, the write goes through. Throws if the certificate is for neither 127.0.0.1 nor localhost.
  */
 export async function registerAdmission(
   client: KubeClient,
@@ -72,6 +78,16 @@ export async function registerAdmission(
     hook('virtualmachines', ['CREATE', 'UPDATE'], VM_PATH, active, untyped),
     hook('virtualmachineinstances', ['UPDATE'], VMI_PATH, restated),
     hook('virtualmachineinstancemigrations', ['CREATE'], MIGRATION_PATH),
+    {
+      ...hook('evictions', ['CREATE'], EVICTION_PATH),
+      rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods/eviction'] }],
+      sideEffects: 'NoneOnDryRun',
+    },
+    {
+      ...hook('nodes', ['UPDATE'], NODE_PATH, cordoned),
+      rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] }],
+      sideEffects: 'NoneOnDryRun',
+    },
   ];
   await ensure(client, webhookConfigurations, { metadata: { name: NAME }, webhooks });
   for (const policy of checks) {

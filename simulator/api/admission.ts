@@ -10,6 +10,9 @@ export interface Review {
   request: {
     uid: string;
     operation: string;
+    namespace?: string;
+    name?: string;
+    dryRun?: boolean;
     object: unknown;
     oldObject?: unknown;
   };
@@ -56,7 +59,14 @@ export function admitVmi({ request }: Review): JsonPatch {
 }
 
 /** A write that KubeVirt's admission refuses, in these words. */
-export class Denied extends Error {}
+export class Denied extends Error {
+  readonly code: number;
+
+  constructor(message: string, code = 400) {
+    super(message);
+    this.code = code;
+  }
+}
 
 /** Gives a migration its label and its finalizer. Throws `Denied` if another one of its VMI has not ended. */
 export function admitMigration({ request }: Review, other: Stored<Migration> | undefined): JsonPatch {
@@ -66,10 +76,10 @@ export function admitMigration({ request }: Review, other: Stored<Migration> | u
 }
 
 /** Returns the AdmissionReview that refuses the request. */
-export const denied = ({ request }: Review, { message }: Denied): object => ({
+export const denied = ({ request }: Review, { message, code }: Denied): object => ({
   apiVersion: 'admission.k8s.io/v1',
   kind: 'AdmissionReview',
-  response: { uid: request.uid, allowed: false, status: { message, code: 400 } },
+  response: { uid: request.uid, allowed: false, status: { message, code } },
 });
 
 /** Returns the AdmissionReview that answers the request. */

@@ -1,11 +1,9 @@
-import type { Stored } from '../../api/objects.ts';
-import { ignoreStale } from '../../kubernetes/errors.ts';
 import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
-import type { Migration, VirtualMachineInstance } from '../objects/kubevirt.ts';
+import type { VirtualMachineInstance } from '../objects/kubevirt.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
-import { evictionOf, marked } from '../vmi/eviction.ts';
-import { inFlight, newMigration } from '../vmi/new-migration.ts';
+import { evict } from '../vmi/evict.ts';
+import { evictionOf } from '../vmi/eviction.ts';
 
 /** As `kubectl drain` tries again. */
 const AGAIN_MS = 5_000;
@@ -38,41 +36,8 @@ export class EvictionController extends Controller {
   protected async reconcile(key: string): Promise<number | undefined> {
     const vmi = this.cluster.vmis.get(key);
     if (vmi === undefined || !this.#isDrained(vmi)) return undefined;
-    switch (evictionOf(vmi, this.cluster.kubevirt)) {
-      case 'nothing':
-        return undefined;
-      case 'refuse':
-        return AGAIN_MS;
-      case 'end':
-        await this.#end(vmi);
-        return undefined;
-      case 'mark':
-        await this.#mark(vmi);
-        return undefined;
-      case 'migrate':
-        await this.#mark(vmi);
-        await this.#migrate(vmi);
-        return undefined;
-    }
-  }
-
-  async #end({ metadata }: Stored<VirtualMachineInstance>): Promise<void> {
-    const { client, vmis } = this.cluster;
-    await ignoreStale(
-      client.delete(vmis.resource, metadata as { namespace: string; name: string }, { uid: metadata.uid }),
-    );
-  }
-
-  async #mark(vmi: Stored<VirtualMachineInstance>): Promise<void> {
-    const { client, vmis } = this.cluster;
-    vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, marked(vmi)));
-  }
-
-  /** As KubeVirt does by itself if the eviction strategy is to migrate. */
-  async #migrate({ metadata: { namespace, name } }: Stored<VirtualMachineInstance>): Promise<void> {
-    const { client, migrations } = this.cluster;
-    if ((await inFlight(client, migrations, namespace!, name)) !== undefined) return;
-    const migration = newMigration({ generateName: 'kubevirt-evacuation-', namespace }, { vmiName: name });
-    migrations.remember(await client.create<Migration>(migrations.resource, migration));
+    const eviction = evictionOf(vmi, this.cluster.kubevirt);
+    await evict(this.cluster, vmi, eviction);
+    return eviction === 'refuse' ? AGAIN_MS : undefined;
   }
 }

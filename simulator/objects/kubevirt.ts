@@ -200,6 +200,10 @@ export interface Node extends KubeObject {
   status?: { conditions?: NodeCondition[]; [field: string]: unknown };
 }
 
+export interface Pod extends KubeObject {
+  spec?: { nodeName?: string; [field: string]: unknown };
+}
+
 export interface NodeCondition {
   type: string;
   status: ConditionStatus;

@@ -5,6 +5,7 @@ import {
   KubeVirts,
   Nodes,
   PersistentVolumeClaims,
+  Pods,
   Secrets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
@@ -17,6 +18,7 @@ import type {
   KubeVirt,
   Migration,
   Node,
+  Pod,
   VirtualMachine,
   VirtualMachineInstance,
 } from '../objects/kubevirt.ts';
@@ -35,6 +37,7 @@ export class Cluster {
   readonly secrets: Store<KubeObject>;
   readonly configMaps: Store<KubeObject>;
   readonly nodes: Store<Node>;
+  readonly pods: Store<Pod>;
   readonly kubevirts: Store<KubeVirt>;
 
   constructor(client: KubeClient, log: Log) {
@@ -48,6 +51,7 @@ export class Cluster {
     this.secrets = this.#store(Secrets);
     this.configMaps = this.#store(ConfigMaps);
     this.nodes = this.#store(Nodes);
+    this.pods = this.#store(Pods);
     this.kubevirts = this.#store(KubeVirts);
   }
 
@@ -57,8 +61,8 @@ export class Cluster {
   }
 
   get stores(): Store<never>[] {
-    const { vms, vmis, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts } = this;
-    const all = [vms, vmis, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts];
+    const { vms, vmis, migrations, dataVolumes, claims, secrets, configMaps, nodes, pods, kubevirts } = this;
+    const all = [vms, vmis, migrations, dataVolumes, claims, secrets, configMaps, nodes, pods, kubevirts];
     return all as unknown as Store<never>[];
   }
 

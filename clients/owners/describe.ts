@@ -14,8 +14,9 @@ import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
 import { ownerData, progressOf, type OwnerState } from './data.ts';
-import { isReady, formatStates, membersByOwner, stateOf, whyNotReady, type Member } from './members.ts';
+import { isDown, isReady, formatStates, membersByOwner, stateOf, whyNotReady, type Member } from './members.ts';
 import { workflowIdOf, workflowUrl, type Progress } from './progress.ts';
+import { lastWarnings, type Warning } from './warnings.ts';
 
 const EVENTS = 20;
 const SICK = 10;
@@ -46,6 +47,8 @@ export async function describeOwners(
 interface Known extends OwnerState {
   /** The newest, oldest first. */
   events: Stored<Event>[];
+  /** The last about each member that is not ready. */
+  warnings: ReadonlyMap<string, Warning>;
   /** Of its workflow in Temporal's Web UI, if that is known. */
   url: string | undefined;
 }
@@ -63,7 +66,9 @@ async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Pr
   ]);
   const url = progress.known ? await workflowUrl(session, workflow) : undefined;
   const newest = events.sort((a, b) => Date.parse(timeOf(a)) - Date.parse(timeOf(b))).slice(-EVENTS);
-  return { workflow, kind, owner, members, progress, rollout, url, events: newest };
+  const sick = new Set(members.filter(isDown).map(({ metadata: { name } }) => name));
+  const warnings = await lastWarnings(kube, namespace, sick);
+  return { workflow, kind, owner, members, progress, rollout, url, events: newest, warnings };
 }
 
 /** Describes all that is known about a pool or replica set, as lines for a user. */
@@ -74,7 +79,7 @@ export async function describeOwner(session: Session, kind: OwnerKind, owner: St
     ...(known.rollout === undefined ? [] : rolloutSection(known.rollout)),
     ...specLines(owner),
     ...conditionLines(owner),
-    ...memberLines(known.members),
+    ...memberLines(known),
     ...workflowLines(known.workflow, known),
     ...eventLines(known.events),
   ];
@@ -88,7 +93,11 @@ export async function describedData(session: Session, kind: OwnerKind, owner: St
     workflowUrl: known.url ?? null,
     notReady: known.members
       .filter((vm) => !isReady(vm))
-      .map((vm) => ({ name: vm.metadata.name, state: stateOf(vm), why: whyNotReady(vm) || null })),
+      .map((vm) => ({
+        name: vm.metadata.name,
+        state: stateOf(vm),
+        why: whyNotReady(vm, known.warnings.get(vm.metadata.name)) || null,
+      })),
     events: known.events.map((event) => ({
       time: timeOf(event),
       type: event.type ?? null,
@@ -195,20 +204,20 @@ function conditionLines({ status }: Owner): string[] {
   return ['Conditions:', ...indent(table(['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows))];
 }
 
-function memberLines(vms: Stored<Member>[]): string[] {
-  const sick = vms
+function memberLines({ members, warnings }: Pick<Known, 'members' | 'warnings'>): string[] {
+  const sick = members
     .filter((vm) => !isReady(vm))
-    .flatMap((vm) => rowsOf(vm))
+    .flatMap((vm) => rowsOf(vm, warnings.get(vm.metadata.name)))
     .slice(0, SICK);
   return [
-    field('States', formatStates(vms)),
+    field('States', formatStates(members)),
     ...(sick.length === 0 ? [] : ['Not ready:', ...indent(table(['NAME', 'STATUS', 'WHY'], sick))]),
   ];
 }
 
 /** Returns a row for a VM that KubeVirt says something about; none for other VMs. */
-function rowsOf(vm: Stored<Member>): string[][] {
-  const why = whyNotReady(vm);
+function rowsOf(vm: Stored<Member>, warning: Warning | undefined): string[][] {
+  const why = whyNotReady(vm, warning);
   return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? vm.status?.phase ?? '', why]];
 }
 

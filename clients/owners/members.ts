@@ -6,6 +6,7 @@ import { FALSE_TELLS } from '../../decisions/views/from-object/vmi.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { byName } from '../cli/owner.ts';
 import type { Cell, Style } from '../cli/print.ts';
+import { formatWarning, type Warning } from './warnings.ts';
 
 /** A VM as the API server has it, with the fields that commands read; or another object that a set keeps. */
 export interface Member extends KubeObject {
@@ -18,7 +19,7 @@ export interface Member extends KubeObject {
     nodeName?: string;
     machine?: { type?: string };
     conditions?: Condition[];
-    startFailure?: { consecutiveFailCount?: number };
+    startFailure?: { consecutiveFailCount?: number; retryAfterTimestamp?: string | null };
   };
 }
 
@@ -38,10 +39,16 @@ export const stateOf = (vm: Member): string =>
     ? (vm.status?.printableStatus ?? vm.status?.phase ?? 'Created')
     : 'Terminating';
 
+/** A VM that its owner has stopped is as it should be. */
+export const isDown = (vm: Member): boolean => !isReady(vm) && stateOf(vm) !== 'Stopped';
+
 export const revisionOf = (vm: Member): string => specRevision(vm) ?? '<none>';
 
-/** Returns why KubeVirt says a VM is not ready; empty for a ready VM, and if KubeVirt says nothing. */
-export function whyNotReady(vm: Member): string {
+/**
+ * Returns why KubeVirt says a VM is not ready; empty for a ready VM, and if KubeVirt says nothing. Between two starts,
+ * there is no VMI to tell why: then `warning`, the last about the VM, does.
+ */
+export function whyNotReady(vm: Member, warning?: Warning, now = Date.now()): string {
   if (isReady(vm)) return '';
   const held = heldBy(vm.metadata);
   if (held !== null) return `held by the finalizer ${held}`;
@@ -51,9 +58,20 @@ export function whyNotReady(vm: Member): string {
   // A false Ready says little more than that the VM does not run, or has no VMI.
   const telling = ['Failure', ...FALSE_TELLS].flatMap((type) => found?.find((one) => one.type === type) ?? [])[0];
   const failure = telling ?? found?.[0];
-  const fails = vm.status?.startFailure?.consecutiveFailCount ?? 0;
-  const starts = fails === 0 ? '' : `${fails} failed start${fails === 1 ? '' : 's'}`;
-  return [starts, failure?.message ?? ''].filter(Boolean).join('; ');
+  const starts = failedStarts(vm, now);
+  const told = starts !== '' && failure?.reason === NO_VMI ? '' : (failure?.message ?? '');
+  return [starts, told, warning === undefined ? '' : formatWarning(warning, now)].filter(Boolean).join('; ');
+}
+
+/** KubeVirt's reason of `Ready` while a VM has no VMI, which says nothing of why. */
+const NO_VMI = 'VMINotExists';
+
+/** `3 failed starts, the next at 2026-11-27T16:04:09Z`. */
+function failedStarts({ status }: Member, now: number): string {
+  const { consecutiveFailCount: count = 0, retryAfterTimestamp: retryAt } = status?.startFailure ?? {};
+  if (count === 0) return '';
+  const next = retryAt != null && Date.parse(retryAt) > now ? `, the next at ${retryAt}` : '';
+  return `${count} failed start${count === 1 ? '' : 's'}${next}`;
 }
 
 const TROUBLED = /Err|Crash|Unschedulable|Unknown|NotFound/;

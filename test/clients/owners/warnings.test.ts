@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { EVENT_REPORTER } from '../../../api/labels-and-annotations.ts';
+import { whyNotReady, type Member } from '../../../clients/owners/members.ts';
+import { lastWarnings } from '../../../clients/owners/warnings.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+
+const NOW = Date.parse('2026-11-27T16:00:00Z');
+
+/** A VM whose starts fail, as KubeVirt has it between two of them: without a VMI. */
+const between = (retryAfterTimestamp?: string): Member => ({
+  metadata: { namespace: 'shop', name: 'web-1' },
+  status: {
+    printableStatus: 'CrashLoopBackOff',
+    conditions: [{ type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist' }],
+    startFailure: { consecutiveFailCount: 3, ...(retryAfterTimestamp === undefined ? {} : { retryAfterTimestamp }) },
+  },
+});
+
+const event = (kind: string, name: string, at: string, more: object = {}): object => ({
+  metadata: { namespace: 'shop', name: `${name}.${at}`, creationTimestamp: at },
+  involvedObject: { kind, name },
+  lastTimestamp: at,
+  reason: 'Failed',
+  message: `at ${at}`,
+  ...more,
+});
+
+const cluster = (items: object[]): KubeClient => ({ list: () => Promise.resolve({ items }) }) as unknown as KubeClient;
+
+test('between two starts, a VM says how often they failed and when the next is, not that it has no VMI', () => {
+  expect(whyNotReady(between('2026-11-27T16:02:00Z'), undefined, NOW)).toBe(
+    '3 failed starts, the next at 2026-11-27T16:02:00Z',
+  );
+  expect(whyNotReady(between('2026-11-27T15:59:00Z'), undefined, NOW)).toBe('3 failed starts');
+  const warning = { at: '2026-11-27T15:58:00Z', reason: 'SyncFailed', message: 'no disk' };
+  expect(whyNotReady(between(), warning, NOW)).toBe('3 failed starts; SyncFailed: no disk (2m ago)');
+});
+
+test('the last warning about a VM, its VMI or its pod counts, and no notice of drover', async () => {
+  const times = ['2026-11-27T15:50:00Z', '2026-11-27T15:51:00Z', '2026-11-27T15:52:00Z'] as const;
+  const kube = cluster([
+    event('Pod', 'virt-launcher-web-1-abcde', times[1]),
+    event('VirtualMachineInstance', 'web-1', times[0]),
+    event('VirtualMachine', 'web-1', times[2], { reportingComponent: EVENT_REPORTER }),
+    event('VirtualMachine', 'web-2', times[2]),
+    event('Pod', 'web-1', times[2]),
+  ]);
+  const warnings = await lastWarnings(kube, 'shop', new Set(['web-1']));
+  expect([...warnings]).toEqual([['web-1', { at: times[1], reason: 'Failed', message: `at ${times[1]}` }]]);
+});
+
+test('who may not read Events sees what the VM itself tells', async () => {
+  const kube = {
+    list: () => Promise.reject(new KubeError(403, 'Forbidden', 'no')),
+  } as unknown as KubeClient;
+  expect(await lastWarnings(kube, 'shop', new Set(['web-1']))).toEqual(new Map());
+});

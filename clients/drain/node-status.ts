@@ -12,31 +12,45 @@ const LOOK_MS = 2_000;
 /** What is left on a node; `-o json` prints it as is. */
 interface NodeReport {
   node: string;
+  /** Cordoned, or tainted as for a drain. */
+  isDrained: boolean;
+  /** Why, if whoever drains it has said so. */
+  reason: string | null;
   items: NodeReportItem[];
 }
 
 /** Prints which VMIs are left on the node, and what each waits for, or says that there are none. */
 export async function printNode(kube: KubeClient, node: string, output?: DataFormat): Promise<void> {
-  const view = await viewOf(kube, node);
+  const view = await nodeViewOf(kube, node);
   if (output === undefined && view.items.length === 0) return note(blockOf(view)[0]!);
   await printViews([view], { output, blockOf });
 }
 
-/** Shows it as it changes, until no VMI is left. */
-export async function followNode(kube: KubeClient, node: string): Promise<void> {
+/**
+ * Shows it as it changes, until no VMI is left. `onLook`: called each time with what is left.
+ */
+export async function followNode(
+  kube: KubeClient,
+  node: string,
+  onLook: (view: NodeReport) => Promise<void> | void = () => {},
+): Promise<void> {
   await using board = new Board<NodeReport>('node', { blockOf });
   for (;;) {
-    const view = await viewOf(kube, node);
+    const view = await nodeViewOf(kube, node);
     board.show([view]);
     if (view.items.length === 0) return;
+    await onLook(view);
     await sleep(LOOK_MS);
   }
 }
 
-async function viewOf(kube: KubeClient, node: string): Promise<NodeReport> {
-  const items = nodeReport({ ...(await readNode(kube, node)), now: Date.now() });
+export async function nodeViewOf(kube: KubeClient, node: string): Promise<NodeReport> {
+  const { isDrained, reason, ...read } = await readNode(kube, node);
+  const items = nodeReport({ ...read, now: Date.now() });
   return {
     node,
+    isDrained,
+    reason,
     items: items.sort((a, b) => byNumber(a.namespace, b.namespace) || byNumber(a.name, b.name)),
   };
 }
@@ -45,7 +59,7 @@ export const NEEDS_A_USER = new Set<NodeReportItem['state']>(['Stuck', 'Blocked'
 const STYLES: Partial<Record<NodeReportItem['state'], Style>> = { Stuck: 'red', Blocked: 'red', Evacuating: 'green' };
 
 /** A line with how many are in progress, wait, or need a user; and a table. */
-export function blockOf({ node, items }: NodeReport): string[] {
+export function blockOf({ node, isDrained, reason, items }: NodeReport): string[] {
   if (items.length === 0) return [plain(`no VMI is on node ${node}`)];
   const stay = items.filter(({ state }) => NEEDS_A_USER.has(state)).length;
   const moving = items.filter(({ state }) => state === 'Evacuating').length;
@@ -56,6 +70,7 @@ export function blockOf({ node, items }: NodeReport): string[] {
   ]);
   return [
     `${paint('bold', plain(node))}  ${items.length === 1 ? '1 VMI' : `${items.length} VMIs`} left: ${numbers.join(', ')}`,
+    ...(isDrained && reason !== null ? [`  drained: ${plain(reason)}`] : []),
     ...table(['NAMESPACE', 'VMI', 'OWNER', 'STATE', 'WHAT HAPPENS'], items.map(cellsOf)),
   ];
 }

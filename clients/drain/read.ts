@@ -1,3 +1,4 @@
+import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { type Stored } from '../../api/objects.ts';
 import {
   KubeVirts,
@@ -8,7 +9,7 @@ import {
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { NodeReportInput, OnNode } from '../../decisions/drain/node-report.ts';
-import { DRAIN_TAINT, withDrain } from '../../decisions/views/drained-node.ts';
+import { DRAIN_TAINT, isDrained, withDrain } from '../../decisions/views/drained-node.ts';
 import { evacuationOf } from '../../decisions/views/evacuation.ts';
 import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import {
@@ -29,7 +30,7 @@ import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 
 /** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
-const NODE_LABEL = 'kubevirt.io/nodeName';
+export const NODE_LABEL = 'kubevirt.io/nodeName';
 
 /** What is read of a namespace with VMIs on the node. */
 interface Namespace {
@@ -39,11 +40,18 @@ interface Namespace {
   /** Migrations that have not ended and are not drover's, by the name of the VMI. */
 }
 
+interface ReadNode extends Omit<NodeReportInput, 'now'> {
+  isDrained: boolean;
+  reason: string | null;
+}
+
 /** Reads what a report about the node takes. Throws `Failure` if there is no such node. */
-export async function readNode(kube: KubeClient, node: string): Promise<Omit<NodeReportInput, 'now'>> {
+export async function readNode(kube: KubeClient, node: string): Promise<ReadNode> {
   // VMs that leave other nodes take places in the budgets of their pools, too.
-  const nodes = new Map((await kube.list<Node>(Nodes)).items.map((one) => [one.metadata.name, nodeView(one)]));
-  if (!nodes.has(node)) throw new Failure(`there is no node ${node}`);
+  const { items: all } = await kube.list<Node>(Nodes);
+  const nodes = new Map(all.map((one) => [one.metadata.name, nodeView(one)]));
+  const own = all.find(({ metadata }) => metadata.name === node);
+  if (own === undefined) throw new Failure(`there is no node ${node}`);
   const { strategy: clusterStrategy, drainTaint } = await kubevirtOf(kube);
   const onItsNode = (vmi: VmiView): VmiView => withDrain(vmi, (name) => nodes.get(name), drainTaint);
   const listed = (labelSelector: string) =>
@@ -66,6 +74,8 @@ export async function readNode(kube: KubeClient, node: string): Promise<Omit<Nod
       namespaces.get(metadata.namespace)!.vms.filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata)),
     vmiOf: ({ namespace, uid }) => vmis.get(namespace)?.get(uid),
     clusterStrategy,
+    isDrained: isDrained(nodeView(own), drainTaint),
+    reason: own.metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? null,
   };
 }
 

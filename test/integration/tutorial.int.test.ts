@@ -97,7 +97,7 @@ test('each command of docs/tutorial.md does what the page says, and prints what 
   for (const { commands, lines } of steps) {
     const printed: string[] = [];
     for (const line of commands) {
-      if (line.endsWith('sim.drover.dev/drain-'))
+      if (line.endsWith('drain cancel sim-node-2'))
         await until(async () => expect(await perform('npx drover drain status sim-node-2')).toContain('no VMI is on'));
       printed.push(await perform(line));
     }

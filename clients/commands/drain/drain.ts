@@ -1,34 +1,20 @@
 import { Command } from 'commander';
-import { examples, formatOption } from '../../cli/options.ts';
-import type { DataFormat } from '../../cli/print.ts';
-import { inSession } from '../../session/session.ts';
+import { examples } from '../../cli/options.ts';
+import { drainCancelCommand } from './cancel.ts';
+import { drainStartCommand } from './start.ts';
+import { drainStatusCommand } from './status.ts';
 
 /** `drover drain` and its commands. */
 export function drainCommand(): Command {
   const drain = new Command('drain')
-    .description('show how VMs leave nodes that are drained')
-    .addHelpText('after', examples(['Which VMIs are left, and what each waits for', 'drover drain status worker-7']));
-  return drain.addCommand(drainStatusCommand());
-}
-
-const drainStatusCommand = (): Command =>
-  new Command('status')
-    .description('which VMIs are left on a node, and what each waits for to leave it')
-    .argument('<node>', 'its name')
-    .option('-w, --watch', 'keep watching until no VMI is left')
-    .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
+    .description('have VMs leave a node, see what each waits for, and cancel that')
     .addHelpText(
       'after',
       examples(
-        ['What a drain waits for', 'drover drain status worker-7'],
-        ['Wait until the node is empty', 'drover drain status worker-7 --watch'],
-        ['What needs a user', `drover drain status worker-7 -o json | jq '.items[] | select(.state == "Stuck")'`],
+        ['Empty a node of its VMs', 'drover drain start worker-7 --reason "kernel update"'],
+        ['Which VMIs are left, and what each waits for', 'drover drain status worker-7'],
+        ['Leave the rest where it is', 'drover drain cancel worker-7'],
       ),
-    )
-    .action((node: string, { watch, output }: { watch?: boolean; output?: DataFormat }, command: Command) =>
-      inSession(command, async (session) => {
-        const { followNode, printNode } = await import('../../drain/node-status.ts');
-        const kube = await session.kube();
-        await (watch === true ? followNode(kube, node) : printNode(kube, node, output));
-      }),
     );
+  return drain.addCommand(drainStartCommand()).addCommand(drainStatusCommand()).addCommand(drainCancelCommand());
+}

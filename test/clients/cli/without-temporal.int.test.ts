@@ -109,6 +109,10 @@ test('every command but those that are about Temporal works for a user who does 
   await drover('protect', ['web-1']);
   await drover('unprotect', ['web-1']);
   await drover('drain status', [node!.metadata.name]);
+  await each('drain', {
+    start: [node!.metadata.name, '--dry-run=server'],
+    cancel: [node!.metadata.name, '--dry-run=server'],
+  });
   await each('disks', { prune: ['--pool', 'web', '--dry-run=server'], adopt: ['--pool', 'web', '--dry-run=server'] });
   await drover('detach', ['web-3', '--decrement']);
   await drover('attach', ['web-3', '--pool', 'web']);

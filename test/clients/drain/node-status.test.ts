@@ -11,7 +11,9 @@ const item = (name: string, state: NodeReportItem['state'], message: string): No
   message,
 });
 const linesOf = (...items: NodeReportItem[]): string[] =>
-  blockOf({ node: 'worker-7', items }).map((line) => stripVTControlCharacters(line).replaceAll(/ {3,}/g, ' | '));
+  blockOf({ node: 'worker-7', isDrained: true, reason: null, items }).map((line) =>
+    stripVTControlCharacters(line).replaceAll(/ {3,}/g, ' | '),
+  );
 
 test('the view of a node counts what leaves it, what waits and what needs a user', () => {
   const items = [

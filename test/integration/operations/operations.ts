@@ -86,7 +86,7 @@ const rbac = (plural: string, kind: string, namespaced: boolean): Resource => ({
   kind,
   namespaced,
 });
-const ROLE = { role: rbac('roles', 'Role', true), binding: rbac('rolebindings', 'RoleBinding', true) };
+export const ROLE = { role: rbac('roles', 'Role', true), binding: rbac('rolebindings', 'RoleBinding', true) };
 const CLUSTER_ROLE = {
   role: rbac('clusterroles', 'ClusterRole', false),
   binding: rbac('clusterrolebindings', 'ClusterRoleBinding', false),
@@ -113,14 +113,23 @@ interface Right {
   resourceNames?: string[];
 }
 
-/** A user with these rights in the namespace, and those in the whole cluster: its name, and a client of its own. */
+/** A user who is a ServiceAccount: its name, a client of its own, and what gives it other rights in its namespace. */
+interface User {
+  username: string;
+  /** Path of a kubeconfig with its token. */
+  kubeconfig: string;
+  kube: KubeClient;
+  setRules: (rules: Right[]) => Promise<void>;
+}
+
+/** A user with these rights in the namespace, and those in the whole cluster. */
 export async function userWith(
   fleet: TestFleet,
   namespace: string,
   name: string,
   rules: Right[],
   clusterRules: Right[] = [],
-): Promise<{ username: string; kube: KubeClient }> {
+): Promise<User> {
   const { kube } = fleet;
   await kube.create(ServiceAccounts, { metadata: { namespace, name } });
   const subjects = [{ kind: 'ServiceAccount', name, namespace }];
@@ -128,22 +137,32 @@ export async function userWith(
     [ROLE, { namespace, name }, rules],
     [CLUSTER_ROLE, { name: `${namespace}-${name}` }, clusterRules],
   ] as const) {
+    // A given cluster is not changed without need.
+    if (given.length === 0) continue;
     await kube.create(role, { metadata, rules: given });
     const roleRef = { apiGroup: role.group, kind: role.kind, name: metadata.name };
     await kube.create(binding, { metadata, roleRef, subjects });
   }
+  const kubeconfig = await signIn(fleet, namespace, name);
+  return {
+    username: `system:serviceaccount:${namespace}:${name}`,
+    kubeconfig,
+    kube: new KubeClient(loadKubeConfig({ kubeconfig })),
+    setRules: async (rules) => void (await kube.patch(ROLE.role, { namespace, name }, 'merge', { rules })),
+  };
+}
+
+/** Writes a kubeconfig with a new token of the user, and returns its path, which is always the same. */
+export async function signIn({ kube, stack }: TestFleet, namespace: string, name: string): Promise<string> {
   const { status } = await kube.request<{ status: { token: string } }>({
     method: 'POST',
     path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`,
     body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } },
   });
   const config = new KubeConfig();
-  const cluster = loadKubeConfig({ kubeconfig: fleet.stack.kubeconfig }).getCurrentCluster()!;
+  const cluster = loadKubeConfig({ kubeconfig: stack.kubeconfig }).getCurrentCluster()!;
   config.loadFromClusterAndUser(cluster, { name, token: status.token });
-  const file = join(fleet.stack.state, `${namespace}-${name}.kubeconfig`);
+  const file = join(stack.state, `${namespace}-${name}.kubeconfig`);
   writeFileSync(file, config.exportConfig());
-  return {
-    username: `system:serviceaccount:${namespace}:${name}`,
-    kube: new KubeClient(loadKubeConfig({ kubeconfig: file })),
-  };
+  return file;
 }

@@ -1,0 +1,77 @@
+import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { Nodes, VirtualMachineInstances } from '../../api/resources.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
+import { isDrained, DRAIN_TAINT } from '../../decisions/views/drained-node.ts';
+import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { dryRunRemark } from '../cli/print.ts';
+import { NODE_LABEL } from './read.ts';
+import { ensureRights, TO_CANCEL } from './rights.ts';
+
+/**
+ * Uncordons the node, and takes back KubeVirt's mark from each VMI that is to leave it, as `virtctl evacuate-cancel`
+ * does. Moves that have begun continue. Throws `Failure` before anything is written if the user may not do all of it,
+ * or if there is no such node.
+ */
+export async function cancelDrain(
+  kube: KubeClient,
+  node: string,
+  dryRun: DryRun,
+): Promise<{ sentence: string; remarks: string[] }> {
+  const found = await ignoreNotFound(kube.get<Node>(Nodes, { name: node }));
+  if (found === undefined) throw new Failure(`there is no node ${node}`);
+  const marked = await markedOn(kube, node);
+  await ensureRights(kube, TO_CANCEL, new Set(marked.map(({ namespace }) => namespace)));
+  const isCordoned = found.spec?.unschedulable === true;
+  if (!isCordoned && marked.length === 0)
+    return { sentence: `node ${node} unchanged: it is not cordoned, and no VM on it was asked to leave`, remarks: [] };
+  // First the node: until then, whoever drains it may ask again.
+  if (isCordoned && dryRun !== 'client') await uncordon(kube, node, dryRun);
+  const kept: string[] = [];
+  for (const { namespace, name } of dryRun === 'client' ? [] : marked)
+    await takeBack(kube, node, { namespace, name }, dryRun).catch((error: unknown) => {
+      kept.push(`${namespace}/${name} is still asked to leave: ${sentenceOf(error)}`);
+    });
+  const taken = marked.length - kept.length;
+  const told = [
+    ...(isCordoned ? ['uncordoned'] : []),
+    ...(taken === 0 ? [] : [`${formatVms(taken)} no longer asked to leave`]),
+  ];
+  const tainted = isDrained(nodeView({ ...found, spec: { ...found.spec, unschedulable: false } }), DRAIN_TAINT);
+  return {
+    sentence: `node ${node} ${told.join(', and ') || 'unchanged'}${dryRunRemark(dryRun)}`,
+    remarks: [
+      ...kept,
+      ...(tainted ? [`node ${node} still has a taint for a drain: remove it with \`kubectl taint\``] : []),
+    ],
+  };
+}
+
+async function markedOn(kube: KubeClient, node: string): Promise<{ namespace: string; name: string }[]> {
+  const labelSelector = `${NODE_LABEL}=${node}`;
+  const { items } = await kube.list<VirtualMachineInstance>(VirtualMachineInstances, { labelSelector });
+  return items.map(vmiView).filter(({ evacuationNode }) => evacuationNode === node);
+}
+
+async function uncordon(kube: KubeClient, node: string, dryRun: DryRun): Promise<void> {
+  const metadata = { annotations: { [CHANGE_CAUSE_ANNOTATION]: null } };
+  const patch = { metadata, spec: { unschedulable: null } };
+  await kube.patch<Node>(Nodes, { name: node }, 'merge', patch, { dryRun: dryRun === 'server' });
+}
+
+async function takeBack(
+  kube: KubeClient,
+  node: string,
+  { namespace, name }: { namespace: string; name: string },
+  dryRun: DryRun,
+): Promise<void> {
+  const path =
+    `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}` +
+    `/virtualmachineinstances/${encodeURIComponent(name)}/evacuate/cancel`;
+  const body = { evacuationNodeName: node, ...(dryRun === 'server' ? { dryRun: ['All'] } : {}) };
+  await ignoreNotFound(kube.request({ method: 'PUT', path, body }));
+}

@@ -1,0 +1,50 @@
+import { Nodes, Pods, VirtualMachineInstances } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { formatRight, hasRight, type Right } from '../../kubernetes/rights.ts';
+import { Failure } from '../cli/failure.ts';
+
+/** What users need, in the whole cluster and in the namespaces of the VMs on the node, as `kubectl drain` does. */
+interface NodeRights {
+  inCluster: readonly Right[];
+  inNamespaces: readonly Right[];
+}
+
+export const TO_DRAIN: NodeRights = {
+  inCluster: [
+    { verb: 'patch', resource: Nodes },
+    { verb: 'list', resource: Pods },
+  ],
+  inNamespaces: [{ verb: 'create', resource: Pods, subresource: 'eviction' }],
+};
+
+export const TO_CANCEL: NodeRights = {
+  inCluster: [{ verb: 'patch', resource: Nodes }],
+  inNamespaces: [
+    {
+      verb: 'update',
+      resource: { group: 'subresources.kubevirt.io', plural: VirtualMachineInstances.plural },
+      subresource: 'evacuate/cancel',
+    },
+  ],
+};
+
+/** Throws `Failure` with all that the user may not, so that nothing is begun that would stop half-way. */
+export async function ensureRights(
+  kube: KubeClient,
+  { inCluster, inNamespaces }: NodeRights,
+  namespaces: ReadonlySet<string>,
+): Promise<void> {
+  const asked: [Right, string | undefined][] = [
+    ...inCluster.map((right): [Right, undefined] => [right, undefined]),
+    ...[...namespaces].flatMap((namespace) => inNamespaces.map((right): [Right, string] => [right, namespace])),
+  ];
+  const missing = await Promise.all(
+    asked.map(async ([right, namespace]) =>
+      (await hasRight(kube, right, namespace))
+        ? []
+        : [`${formatRight(right)}${namespace === undefined ? '' : ` in ${namespace}`}`],
+    ),
+  );
+  const words = missing.flat();
+  if (words.length > 0) throw new Failure(`nothing was changed: you may not ${words.join(', nor ')}`);
+}

@@ -1,0 +1,132 @@
+import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { Nodes } from '../../api/resources.ts';
+import { formatVms } from '../../decisions/runs/report.ts';
+import type { Node } from '../../decisions/views/from-object/node.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { Failure } from '../cli/failure.ts';
+import type { DryRun } from '../cli/parse-values.ts';
+import { dryRunRemark, note, print } from '../cli/print.ts';
+import { evictAll, podsOn, type Evicted } from './evictions.ts';
+import { followNode, nodeViewOf, printNode } from './node-status.ts';
+import { ensureRights, TO_DRAIN } from './rights.ts';
+
+/** As often as `kubectl drain` asks again for pods that may not go yet. */
+const AGAIN_MS = 5_000;
+
+interface StartOptions {
+  reason?: string | undefined;
+  dryRun: DryRun;
+}
+
+/** How far a drain has come, for users who end the command. */
+interface DrainProgress {
+  isCordoned: boolean;
+  ends: Map<string, Evicted>;
+  /** How many pods of VMs are to be evicted. */
+  of: number;
+}
+
+const noDrainYet = (): DrainProgress => ({ isCordoned: false, ends: new Map(), of: 0 });
+
+/**
+ * Cordons the node and asks the API server once to evict the pod of each VMI on it, as `kubectl drain` does: KubeVirt
+ * then marks the VMIs that are to be moved, and drover moves those of its pools. Leaves all other pods alone. Throws
+ * `Failure` before anything is written if the user may not do all of it, or if there is no such node.
+ */
+export async function startDrain(
+  kube: KubeClient,
+  node: string,
+  { reason, dryRun }: StartOptions,
+  progress: DrainProgress = noDrainYet(),
+): Promise<{ sentence: string; remarks: string[] }> {
+  const { items } = await nodeViewOf(kube, node);
+  await ensureRights(kube, TO_DRAIN, new Set(items.map(({ namespace }) => namespace)));
+  progress.isCordoned = dryRun === 'none';
+  if (dryRun !== 'client') await cordon(kube, node, { reason, dryRun });
+  // No pod comes to a node that is cordoned: now these are all.
+  const { launchers, others } = await podsOn(kube, node);
+  progress.of = launchers.length;
+  if (dryRun !== 'client') await evictAll(kube, launchers, dryRun, (one) => void progress.ends.set(one.pod.uid, one));
+  return {
+    sentence: `node ${node} cordoned, and ${outcomeOf(progress, items.length, dryRun)}${dryRunRemark(dryRun)}`,
+    remarks: [
+      ...refusals(progress),
+      ...(others === 0
+        ? []
+        : [
+            `${others === 1 ? '1 other pod' : `${others} other pods`} on the node left alone: \`kubectl drain\` evicts all`,
+          ]),
+    ],
+  };
+}
+
+async function cordon(kube: KubeClient, node: string, { reason, dryRun }: StartOptions): Promise<void> {
+  const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason ?? null };
+  const patch = { ...(reason === undefined ? {} : { metadata: { annotations } }), spec: { unschedulable: true } };
+  await kube.patch<Node>(Nodes, { name: node }, 'merge', patch, { dryRun: dryRun === 'server' });
+}
+
+/** `vms`: how many are on the node. */
+function outcomeOf({ ends, of }: DrainProgress, vms: number, dryRun: DryRun): string {
+  if (vms === 0 && of === 0) return 'no VM is on it';
+  if (dryRun === 'client') return `${formatVms(vms)} would be asked to leave`;
+  if (of === 0) return `${formatVms(vms)} on it without a pod that could be evicted`;
+  const count = (end: Evicted['end']): number => [...ends.values()].filter((one) => one.end === end).length;
+  const told = [
+    count('asked') > 0 && `${formatVms(count('asked'))} asked to leave`,
+    count('ends') > 0 && `${formatVms(count('ends'))} evicted`,
+    count('refused') > 0 && `${formatVms(count('refused'))} refused`,
+  ];
+  return told.filter((words) => words !== false).join(', ');
+}
+
+/** VMs that may not go, or not yet, by the reason. */
+function refusals({ ends }: DrainProgress): string[] {
+  const refused = [...ends.values()].flatMap((one) => (one.end === 'refused' ? [one] : []));
+  return refused.map(({ pod: { namespace, vmi }, why }) => `${namespace}/${vmi} stays for now: ${why}`);
+}
+
+/** What users must know who end the command before the node is empty. */
+function leftBehind(node: string, { isCordoned, ends, of }: DrainProgress): string {
+  if (!isCordoned) return `nothing was changed: node ${node} is as it was`;
+  const asked = [...ends.values()].filter(({ end }) => end !== 'refused').length;
+  return (
+    `node ${node} stays cordoned, and ${asked} of ${formatVms(of)} ${asked === 1 ? 'was' : 'were'} asked to leave: ` +
+    `\`drover drain start ${node}\` asks the others, \`drover drain status ${node}\` shows them, ` +
+    `\`drover drain cancel ${node}\` takes it back`
+  );
+}
+
+/** `drover drain start`: says what will happen to each VM, drains, and follows until no VMI is left. */
+export async function drainNode(
+  kube: KubeClient,
+  node: string,
+  { wait, ...options }: StartOptions & { wait: boolean },
+): Promise<void> {
+  const progress = noDrainYet();
+  process.prependOnceListener('SIGINT', () => note(`\n${leftBehind(node, progress)}`));
+  await printNode(kube, node);
+  const { sentence, remarks } = await startDrain(kube, node, options, progress);
+  print(sentence);
+  for (const remark of remarks) note(remark);
+  if (wait && options.dryRun === 'none') await untilEmpty(kube, node, progress);
+}
+
+/**
+ * Follows the node, and asks again for the pods that were not let go. Those that KubeVirt has marked are asked for
+ * once: whoever takes a mark back wants the VM to stay. Throws `Failure` if the node is uncordoned meanwhile.
+ */
+async function untilEmpty(kube: KubeClient, node: string, progress: DrainProgress): Promise<void> {
+  let askedAt = Date.now();
+  await followNode(kube, node, async ({ isDrained, items }) => {
+    if (!isDrained)
+      throw new Failure(
+        `node ${node} is not cordoned any more: its drain was cancelled, and ${items.length} VMIs stay`,
+      );
+    if (Date.now() - askedAt < AGAIN_MS) return;
+    askedAt = Date.now();
+    const { launchers } = await podsOn(kube, node);
+    const open = launchers.filter(({ uid }) => (progress.ends.get(uid)?.end ?? 'refused') === 'refused');
+    await evictAll(kube, open, 'none', (one) => void progress.ends.set(one.pod.uid, one));
+  });
+}

@@ -87,6 +87,7 @@ export const CoreEvents = namespaced('', 'v1', 'events', 'Event');
 export const Events = namespaced('events.k8s.io', 'v1', 'events', 'Event');
 export const Services = namespaced('', 'v1', 'services', 'Service');
 export const PodDisruptionBudgets = namespaced('policy', 'v1', 'poddisruptionbudgets', 'PodDisruptionBudget');
+export const Deployments = namespaced('apps', 'v1', 'deployments', 'Deployment');
 export const Jobs = namespaced('batch', 'v1', 'jobs', 'Job');
 export const Leases = namespaced('coordination.k8s.io', 'v1', 'leases', 'Lease');
 export const ResourceQuotas = namespaced('', 'v1', 'resourcequotas', 'ResourceQuota');

@@ -1,4 +1,5 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import type { RequestOptions } from 'node:https';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { KubeConfig, type Cluster, type Context, type User } from '@kubernetes/client-node';
@@ -124,5 +125,20 @@ function checkReadable(path: string, what: string): void {
     accessSync(path, constants.R_OK);
   } catch (error) {
     throw new KubeConfigError(`${what}: ${whyUnreadable(error)}`, { cause: error });
+  }
+}
+
+/** Runs what gives credentials, such as an exec plugin. Throws `KubeConfigError` if it does not. */
+export async function credentialsIn(config: KubeConfig): Promise<RequestOptions> {
+  const https: RequestOptions = {};
+  try {
+    await config.applyToHTTPSOptions(https);
+    return https;
+  } catch (error) {
+    const [cluster, user] = [config.getCurrentCluster()?.name, config.getCurrentUser()?.name ?? 'none'];
+    const why = (error as Error).message;
+    throw new KubeConfigError(`cluster ${cluster} or user ${user} of the kubeconfig can't be used: ${why}`, {
+      cause: error,
+    });
   }
 }

@@ -1,7 +1,6 @@
-import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
-import { KubeConfigError } from './config.ts';
+import { credentialsIn } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
 import { headersToImpersonate, type Impersonated } from './lib/impersonation.ts';
 import { Places } from './lib/places.ts';
@@ -31,6 +30,8 @@ export interface TransportOptions {
   beforeWrite?: (path: string) => Promise<void>;
   /** Told of each request when it begins. */
   onRequest?: RequestListener;
+  /** Reads the kubeconfig again once its credentials are rejected: a user may have signed in anew. */
+  reread?: (() => KubeConfig) | undefined;
   /** Whose rights count in place of those of the credentials. */
   impersonate?: Impersonated | undefined;
 }
@@ -71,7 +72,7 @@ const ACCEPT = 'application/json, */*';
  */
 export class Transport {
   readonly clock = new ServerClock();
-  readonly #config: KubeConfig;
+  #config: KubeConfig;
   readonly #options: TransportOptions;
   readonly #server: URL;
   readonly #impersonation: Record<string, string | string[]>;
@@ -123,7 +124,7 @@ export class Transport {
       });
       if (statusCode < 400) return (text === '' ? {} : JSON.parse(text)) as T;
       if (statusCode === 401 && attempt === 1) {
-        this.#fresh = 0;
+        this.#distrust();
         continue;
       }
       throw this.#refusal(request.path, statusCode, text, headers['retry-after']);
@@ -137,7 +138,7 @@ export class Transport {
       this.#send(this.#streams!, request, { deadlineMs: 0, more }),
     );
     if (statusCode < 400) return body;
-    if (statusCode === 401) this.#fresh = 0;
+    if (statusCode === 401) this.#distrust();
     throw this.#refusal(request.path, statusCode, await body.text(), headers['retry-after']);
   }
 
@@ -242,8 +243,19 @@ export class Transport {
     await this.#refreshing;
   }
 
+  /** Has credentials read again before the next request. Those of another server are not for this one. */
+  #distrust(): void {
+    this.#fresh = 0;
+    try {
+      const config = this.#options.reread?.();
+      if (config?.getCurrentCluster()?.server === this.#config.getCurrentCluster()!.server) this.#config = config!;
+    } catch {
+      // The file is being written, or gone: what was read before counts.
+    }
+  }
+
   async #load(): Promise<void> {
-    const https = await this.#credentials();
+    const https = await credentialsIn(this.#config);
     const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername, auth } = https;
     // Whom the kubeconfig impersonates (`as`) must not come beside the user that is meant.
     const headers = Object.fromEntries(
@@ -262,20 +274,6 @@ export class Transport {
       for (const dispatcher of stale) void dispatcher?.close();
     }
     this.#fresh = Date.now();
-  }
-
-  async #credentials(): Promise<RequestOptions> {
-    const https: RequestOptions = {};
-    try {
-      await this.#config.applyToHTTPSOptions(https);
-      return https;
-    } catch (error) {
-      const [cluster, user] = [this.#config.getCurrentCluster()?.name, this.#config.getCurrentUser()?.name ?? 'none'];
-      const why = (error as Error).message;
-      throw new KubeConfigError(`cluster ${cluster} or user ${user} of the kubeconfig can't be used: ${why}`, {
-        cause: error,
-      });
-    }
   }
 
   #dispatcher(tls: Record<string, unknown>, options: Agent.Options): Dispatcher {

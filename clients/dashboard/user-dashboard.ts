@@ -1,10 +1,9 @@
-import type { Stored } from '../../api/objects.ts';
-import type { Pool } from '../../decisions/views/pool.ts';
 import { ApiServerContact } from '../../kubernetes/api-server-contact.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeConfigError } from '../../kubernetes/config.ts';
+import { isTransient, KubeError } from '../../kubernetes/errors.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { Failure } from '../cli/failure.ts';
-import { KnownRevisions } from '../rollout/known-revisions.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
 import { usernameIn } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 import { kubernetesOf, kubevirtIn } from '../version/versions.ts';
@@ -12,9 +11,11 @@ import { askedOf } from './actions/asked.ts';
 import { perform } from './actions/perform.ts';
 import type { Session as SeenSession } from './contract/messages.ts';
 import { Details } from './details/details.ts';
+import { OperationDetails } from './details/operation-details.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { READ_ONLY, Rights } from './fleet/rights.ts';
 import { Sources } from './fleet/sources.ts';
+import { missingWorkers } from './fleet/workers.ts';
 import type { Answers } from './server/answer.ts';
 import { Stream } from './server/stream.ts';
 
@@ -40,25 +41,30 @@ export interface UserDashboard {
 
 const LOOK_MS = 1_000;
 const TOUCH_MS = 60_000;
-const ASK_MS = 2_000;
-const LEARN_MS = 1_000;
-const LEARN_TRIES = 5;
-/** How long the API server may not answer before the page says so, in milliseconds. */
-const LOST_MS = 3_000;
+/** How often it is looked whether workers work: Temporal lists one that is gone for 75 s. */
+const WORKERS_MS = 15_000;
+const ASK_MS = 1_000;
+/** How long the API server may not answer before the page says so, in milliseconds: a slow one answers in less. */
+const LOST_MS = 5_000;
 
 /** Resolves once it can answer, which is before all is known. */
 export async function openUserDashboard(session: Session, options: UserDashboardOptions): Promise<UserDashboard> {
   const kube = await session.kube();
   const { isReadOnly, namespace, streamMs } = options;
   const rights: Rights = new Rights(kube, { isReadOnly, onChange: () => fleet.touch() });
-  const revisionsOf = revisionsIn(kube, (pool) => fleet.touch(pool));
-  const fleet: Fleet = new Fleet({ whyNot: (what, where) => rights.whyNot(what, where), revisionsOf, now: Date.now });
+  const fleet: Fleet = new Fleet({ whyNot: (what, where) => rights.whyNot(what, where), now: Date.now });
   const sources: Sources = new Sources(kube, fleet, {
-    onUnseen: () => stream.tell({ unseen: sources.unseen }),
+    onChange: () => stream.tell({ unseen: sources.unseen, namespaces: sources.namespaces }),
     onRevoked: options.onRevoked,
   });
   const stream: Stream = new Stream(fleet, await seenSession(session, isReadOnly), streamMs);
   const details = new Details(session, fleet, rights);
+  const operations = new OperationDetails(session);
+  const lookAtWorkers = (): void =>
+    void missingWorkers(session).then(
+      (missing) => fleet.setWorkers(missing),
+      () => {},
+    );
   const elsewhere = options.elsewhere ?? [await session.namespace()];
   let timers: NodeJS.Timeout[] = [];
   let contact: ApiServerContact | undefined;
@@ -69,6 +75,8 @@ export async function openUserDashboard(session: Session, options: UserDashboard
         vms: (words) => details.vm(words),
         owners: (words) => details.owner(words),
         nodes: (words) => details.node(words),
+        logs: (words) => operations.log(words),
+        reports: (words) => operations.report(words),
       },
       act: async (body) => {
         if (isReadOnly) throw new Failure(READ_ONLY);
@@ -78,13 +86,18 @@ export async function openUserDashboard(session: Session, options: UserDashboard
     },
     start: () => {
       stream.start();
-      contact = followContact(stream, sources, () => kubernetesOf(kube));
+      contact = followContact(stream, sources, kube);
       // Rights may be given and taken while nothing else changes.
-      timers = [setInterval(() => fleet.tick(), LOOK_MS), setInterval(() => fleet.touch(), TOUCH_MS)];
+      timers = [
+        setInterval(() => fleet.tick(), LOOK_MS),
+        setInterval(() => fleet.touch(), TOUCH_MS),
+        setInterval(lookAtWorkers, WORKERS_MS),
+      ];
+      lookAtWorkers();
       void sources
         .start(namespace, elsewhere)
-        .then((namespaces) => {
-          stream.tell({ namespaces });
+        .then(() => {
+          stream.tell({ namespaces: sources.namespaces });
           stream.synced();
         })
         .catch((error: unknown) => stream.tell({ state: 'reconnecting', why: (error as Error).message }));
@@ -95,29 +108,6 @@ export async function openUserDashboard(session: Session, options: UserDashboard
       stream.stop();
       await Promise.all([contact?.stop(), sources.stop()]);
     },
-  };
-}
-
-/**
- * Numbers of revisions are in objects of their own, which may come a moment after the template. Only rollouts need
- * them: a fleet has hundreds of pools in which nothing happens.
- */
-function revisionsIn(kube: KubeClient, onLearned: (pool: Stored<Pool>) => void) {
-  const revisions = new KnownRevisions(kube);
-  const asked = new Set<string>();
-  const learn = async (pool: Stored<Pool>, tries = LEARN_TRIES): Promise<void> => {
-    if (await revisions.catchUp(pool)) onLearned(pool);
-    else if (tries > 1) setTimeout(() => void learn(pool, tries - 1), LEARN_MS).unref();
-  };
-  return (pool: Stored<Pool>) => {
-    const key = `${pool.metadata.uid}/${pool.status?.updateRevision}`;
-    const isAtRest = pool.status?.conditions?.some(
-      ({ type, reason }) => type === 'Progressing' && reason === 'Complete',
-    );
-    if (isAtRest === true || asked.has(key)) return revisions.of(pool);
-    asked.add(key);
-    void learn(pool);
-    return revisions.of(pool);
   };
 }
 
@@ -138,19 +128,38 @@ async function seenSession(session: Session, isReadOnly: boolean): Promise<SeenS
   };
 }
 
-/** Tells browsers when the API server does not answer, and when it does again. */
-function followContact(stream: Stream, sources: Sources, ask: () => Promise<unknown>): ApiServerContact {
+/** Tells browsers when the API server does not answer, or not this user, and when it does again. */
+function followContact(stream: Stream, sources: Sources, kube: KubeClient): ApiServerContact {
+  let isLost = false;
+  let rejection: string | null = null;
+  const tell = (): void => {
+    const answers = isLost ? 'reconnecting' : 'live';
+    const state = rejection === null ? answers : 'refused';
+    if (state === stream.session.state) return;
+    const why = isLost ? sources.lastError || 'the API server does not answer' : null;
+    stream.tell({ state, since: new Date().toISOString(), why: rejection ?? why });
+  };
+  const ask = async (): Promise<void> => {
+    try {
+      await kubernetesOf(kube);
+      rejection = null;
+    } catch (error) {
+      // An exec plugin may have no credentials to give.
+      const isRejected = error instanceof KubeConfigError || (error instanceof KubeError && error.status === 401);
+      rejection = isRejected ? sentenceOf(error) : null;
+      if (!isRejected && (!(error instanceof KubeError) || isTransient(error))) throw error;
+    }
+    tell();
+  };
   const contact = new ApiServerContact({
     ask,
-    behindMs: () => sources.behindMs,
+    behindMs: () => (rejection === null ? sources.behindMs : 0),
     everyMs: ASK_MS,
     lostAfterMs: LOST_MS,
-    onChange: (isLost) =>
-      stream.tell({
-        state: isLost ? 'reconnecting' : 'live',
-        since: new Date().toISOString(),
-        why: isLost ? sources.lastError || 'the API server does not answer' : null,
-      }),
+    onChange: (lost) => {
+      isLost = lost;
+      tell();
+    },
   });
   contact.start();
   return contact;

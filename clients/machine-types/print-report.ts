@@ -14,7 +14,7 @@ import type { Session } from '../session/session.ts';
 import { workersIn } from '../session/workers.ts';
 import { readFleet, snapshotOf } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
-import { findTransition } from './transitions.ts';
+import { findTransition, type FoundTransition } from './transitions.ts';
 
 /** What `-o json` prints. */
 export interface Report {
@@ -27,31 +27,46 @@ export interface Report {
 }
 
 /**
- * Prints what a transition has done to each VM, of the given namespace if there is one. Once its operation is deleted,
- * reports what the VMs and pools record of it.
+ * Reads what a transition has done to each VM, of the given namespace if there is one, and what is to be said of that.
+ * Once its operation is deleted, reports what the VMs and pools record of it.
  */
-export async function printReport(
+export async function readReport(
   session: Session,
-  { output }: { output?: 'json' | 'csv' },
-  word?: string,
-): Promise<void> {
-  const kube = await session.kube();
-  const { namespace } = session.globals;
-  const meant = await findTransition(kube, namespace, word);
-  const { uid, name: id, operation } = meant;
-  const [found, changed] = await Promise.all([readReported(kube, namespace), changedVms(session, operation)]);
+  { uid, name: id, operation }: Pick<FoundTransition, 'uid' | 'name' | 'operation'>,
+  namespace: string | undefined,
+): Promise<{ report: Report; remarks: string[] }> {
+  const [found, changed] = await Promise.all([
+    readReported(await session.kube(), namespace),
+    changedVms(session, operation),
+  ]);
   const progress = operation === undefined ? null : progressOf(operation);
   const phase = operation === undefined ? null : stateOf(operation);
   const isCutOff = phase === 'RunEnded';
   const all = reportOf({ id: uid, ...found, progress, isCutOff, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
-  if (isCutOff) note(plain(`${id}: ${outlineOf(operation!).end}`));
-  if (operation === undefined) note(`${id} is deleted: what failed or was skipped is not known`);
-  for (const { why, count, vms } of progress?.skipped ?? [])
-    if (count > vms.length) note(`${count - vms.length} more are skipped: ${why}`);
+  const remarks = [
+    ...(isCutOff ? [`${id}: ${outlineOf(operation!).end}`] : []),
+    ...(operation === undefined ? [`${id} is deleted: what failed or was skipped is not known`] : []),
+    ...(progress?.skipped ?? []).flatMap(({ why, count, vms }) =>
+      count > vms.length ? [`${count - vms.length} more are skipped: ${why}`] : [],
+    ),
+  ];
   const transition = operation === undefined ? null : transitionOf(operation);
-  if (output === 'json')
-    return printData({ id, phase: isCutOff ? null : phase, transition, items } satisfies Report, 'json');
+  return { report: { id, phase: isCutOff ? null : phase, transition, items }, remarks };
+}
+
+/** Prints what a transition has done to each VM, of the namespace of the command if it has one. */
+export async function printReport(
+  session: Session,
+  { output }: { output?: 'json' | 'csv' },
+  word?: string,
+): Promise<void> {
+  const { namespace } = session.globals;
+  const meant = await findTransition(await session.kube(), namespace, word);
+  const { report, remarks } = await readReport(session, meant, namespace);
+  const { id, items } = report;
+  for (const remark of remarks) note(plain(remark));
+  if (output === 'json') return printData(report, 'json');
   if (output === 'csv') return print(csvOf(items));
   if (items.length === 0)
     return note(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);

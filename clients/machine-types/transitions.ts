@@ -13,7 +13,7 @@ import { readFleet } from './read.ts';
 const ACTION = 'MachineType';
 
 /** An operation that has changed machine types. */
-interface FoundTransition {
+export interface FoundTransition {
   uid: string;
   name: string;
   /** What an undo calls it: its name, unless others had it, too. */

@@ -1,16 +1,11 @@
 import type { OperationAction } from '../../api/operations/operation.ts';
-import type { Act } from '../../decisions/history/act.ts';
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { operationRunIdOf } from '../../workflows/lib/messages.ts';
 import { note, print, printObjects, printData, type DataFormat } from '../cli/print.ts';
-import { actsOfRunInCluster } from '../history/from-cluster.ts';
-import { actsOfWorkflow } from '../history/read.ts';
 import { actionsTable, grouped } from '../history/table.ts';
 import type { Session } from '../session/session.ts';
-import { TemporalUnreachable } from '../session/temporal.ts';
-import { workersIn } from '../session/workers.ts';
+import { actsOfOperation } from './acts.ts';
 import { checkName, listOperations, findOperation, steer } from './find-operation.ts';
 import { followOperation } from './follow.ts';
 import { linesOf, printOperations, type OperationsFormat } from './print-operations.ts';
@@ -86,21 +81,4 @@ export async function deleteOperation(session: Session, _flags: object, name: st
   const [kube, { metadata }] = await meantBy(session, name, { orNewest: false });
   await kube.delete(operationResource(metadata), metadata, { uid: metadata.uid });
   print(`operation ${operationName(metadata)} deleted`);
-}
-
-/**
- * Returns what an operation has done to VMs, the oldest first: from Temporal or, if it does not answer, from the Events
- * on the VMs, which the API server keeps for an hour by default.
- */
-async function actsOfOperation(session: Session, { metadata }: StoredOperation): Promise<Act[]> {
-  const { namespace, name, uid } = metadata;
-  const cluster = namespace === undefined ? session.cluster : await workersIn(session, namespace);
-  const runId = operationRunIdOf({ cluster, ...(namespace === undefined ? {} : { namespace }), name, uid });
-  try {
-    return await actsOfWorkflow(session, runId);
-  } catch (error) {
-    if (!(error instanceof TemporalUnreachable)) throw error;
-    note(`${error.message}; this is what Events on the VMs tell`);
-    return actsOfRunInCluster(await session.kube(), namespace, runId);
-  }
 }

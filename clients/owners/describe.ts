@@ -9,6 +9,7 @@ import { OWNERS, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import { ageOf, note, plain, print, table, printItems, type DataFormat } from '../cli/print.ts';
 import { targetsOf } from '../cli/targets.ts';
+import { lastWarnings, type Warning } from '../history/warnings.ts';
 import { rolloutLines } from '../rollout/lines.ts';
 import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
@@ -16,7 +17,6 @@ import type { Session } from '../session/session.ts';
 import { ownerData, progressOf, type OwnerState } from './data.ts';
 import { isDown, isReady, formatStates, membersByOwner, stateOf, whyNotReady, type Member } from './members.ts';
 import { workflowIdOf, workflowUrl, type Progress } from './progress.ts';
-import { lastWarnings, type Warning } from './warnings.ts';
 
 const EVENTS = 20;
 const SICK = 10;

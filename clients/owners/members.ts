@@ -6,7 +6,7 @@ import { FALSE_TELLS } from '../../decisions/views/from-object/vmi.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { byName } from '../cli/owner.ts';
 import type { Cell, Style } from '../cli/print.ts';
-import { formatWarning, type Warning } from './warnings.ts';
+import { formatWarning, type Warning } from '../history/warnings.ts';
 
 /** A VM as the API server has it, with the fields that commands read; or another object that a set keeps. */
 export interface Member extends KubeObject {

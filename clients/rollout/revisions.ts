@@ -20,6 +20,9 @@ export interface Revision {
   changeCause: string | null;
 }
 
+/** The same without the template. */
+export type RevisionRecord = Omit<Revision, 'template'>;
+
 /** Reads the revisions that the pool owns, the oldest first. */
 export async function readRevisions(kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> {
   const { namespace, name } = pool.metadata;
@@ -35,6 +38,14 @@ export async function readRevisions(kube: KubeClient, pool: Stored<Pool>): Promi
 export const knownRevisions = (kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> =>
   readRevisions(kube, pool).catch(() => []);
 
+/** Null for an object that is not as drover writes them. */
+export function recordOf(object: Stored<ControllerRevision>): RevisionRecord | null {
+  const [found] = revisionIn(object);
+  if (found === undefined) return null;
+  const { template: _template, ...record } = found;
+  return record;
+}
+
 /** Empty for an object that is not as drover writes them: no VM is made from it either. */
 function revisionIn(object: Stored<ControllerRevision>): Revision[] {
   const view = revisionView(object);
@@ -48,7 +59,7 @@ export const formatRevision = ({ number, hash }: { number: number | null; hash: 
   number === null ? hash : `${number} (${hash})`;
 
 /** Finds the revision with this number or hash. Throws a `Failure` that lists those there are. */
-export function findRevision(revisions: Revision[], word: string, pool: string): Revision {
+export function findRevision<R extends RevisionRecord>(revisions: readonly R[], word: string, pool: string): R {
   // A hash may be all digits, but it is longer than any number.
   const found = revisions.find(({ hash }) => hash === word) ?? revisions.find(({ number }) => String(number) === word);
   if (found !== undefined) return found;

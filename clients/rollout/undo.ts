@@ -10,7 +10,7 @@ import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { namedPools } from '../pool/named-pools.ts';
 import type { Session } from '../session/session.ts';
 import { changeTemplate, remarksOn } from './change-template.ts';
-import { findRevision, formatRevision, readRevisions, type Revision } from './revisions.ts';
+import { findRevision, formatRevision, readRevisions, type Revision, type RevisionRecord } from './revisions.ts';
 
 interface UndoOptions {
   /** Number or hash of the revision; by default the one of `undoTarget`. */
@@ -54,11 +54,11 @@ export async function undoRollout(
  * Returns the revision that an undo goes back to: the requested one, else the last revision that all VMs had, else the
  * newest other than the template's. Throws `Failure` if there is none.
  */
-export function undoTarget(
+export function undoTarget<R extends RevisionRecord>(
   { metadata: { name }, spec, status }: Stored<Pool>,
-  revisions: Revision[],
+  revisions: readonly R[],
   asked?: string,
-): Revision {
+): R {
   if (asked !== undefined) return findRevision(revisions, asked, name);
   const others = revisions.filter(({ hash }) => hash !== revisionOf(poolTemplate(spec)));
   const target = others.find(({ hash }) => hash === status?.currentRevision) ?? others.at(-1);

@@ -6,12 +6,12 @@ import type { FailedVm } from '../../decisions/runs/progress.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
-import type { Revision } from './revisions.ts';
+import type { RevisionRecord } from './revisions.ts';
 
 type Rollout = NonNullable<NonNullable<Pool['status']>['rollout']>;
 
 /** `number` is null if the revision is not kept, or has not been looked up. */
-export type NamedRevision = Pick<Revision, 'hash'> & { number: number | null };
+export type NamedRevision = Pick<RevisionRecord, 'hash'> & { number: number | null };
 
 /** State of a pool's rollout, from the pool's status; `-o json` prints it as is. */
 export interface RolloutView {
@@ -82,7 +82,7 @@ const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
   OutdatedVms: 'OutdatedVms',
 };
 
-export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] = []): RolloutView {
+export function rolloutView(pool: Stored<Pool>, revisions: readonly RevisionRecord[] = []): RolloutView {
   const { metadata, spec, status } = pool;
   const target = revisionOf(poolTemplate(spec));
   const known: Partial<NonNullable<Pool['status']>> = status ?? {};
@@ -114,7 +114,7 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
   };
 }
 
-const originOf = (revision: Revision | undefined): Pick<RolloutView, 'requestedBy' | 'reason'> => ({
+const originOf = (revision: RevisionRecord | undefined): Pick<RolloutView, 'requestedBy' | 'reason'> => ({
   requestedBy: revision?.requestedBy ?? null,
   reason: revision?.changeCause ?? null,
 });

@@ -18,11 +18,21 @@ export const resumeSchedule = (session: Session, _flags: object, name: string): 
   setSuspend(session, name, false);
 
 async function setSuspend(session: Session, name: string, suspend: boolean, reason?: string): Promise<void> {
-  const [kube, { metadata }] = await readSchedule(session, name);
-  const { namespace, uid } = metadata;
-  const patch = { metadata: { uid, annotations: { [CHANGE_CAUSE_ANNOTATION]: reason ?? null } }, spec: { suspend } };
+  print(await suspended(await session.kube(), { namespace: await session.namespace(), name }, suspend, reason));
+}
+
+/** Suspends the schedule, or has it continue; returns what was done, in a sentence. */
+export async function suspended(
+  kube: KubeClient,
+  { namespace, name }: { namespace: string; name: string },
+  suspend: boolean,
+  reason?: string,
+): Promise<string> {
+  const { metadata } = await kube.get<StoredSchedule>(VirtualMachineOperationSchedules, { namespace, name });
+  const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason ?? null };
+  const patch = { metadata: { uid: metadata.uid, annotations }, spec: { suspend } };
   await kube.patch(VirtualMachineOperationSchedules, { namespace, name }, 'merge', patch);
-  print(`schedule ${namespace}/${name} ${suspend ? 'suspended' : 'resumed'}`);
+  return `schedule ${namespace}/${name} ${suspend ? 'suspended' : 'resumed'}`;
 }
 
 export async function deleteSchedule(session: Session, _flags: object, name: string): Promise<void> {

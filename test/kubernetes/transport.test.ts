@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { Transport, withoutRemark, type Asked, type Ended, type TransportOptions } from '../../kubernetes/transport.ts';
 
 /** Returns a transport to a server that answers each call so. */
@@ -50,6 +50,34 @@ test("the server's clock is learned from its answers, and not from refusals", as
   expect(Math.abs(aheadOf(transport))).toBeLessThan(100);
   await transport.json({ method: 'GET', path: '/' });
   expect(Math.abs(aheadOf(transport) - hour)).toBeLessThan(5_000);
+});
+
+const answers = async (token: string, ofCluster: (server: string) => string): Promise<unknown> => {
+  const reread = (): KubeConfig => {
+    const config = new KubeConfig();
+    config.loadFromClusterAndUser(
+      { name: 'it', server: ofCluster(transport.server), skipTLSVerify: true },
+      { name: 'it', token },
+    );
+    return config;
+  };
+  const transport: Transport = await transportTo(
+    ({ headers }, response) => void response.writeHead(headers.authorization === 'Bearer new' ? 200 : 401).end('{}'),
+    { reread },
+  );
+  return transport.json({ method: 'GET', path: '/' }).catch((error: { status: number }) => error.status);
+};
+const same = (server: string): string => server.replace(/\/$/, '');
+
+describe('credentials that are rejected', () => {
+  test('are read again from the kubeconfig, as after a user has signed in anew', async () => {
+    expect(await answers('new', same)).toEqual({});
+    expect(await answers('old', same)).toBe(401);
+  });
+
+  test('are not replaced by those of another server', async () => {
+    expect(await answers('new', () => 'https://elsewhere')).toBe(401);
+  });
 });
 
 test('each request is reported with its outcome and duration, or as aborted by its caller', async () => {

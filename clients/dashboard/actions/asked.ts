@@ -32,7 +32,17 @@ const OfOperation = z.strictObject({
   about: about('VirtualMachineOperation', 'ClusterVirtualMachineOperation'),
   ...COMMON,
 });
-const Asked = z.discriminatedUnion('action', [OfPool, OfOperation]);
+const OfSchedule = z.strictObject({
+  action: z.enum(['schedule.suspend', 'schedule.resume']),
+  about: about('VirtualMachineOperationSchedule'),
+  ...COMMON,
+});
+const OfNode = z.strictObject({
+  action: z.enum(['drain.start', 'drain.cancel']),
+  about: z.strictObject({ kind: z.literal('Node'), namespace: z.null(), name: Name }),
+  ...COMMON,
+});
+const Asked = z.discriminatedUnion('action', [OfPool, OfOperation, OfSchedule, OfNode]);
 
 /** Reads what a browser has sent. Throws `UsageError` for what is no request, or lacks the name that must be typed. */
 export function askedOf(body: unknown): ActionRequest {

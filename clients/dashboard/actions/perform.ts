@@ -7,12 +7,15 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { throwAll, UsageError } from '../../cli/failure.ts';
 import { labelOf } from '../../cli/print.ts';
+import { cancelDrain } from '../../drain/cancel.ts';
+import { startDrain } from '../../drain/start.ts';
 import { askCycles, type CycleAction } from '../../healing/cycles.ts';
 import { Healing, pause as pauseHealing, resume as resumeHealing } from '../../healing/pause-and-resume.ts';
 import { steer } from '../../operations/find-operation.ts';
 import { controlPool, type Control, type Controlled } from '../../pool/control.ts';
 import { abort, pause, promote, resume, Rollout } from '../../rollout/pause-and-promote.ts';
 import { undoRollout } from '../../rollout/undo.ts';
+import { suspended } from '../../schedules/read-schedules.ts';
 import type { Session } from '../../session/session.ts';
 import type { ActionRequest, ActionResult } from '../contract/requests.ts';
 
@@ -28,7 +31,16 @@ export async function perform(session: Session, asked: ActionRequest): Promise<D
   if (action === 'operation.pause' || action === 'operation.resume' || action === 'operation.abort')
     return steerOperation(kube, asked, STEERED[action]);
   const { namespace, name } = about;
-  if (namespace === null) throw new UsageError('in which namespace is the pool?');
+  if (action === 'drain.start')
+    return { ok: true, ...(await startDrain(kube, name, { reason: asked.reason, dryRun: 'none' })) };
+  if (action === 'drain.cancel') return { ok: true, ...(await cancelDrain(kube, name, 'none')) };
+  if (namespace === null) throw new UsageError(`in which namespace is ${name}?`);
+  if (action === 'schedule.suspend' || action === 'schedule.resume')
+    return {
+      ok: true,
+      sentence: await suspended(kube, { namespace, name }, action === 'schedule.suspend', asked.reason),
+      remarks: [],
+    };
   const pool = await kube.get<Pool>(VirtualMachinePools, { namespace, name });
   switch (action) {
     case 'rollout.pause':

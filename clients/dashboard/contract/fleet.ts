@@ -16,7 +16,11 @@ export type ActionName =
   | 'heal.skip'
   | 'operation.pause'
   | 'operation.resume'
-  | 'operation.abort';
+  | 'operation.abort'
+  | 'schedule.suspend'
+  | 'schedule.resume'
+  | 'drain.start'
+  | 'drain.cancel';
 
 /** Whether a button works, and if not why: a sentence for its tooltip and for screen readers. */
 export interface Action {
@@ -215,6 +219,8 @@ export interface OperationCard {
   sentence: string;
   isOver: boolean;
   isPaused: boolean;
+  /** How far it is, as `drover operations describe` counts: `3/10 restarted, 1 in progress`; empty if not known. */
+  numbers: string;
   chosen: number;
   done: number;
   failed: number;
@@ -250,16 +256,20 @@ export interface ScheduleCard {
   /** Names of its operations that run. */
   active: string[];
   lastMissed: { at: string; why: string } | null;
+  actions: Action[];
 }
 
-/** A node that VMs are to leave. What each waits for: `GET /api/nodes/NAME`. */
+/** A node with VMs, or that VMs are to leave. What each waits for: `GET /api/nodes/NAME`. */
 export interface DrainCard {
   /** `node/NAME`. */
   id: string;
   node: string;
+  /** Cordoned, or tainted as for a drain; false if the user may not see nodes. */
+  isDrained: boolean;
   /** VMIs on it that the user may see. */
   left: number;
   migrating: number;
   /** VMIs that were asked to leave. */
   asked: number;
+  actions: Action[];
 }

@@ -15,15 +15,21 @@ export interface Session {
   user: string | null;
   /** Address of the API server. */
   server: string;
-  /** `reconnecting`: the API server does not answer, and what is shown is from before `since`. */
-  state: 'live' | 'reconnecting';
+  /**
+   * Unless it is live, what is shown is from before `since`. `reconnecting`: the API server does not answer; `refused`:
+   * it rejects the user's credentials.
+   */
+  state: 'live' | 'reconnecting' | 'refused';
   since: string;
-  /** Why it reconnects; null while it is live. */
+  /** Why it is not live; null while it is. */
   why: string | null;
   /** Namespaces that are watched; null for all of the cluster. */
   namespaces: string[] | null;
-  /** What is not shown, and why, such as `nodes`, null, `you may not list them`. Namespace null: in all of them. */
-  unseen: { what: string; namespace: string | null; why: string }[];
+  /**
+   * What is not shown, and why, such as `nodes`, null, `you may not list them`. Namespace null: in all of them.
+   * `since`: what is shown of it is from before that; null if nothing is shown.
+   */
+  unseen: { what: string; namespace: string | null; why: string; since: string | null }[];
   isReadOnly: boolean;
   versions: { drover: string; kubernetes: string | null; kubevirt: string | null };
   /** Address of Temporal's Web UI, without a slash at the end; null if unknown. */

@@ -91,9 +91,57 @@ export interface OwnerDetails {
   temporalUrl: string | null;
 }
 
+/** Something that an operation did to one VM, or that is under way. */
+export interface LogEntry {
+  at: string;
+  /** Null while it is under way. */
+  endedAt: string | null;
+  /** `NAMESPACE/NAME`, or `pool NAMESPACE/NAME` of a pool whose template was changed. */
+  vm: string;
+  /** Such as `restart`, with what it changes from and to if that is known. */
+  what: string;
+  /** Such as `Restarted`, `Failed` or `Deferred`. */
+  end: string;
+  tone: 'good' | 'bad' | 'warn' | 'busy';
+  why: string | null;
+}
+
+/** A part of many lines: `page` of `pages`, which count from 1, and how many there are in all. */
+export interface Paged<Line> {
+  lines: Line[];
+  page: number;
+  pages: number;
+  count: number;
+  /** What is to be said beside, such as that not all is known. */
+  remarks: string[];
+}
+
+/**
+ * `GET /api/logs/NAMESPACE/NAME/PAGE/WORDS`, the newest first; `-` for no namespace. Words that a line has, or none.
+ */
+export type OperationLog = Paged<LogEntry> & { temporalUrl: string | null };
+
+/** What has become of one VM in a change of machine types, as `drover machine-types report` has it. */
+export interface ReportLine {
+  namespace: string;
+  name: string;
+  from: string | null;
+  to: string | null;
+  vmiTypeBefore: string | null;
+  state: string;
+  tone: 'good' | 'bad' | 'warn' | 'busy';
+  why: string | null;
+}
+
+/** `GET /api/reports/NAMESPACE/NAME/PAGE/WORDS`: 404 for an operation that changes no machine types. */
+export type TransitionReport = Paged<ReportLine>;
+
 /** `GET /api/nodes/NAME`: VMIs left on a node, and what each waits for. */
 export interface NodeDetails {
   node: string;
+  isDrained: boolean;
+  /** Why it is drained, if whoever drains it has said so. */
+  reason: string | null;
   items: {
     namespace: string;
     name: string;

@@ -1,11 +1,9 @@
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { nodeReport } from '../../../decisions/drain/node-report.ts';
 import { Failure } from '../../cli/failure.ts';
 import { ownerKindOf, Pools } from '../../cli/kinds.ts';
 import type { Owner } from '../../cli/owner.ts';
-import { NEEDS_A_USER } from '../../drain/node-status.ts';
-import { readNode } from '../../drain/read.ts';
+import { NEEDS_A_USER, nodeViewOf } from '../../drain/node-status.ts';
 import { workflowIdOf, workflowUrl } from '../../owners/progress.ts';
 import { knownRevisions } from '../../rollout/revisions.ts';
 import type { Session } from '../../session/session.ts';
@@ -77,22 +75,26 @@ export class Details {
 
   async node(words: readonly string[]): Promise<NodeDetails> {
     const [node] = named(words, 1) as [string];
-    const items = nodeReport({ ...(await readNode(await this.#session.kube(), node)), now: Date.now() });
-    return { node, items: items.map((item) => ({ ...item, needsPerson: NEEDS_A_USER.has(item.state) })) };
+    const { items, ...known } = await nodeViewOf(await this.#session.kube(), node);
+    return { ...known, items: items.map((item) => ({ ...item, needsPerson: NEEDS_A_USER.has(item.state) })) };
   }
 
   /** Null if it is not known, or not soon. */
   async #urlOf(owner: Stored<Owner> | undefined, kind: string | null): Promise<string | null> {
     const of = ownerKindOf(kind ?? undefined);
     if (owner === undefined || of === undefined || (await this.#session.temporalUi()) === undefined) return null;
-    const late = new Promise<null>((resolve) => setTimeout(resolve, TEMPORAL_MS, null).unref());
-    const url = workflowIdOf(this.#session, of, owner).then((id) => workflowUrl(this.#session, id));
-    return Promise.race([url.then((known) => known ?? null), late]).catch(() => null);
+    return soon(workflowIdOf(this.#session, of, owner).then((id) => workflowUrl(this.#session, id)));
   }
 }
 
+/** What Temporal tells; null if it tells nothing, or not soon. */
+export function soon<T>(asked: Promise<T | undefined>): Promise<T | null> {
+  const late = new Promise<null>((resolve) => setTimeout(resolve, TEMPORAL_MS, null).unref());
+  return Promise.race([asked.then((known) => known ?? null), late]).catch(() => null);
+}
+
 /** Throws `Failure` if there are not so many words. */
-function named(words: readonly string[], count: number): readonly string[] {
+export function named(words: readonly string[], count: number): readonly string[] {
   if (words.length === count && words.every((word) => word !== '')) return words;
   throw new Failure('the address names no object');
 }

@@ -13,7 +13,8 @@ import { ignoreNotFound, KubeError } from '../../../kubernetes/errors.ts';
 import { sentenceOf } from '../../cli/failure.ts';
 import { formatCycle } from '../../healing/cycles.ts';
 import { healView } from '../../healing/view.ts';
-import { stateOf, whyNotReady, type Member } from '../../owners/members.ts';
+import { formatWarning, lastWarnings, type Warning } from '../../history/warnings.ts';
+import { isDown, stateOf, whyNotReady, type Member } from '../../owners/members.ts';
 import type { Disk, Fact, VmDetails } from '../contract/requests.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
 
@@ -42,14 +43,17 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
     if (why.length === 0) throw new KubeError(404, 'NotFound', `there is no VM ${namespace}/${name}`);
     return { status: 'Deleted', isReady: false, why, facts: [], disks: [], unknown };
   }
-  const disks = await disksOf(kube, vm ?? vmi!, unknown);
   const view = vmi === undefined ? null : vmiView(vmi);
   const member = object as Stored<Member>;
+  const [disks, warnings] = await Promise.all([
+    disksOf(kube, vm ?? vmi!, unknown),
+    lastWarnings(kube, namespace, new Set(isDown(member) ? [name] : [])),
+  ]);
   const isReady = vm === undefined ? (view?.ready ?? false) : vm.status?.ready === true;
   return {
     status: stateOf(member),
     isReady,
-    why: whyOf(member, vm, view, pool),
+    why: whyOf(member, vm, view, pool, warnings.get(name)),
     facts: factsOf(vm, view, object),
     disks,
     unknown,
@@ -61,12 +65,14 @@ function whyOf(
   vm: Stored<VirtualMachine> | undefined,
   vmi: VmiView | null,
   pool: Stored<Pool> | undefined,
+  warning: Warning | undefined,
 ): string[] {
   const { name } = member.metadata;
   const view = vm === undefined ? null : vmView(vm);
   const found = [
     vmi?.nodeLost === true ? `its node ${vmi.node ?? ''} does not answer` : '',
     whyNotReady(member),
+    warning === undefined ? '' : `the last warning: ${formatWarning(warning, Date.now())}`,
     vmi !== null && !vmi.ready ? (vmi.whyNotReady ?? '') : '',
     vmi?.pause == null ? '' : `it is paused: ${vmi.pause.message || vmi.pause.reason}`,
     view?.restartRequired == null ? '' : `it waits for a restart: ${view.restartRequired.why}`,

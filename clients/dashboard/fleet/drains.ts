@@ -8,6 +8,8 @@ interface OnNode {
   asked: Set<string>;
 }
 
+const NOTHING: OnNode = { vmis: new Set(), asked: new Set() };
+
 /** Counts which VMIs are on which nodes, and which nodes they are to leave. */
 export class Drains {
   readonly #nodes = new Map<string, NodeView>();
@@ -38,17 +40,22 @@ export class Drains {
   }
 
   /** Tells that a migration of the VMI has begun or ended. */
-  touch(vmi: VmiView | undefined): void {
+  touchVmi(vmi: VmiView | undefined): void {
     if (vmi?.node != null) this.dirty.add(vmi.node);
   }
 
-  /** Null for a node that no VMI is to leave. */
-  cardOf(node: string, isMigrating: (key: string) => boolean): DrainCard | null {
-    const on = this.#on.get(node);
+  /** Has all be looked at again, such as when rights change. */
+  touch(): void {
+    for (const node of [...this.#nodes.keys(), ...this.#on.keys()]) this.dirty.add(node);
+  }
+
+  /** Null for a node that has no VMI, and that none is to leave. */
+  cardOf(node: string, isMigrating: (key: string) => boolean): Omit<DrainCard, 'actions'> | null {
+    const { vmis, asked } = this.#on.get(node) ?? NOTHING;
     const view = this.#nodes.get(node);
     const isLeft = view !== undefined && isDrained(view, DRAIN_TAINT);
-    if (on === undefined || (!isLeft && on.asked.size === 0)) return null;
-    const migrating = [...on.vmis].filter(isMigrating).length;
-    return { id: `node/${node}`, node, left: isLeft ? on.vmis.size : on.asked.size, migrating, asked: on.asked.size };
+    if (vmis.size === 0 && !isLeft) return null;
+    const migrating = [...vmis].filter(isMigrating).length;
+    return { id: `node/${node}`, node, isDrained: isLeft, left: vmis.size, migrating, asked: asked.size };
   }
 }

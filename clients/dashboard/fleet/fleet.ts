@@ -8,26 +8,26 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { isOver } from '../../operations/print-operations.ts';
-import type { Revision as KeptRevision } from '../../rollout/revisions.ts';
 import type { Need } from '../contract/fleet.ts';
 import type { Cells, Delta, Needs, Snapshot } from '../contract/messages.ts';
-import type { WhyNot } from '../view/actions.ts';
-import { byUrgency, operationNeeds, scheduleNeeds } from '../view/needs.ts';
+import { nodeActions, type WhyNot } from '../view/actions.ts';
+import { byUrgency, operationNeeds, scheduleNeeds, workersNeed } from '../view/needs.ts';
 import { operationCard } from '../view/operation-card.ts';
 import { ownerPart } from '../view/owner-part.ts';
 import { scheduleCard } from '../view/schedule-card.ts';
 import type { Card } from './card.ts';
 import { Drains } from './drains.ts';
 import { Members, type SeenMigration } from './members.ts';
+import { Revisions, type SeenRevision } from './revisions.ts';
 import { Seating } from './seating.ts';
 import { Shelf } from './shelf.ts';
+import type { MissingWorkers } from './workers.ts';
 
 /** What the user may change. */
-export type Changeable = 'pools' | 'operations' | 'clusterOperations';
+export type Changeable = 'pools' | 'operations' | 'clusterOperations' | 'schedules' | 'drains' | 'cancels';
 
 interface Surroundings {
   whyNot: (what: Changeable, namespace: string | null) => WhyNot;
-  revisionsOf: (pool: Stored<Pool>) => readonly KeptRevision[];
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -37,6 +37,8 @@ export type FleetDelta = Omit<Delta, 'type' | 'seq'>;
 export type FleetSnapshot = Omit<Snapshot, 'type' | 'seq'>;
 
 const NEEDS_SENT = 200;
+/** What the need is kept by that is about all workers. */
+const WORKERS = 'workers';
 
 /**
  * The page's view of a fleet: takes objects as they change, and gives what has changed of the view. One changed object
@@ -47,7 +49,9 @@ export class Fleet {
   readonly #members = new Members();
   readonly #seating: Seating;
   readonly #drains = new Drains();
+  readonly #revisions = new Revisions();
   readonly #operations = new Map<string, StoredOperation>();
+  readonly #schedules = new Map<string, StoredSchedule>();
   readonly #shelves = {
     cards: new Shelf<Snapshot['cards'][number]>(),
     operations: new Shelf<Snapshot['operations'][number]>(),
@@ -59,13 +63,13 @@ export class Fleet {
 
   constructor(around: Surroundings) {
     this.#around = around;
-    const { now, revisionsOf, whyNot } = around;
+    const { now, whyNot } = around;
     this.#seating = new Seating({
       members: this.#members,
       now,
       partOf: (owner, pool) =>
         ownerPart(owner, pool, {
-          revisions: pool === null ? [] : revisionsOf(pool),
+          revisions: pool === null ? [] : this.#revisions.of(pool.metadata.uid),
           whyNot: pool === null ? null : whyNot('pools', pool.metadata.namespace ?? null),
           now: now(),
         }),
@@ -80,6 +84,12 @@ export class Fleet {
     this.#seating.setOwner(kind, before, after);
   }
 
+  setRevision(namespace: string, before: SeenRevision | undefined, after: SeenRevision | undefined): void {
+    this.#revisions.set(before, after);
+    const pool = (after ?? before)?.pool;
+    if (pool !== undefined) this.#seating.touchOwner('VirtualMachinePool', namespace, pool);
+  }
+
   setVm(key: string, vm: VmView | undefined): void {
     this.#members.setVm(key, vm);
   }
@@ -92,7 +102,7 @@ export class Fleet {
   setMigration(key: string, before: SeenMigration | undefined, after: SeenMigration | undefined): void {
     this.#members.setMigration(key, before, after);
     for (const view of [before, after])
-      if (view != null) this.#drains.touch(this.#members.vmis.get(`${view.namespace}/${view.vmiName}`));
+      if (view != null) this.#drains.touchVmi(this.#members.vmis.get(`${view.namespace}/${view.vmiName}`));
   }
 
   /** Whether the user may not see VMIs of the namespace, so that what VMs say of themselves counts; `*`: of any. */
@@ -112,10 +122,28 @@ export class Fleet {
   }
 
   setSchedule(key: string, schedule: StoredSchedule | undefined): void {
+    if (schedule === undefined) this.#schedules.delete(key);
+    else this.#schedules.set(key, schedule);
+    this.#lookAtSchedule(key);
+  }
+
+  #lookAtSchedule(key: string): void {
     const id = `vmops/${key}`;
-    const card = schedule === undefined ? undefined : scheduleCard(schedule);
+    const schedule = this.#schedules.get(key);
+    const card =
+      schedule === undefined
+        ? undefined
+        : scheduleCard(schedule, this.#around.whyNot('schedules', schedule.metadata.namespace));
     this.#shelves.schedules.set(id, card);
     this.#setNeeds(id, schedule === undefined || card === undefined ? [] : scheduleNeeds(schedule, card));
+  }
+
+  /** Whether anything happens in the cluster at all; null: nothing tells otherwise. */
+  setWorkers(missing: MissingWorkers | null): void {
+    this.#setNeeds(
+      WORKERS,
+      missing === null ? [] : [workersNeed(missing, this.#needs.get(WORKERS)?.[0], this.#around.now())],
+    );
   }
 
   poolOf(namespace: string, name: string): Stored<Pool> | undefined {
@@ -127,10 +155,12 @@ export class Fleet {
     return this.#seating.cardOf(member);
   }
 
-  /** Has what depends on rights and revisions be looked at again; of one pool, if it is given. */
-  touch(pool?: Stored<Pool>): void {
-    this.#seating.touch(pool);
-    if (pool === undefined) for (const key of this.#operations.keys()) this.#lookAtOperation(key);
+  /** Has what depends on rights be looked at again. */
+  touch(): void {
+    this.#seating.touch();
+    for (const key of this.#operations.keys()) this.#lookAtOperation(key);
+    for (const key of this.#schedules.keys()) this.#lookAtSchedule(key);
+    this.#drains.touch();
   }
 
   /** Looks at what changes with time alone. */
@@ -144,8 +174,12 @@ export class Fleet {
   take(): FleetDelta | null {
     const isMigrating = (vmi: string): boolean => this.#members.isMigrating(vmi);
     this.#seating.settle();
-    for (const node of this.#drains.dirty)
-      this.#shelves.drains.set(`node/${node}`, this.#drains.cardOf(node, isMigrating) ?? undefined);
+    const { whyNot } = this.#around;
+    for (const node of this.#drains.dirty) {
+      const card = this.#drains.cardOf(node, isMigrating);
+      const actions = card === null ? [] : nodeActions(card, whyNot('drains', null), whyNot('cancels', null));
+      this.#shelves.drains.set(`node/${node}`, card === null ? undefined : { ...card, actions });
+    }
     this.#drains.dirty.clear();
     const { cards, operations, schedules, drains } = this.#shelves;
     const all = {
@@ -204,7 +238,11 @@ export class Fleet {
   }
 
   #allNeeds(): Needs {
-    const all = [...this.#needs.values()].flat().sort(byUrgency);
+    const isDown = this.#needs.has(WORKERS);
+    const told = [...this.#needs].flatMap(([id, needs]) =>
+      isDown && id !== WORKERS ? needs.filter(({ kind }) => kind !== 'no-worker') : needs,
+    );
+    const all = told.sort(byUrgency);
     return { items: all.slice(0, NEEDS_SENT), count: all.length };
   }
 }

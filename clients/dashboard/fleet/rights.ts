@@ -1,18 +1,24 @@
 import {
   ClusterVirtualMachineOperations,
   VirtualMachineOperations,
+  VirtualMachineOperationSchedules,
   VirtualMachinePools,
   type Resource,
 } from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { formatRight, hasRight, type Right } from '../../../kubernetes/rights.ts';
+import { TO_CANCEL, TO_DRAIN } from '../../drain/rights.ts';
 import type { WhyNot } from '../view/actions.ts';
 import type { Changeable } from './fleet.ts';
 
-const RESOURCES: Record<Changeable, Resource> = {
-  pools: VirtualMachinePools,
-  operations: VirtualMachineOperations,
-  clusterOperations: ClusterVirtualMachineOperations,
+const patch = (resource: Resource): Right[] => [{ verb: 'patch', resource }];
+const RIGHTS: Record<Changeable, readonly Right[]> = {
+  pools: patch(VirtualMachinePools),
+  operations: patch(VirtualMachineOperations),
+  clusterOperations: patch(ClusterVirtualMachineOperations),
+  schedules: patch(VirtualMachineOperationSchedules),
+  drains: [...TO_DRAIN.inCluster, ...TO_DRAIN.inNamespaces],
+  cancels: [...TO_CANCEL.inCluster, ...TO_CANCEL.inNamespaces],
 };
 
 /** How long an answer counts: rights may be given and taken while the page is open. Milliseconds. */
@@ -49,10 +55,13 @@ export class Rights {
   async #ask(key: string, what: Changeable, namespace: string | null): Promise<void> {
     if (this.#asking.has(key)) return;
     this.#asking.add(key);
-    const right: Right = { verb: 'patch', resource: RESOURCES[what] };
     try {
-      const may = await hasRight(this.#kube, right, namespace ?? undefined);
-      const whyNot = may ? null : `you may not ${formatRight(right)}${namespace === null ? '' : ` in ${namespace}`}`;
+      const asked = RIGHTS[what].map(async (right) =>
+        (await this.#has(right, namespace)) ? [] : [formatRight(right)],
+      );
+      const [missing] = (await Promise.all(asked)).flat();
+      const where = namespace === null ? '' : ` in ${namespace}`;
+      const whyNot = missing === undefined ? null : `you may not ${missing}${where}`;
       const before = this.#known.get(key);
       this.#known.set(key, { whyNot, at: Date.now() });
       if (before?.whyNot !== whyNot) this.#onChange();
@@ -61,6 +70,10 @@ export class Rights {
     } finally {
       this.#asking.delete(key);
     }
+  }
+
+  #has(right: Right, namespace: string | null): Promise<boolean> {
+    return hasRight(this.#kube, right, namespace ?? undefined);
   }
 }
 

@@ -79,10 +79,14 @@ export class Seating {
     return this.#seatedAt.get(member) ?? [...this.#cards.values()].find(({ pool }) => isHealedIn(pool, member));
   }
 
-  /** Has cards be looked at again, whatever they show; that of the pool alone if one is given. */
-  touch(pool?: Stored<Pool>): void {
-    for (const card of this.#cards.values())
-      if (pool === undefined || card.owner?.metadata.uid === pool.metadata.uid) this.#look(card);
+  /** Has all cards be looked at again, whatever they show. */
+  touch(): void {
+    for (const card of this.#cards.values()) this.#look(card);
+  }
+
+  touchOwner(kind: VmOwnerKind, namespace: string, uid: string): void {
+    const card = this.#cards.get(ownerKey(kind, namespace, uid));
+    if (card !== undefined) this.#look(card);
   }
 
   /** Looks at cards that change with time alone. */

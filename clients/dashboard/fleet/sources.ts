@@ -1,7 +1,8 @@
+import { POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import {
   ClusterVirtualMachineOperations,
-  Namespaces,
+  ControllerRevisions,
   Nodes,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstanceReplicaSets,
@@ -26,6 +27,8 @@ import type { Owner } from '../../cli/owner.ts';
 import type { Session } from '../contract/messages.ts';
 import type { Fleet } from './fleet.ts';
 import { seenMigration } from './members.ts';
+import { inTurn, VisibleNamespaces } from './namespaces.ts';
+import { seenRevision } from './revisions.ts';
 
 /** A kind that the page shows, and what becomes of a change to one of its objects. */
 interface Source {
@@ -37,6 +40,7 @@ interface Scope {
   client: KubeClient;
   namespace?: string;
   onError: (error: Error) => void;
+  onOpen: () => void;
   onMissing: (why: string | null) => void;
 }
 
@@ -44,14 +48,19 @@ function source<T extends KubeObject, V>(
   resource: Resource,
   view: (object: Stored<T>) => V,
   onChange: (key: string, before: V | undefined, after: V | undefined) => void,
+  selection: { labelSelector?: string } = {},
 ): Source {
   return {
     resource,
     watch: (scope) =>
-      new ListWatch<T, V>({ ...scope, resource, view, onChange, isOptional: true }) as unknown as ListWatch<
-        KubeObject,
-        unknown
-      >,
+      new ListWatch<T, V>({
+        ...scope,
+        ...selection,
+        resource,
+        view,
+        onChange,
+        isOptional: true,
+      }) as unknown as ListWatch<KubeObject, unknown>,
   };
 }
 
@@ -71,6 +80,12 @@ function sourcesOf(fleet: Fleet): { owners: Source[]; members: Source[]; others:
       owner(VirtualMachinePools, 'VirtualMachinePool'),
       owner(VirtualMachineReplicaSets, 'VirtualMachineReplicaSet'),
       owner(VirtualMachineInstanceReplicaSets, 'VirtualMachineInstanceReplicaSet'),
+      source(
+        ControllerRevisions,
+        seenRevision,
+        (key, before, after) => fleet.setRevision(key.slice(0, key.indexOf('/')), before, after),
+        { labelSelector: POOL_LABEL },
+      ),
     ],
     members: [
       source(
@@ -103,11 +118,11 @@ function sourcesOf(fleet: Fleet): { owners: Source[]; members: Source[]; others:
 }
 
 const FORBIDDEN = 'you may not list and watch them';
-const QUESTIONS_AT_ONCE = 8;
+const WITHDRAWN = 'you may no longer list and watch them';
 
 interface SourcesListener {
-  /** Called when it has changed what the user may not see. */
-  onUnseen: () => void;
+  /** Called when it has changed what the user may see, or which namespaces are watched. */
+  onChange: () => void;
   /** Called when the API server refuses what it has let the user see. */
   onRevoked?: (() => void) | undefined;
 }
@@ -116,49 +131,101 @@ interface SourcesListener {
 export class Sources {
   readonly #kube: KubeClient;
   readonly #fleet: Fleet;
-  readonly #watches: ListWatch<KubeObject, unknown>[] = [];
+  /** What follows each kind, by its key in `#unseen`. */
+  readonly #watches = new Map<string, ListWatch<KubeObject, unknown>>();
   readonly #unseen = new Map<string, Session['unseen'][number]>();
   /** Why a watch broke that broke last. */
   lastError = '';
   #isStopped = false;
   readonly #listener: SourcesListener;
+  readonly #sources: ReturnType<typeof sourcesOf>;
+  #visible: VisibleNamespaces | undefined;
+  /** Namespaces that are watched, null for all. */
+  namespaces: string[] | null = null;
 
   constructor(kube: KubeClient, fleet: Fleet, listener: SourcesListener) {
     this.#kube = kube;
     this.#fleet = fleet;
     this.#listener = listener;
+    this.#sources = sourcesOf(fleet);
   }
 
   get unseen(): Session['unseen'] {
     return [...this.#unseen.values()];
   }
 
-  /** For how long a watch has failed to follow, in milliseconds; 0 if all follow. */
+  /** For how long a watch has failed to follow that the user may follow, in milliseconds; 0 if all follow. */
   get behindMs(): number {
-    return Math.max(0, ...this.#watches.map(({ behindMs }) => behindMs));
+    const may = [...this.#watches].filter(([key]) => !this.#unseen.has(key));
+    return Math.max(0, ...may.map(([, { behindMs }]) => behindMs));
   }
 
   /**
-   * Resolves to the namespaces that are watched, null for all, once all that may be listed is known. `namespace`: where
-   * to look; if undefined, everywhere, and `elsewhere` alone if the user may list neither pools nor namespaces.
+   * Resolves once all that may be listed is known. `namespace`: where to look; if undefined, everywhere, and in the
+   * namespaces that the user may see into if they may not see all pools; of those `elsewhere`, and in any case in the
+   * first of them, if there are no others. What may not be listed is tried again at least every 30 s: rights are
+   * granted later.
    */
-  async start(namespace: string | undefined, elsewhere: readonly string[]): Promise<string[] | null> {
-    const { owners, members, others } = sourcesOf(this.#fleet);
-    const namespaces = namespace === undefined ? await this.#namespaces(elsewhere) : [namespace];
+  async start(namespace: string | undefined, elsewhere: readonly string[]): Promise<void> {
+    if (namespace !== undefined) this.namespaces = [namespace];
+    else if (!(await this.#may(VirtualMachinePools, undefined))) return this.#startWithin(elsewhere);
+    await this.#followAll(this.namespaces ?? [undefined], [undefined]);
+  }
+
+  async #startWithin(elsewhere: readonly string[]): Promise<void> {
+    this.namespaces = [];
+    await this.#followAll([], [undefined]);
+    this.#visible = new VisibleNamespaces(this.#kube, {
+      may: (name) => this.#mayIn(name),
+      onSeen: (names) => this.#enter(names),
+      onGone: (name) => this.#leave(name),
+    });
+    await this.#visible.start();
+    if (this.namespaces.length > 0) return;
+    const seen = await Promise.all(elsewhere.map(async (name) => ((await this.#mayIn(name)) ? [name] : [])));
+    await this.#enter(seen.some(({ length }) => length > 0) ? seen.flat() : elsewhere.slice(0, 1));
+  }
+
+  /** Whether there may be something to see in the namespace. */
+  async #mayIn(name: string): Promise<boolean> {
+    const seen = await Promise.all([VirtualMachinePools, VirtualMachines].map((kind) => this.#may(kind, name)));
+    return seen.some(Boolean);
+  }
+
+  async #enter(names: readonly string[]): Promise<void> {
+    this.namespaces = [...new Set([...(this.namespaces ?? []), ...names])].toSorted();
+    this.#listener.onChange();
+    await this.#followAll(names, []);
+  }
+
+  #leave(name: string): void {
+    this.namespaces = (this.namespaces ?? []).filter((one) => one !== name);
+    for (const group of Object.values(this.#sources))
+      for (const { resource } of group) {
+        const key = keyOf(resource, name);
+        void this.#watches.get(key)?.stop();
+        this.#watches.delete(key);
+        this.#unseen.delete(key);
+      }
+    this.#fleet.setUnseenVmis(name, false);
+    this.#listener.onChange();
+  }
+
+  /** `within`: the namespaces for kinds that have one; `beside`: whether to follow the others, by one `undefined`. */
+  async #followAll(within: readonly (string | undefined)[], beside: readonly undefined[]): Promise<void> {
+    const { owners, members, others } = this.#sources;
     // Members find the cards of their owners in place.
     for (const group of [owners, members, others]) {
-      const scopes = group.flatMap((source) => {
-        const within = source.resource.namespaced ? namespaces : null;
-        return (within ?? [undefined]).map((namespace) => ({ ...source, namespace }));
-      });
+      const scopes = group.flatMap((source) =>
+        (source.resource.namespaced ? within : beside).map((namespace) => ({ ...source, namespace })),
+      );
       await inTurn(scopes, (scope) => this.#follow(scope));
     }
-    return namespaces;
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await Promise.all(this.#watches.map((watch) => watch.stop()));
+    await Promise.all([this.#visible?.stop(), ...[...this.#watches.values()].map((watch) => watch.stop())]);
   }
 
   async #follow({
@@ -170,29 +237,39 @@ export class Sources {
     watch: Source['watch'];
     namespace: string | undefined;
   }): Promise<void> {
-    const may = await this.#may(resource, namespace);
+    const key = keyOf(resource, namespace);
     // A watch that begins after the end would hold up the process for ever.
-    if (this.#isStopped) return;
-    if (!may) return this.#setUnseen(resource, namespace, FORBIDDEN);
+    if (this.#isStopped || this.#watches.has(key)) return;
+    let wasOpen = false;
     const following = watch({
       client: this.#kube,
       ...(namespace === undefined ? {} : { namespace }),
       onError: (error) => {
         this.lastError = error.message;
-        if (error instanceof KubeError && error.status === 403) this.#listener.onRevoked?.();
+        if (!(error instanceof KubeError) || error.status !== 403) return;
+        if (!wasOpen) return this.#setUnseen(resource, namespace, FORBIDDEN);
+        this.#setUnseen(resource, namespace, WITHDRAWN, new Date().toISOString());
+        this.#listener.onRevoked?.();
       },
-      onMissing: (why) => this.#setUnseen(resource, namespace, why),
+      onOpen: () => {
+        wasOpen = true;
+        this.#setUnseen(resource, namespace, null);
+      },
+      onMissing: (why) => this.#setUnseen(resource, namespace, why === 'this client may not list it' ? FORBIDDEN : why),
     });
-    this.#watches.push(following);
+    this.#watches.set(key, following);
     await following.start().ready();
   }
 
-  #setUnseen(resource: Resource, namespace: string | undefined, why: string | null): void {
-    const key = `${resource.plural}/${namespace ?? ''}`;
+  /** `since`: what is known of it is from before that. */
+  #setUnseen(resource: Resource, namespace: string | undefined, why: string | null, since: string | null = null): void {
+    const key = keyOf(resource, namespace);
+    const known = this.#unseen.get(key)?.why ?? null;
+    if (known === why) return;
     if (why === null) this.#unseen.delete(key);
-    else this.#unseen.set(key, { what: resource.plural, namespace: namespace ?? null, why });
+    else this.#unseen.set(key, { what: resource.plural, namespace: namespace ?? null, why, since });
     if (resource === VirtualMachineInstances) this.#fleet.setUnseenVmis(namespace ?? '*', why !== null);
-    this.#listener.onUnseen();
+    this.#listener.onChange();
   }
 
   /** If the API server can't be asked, it may: the watch tells. */
@@ -202,31 +279,7 @@ export class Sources {
     );
     return rights.every(Boolean);
   }
-
-  /** Namespaces in which there may be something to see; null for all. */
-  async #namespaces(elsewhere: readonly string[]): Promise<string[] | null> {
-    if (await this.#may(VirtualMachinePools, undefined)) return null;
-    const listed = await this.#kube
-      .list(Namespaces, { metadataOnly: true })
-      .then(({ items }) => items.map(({ metadata }) => metadata.name))
-      .catch((error: unknown) => {
-        if (error instanceof KubeError) return elsewhere;
-        throw error;
-      });
-    const visible = new Set<string>();
-    await inTurn(listed, async (namespace) => {
-      const seen = await Promise.all([VirtualMachinePools, VirtualMachines].map((kind) => this.#may(kind, namespace)));
-      if (seen.some(Boolean)) visible.add(namespace);
-    });
-    return visible.size === 0 ? elsewhere.slice(0, 1) : [...visible].toSorted();
-  }
 }
 
-/** Calls `work` for each item, a few at a time. */
-async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const left = [...items];
-  const take = async (): Promise<void> => {
-    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, take));
-}
+const keyOf = ({ plural, group }: Resource, namespace: string | undefined): string =>
+  `${plural}.${group}/${namespace ?? ''}`;

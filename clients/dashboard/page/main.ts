@@ -31,6 +31,7 @@ function draw(): void {
     const sentence = news.of(page.client);
     if (sentence !== null) announcer.say(sentence);
     arrive();
+    page.grow();
   });
 }
 

@@ -1,23 +1,26 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import { Failure } from '../../cli/failure.ts';
 import { checkCycle, whyNoCycle } from '../../healing/cycles.ts';
 import { checkHeals, pause as pauseHealing, resume as resumeHealing } from '../../healing/pause-and-resume.ts';
 import { healView } from '../../healing/view.ts';
 import { isOver, nameOf } from '../../operations/print-operations.ts';
 import { abort, pause, promote, resume } from '../../rollout/pause-and-promote.ts';
+import type { RevisionRecord } from '../../rollout/revisions.ts';
+import { undoTarget } from '../../rollout/undo.ts';
 import { rolloutView } from '../../rollout/view.ts';
-import type { Action, ActionName } from '../contract/fleet.ts';
+import type { Action, ActionName, DrainCard } from '../contract/fleet.ts';
 
 /** Actions for which the user types the name of the object. */
-export const TYPED: readonly ActionName[] = ['rollout.abort', 'rollout.undo', 'operation.abort'];
+export const TYPED: readonly ActionName[] = ['rollout.abort', 'rollout.undo', 'operation.abort', 'drain.start'];
 
 /** Returns why the user may not act, whatever the state of the object; null if they may. */
 export type WhyNot = string | null;
 
 /** The rules of the command, which throw what it would say. */
-const RULES: Partial<Record<ActionName, (pool: Stored<Pool>) => void>> = {
+const RULES: Partial<Record<ActionName, (pool: Stored<Pool>, revisions: readonly RevisionRecord[]) => void>> = {
   'rollout.pause': (pool) => pause.check(rolloutView(pool), pool),
   'rollout.resume': (pool) => {
     resume.check(rolloutView(pool), pool);
@@ -25,9 +28,7 @@ const RULES: Partial<Record<ActionName, (pool: Stored<Pool>) => void>> = {
   },
   'rollout.promote': (pool) => promote(false).check(rolloutView(pool), pool),
   'rollout.abort': (pool) => abort.check(rolloutView(pool), pool),
-  'rollout.undo': ({ metadata: { name }, status }) => {
-    if (status?.updateRevision === undefined) throw new Failure(`pool ${name} has no other revision to go back to`);
-  },
+  'rollout.undo': undoTarget,
   'heal.pause': (pool) => {
     checkHeals(pool);
     pauseHealing.check(healView(pool), pool);
@@ -38,11 +39,11 @@ const RULES: Partial<Record<ActionName, (pool: Stored<Pool>) => void>> = {
   },
 };
 
-export function poolActions(pool: Stored<Pool>, whyNot: WhyNot): Action[] {
+export function poolActions(pool: Stored<Pool>, revisions: readonly RevisionRecord[], whyNot: WhyNot): Action[] {
   const { name, deletionTimestamp } = pool.metadata;
   const gone = deletionTimestamp === undefined ? null : `pool ${name} is being deleted`;
   return Object.entries(RULES).map(([action, rule]) =>
-    actionOf(action as ActionName, whyNot ?? gone ?? refusalOf(() => rule(pool))),
+    actionOf(action as ActionName, whyNot ?? gone ?? refusalOf(() => rule(pool, revisions))),
   );
 }
 
@@ -75,6 +76,25 @@ export function operationActions(operation: StoredOperation, whyNot: WhyNot): Ac
     ['operation.abort', spec.aborted === true ? 'it is aborted already' : null],
   ];
   return rules.map(([name, refused]) => actionOf(name, whyNot ?? over ?? refused));
+}
+
+export function scheduleActions({ metadata: { name }, spec }: StoredSchedule, whyNot: WhyNot): Action[] {
+  const isSuspended = spec.suspend === true;
+  return [
+    actionOf('schedule.suspend', whyNot ?? (isSuspended ? `schedule ${name} is suspended already` : null)),
+    actionOf('schedule.resume', whyNot ?? (isSuspended ? null : `schedule ${name} is not suspended`)),
+  ];
+}
+
+/** `mayNot`, `mayNotCancel`: why the user may neither drain nodes nor cancel that. */
+export function nodeActions(
+  { node, isDrained, left, asked }: Omit<DrainCard, 'actions'>,
+  mayNot: WhyNot,
+  mayNotCancel: WhyNot,
+): Action[] {
+  const isAsked = isDrained && asked === left ? `node ${node} is drained: all VMs on it were asked to leave` : null;
+  const isNot = isDrained || asked > 0 ? null : `node ${node} is not cordoned, and no VM on it was asked to leave`;
+  return [actionOf('drain.start', mayNot ?? isAsked), actionOf('drain.cancel', mayNotCancel ?? isNot)];
 }
 
 const actionOf = (name: ActionName, whyNot: WhyNot): Action => ({ name, whyNot, isTyped: TYPED.includes(name) });

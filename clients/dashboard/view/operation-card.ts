@@ -1,3 +1,4 @@
+import { formatNumbers } from '../../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { isOver, outlineOf, progressOf, stateOf } from '../../operations/print-operations.ts';
 import type { OperationCard } from '../contract/fleet.ts';
@@ -16,6 +17,7 @@ export function operationCard(operation: StoredOperation, whyNot: WhyNot, now: n
   const { namespace = null, name } = metadata;
   const progress = progressOf(operation);
   const state = stateOf(operation);
+  const outline = outlineOf(operation);
   return {
     id: namespace === null ? `cvmop/${name}` : `vmop/${namespace}/${name}`,
     namespace,
@@ -24,7 +26,8 @@ export function operationCard(operation: StoredOperation, whyNot: WhyNot, now: n
     transition: transitionOf(operation),
     state,
     tone: toneOf(operation, state),
-    sentence: outlineOf(operation).end,
+    sentence: outline.end,
+    numbers: formatNumbers(outline),
     isOver: isOver(operation),
     isPaused: progress.paused !== null || spec.paused === true,
     ...(status?.vms ?? NO_VMS),

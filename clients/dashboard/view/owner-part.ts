@@ -10,7 +10,7 @@ import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { healView } from '../../healing/view.ts';
 import { shownRollout } from '../../rollout/lines.ts';
-import type { Revision as KeptRevision } from '../../rollout/revisions.ts';
+import type { RevisionRecord } from '../../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../../rollout/view.ts';
 import type { Healing, OwnerCard, Revision, Rollout, Step, Waiting, Windows } from '../contract/fleet.ts';
 import { poolActions, type WhyNot } from './actions.ts';
@@ -37,7 +37,7 @@ export type OwnerPart = Pick<
 };
 
 interface Beside {
-  revisions: readonly KeptRevision[];
+  revisions: readonly RevisionRecord[];
   whyNot: WhyNot;
   /** Milliseconds since the epoch. */
   now: number;
@@ -80,7 +80,7 @@ function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolP
     healing: healingOf(pool),
     windows,
     waits: waitsOf(pool, view, windows),
-    actions: poolActions(pool, whyNot),
+    actions: poolActions(pool, revisions, whyNot),
     revisions: current === null || current.hash === target.hash ? [target] : [target, current],
     budget: {
       maxUnavailable: String(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE),

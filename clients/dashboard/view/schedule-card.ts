@@ -3,8 +3,9 @@ import type { ScheduleStatus } from '../../../api/schedules/schedule.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import { conditionOf, stateOf } from '../../schedules/print-schedules.ts';
 import type { ScheduleCard } from '../contract/fleet.ts';
+import { scheduleActions, type WhyNot } from './actions.ts';
 
-export function scheduleCard(schedule: StoredSchedule): ScheduleCard {
+export function scheduleCard(schedule: StoredSchedule, whyNot: WhyNot): ScheduleCard {
   const { metadata, spec, status = {} } = schedule;
   const { namespace, name } = metadata;
   const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'somebody' } = spec;
@@ -27,6 +28,7 @@ export function scheduleCard(schedule: StoredSchedule): ScheduleCard {
     lastOutcome: succeeded?.reason ?? null,
     active: status.active ?? [],
     lastMissed: missedOf(status),
+    actions: scheduleActions(schedule, whyNot),
   };
 }
 

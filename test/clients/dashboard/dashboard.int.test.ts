@@ -4,13 +4,12 @@ import { VirtualMachines } from '../../../api/resources.ts';
 import type { Need, OwnerCard } from '../../../clients/dashboard/contract/fleet.ts';
 import type { OwnerDetails, VmDetails } from '../../../clients/dashboard/contract/requests.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
-import { userWith } from '../../integration/operations/operations.ts';
+import { ROLE, userWith } from '../../integration/operations/operations.ts';
 import { follow, nowhere, outcomeOf, start } from '../drover.ts';
 import { byApproval } from '../rollout/pools.ts';
 import { Opened } from './opened.ts';
 
 const fleet = aFleet();
-
 const cardOf = ({ viewer }: Opened, namespace: string): OwnerCard =>
   viewer.items.get(`pool/${namespace}/web`) as OwnerCard;
 const needsIn = ({ viewer }: Opened, namespace: string): Need[] =>
@@ -60,19 +59,18 @@ test('a user sees and does on the page what Kubernetes lets them, and is told wh
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 1 });
   const reads = ['get', 'list', 'watch'];
-  await userWith(fleet(), namespace, 'viewer', [
+  const { kubeconfig, username } = await userWith(fleet(), namespace, 'viewer', [
     { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'], verbs: reads },
     { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: reads },
   ]);
-  const kubeconfig = join(fleet().stack.state, `${namespace}-viewer.kubeconfig`);
   await using page = await Opened.start(kubeconfig, { namespace });
   await until(async () => expect(page.isSynced).toBe(true));
   expect(page.session).toMatchObject({
-    user: `system:serviceaccount:${namespace}:viewer`,
+    user: username,
     namespaces: [namespace],
     unseen: expect.arrayContaining([
-      { what: 'virtualmachineinstances', namespace, why: 'you may not list and watch them' },
-      { what: 'nodes', namespace: null, why: 'you may not list and watch them' },
+      { what: 'virtualmachineinstances', namespace, why: 'you may not list and watch them', since: null },
+      { what: 'nodes', namespace: null, why: 'you may not list and watch them', since: null },
     ]),
   });
   expect([...page.viewer.items.keys()]).toEqual([`pool/${namespace}/web`]);
@@ -87,6 +85,43 @@ test('a user sees and does on the page what Kubernetes lets them, and is told wh
     unknown: expect.arrayContaining([expect.stringContaining("its VMI can't be read")]),
   });
   expect(await fleet().kube.get(VirtualMachines, { namespace, name: 'web-1' })).toBeDefined();
+});
+
+test('a namespace that is made later, and rights that are given later, are seen without a restart', async () => {
+  const { kube, stack } = fleet();
+  const namespace = await fleet().namespace();
+  const reads = ['get', 'list', 'watch'];
+  const [pools, vms] = [
+    { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'], verbs: reads },
+    { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: reads },
+  ];
+  const listing = { apiGroups: [''], resources: ['namespaces'], verbs: reads };
+  await userWith(fleet(), namespace, 'viewer', [pools, vms], [listing]);
+  await using page = await Opened.start(join(stack.state, `${namespace}-viewer.kubeconfig`));
+  await until(async () => expect(page.isSynced).toBe(true));
+  expect(page.session?.namespaces).toEqual([namespace]);
+  const unseen = { what: 'virtualmachineinstances', namespace };
+  expect(page.session?.unseen).toContainEqual(expect.objectContaining(unseen));
+
+  const later = await fleet().namespace();
+  await fleet().createPool(later, 'web', { replicas: 1 });
+  const rules = [pools, vms, { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: reads }];
+  for (const where of [later, namespace]) {
+    await kube.patch(
+      ROLE.role,
+      { namespace: where, name: 'viewer' },
+      'apply',
+      { metadata: { name: 'viewer' }, rules },
+      { force: true },
+    );
+    if (where === namespace) continue;
+    const roleRef = { apiGroup: ROLE.role.group, kind: ROLE.role.kind, name: 'viewer' };
+    const subjects = [{ kind: 'ServiceAccount', name: 'viewer', namespace }];
+    await kube.create(ROLE.binding, { metadata: { namespace: where, name: 'viewer' }, roleRef, subjects });
+  }
+  await until(async () => expect(cardOf(page, later)).toBeDefined());
+  expect(page.session?.namespaces).toEqual([namespace, later].toSorted());
+  await until(async () => expect(page.session?.unseen).not.toContainEqual(expect.objectContaining(unseen)));
 });
 
 test('with --read-only nothing can be changed, and Ctrl-C ends the command', async () => {

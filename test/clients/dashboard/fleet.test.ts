@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { OwnerCard, VmCell } from '../../../clients/dashboard/contract/fleet.ts';
+import type { DrainCard, OwnerCard, VmCell } from '../../../clients/dashboard/contract/fleet.ts';
 import { Fleet } from '../../../clients/dashboard/fleet/fleet.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
+import { CORDON_TAINT } from '../../../decisions/views/drained-node.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aVmi } from '../../decisions/fixtures/fleets.ts';
 import { byApproval, hashOf } from '../rollout/pools.ts';
@@ -9,8 +12,7 @@ import { add, aMember, aPoolWith } from './objects.ts';
 import { Viewer } from './viewer.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:30Z');
-const aFleet = (whyNot: string | null = null, now = () => NOW): Fleet =>
-  new Fleet({ whyNot: () => whyNot, revisionsOf: () => [], now });
+const aFleet = (whyNot: string | null = null, now = () => NOW): Fleet => new Fleet({ whyNot: () => whyNot, now });
 const POOL = 'VirtualMachinePool';
 const WEB = 'pool/default/web';
 
@@ -182,6 +184,68 @@ describe('what needs a person', () => {
   });
 });
 
+const record = (number: number) => ({
+  pool: 'u',
+  record: { number, hash: hashOf(number), createdAt: '', requestedBy: null, changeCause: null },
+});
+
+test('an undo is disabled for a pool without another revision, as the command refuses it, and enabled once there is one', () => {
+  const fleet = aFleet();
+  const pool = aPoolWith();
+  const template = revisionOf(poolTemplate(pool.spec));
+  fleet.setOwner(POOL, undefined, pool);
+  fleet.setRevision('default', undefined, { pool: 'u', record: { ...record(2).record, hash: template } });
+  const { card, viewer } = seen(fleet);
+  expect(whyNot(card, 'rollout.undo')).toBe('pool web has no other revision to go back to');
+  fleet.setRevision('default', undefined, record(1));
+  viewer.delta(fleet.take());
+  expect(whyNot(viewer.items.get(WEB) as OwnerCard, 'rollout.undo')).toBeNull();
+});
+
+const onN1 = (evacuationNode: string | null) => aVmi(aMember('web-1'), { node: 'n1', evacuationNode });
+const n1 = (viewer: Viewer) => viewer.items.get('node/n1') as DrainCard | undefined;
+const mayN1 = (viewer: Viewer) => n1(viewer)?.actions.map(({ name, whyNot: why }) => [name, why]);
+
+test('a node with VMs may be drained, and one that VMs are to leave is counted and may be given back', () => {
+  const fleet = aFleet();
+  fleet.setVmi('default/web-1', undefined, onN1(null));
+  const viewer = new Viewer().delta(fleet.take());
+  expect(n1(viewer)).toMatchObject({ left: 1, asked: 0, isDrained: false });
+  expect(mayN1(viewer)).toEqual([
+    ['drain.start', null],
+    ['drain.cancel', 'node n1 is not cordoned, and no VM on it was asked to leave'],
+  ]);
+  const node = { name: 'n1', zone: null, ready: true, schedulable: false, taints: [CORDON_TAINT], machineTypes: [] };
+  fleet.setNode('n1', node);
+  fleet.setVmi('default/web-1', onN1(null), onN1('n1'));
+  viewer.delta(fleet.take());
+  expect(n1(viewer)).toMatchObject({ left: 1, asked: 1, isDrained: true });
+  expect(mayN1(viewer)).toEqual([
+    ['drain.start', 'node n1 is drained: all VMs on it were asked to leave'],
+    ['drain.cancel', null],
+  ]);
+  fleet.setVmi('default/web-1', onN1('n1'), undefined);
+  fleet.setNode('n1', { ...node, schedulable: true, taints: [] });
+  viewer.delta(fleet.take());
+  expect(n1(viewer)).toBeUndefined();
+});
+
+test('that no worker works is told first and once, since when nothing tells otherwise', () => {
+  let now = NOW;
+  const fleet = aFleet(null, () => now);
+  fleet.setOwner(POOL, undefined, aPoolWith({ generation: 3 }));
+  const viewer = new Viewer().delta(fleet.take());
+  fleet.setWorkers({ sentence: 'no worker polls', since: null });
+  now += 30_000;
+  fleet.tick();
+  fleet.setWorkers({ sentence: 'no worker polls', since: null });
+  expect(viewer.delta(fleet.take()).needs.items).toMatchObject([
+    { kind: 'no-worker', sentence: 'no worker polls', since: new Date(NOW).toISOString(), command: 'drover doctor' },
+  ]);
+  fleet.setWorkers(null);
+  expect(viewer.delta(fleet.take()).needs.items).toMatchObject([{ sentence: expect.stringContaining('web') }]);
+});
+
 test('a VM that healing has deleted, and is to make again, is known by its pool', () => {
   const fleet = aFleet();
   const cycle = { vm: 'web-1', uid: 'x', attempt: 1, phase: 'Waiting', why: 'it fails', startedAt: '' } as const;
@@ -192,10 +256,12 @@ test('a VM that healing has deleted, and is to make again, is known by its pool'
 
 test('VMs that are in no pool or set have a card of their namespace', () => {
   const fleet = aFleet();
-  add(fleet, aMember('db', { owner: null, revision: null }));
+  const db = aMember('db', { owner: null, revision: null });
+  add(fleet, db);
   const { viewer } = seen(fleet);
   expect(viewer.items.get('none/default')).toMatchObject({ kind: null, current: 1, ready: 1 });
   fleet.setVm('default/db', undefined);
+  fleet.setVmi('default/db', aVmi(db), undefined);
   viewer.delta(fleet.take());
   expect([...viewer.items.keys(), ...viewer.cells.keys()]).toEqual([]);
 });

@@ -20,7 +20,7 @@ const operation = (spec: Partial<OperationSpec>, status?: OperationStatus): Stor
 });
 
 function seen(one: StoredOperation): { card: OperationCard; needs: Viewer['needs']['items'] } {
-  const fleet = new Fleet({ whyNot: () => null, revisionsOf: () => [], now: () => NOW });
+  const fleet = new Fleet({ whyNot: () => null, now: () => NOW });
   fleet.setOperation('shop/restart-1', one);
   const viewer = new Viewer().delta(fleet.take());
   return { card: viewer.items.get('vmop/shop/restart-1') as OperationCard, needs: viewer.needs.items };
@@ -30,7 +30,7 @@ const over = (reason: string, completionTime: string): OperationStatus => ({
   completionTime,
   conditions: [
     { type: 'Progressing', status: 'False', reason, message: 'because' },
-    { type: 'Failed', status: 'True', reason },
+    { type: 'Failed', status: 'True', reason, message: 'because' },
   ],
 });
 
@@ -68,7 +68,7 @@ describe('an operation', () => {
       { kind: 'operation-paused', action: 'operation.resume', command: 'drover operations resume restart-1 -n shop' },
     ]);
     expect(seen(operation({}, over('VmsFailed', '2026-01-01T12:00:00Z'))).needs).toMatchObject([
-      { kind: 'operation-failed', sentence: 'operation restart-1 has ended VmsFailed: because' },
+      { kind: 'operation-failed', sentence: 'operation restart-1 has ended, and not all is done: because' },
     ]);
     expect(seen(operation({}, over('VmsFailed', '2025-12-31T23:00:00Z'))).needs).toEqual([]);
     expect(seen(operation({}, over('Aborted', '2026-01-01T12:00:00Z'))).needs).toEqual([]);

@@ -1,8 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { keyed } from 'lit-html/directives/keyed.js';
 import { ref } from 'lit-html/directives/ref.js';
+import type { ActionName } from '../../contract/fleet.ts';
 import { ACTIONS } from '../pure/words.ts';
 import type { Ask, Page } from '../state/page.ts';
+import { outlookView } from './drain-outlook.ts';
 
 /** Shows the dialog as soon as it is in the page; the browser keeps the focus in it, and gives it back. */
 function open(element: Element | undefined): void {
@@ -46,7 +48,8 @@ export function askDialog(page: Page): TemplateResult {
             ? nothing
             : html`<p class="note warn">${ask.gitOps} owns this object: it may change back what you change here.</p>`
         }
-        ${fields(ask)} ${ask.refused === null ? nothing : html`<p class="note bad" role="alert">${ask.refused}</p>`}
+        ${action.name === 'drain.start' ? outlookView(page, about.name) : nothing} ${fields(ask)}
+        ${ask.refused === null ? nothing : html`<p class="note bad" role="alert">${ask.refused}</p>`}
         <footer>
           <button type="button" class="quiet" @click=${() => page.close()}>Cancel</button>
           <button type="submit" class=${action.isTyped ? 'danger main' : 'main'} ?disabled=${ask.isSent}>
@@ -62,10 +65,7 @@ const textOf = (value: FormDataEntryValue | null): string => (typeof value === '
 
 function fields({ action, about }: Ask): TemplateResult {
   return html`
-    <label>
-      <span>Reason <small>optional; kept in the history</small></span>
-      <input name="reason" autocomplete="off" maxlength="1024" autofocus />
-    </label>
+    ${action.name === 'drain.cancel' ? nothing : reasonField(action.name)}
     ${
       action.name === 'rollout.undo'
         ? html`<label>
@@ -90,5 +90,11 @@ function fields({ action, about }: Ask): TemplateResult {
   `;
 }
 
-/** The name alone, as a pattern of a text field. */
-const patternOf = (name: string): string => name.replaceAll(/[.\\+*?[\](){}^$|/-]/g, String.raw`\$&`);
+const reasonField = (name: ActionName): TemplateResult =>
+  html`<label>
+    <span>Reason <small>optional; ${name === 'drain.start' ? 'kept on the node' : 'kept in the history'}</small></span>
+    <input name="reason" autocomplete="off" maxlength="1024" autofocus />
+  </label>`;
+
+/** The name alone, as a pattern of a text field; of what names may have, only a dot has a meaning there. */
+const patternOf = (name: string): string => name.replaceAll('.', String.raw`\.`);

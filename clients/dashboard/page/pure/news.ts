@@ -9,14 +9,26 @@ interface Known {
   pausedAt: number | null;
 }
 
-export type LiveState = 'connecting' | 'loading' | 'live' | 'paused' | 'reconnecting' | 'cut-off' | 'signed-out';
+export type LiveState =
+  | 'connecting'
+  | 'loading'
+  | 'live'
+  | 'paused'
+  | 'reconnecting'
+  | 'cut-off'
+  | 'refused'
+  | 'signed-out';
 
-/** How what is shown relates to what is so. `cut-off`: the server answers, the API server does not. */
+/**
+ * How what is shown relates to what is so. `cut-off`: the server answers, the API server does not; `refused`: that
+ * answers, but not this user.
+ */
 export function liveState({ fleet, session, connection, pausedAt }: Known): LiveState {
   if (connection.state === 'signed-out') return 'signed-out';
   if (pausedAt !== null) return 'paused';
   if (connection.state !== 'open') return connection.state;
   if (session?.state === 'reconnecting') return 'cut-off';
+  if (session?.state === 'refused') return 'refused';
   return fleet.isSynced ? 'live' : 'loading';
 }
 
@@ -27,6 +39,7 @@ const SENTENCES: Record<LiveState, string | null> = {
   paused: 'Updates are paused.',
   reconnecting: 'Reconnecting: what is shown may be old.',
   'cut-off': 'The API server does not answer: what is shown may be old.',
+  refused: 'The API server rejects you: what is shown may be old.',
   'signed-out': 'Signed out.',
 };
 

@@ -6,7 +6,7 @@ export type Route =
   | { view: 'owner'; id: string; page: number; isTable: boolean }
   | { view: 'vm'; namespace: string; name: string }
   | { view: 'operations' }
-  | { view: 'operation'; id: string }
+  | { view: 'operation'; id: string; page: number; find: string; isReport: boolean }
   | { view: 'schedules' }
   | { view: 'drains' }
   | { view: 'node'; name: string }
@@ -22,11 +22,13 @@ export function routeOf(hash: string): Route {
   const parts = path.split('/').map(decoded);
   const [first = '', second = '', third = ''] = parts;
   if (second === '') return listOf(path, asked);
-  if (OWNERS.has(first)) {
-    const page = Math.max(1, Math.trunc(Number(asked.get('page')) || 1));
-    return { view: 'owner', id: parts.join('/'), page, isTable: asked.get('as') === 'table' };
+  const page = Math.max(1, Math.trunc(Number(asked.get('page')) || 1));
+  if (OWNERS.has(first)) return { view: 'owner', id: parts.join('/'), page, isTable: asked.get('as') === 'table' };
+  if (OPERATIONS.has(first)) {
+    const [find, isReport] = [asked.get('find') ?? '', asked.get('as') === 'report'];
+    return { view: 'operation', id: parts.join('/'), page, find, isReport };
   }
-  if (OPERATIONS.has(first)) return { view: 'operation', id: parts.join('/') };
+  if (first === 'vmops') return { view: 'schedules' };
   if (first === 'vm' && third !== '') return { view: 'vm', namespace: second, name: third };
   return first === 'node' ? { view: 'node', name: second } : { view: 'unknown' };
 }
@@ -59,6 +61,7 @@ const IDS: Record<string, string> = {
   ClusterVirtualMachineOperation: 'cvmop',
   VirtualMachine: 'vm',
   VirtualMachineInstance: 'vm',
+  VirtualMachineOperationSchedule: 'vmops',
   Node: 'node',
 };
 

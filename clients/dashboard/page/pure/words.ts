@@ -83,6 +83,26 @@ export const ACTIONS: Record<ActionName, ActionWords> = {
     title: 'Abort the operation NAME?',
     effect: 'It ends once the VMs in progress are done, and can not continue.',
   },
+  'schedule.suspend': {
+    label: 'Suspend',
+    title: 'Suspend the schedule NAME?',
+    effect: 'It makes no operation until it is resumed. Those in progress continue.',
+  },
+  'schedule.resume': {
+    label: 'Resume',
+    title: 'Resume the schedule NAME?',
+    effect: 'It continues with its next time. Times that have passed meanwhile are not made up for.',
+  },
+  'drain.start': {
+    label: 'Drain',
+    title: 'Drain the node NAME?',
+    effect: 'The node is cordoned, and each VM on it is asked to leave. Other pods stay where they are.',
+  },
+  'drain.cancel': {
+    label: 'Cancel drain',
+    title: 'Cancel the drain of NAME?',
+    effect: 'The node is uncordoned, and VMs stay that have not begun to leave it.',
+  },
 };
 
 const KINDS: Record<string, string> = {

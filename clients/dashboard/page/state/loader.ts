@@ -1,7 +1,11 @@
 import type { Fault } from '../../contract/requests.ts';
 
-/** What is known of a resource of the server that the stream does not have. */
-type Loaded<T> = { state: 'loading' } | { state: 'here'; data: T } | { state: 'failed'; sentence: string };
+/** What is known of a resource of the server that the stream does not have. `old`: why it could not be read again. */
+type Loaded<T> =
+  | { state: 'loading' }
+  | { state: 'here'; data: T; old: string | null }
+  | { state: 'failed'; sentence: string };
+type Answer = { state: 'here'; data: unknown } | { state: 'failed'; sentence: string; isGone: boolean };
 
 interface Entry {
   loaded: Loaded<unknown>;
@@ -58,22 +62,29 @@ export class Loader {
     if (entry.isAsking) return;
     entry.isAsking = true;
     entry.askedAt = Date.now();
-    const loaded = await fetched(path);
+    const loaded = after(entry.loaded, await fetched(path));
     entry.isAsking = false;
-    // A server that is away for a moment takes nothing from the view.
-    if (loaded.state === 'failed' && loaded.sentence === NO_ANSWER && entry.loaded.state === 'here') return;
     if (JSON.stringify(loaded) === JSON.stringify(entry.loaded)) return;
     entry.loaded = loaded;
     this.#changed();
   }
 }
 
-async function fetched(path: string): Promise<Loaded<unknown>> {
+/** A server that can't be asked takes nothing from the view: only what is gone goes. */
+function after(before: Loaded<unknown>, answer: Answer): Loaded<unknown> {
+  if (answer.state === 'here') return { ...answer, old: null };
+  const { sentence } = answer;
+  if (before.state === 'here' && !answer.isGone) return { ...before, old: sentence };
+  return { state: 'failed', sentence };
+}
+
+async function fetched(path: string): Promise<Answer> {
   try {
     const answer = await fetch(path);
     const body: unknown = await answer.json();
-    return answer.ok ? { state: 'here', data: body } : { state: 'failed', sentence: (body as Fault).sentence };
+    if (answer.ok) return { state: 'here', data: body };
+    return { state: 'failed', sentence: (body as Fault).sentence, isGone: answer.status === 404 };
   } catch {
-    return { state: 'failed', sentence: NO_ANSWER };
+    return { state: 'failed', sentence: NO_ANSWER, isGone: false };
   }
 }

@@ -1,69 +1,102 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { repeat } from 'lit-html/directives/repeat.js';
+import type { DrainCard } from '../../contract/fleet.ts';
 import type { NodeDetails } from '../../contract/requests.ts';
+import { actionButtons } from '../parts/buttons.ts';
+import { nodePath } from '../parts/drain-outlook.ts';
+import { oldNote } from '../parts/old-note.ts';
 import { hrefOf } from '../pure/route.ts';
 import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 
-/** Nodes that VMs are to leave. */
-export function drainsView({ client }: Page): TemplateResult {
-  const all = [...client.fleet.items.drains.values()].sort((one, other) => one.id.localeCompare(other.id));
+/** Whether VMs are to leave it. */
+export const isLeft = ({ isDrained, asked }: DrainCard): boolean => isDrained || asked > 0;
+
+/** Nodes that VMs are to leave, then all others that have some. */
+export function drainsView(page: Page): TemplateResult {
+  const { fleet } = page.client;
+  const all = [...fleet.items.drains.values()].sort((one, other) => one.id.localeCompare(other.id));
+  const [drained, others] = [all.filter(isLeft), all.filter((card) => !isLeft(card))];
+  const none = fleet.isSynced ? 'No node is drained.' : 'Loading…';
   return html`<h1 tabindex="-1">Drains</h1>
+    ${drained.length === 0 ? html`<p class="empty">${none}</p>` : nodeList(page, drained)}
     ${
-      all.length === 0
-        ? html`<p class="empty">${client.fleet.isSynced ? 'No node is drained.' : 'Loading…'}</p>`
-        : html`<ul class="list">
-            ${all.map(
-              ({ id, node, left, migrating, asked }) =>
-                html`<li>
-                  <p class="name"><a href=${hrefOf(id)}>${node}</a></p>
-                  <p>${left === 0 ? 'empty' : `${counted(left, 'VM')} left`}</p>
-                  <p>${migrating} migrating</p>
-                  <p>${asked} asked to leave</p>
-                </li>`,
-            )}
-          </ul>`
+      others.length === 0
+        ? nothing
+        : html`<section aria-labelledby="others-title">
+            <h2 id="others-title">Nodes with VMs</h2>
+            ${nodeList(page, others)}
+          </section>`
     }`;
+}
+
+const nodeList = (page: Page, cards: readonly DrainCard[]): TemplateResult =>
+  html`<ul class="list">
+    ${repeat(
+      cards,
+      ({ id }) => id,
+      (card) =>
+        html`<li>
+          <p class="name"><a href=${hrefOf(card.id)}>${card.node}</a></p>
+          ${isLeft(card) ? html`<p>${leftWords(card)}</p>` : html`<p>${counted(card.left, 'VM')}</p>`}
+          ${actionButtons(page, card.actions, subjectOf(card.node))}
+        </li>`,
+    )}
+  </ul>`;
+
+const subjectOf = (node: string) => ({ about: { kind: 'Node', namespace: null, name: node } });
+
+function leftWords({ left, migrating, asked, isDrained }: DrainCard): string {
+  if (left === 0) return 'no VM is left on it';
+  const cordon = isDrained ? '' : ', not cordoned';
+  return `${counted(left, 'VM')} left: ${asked} asked to leave, ${migrating} migrating${cordon}`;
 }
 
 /** What is left on a node, and what each VM waits for. */
 export function nodeView(page: Page, name: string): TemplateResult {
-  const loaded = page.loader.get<NodeDetails>(`/api/nodes/${encodeURIComponent(name)}`);
+  const loaded = page.loader.get<NodeDetails>(nodePath(name));
+  const card = page.client.fleet.items.drains.get(`node/${name}`);
+  const reason = loaded.state === 'here' && loaded.data.isDrained ? loaded.data.reason : null;
   const head = html`<nav class="crumbs" aria-label="Above"><a href="#/drains">Drains</a></nav>
     <header class="head">
       <h1 tabindex="-1">${name}</h1>
-      <p class="place">node</p>
-    </header>`;
+      <p class="place">node${card?.isDrained === true ? ', drained' : ''}${reason === null ? '' : `: ${reason}`}</p>
+    </header>
+    ${card === undefined ? nothing : actionButtons(page, card.actions, subjectOf(name), true)}
+    ${card !== undefined && isLeft(card) ? html`<p>${leftWords(card)}</p>` : nothing}`;
   if (loaded.state !== 'here')
     return html`${head}
       <p class=${loaded.state === 'failed' ? 'note bad' : 'empty'}>
         ${loaded.state === 'failed' ? loaded.sentence : 'Loading…'}
       </p>`;
   const { items } = loaded.data;
-  if (items.length === 0)
-    return html`${head}
-      <p class="empty">No VM is left on it.</p>`;
-  return html`${head}
-    <div class="scroll" tabindex="0" role="group" aria-label="Table of VMs that are left">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">VM</th>
-            <th scope="col">Owner</th>
-            <th scope="col">State</th>
-            <th scope="col">Waits for</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${items.map(
-            ({ namespace, name, owner, state, needsPerson, message }) =>
-              html`<tr>
-                <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${namespace}/${name}</a></th>
-                <td>${owner ?? '–'}</td>
-                <td><span class="key ${needsPerson ? 'bad' : 'busy'}">${state}</span></td>
-                <td>${message}${needsPerson ? html` <span class="badge">needs a person</span>` : nothing}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
+  return items.length === 0
+    ? html`${head} ${oldNote(loaded)}
+        <p class="empty">No VM is on it.</p>`
+    : html`${head} ${oldNote(loaded)} ${tableOf(items)}`;
 }
+
+const tableOf = (items: NodeDetails['items']): TemplateResult =>
+  html`<div class="scroll" tabindex="0" role="group" aria-label="Table of VMs on the node">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">VM</th>
+          <th scope="col">Owner</th>
+          <th scope="col">State</th>
+          <th scope="col">What happens</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${items.map(
+          ({ namespace, name, owner, state, needsPerson, message }) =>
+            html`<tr>
+              <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${namespace}/${name}</a></th>
+              <td>${owner ?? '–'}</td>
+              <td><span class="key ${needsPerson ? 'bad' : 'busy'}">${state}</span></td>
+              <td>${message}${needsPerson ? html` <span class="badge">needs a person</span>` : nothing}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;

@@ -27,7 +27,7 @@ export function fleetView(page: Page, route: FleetRoute): TemplateResult {
       ${all.length > 0 && cards.length === 0 ? html`<p class="empty">Nothing matches. <a href="#/">Show all</a></p>` : nothing}
       <div class="cards">
         ${repeat(
-          cards,
+          cards.slice(0, page.room),
           ({ id }) => id,
           (card) => guard([card, fleet.versionOf(card.id), page.told], () => cardView(page, card)),
         )}

@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { OwnerCard } from '../../contract/fleet.ts';
 import { segmentsOf, type Counted, type Row } from '../pure/rows.ts';
-import { counted } from '../pure/words.ts';
 
 /** Squares in rows; a row is headed only if there are several. */
 export function squaresView({ namespace, name }: OwnerCard, rows: readonly Row[]): TemplateResult {
@@ -43,17 +42,17 @@ export function legendView(card: Counted): TemplateResult {
   </ul>`;
 }
 
-/** The pages of many squares. */
+/** The pages of many squares, or lines. */
 export function pagesView(
   page: number,
   pages: number,
   hrefOfPage: (page: number) => string,
-  count: number,
+  total: string,
 ): TemplateResult {
   if (pages < 2) return html``;
-  return html`<nav class="pages" aria-label="Pages of VMs">
+  return html`<nav class="pages" aria-label="Pages">
     ${page > 1 ? html`<a href=${hrefOfPage(page - 1)} rel="prev">← before</a>` : html`<span>← before</span>`}
-    <span>page ${page} of ${pages}, ${counted(count, 'VM')}</span>
+    <span>page ${page} of ${pages}, ${total}</span>
     ${page < pages ? html`<a href=${hrefOfPage(page + 1)} rel="next">next →</a>` : html`<span>next →</span>`}
   </nav>`;
 }

@@ -58,8 +58,8 @@ function needItem(page: Page, need: Need): TemplateResult {
 function actionOf({ client }: Page, { action, about }: Need): Action | null {
   const id = idOf(about);
   if (action === null || id === null) return null;
-  const { cards, operations } = client.fleet.items;
-  const holder = cards.get(id) ?? operations.get(id);
+  const { cards, operations, schedules } = client.fleet.items;
+  const holder = cards.get(id) ?? operations.get(id) ?? schedules.get(id);
   return holder?.actions.find(({ name }) => name === action) ?? null;
 }
 

@@ -5,6 +5,7 @@ import { actionButtons, type Subject } from '../parts/buttons.ts';
 import { hrefOf } from '../pure/route.ts';
 import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
+import { logView, type OperationRoute } from './operation-log.ts';
 import { goneView } from './owner.ts';
 
 const newestFirst = (one: OperationCard, other: OperationCard): number => other.createdAt.localeCompare(one.createdAt);
@@ -62,18 +63,18 @@ function rowView(one: OperationCard): TemplateResult {
   </li>`;
 }
 
-function progressView({ chosen, done, failed, inProgress, open }: OperationCard): TemplateResult {
+function progressView({ chosen, done, failed, inProgress, open, numbers }: OperationCard): TemplateResult {
   const parts = [
-    { what: 'done', state: 'R', count: done },
-    { what: 'in progress', state: 'U', count: inProgress },
-    { what: 'failed', state: 'F', count: failed },
-    { what: 'to go', state: 'none', count: open },
+    { state: 'R', count: done },
+    { state: 'U', count: inProgress },
+    { state: 'F', count: failed },
+    { state: 'none', count: open },
   ].filter(({ count }) => count > 0);
   return html`<div class="progress">
     <div class="bar" aria-hidden="true">
       ${parts.map(({ state, count }) => html`<i data-s=${state} .style=${`flex-grow: ${count}`}></i>`)}
     </div>
-    <p>${done} of ${counted(chosen, 'VM')}${parts.slice(1).map(({ what, count }) => `, ${count} ${what}`)}</p>
+    <p>${numbers === '' ? counted(chosen, 'VM') : numbers}</p>
   </div>`;
 }
 
@@ -81,10 +82,10 @@ const subjectOf = ({ namespace, name }: OperationCard): Subject => ({
   about: { kind: namespace === null ? 'ClusterVirtualMachineOperation' : 'VirtualMachineOperation', namespace, name },
 });
 
-/** One operation: how far it is, what it leaves alone and why, what failed. */
-export function operationView(page: Page, id: string): TemplateResult {
-  const one = page.client.fleet.items.operations.get(id);
-  if (one === undefined) return goneView(page, id);
+/** One operation: how far it is, what it leaves alone and why, what failed, and what it did to each VM. */
+export function operationView(page: Page, route: OperationRoute): TemplateResult {
+  const one = page.client.fleet.items.operations.get(route.id);
+  if (one === undefined) return goneView(page, route.id);
   const { namespace, name, state, tone, sentence, requestedBy, reason, createdAt, endedAt, windows } = one;
   return html`<nav class="crumbs" aria-label="Above">
       <a href="#/operations">Operations</a> / ${namespace ?? 'whole cluster'}
@@ -94,8 +95,7 @@ export function operationView(page: Page, id: string): TemplateResult {
       <p class="place">${whatOf(one)}</p>
       <p><span class="key ${tone}">${state}</span></p>
     </header>
-    ${actionButtons(page, one.actions, subjectOf(one), true)}
-    <p>${sentence}</p>
+    ${actionButtons(page, one.actions, subjectOf(one), true)} ${sentence === '' ? nothing : html`<p>${sentence}</p>`}
     ${progressView(one)}
     <dl class="facts">
       <div>
@@ -134,7 +134,7 @@ export function operationView(page: Page, id: string): TemplateResult {
             </div>`
       }
     </dl>
-    ${reportOf(one)}`;
+    ${reportOf(one)} ${logView(page, one, route)}`;
 }
 
 function reportOf({ skips, failures }: OperationCard): TemplateResult {

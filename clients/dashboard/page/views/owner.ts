@@ -2,9 +2,10 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { OwnerCard, VmCell } from '../../contract/fleet.ts';
 import type { OwnerDetails } from '../../contract/requests.ts';
 import { actionButtons } from '../parts/buttons.ts';
+import { oldNote } from '../parts/old-note.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
 import { MOST_SQUARES, pageOf, revisionName, rowsOf } from '../pure/rows.ts';
-import { kindWord, STATES } from '../pure/words.ts';
+import { counted, kindWord, STATES } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 import { gitOpsBadge, readyWords, subjectOf } from './card.ts';
 import { historyView, workflowLink } from './history.ts';
@@ -64,7 +65,7 @@ function asWhat({ id, isTable, page }: OwnerRoute): TemplateResult {
 function vmsOf(card: OwnerCard, cells: readonly VmCell[], { id, page, isTable }: OwnerRoute): TemplateResult {
   const { rows, pages } = pageOf(rowsOf(card, cells), page);
   const to = (to: number): string => hrefOf(id, { page: to === 1 ? '' : to, as: isTable ? 'table' : '' });
-  const turn = pagesView(Math.min(page, pages), pages, to, cells.length);
+  const turn = pagesView(Math.min(page, pages), pages, to, counted(cells.length, 'VM'));
   return html`${cells.length < MOST_SQUARES ? legendView(card) : barView(card)} ${turn}
   ${
     isTable
@@ -113,6 +114,6 @@ function pastOf({ loader }: Page, { kind, namespace, name }: OwnerCard): Templat
     <h2 id="past-title">History</h2>
     ${loaded.state === 'loading' ? html`<p class="empty">Loading…</p>` : nothing}
     ${loaded.state === 'failed' ? html`<p class="note bad">${loaded.sentence}</p>` : nothing}
-    ${loaded.state === 'here' ? html`${workflowLink(loaded.data.temporalUrl)} ${historyView(loaded.data.history, loaded.data.unknown)}` : nothing}
+    ${loaded.state === 'here' ? html`${oldNote(loaded)} ${workflowLink(loaded.data.temporalUrl)} ${historyView(loaded.data.history, loaded.data.unknown)}` : nothing}
   </section>`;
 }

@@ -1,11 +1,13 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { ScheduleCard } from '../../contract/fleet.ts';
+import { actionButtons } from '../parts/buttons.ts';
 import { hrefOf } from '../pure/route.ts';
 import type { Page } from '../state/page.ts';
 
 /** When operations are made, what came of the last, and when the next is due. */
-export function schedulesView({ client }: Page): TemplateResult {
+export function schedulesView(page: Page): TemplateResult {
+  const { client } = page;
   const all = [...client.fleet.items.schedules.values()].sort((one, other) => one.id.localeCompare(other.id));
   return html`<h1 tabindex="-1">Schedules</h1>
     ${
@@ -15,13 +17,13 @@ export function schedulesView({ client }: Page): TemplateResult {
             ${repeat(
               all,
               ({ id }) => id,
-              (one) => rowView(one),
+              (one) => rowView(page, one),
             )}
           </ul>`
     }`;
 }
 
-function rowView(one: ScheduleCard): TemplateResult {
+function rowView(page: Page, one: ScheduleCard): TemplateResult {
   const {
     namespace,
     name,
@@ -36,6 +38,8 @@ function rowView(one: ScheduleCard): TemplateResult {
     lastOutcome,
     active,
     lastMissed,
+    requestedBy,
+    reason,
   } = one;
   return html`<li>
     <p class="name"><b>${name}</b> <small>${namespace}</small></p>
@@ -52,6 +56,7 @@ function rowView(one: ScheduleCard): TemplateResult {
       ${active.map((its) => html`<p>runs: <a href=${hrefOf(`vmop/${namespace}/${its}`)}>${its}</a></p>`)}
       ${lastMissed === null ? nothing : html`<p class="muted">missed <rel-time at=${lastMissed.at}></rel-time>: ${lastMissed.why}</p>`}
     </div>
-    <p class="muted">${sentence}</p>
+    <p class="muted">${requestedBy}${reason === null ? '' : `: ${reason}`}${sentence === '' ? '' : ` · ${sentence}`}</p>
+    ${actionButtons(page, one.actions, { about: { kind: 'VirtualMachineOperationSchedule', namespace, name } })}
   </li>`;
 }

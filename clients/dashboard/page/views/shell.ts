@@ -1,10 +1,11 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Session } from '../../contract/messages.ts';
 import { askDialog } from '../parts/ask-dialog.ts';
 import { liveState, type LiveState } from '../pure/news.ts';
 import type { Route } from '../pure/route.ts';
 import { clockOf } from '../pure/times.ts';
 import type { Page } from '../state/page.ts';
-import { drainsView, nodeView } from './drains.ts';
+import { drainsView, isLeft, nodeView } from './drains.ts';
 import { fleetView } from './fleet-view.ts';
 import { operationView, operationsView } from './operations.ts';
 import { ownerView } from './owner.ts';
@@ -18,6 +19,7 @@ const WORDS: Record<LiveState, string> = {
   paused: 'Paused',
   reconnecting: 'Reconnecting',
   'cut-off': 'Cut off',
+  refused: 'Rejected',
   'signed-out': 'Signed out',
 };
 
@@ -50,7 +52,7 @@ function top(page: Page): TemplateResult {
   const numbers: Record<string, number> = {
     Fleet: count,
     Operations: running,
-    Drains: page.client.fleet.items.drains.size,
+    Drains: [...page.client.fleet.items.drains.values()].filter(isLeft).length,
   };
   return html`<header class="top">
     <a class="brand" href="#/"><img src="/page/styles/icon.svg" alt="" width="18" height="18" />drover</a>
@@ -96,13 +98,20 @@ function banner({ client }: Page): TemplateResult | typeof nothing {
     case 'reconnecting':
       return connection.why === null
         ? html`<p class="banner warn">
-            The dashboard’s server went away ${at(connection.since)}. What you see is from before; it goes on by itself.
+            The dashboard’s server went away ${at(connection.since)}. What you see is from before; once it is back, it
+            goes on by itself. If you have ended it, start it again and open the address that it prints.
           </p>`
         : html`<p class="banner bad">The dashboard’s server refuses: ${connection.why}</p>`;
     case 'cut-off':
       return html`<p class="banner warn">
         The API server does not answer${session === null ? nothing : html`, since ${at(session.since)}`}. What you see
         is from before; it goes on by itself. <small>${session?.why}</small>
+      </p>`;
+    case 'refused':
+      return html`<p class="banner bad">
+        The API server no longer knows who you are${session === null ? nothing : html`, since ${at(session.since)}`}.
+        What you see is from before. Sign in again, as for kubectl: it goes on by itself.
+        <small>${session?.why}</small>
       </p>`;
     case 'paused':
       return html`<p class="banner">
@@ -112,9 +121,17 @@ function banner({ client }: Page): TemplateResult | typeof nothing {
     case 'connecting':
     case 'loading':
     case 'live':
-      return nothing;
+      return session === null ? nothing : html`${session.unseen.map(withdrawnWords)}`;
   }
 }
+
+/** What the user could see before, and can't any more: what is shown of it is old. */
+const withdrawnWords = ({ what, namespace, why, since }: Session['unseen'][number]): TemplateResult | typeof nothing =>
+  since === null
+    ? nothing
+    : html`<p class="banner warn">
+        What you see of ${what}${namespace === null ? '' : ` in ${namespace}`} is from before ${at(since)}: ${why}.
+      </p>`;
 
 function bottom({ client: { session } }: Page): TemplateResult {
   if (session === null) return html`<footer class="bottom"></footer>`;
@@ -125,10 +142,12 @@ function bottom({ client: { session } }: Page): TemplateResult {
       ${versions.kubevirt === null ? nothing : html` · KubeVirt ${versions.kubevirt}`}
       ${namespaces === null ? nothing : html` · namespaces ${namespaces.join(', ')} alone`}
     </p>
-    ${unseen.map(
-      ({ what, namespace, why }) =>
-        html`<p class="warn">Not shown: ${what}${namespace === null ? '' : ` in ${namespace}`}, because ${why}</p>`,
-    )}
+    ${unseen
+      .filter(({ since }) => since === null)
+      .map(
+        ({ what, namespace, why }) =>
+          html`<p class="warn">Not shown: ${what}${namespace === null ? '' : ` in ${namespace}`}, because ${why}</p>`,
+      )}
   </footer>`;
 }
 
@@ -143,7 +162,7 @@ function contentOf(page: Page, route: Route): TemplateResult {
     case 'operations':
       return operationsView(page);
     case 'operation':
-      return operationView(page, route.id);
+      return operationView(page, route);
     case 'schedules':
       return schedulesView(page);
     case 'drains':

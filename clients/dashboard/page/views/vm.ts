@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { VmState } from '../../contract/fleet.ts';
 import type { Disk, VmDetails } from '../../contract/requests.ts';
 import { actionButtons } from '../parts/buttons.ts';
+import { oldNote } from '../parts/old-note.ts';
 import { hrefOf, refOf, type Route } from '../pure/route.ts';
 import { STATES } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
@@ -24,7 +25,7 @@ export function vmView(page: Page, { namespace, name }: VmRoute): TemplateResult
         ${loaded.state === 'failed' ? loaded.sentence : 'Loading…'}
       </p>`;
   const vm = loaded.data;
-  return html`${crumbs(vm.card)} ${headOf(page, vm)} ${whyOf(vm)} ${buttonsOf(page, vm)}
+  return html`${crumbs(vm.card)} ${headOf(page, vm)} ${oldNote(loaded)} ${whyOf(vm)} ${buttonsOf(page, vm)}
     <div class="columns">
       <section aria-labelledby="facts-title">
         <h2 id="facts-title">Facts</h2>

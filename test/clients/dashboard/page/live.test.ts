@@ -83,7 +83,7 @@ describe('the fleet that a tab knows', () => {
 
 const known = {
   fleet: { isSynced: true, needs: { items: [] as { id: string; sentence: string }[] } },
-  session: { state: 'live' as 'live' | 'reconnecting' },
+  session: { state: 'live' as 'live' | 'reconnecting' | 'refused' },
   connection: { state: 'open' as 'open' | 'reconnecting' | 'connecting' | 'signed-out' },
   pausedAt: null as number | null,
 };
@@ -92,6 +92,7 @@ test('what is shown is live only if the stream, the API server and all that may 
   expect(liveState(known)).toBe('live');
   expect(liveState({ ...known, fleet: { ...known.fleet, isSynced: false } })).toBe('loading');
   expect(liveState({ ...known, session: { state: 'reconnecting' } })).toBe('cut-off');
+  expect(liveState({ ...known, session: { state: 'refused' } })).toBe('refused');
   expect(liveState({ ...known, connection: { state: 'reconnecting' } })).toBe('reconnecting');
   expect(liveState({ ...known, pausedAt: 1, connection: { state: 'reconnecting' } })).toBe('paused');
   expect(liveState({ ...known, pausedAt: 1, connection: { state: 'signed-out' } })).toBe('signed-out');

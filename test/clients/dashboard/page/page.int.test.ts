@@ -33,6 +33,8 @@ const VIEWS = [
   '#/node/node-3',
   '#/operations',
   '#/vmop/default/restart-x7k2p',
+  '#/vmop/default/types-2027?as=report',
+  '#/node/node-1',
   '#/schedules',
   '#/drains',
   '#/nowhere',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { EVENT_REPORTER } from '../../../api/labels-and-annotations.ts';
+import { lastWarnings } from '../../../clients/history/warnings.ts';
 import { whyNotReady, type Member } from '../../../clients/owners/members.ts';
-import { lastWarnings } from '../../../clients/owners/warnings.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 

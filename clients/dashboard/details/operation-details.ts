@@ -1,0 +1,89 @@
+import type { Act } from '../../../decisions/history/act.ts';
+import { ACT_ENDS } from '../../../decisions/history/ends.ts';
+import { operationName, operationResource } from '../../../decisions/operations/ref.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import { sentenceOf } from '../../cli/failure.ts';
+import { readReport } from '../../machine-types/print-report.ts';
+import type { ReportRow } from '../../machine-types/report.ts';
+import { actsOfOperation } from '../../operations/acts.ts';
+import { workflowUrl } from '../../owners/progress.ts';
+import type { Session } from '../../session/session.ts';
+import type { LogEntry, OperationLog, ReportLine, TransitionReport } from '../contract/requests.ts';
+import { named, soon } from './details.ts';
+import { Kept } from './kept.ts';
+import { paged, type Read } from './paged.ts';
+
+/** For how long what was read of an operation is shown to all tabs, in milliseconds: it may be about 10,000 VMs. */
+const LOG_MS = 5_000;
+const REPORT_MS = 30_000;
+
+/** What an operation has done to each VM, as the commands `operations logs` and `machine-types report` have it. */
+export class OperationDetails {
+  readonly #session: Session;
+  readonly #logs = new Kept<Read<LogEntry>>(LOG_MS);
+  readonly #reports = new Kept<Read<ReportLine>>(REPORT_MS);
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  async log(words: readonly string[]): Promise<OperationLog> {
+    const operation = await this.#read(words);
+    const read = await this.#logs.get(operation.metadata.uid, () => this.#logOf(operation));
+    const id = operation.status?.workflowId;
+    const temporalUrl = id === undefined ? null : await soon(workflowUrl(this.#session, id));
+    return { ...paged(read, words.slice(2)), temporalUrl };
+  }
+
+  async report(words: readonly string[]): Promise<TransitionReport> {
+    const operation = await this.#read(words);
+    const { uid, namespace } = operation.metadata;
+    const meant = { uid, name: operationName(operation.metadata), operation };
+    const read = await this.#reports.get(uid, async () => {
+      const { report, remarks } = await readReport(this.#session, meant, namespace);
+      return { lines: report.items.map((row) => ({ ...row, tone: TONES[row.state] })), remarks };
+    });
+    return paged(read, words.slice(2));
+  }
+
+  async #read([namespace, name]: readonly string[]): Promise<StoredOperation> {
+    named([namespace ?? '', name ?? ''], 2);
+    const key = { namespace: namespace === '-' ? undefined : namespace, name: name! };
+    return (await this.#session.kube()).get<StoredOperation>(operationResource(key), key);
+  }
+
+  async #logOf(operation: StoredOperation): Promise<Read<LogEntry>> {
+    const remarks: string[] = [];
+    const acts = await actsOfOperation(this.#session, operation, (remark) => void remarks.push(remark)).catch(
+      (error: unknown) => {
+        remarks.push(`what it did is not known: ${sentenceOf(error)}`);
+        return [];
+      },
+    );
+    return { lines: acts.flatMap(entriesOf).toReversed(), remarks };
+  }
+}
+
+const TONES: Record<ReportRow['state'], ReportLine['tone']> = {
+  Done: 'good',
+  Waiting: 'warn',
+  Restarting: 'busy',
+  InPool: 'busy',
+  ChangedSince: 'warn',
+  Failed: 'bad',
+  Deferred: 'warn',
+  Excluded: 'warn',
+  Gone: 'warn',
+};
+const END_TONES = { well: 'good', bad: 'bad', left: 'warn', open: 'busy' } as const;
+
+const entriesOf = ({ time, endedAt, action, vms, from, to, end, why }: Act): LogEntry[] =>
+  vms.map((vm) => ({
+    at: time,
+    endedAt,
+    vm,
+    what: `${action}${to === null ? '' : ` ${from === null ? '' : `from ${from} `}to ${to}`}`,
+    end,
+    tone: END_TONES[ACT_ENDS[end].is],
+    why: why === '' ? null : why,
+  }));

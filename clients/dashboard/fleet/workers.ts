@@ -1,0 +1,62 @@
+import type { KubeObject } from '../../../api/objects.ts';
+import { Deployments } from '../../../api/resources.ts';
+import { taskQueueOf } from '../../../workflows/lib/messages.ts';
+import type { Session } from '../../session/session.ts';
+import { pollersOf, workersIn } from '../../session/workers.ts';
+
+/** Why nothing happens in the cluster, whatever is asked of it. */
+export interface MissingWorkers {
+  sentence: string;
+  /** RFC 3339; null if unknown. */
+  since: string | null;
+}
+
+/** As the manifests and the chart label the workers. */
+const LABELS = { name: 'app.kubernetes.io/name=drover', component: 'app.kubernetes.io/component' };
+const WITHIN_MS = 10_000;
+
+interface Deployment extends KubeObject {
+  spec?: { template?: { metadata?: { labels?: Record<string, string> } } };
+  status?: {
+    availableReplicas?: number;
+    conditions?: { type: string; status: string; lastTransitionTime?: string }[];
+  };
+}
+
+/**
+ * Returns what tells that no worker works: that none polls Temporal or none watches the cluster, as `drover doctor`
+ * finds it; or, if Temporal can't be asked, that no pod of a Deployment of workers is available. Null if nothing tells
+ * so.
+ */
+export async function missingWorkers(session: Session): Promise<MissingWorkers | null> {
+  const told = await Promise.race([inTemporal(session), late()]).catch(() => undefined);
+  return told === undefined ? inCluster(session) : told;
+}
+
+const late = (): Promise<undefined> => new Promise((resolve) => setTimeout(resolve, WITHIN_MS, undefined).unref());
+
+/** Undefined if Temporal does not tell. */
+async function inTemporal(session: Session): Promise<MissingWorkers | null | undefined> {
+  if (!(await session.knowsTemporal())) return undefined;
+  const workers = await workersIn(session);
+  if ((await pollersOf(session, workers)).length === 0)
+    return { sentence: `no worker polls the task queue ${taskQueueOf(workers)}: nothing happens`, since: null };
+  const { lookAtWatch } = await import('../../doctor/temporal.ts');
+  const failed = (await lookAtWatch(session)).find(({ outcome }) => outcome === 'Failed');
+  return failed === undefined ? null : { sentence: failed.message, since: null };
+}
+
+async function inCluster(session: Session): Promise<MissingWorkers | null> {
+  const kube = await session.kube();
+  const { items } = await kube
+    .list<Deployment>(Deployments, { labelSelector: LABELS.name })
+    .catch(() => ({ items: [] }));
+  const workers = items.filter(({ spec }) => spec?.template?.metadata?.labels?.[LABELS.component] === 'worker');
+  if (workers.length === 0 || workers.some(({ status }) => (status?.availableReplicas ?? 0) > 0)) return null;
+  const [{ metadata, status }] = workers as [Deployment];
+  const available = status?.conditions?.find(({ type }) => type === 'Available');
+  return {
+    sentence: `no worker is available: no pod of Deployment ${metadata.namespace}/${metadata.name} is ready`,
+    since: available?.lastTransitionTime ?? null,
+  };
+}

@@ -1,0 +1,25 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { NodeDetails } from '../../contract/requests.ts';
+import { counted } from '../pure/words.ts';
+import type { Page } from '../state/page.ts';
+
+export const nodePath = (node: string): string => `/api/nodes/${encodeURIComponent(node)}`;
+
+/** What will happen to the VMs on a node, by what it is. */
+export function outlookView({ loader }: Page, node: string): TemplateResult {
+  const loaded = loader.get<NodeDetails>(nodePath(node));
+  if (loaded.state === 'loading') return html`<p class="empty">Looking what is on it…</p>`;
+  if (loaded.state === 'failed') return html`<p class="note bad">${loaded.sentence}</p>`;
+  const { items } = loaded.data;
+  if (items.length === 0) return html`<p>No VM is on it.</p>`;
+  const groups = Map.groupBy(items, ({ message }) => message);
+  return html`<ul class="outlook">
+    ${[...groups].map(
+      ([message, of]) =>
+        html`<li>
+          <b>${counted(of.length, 'VM')}</b> ${message}
+          ${of.some(({ needsPerson }) => needsPerson) ? html`<span class="badge">needs a person</span>` : nothing}
+        </li>`,
+    )}
+  </ul>`;
+}

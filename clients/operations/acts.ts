@@ -1,0 +1,30 @@
+import type { Act } from '../../decisions/history/act.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import { operationRunIdOf } from '../../workflows/lib/messages.ts';
+import { note } from '../cli/print.ts';
+import { actsOfRunInCluster } from '../history/from-cluster.ts';
+import { actsOfWorkflow } from '../history/read.ts';
+import type { Session } from '../session/session.ts';
+import { TemporalUnreachable } from '../session/temporal.ts';
+import { workersIn } from '../session/workers.ts';
+
+/**
+ * Returns what an operation has done to VMs, the oldest first: from Temporal or, if it does not answer, from the Events
+ * on the VMs, which the API server keeps for an hour by default. `remark`: called with a sentence if so.
+ */
+export async function actsOfOperation(
+  session: Session,
+  { metadata }: StoredOperation,
+  remark: (sentence: string) => void = note,
+): Promise<Act[]> {
+  const { namespace, name, uid } = metadata;
+  const cluster = namespace === undefined ? session.cluster : await workersIn(session, namespace);
+  const runId = operationRunIdOf({ cluster, ...(namespace === undefined ? {} : { namespace }), name, uid });
+  try {
+    return await actsOfWorkflow(session, runId);
+  } catch (error) {
+    if (!(error instanceof TemporalUnreachable)) throw error;
+    remark(`${error.message}; this is what Events on the VMs tell`);
+    return actsOfRunInCluster(await session.kube(), namespace, runId);
+  }
+}

@@ -1,0 +1,248 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { CHANGE_CAUSE_ANNOTATION, REQUESTED_BY_ANNOTATION } from '../../../../api/labels-and-annotations.ts';
+import { VirtualMachines } from '../../../../api/resources.ts';
+import { userOf } from '../../../../clients/session/requester.ts';
+import type { VirtualMachine } from '../../../../simulator/objects/kubevirt.ts';
+import { aFleet, namesUpTo, until } from '../../../integration/fleet.ts';
+import { withFastStarts, HealedPool } from '../../../integration/healing/healings.ts';
+import { NEW, OLD, TypedVms } from '../../../integration/machine-types/machine-types.ts';
+import { aSecondLater, TestOperation } from '../../../integration/operations/operations.ts';
+import { each, TestVms } from '../../../integration/power/vms.ts';
+import { approvalAt, templateOf, TestPool } from '../../../integration/rollout/rollouts.ts';
+import { aBrowser } from './fixture/browser.ts';
+import { aDashboard, openedAt, press, REASON, show } from './fixture/dashboards.ts';
+
+/** Each button is pressed while VMs change, and judged by KubeVirt's objects, which are watched independently. */
+const fleet = aFleet();
+const browser = aBrowser();
+withFastStarts(fleet);
+
+const opened = async (namespace: string): Promise<Page> =>
+  openedAt(browser(), (await aDashboard(fleet().stack.kubeconfig, { namespace })).url);
+/** So long that a button is pressed before the VM is back. */
+const SLOW = { 'sim.drover.dev/boot-time': '2s' };
+const slow = (cores: number) => templateOf({ cores, annotations: SLOW });
+const versionOf = async (pool: TestPool): Promise<bigint> => BigInt((await pool.get()).metadata.resourceVersion);
+
+/** Opens the page of the pool `web`, and returns who its user is as well. */
+async function ofPool({ namespace }: TestPool): Promise<{ page: Page; by: string }> {
+  const page = await opened(namespace);
+  await show(page, `#/pool/${namespace}/web`, 'web');
+  return { page, by: await userOf(fleet().kube) };
+}
+
+/** Resolves when all VMs are back that a batch had begun with. */
+const atRest = (pool: TestPool): Promise<void> =>
+  until(async () => {
+    const { spec, status } = await pool.get();
+    expect(status).toMatchObject({ replicas: spec.replicas, readyReplicas: spec.replicas });
+    expect(status?.disruptedVMs ?? []).toEqual([]);
+    expect(await pool.inProgress()).toEqual([]);
+  });
+
+describe('in the middle of a rollout', () => {
+  test('Pause begins with no further VM and Resume with the rest, each once and within the budget, and who asked why is kept', async () => {
+    const pool = await TestPool.ready(fleet(), { replicas: 5, maxUnavailable: 1, template: slow(1) });
+    const { page, by } = await ofPool(pool);
+    const watch = await pool.watched();
+    const revision = await pool.change(slow(2));
+    await pool.waitUntilUpdating();
+    await press(page, 'Pause', 'web', /web paused/);
+    expect((await pool.status()).rollout).toMatchObject({ paused: { by, why: REASON } });
+    await atRest(pool);
+    const from = await versionOf(pool);
+    const updated = await pool.running(revision);
+    expect(updated.length).toBeGreaterThan(0);
+    expect(updated.length).toBeLessThan(5);
+    // A pool that scales has planned, and would have begun with another VM.
+    await pool.patch({ replicas: 6 });
+    await pool.until({ readyReplicas: 6 });
+    const to = await versionOf(pool);
+    await press(page, 'Resume', 'web', /web resumed/);
+    await pool.untilComplete(revision);
+    await watch.caughtUp();
+    expect(watch.log.departures().filter(({ version }) => version > from && version < to)).toEqual([]);
+    expect(watch.log.mostUnavailable()).toBe(1);
+    expect(namesUpTo('web', 5).map((name) => watch.log.restartsOf(name).length)).toEqual([1, 1, 1, 1, 1]);
+    expect((await pool.status()).rollout?.handledRequests).toContainEqual(
+      expect.objectContaining({ action: 'resume', by, why: REASON, outcome: 'Done' }),
+    );
+  });
+
+  test('Promote leads to the next step, past all steps if asked, within the budget, and who asked why is kept', async () => {
+    const rollout = { steps: [approvalAt(1), approvalAt(3)] };
+    const pool = await TestPool.ready(fleet(), { replicas: 6, maxUnavailable: 2, template: slow(1), rollout });
+    const { page, by } = await ofPool(pool);
+    const watch = await pool.watched();
+    const revision = await pool.change(slow(2));
+    for (const count of [1, 3]) {
+      await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+      await atRest(pool);
+      expect(await pool.running(revision)).toHaveLength(count);
+      if (count === 1) await press(page, 'Promote', 'web', /web promoted/);
+    }
+    await page.getByRole('button', { name: 'Promote web', exact: true }).click();
+    await page.getByLabel('past all remaining steps').check();
+    await page.getByRole('dialog').getByRole('button', { name: 'Promote', exact: true }).click();
+    await pool.untilComplete(revision);
+    await watch.caughtUp();
+    expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
+    expect(namesUpTo('web', 6).map((name) => watch.log.restartsOf(name).length)).toEqual([1, 1, 1, 1, 1, 1]);
+    expect((await pool.status()).rollout?.handledRequests).toMatchObject([
+      { action: 'promote', by, why: REASON, outcome: 'Done' },
+      { action: 'promote', by, outcome: 'Done' },
+    ]);
+  });
+
+  test('Abort leaves the rest as it is, and Undo brings back what was updated and nothing else, within the budget', async () => {
+    const pool = await TestPool.ready(fleet(), { replicas: 5, maxUnavailable: 1, template: slow(1) });
+    const { currentRevision } = await pool.status();
+    const { page, by } = await ofPool(pool);
+    const watch = await pool.watched();
+    const revision = await pool.change(slow(2));
+    await pool.waitUntilUpdating();
+    await press(page, 'Abort', 'web', /web aborted/);
+    expect((await pool.status()).rollout).toMatchObject({ halted: { kind: 'Aborted', by, why: REASON } });
+    await atRest(pool);
+    const updated = await pool.running(revision);
+    expect(updated.length).toBeLessThan(5);
+    const from = await versionOf(pool);
+    await press(page, 'Undo', 'web', /template of revision 1/);
+    await pool.untilComplete(currentRevision!);
+    await watch.caughtUp();
+    const departures = watch.log.departures();
+    expect(
+      departures
+        .filter(({ version }) => version > from)
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(updated);
+    expect(
+      departures
+        .filter(({ version }) => version < from)
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(updated);
+    expect(watch.log.mostUnavailable()).toBe(1);
+    const { metadata } = await pool.get();
+    expect(metadata.annotations?.[CHANGE_CAUSE_ANNOTATION]).toContain(REASON);
+    expect(metadata.annotations?.[REQUESTED_BY_ANNOTATION]).toContain(by);
+  });
+});
+
+describe('for a VM that fails', () => {
+  /** A back-off that only a user ends. */
+  const autohealing = {
+    startupFailureThreshold: 2,
+    maxUnhealthy: '100%',
+    preserveStorage: false,
+    backoff: { initial: '1h', max: '1h', jitter: 0 },
+  };
+  const aPool = () => HealedPool.ready(fleet(), { replicas: 3, autohealing, template: templateOf() });
+
+  test('Heal now replaces it at once, and who asked why is kept', async () => {
+    const healed = await aPool();
+    const { page, by } = await ofPool(healed.pool);
+    const others = await healed.pool.vmiUids();
+    const uid = await healed.uid(2);
+    await healed.break(2);
+    await healed.untilCycle(2, { phase: 'Waiting' });
+    await show(page, `#/vm/${healed.pool.namespace}/web-2`, 'web-2');
+    await press(page, 'Heal now', 'web-2', /web-2 no longer waits/);
+    await healed.replaced(2, uid);
+    await healed.untilFinished(2, { end: 'Healed' });
+    expect((await healed.healing()).handledRequests).toContainEqual(
+      expect.objectContaining({ action: 'now', by, why: REASON, outcome: 'Done' }),
+    );
+    const now = await healed.pool.vmiUids();
+    expect({ ...now, 'web-2': null }).toEqual({ ...others, 'web-2': null });
+  });
+
+  test('Pause healing leaves it, Resume healing replaces it, and Skip ends that', async () => {
+    const healed = await aPool();
+    const { page, by } = await ofPool(healed.pool);
+    const uid = await healed.uid(3);
+    await press(page, 'Pause healing', 'web', /healing paused/);
+    await healed.break(3);
+    await until(async () => expect(await healed.healing()).toMatchObject({ paused: { by, why: REASON }, cycles: [] }));
+    await until(async () =>
+      expect((await healed.healing()).notReplaced).toMatchObject([{ vm: 'web-3', waitsFor: 'healing is paused' }]),
+    );
+    expect(await healed.uid(3)).toBe(uid);
+    // drover forgets a skip as soon as the replacement is available; delay that.
+    await healed.pool.patch({ rollout: { minReadySeconds: 60 } });
+    await press(page, 'Resume healing', 'web', /healing resumed/);
+    await healed.untilCycle(3, { phase: 'Waiting' });
+    await show(page, `#/vm/${healed.pool.namespace}/web-3`, 'web-3');
+    await press(page, 'Skip', 'web-3', /web-3 skipped/);
+    await healed.untilFinished(3, { end: 'Skipped' });
+    await healed.replaced(3, uid);
+    expect((await healed.healing()).handledRequests?.map(({ action, why }) => [action, why])).toEqual([
+      ['pause', REASON],
+      ['resume', REASON],
+      ['skip', REASON],
+    ]);
+  });
+});
+
+const VMS = namesUpTo('vm', 4);
+
+/** Pauses, resumes and aborts the operation `op` between two of its VMs; returns which it has done. */
+async function steered(operation: TestOperation, namespace: string, done: () => Promise<string[]>): Promise<string[]> {
+  const page = await opened(namespace);
+  await show(page, `#/vmop/${namespace}/${operation.key.name}`, operation.key.name);
+  const { name } = operation.key;
+  const isDone = (count: number): Promise<void> =>
+    until(async () => expect((await done()).length).toBeGreaterThan(count));
+  await isDone(0);
+  await press(page, 'Pause', name, /paused/);
+  await operation.stands('Paused');
+  await operation.until({ vms: { inProgress: 0 } });
+  const paused = await done();
+  expect(paused.length).toBeLessThan(VMS.length);
+  const { conditions = [] } = (await operation.read())!.status!;
+  expect(conditions.find(({ type }) => type === 'Paused')).toMatchObject({
+    message: expect.stringContaining(REASON),
+  });
+  await press(page, 'Resume', name, /resumed/);
+  await isDone(paused.length);
+  await press(page, 'Abort', name, /aborted/);
+  await operation.until({ completionTime: expect.any(String), vms: { inProgress: 0 } });
+  expect((await operation.read())!.status!.conditions).toContainEqual(
+    expect.objectContaining({ message: expect.stringContaining(REASON) }),
+  );
+  return done();
+}
+
+describe('of an operation in progress, Pause, Resume and Abort', () => {
+  test('stop and continue a change of VMs that restarts them, one at a time', async () => {
+    const vms = await TestVms.of(fleet(), each(VMS, { vmi: SLOW }));
+    await aSecondLater();
+    const merge = 'spec: { template: { spec: { domain: { cpu: { cores: 2 } } } } }';
+    const patch = { merge, restart: true } as const;
+    const operation = await TestOperation.make(fleet().kube, vms.namespace, { action: 'Patch', patch });
+    const changed = async (): Promise<string[]> => {
+      const { items } = await fleet().kube.list<VirtualMachine>(VirtualMachines, { namespace: vms.namespace });
+      return items.flatMap(({ metadata, spec }) => (spec.template.spec.domain.cpu?.cores === 2 ? [metadata.name] : []));
+    };
+    const done = await steered(operation, vms.namespace, changed);
+    await vms.ready(VMS);
+    await vms.watch.caughtUp();
+    expect(vms.watch.log.mostUnavailable()).toBe(1);
+    expect(await vms.restarts()).toEqual(each(done, 1));
+  });
+
+  test('stop and continue a change of machine types that restarts VMs, one at a time', async () => {
+    const vms = await TypedVms.of(fleet(), each(VMS, { simulation: SLOW }));
+    const { operation } = await vms.change({ restartNow: true, maxRestarts: 1 });
+    const changed = async (): Promise<string[]> => {
+      const types = await Promise.all(VMS.map(async (name) => [name, (await vms.vmi(name))?.status?.machine?.type]));
+      return types.flatMap(([name, type]) => (type === NEW ? [name!] : []));
+    };
+    const done = await steered(operation, vms.namespace, changed);
+    await vms.ready(VMS);
+    const types = await Promise.all(VMS.map(async (name) => (await vms.vmi(name))?.status?.machine?.type));
+    expect(types).toEqual(VMS.map((name) => (done.includes(name) ? NEW : OLD)));
+  });
+});

@@ -1,0 +1,72 @@
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect, onTestFinished, test } from 'vitest';
+import { Nodes } from '../../../../api/resources.ts';
+import type { Node } from '../../../../decisions/views/from-object/node.ts';
+import { TestDrain } from '../../../integration/drain/drains.ts';
+import { aFleet, until } from '../../../integration/fleet.ts';
+import { userWith } from '../../../integration/operations/operations.ts';
+import { aBrowser, axeFindings } from './fixture/browser.ts';
+import { aDashboard, openedAt, press, REASON, show } from './fixture/dashboards.ts';
+
+const fleet = aFleet();
+const browser = aBrowser();
+
+const opened = async (kubeconfig: string, isReadOnly = false): Promise<Page> =>
+  openedAt(browser(), (await aDashboard(kubeconfig, { isReadOnly })).url);
+const nodeNamed = (name: string): Promise<Node> => fleet().kube.get<Node>(Nodes, { name });
+const whyNot = async (page: Page, button: string): Promise<string> => {
+  const disabled = page.getByRole('button', { name: button, exact: true });
+  await until(async () => expect(await disabled.getAttribute('aria-disabled')).toBe('true'));
+  await disabled.focus();
+  return page.getByRole('tooltip').filter({ visible: true }).innerText();
+};
+
+async function aPool(spec: object = {}): Promise<{ drain: TestDrain; node: string }> {
+  const drain = await TestDrain.in(fleet());
+  await drain.pool('web', { replicas: 3, maxUnavailable: 1, ...spec }, { 'sim.drover.dev/migration-time': '200ms' });
+  const node = await drain.nodeOf('web-1');
+  onTestFinished(() => drain.uncordon(node));
+  return { drain, node };
+}
+
+test('a node is drained after its name was typed and what will happen was said, and the drain is cancelled', async () => {
+  const { drain, node } = await aPool();
+  const page = await opened(fleet().stack.kubeconfig);
+  await show(page, '#/drains', 'Drains');
+  await page.getByRole('heading', { name: 'Nodes with VMs' }).waitFor();
+  await page.getByRole('link', { name: node, exact: true }).click();
+  expect(await whyNot(page, `Cancel drain ${node}`)).toBe(
+    `node ${node} is not cordoned, and no VM on it was asked to leave`,
+  );
+  await page.getByRole('button', { name: `Drain ${node}`, exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('is moved within the budget of its pool').first().waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Drain', exact: true }).click();
+  // Without the name, the browser asks for it.
+  expect((await nodeNamed(node)).spec?.unschedulable).toBeUndefined();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await press(page, 'Drain', node, /cordoned, and .* asked to leave/);
+  expect((await nodeNamed(node)).metadata.annotations).toMatchObject({ 'kubernetes.io/change-cause': REASON });
+  await page.getByText(`node, drained: ${REASON}`).waitFor();
+  await drain.left('web', 3, node);
+  await page.getByText('No VM is on it.').waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.getByRole('button', { name: `Cancel drain ${node}`, exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel drain', exact: true }).click();
+  await page.locator('.told').filter({ hasText: 'uncordoned' }).waitFor();
+  expect((await nodeNamed(node)).spec?.unschedulable).toBeUndefined();
+});
+
+test('who may not drain nodes is told so on the button, and so is who only looks', async () => {
+  const { drain, node } = await aPool();
+  const reads = { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] };
+  await userWith(fleet(), drain.namespace, 'viewer', [], [reads]);
+  const page = await opened(join(fleet().stack.state, `${drain.namespace}-viewer.kubeconfig`));
+  await show(page, `#/node/${node}`, node);
+  await until(async () => expect(await whyNot(page, `Drain ${node}`)).toBe('you may not patch nodes'));
+  const readOnly = await opened(fleet().stack.kubeconfig, true);
+  await show(readOnly, `#/node/${node}`, node);
+  expect(await whyNot(readOnly, `Drain ${node}`)).toBe('this dashboard was started with --read-only');
+});

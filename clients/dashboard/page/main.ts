@@ -1,6 +1,7 @@
 import { render } from 'lit-html';
 import type { Login } from '../contract/requests.ts';
 import { Announcer } from './parts/announcer.ts';
+import { drawnInTime } from './parts/in-time.ts';
 import { showTips } from './parts/tip.ts';
 import './parts/rel-time.ts';
 import './parts/squares.ts';
@@ -25,13 +26,13 @@ let shown = location.hash;
 function draw(): void {
   frame ||= requestAnimationFrame(() => {
     frame = 0;
-    render(shell(page), root);
+    const isLate = drawnInTime(() => void render(shell(page), root));
     const title = titleOf(page);
     if (document.title !== title) document.title = title;
     const sentence = news.of(page.client);
     if (sentence !== null) announcer.say(sentence);
     arrive();
-    page.grow();
+    if (isLate) draw();
   });
 }
 

@@ -10,8 +10,12 @@ interface SquaresInput {
   namespace: string;
 }
 
-/** In a frame, squares are made for so long, in milliseconds; the rest follows in the next. */
-const FRAME_BUDGET_MS = 8;
+/**
+ * Rows with so many squares are drawn in a frame, a new square as several: the browser lays out and paints all of a row
+ * anew. The rest follows in the next frame.
+ */
+const FRAME_BUDGET = 800;
+const NEW_SQUARE = 4;
 /** Rows so near to what is seen are drawn, in pixels. */
 const NEAR = '400px';
 
@@ -20,12 +24,13 @@ let frame = 0;
 
 /** Draws rows that have changed, as many as a frame has time for. */
 function drawSome(): void {
-  const end = performance.now() + FRAME_BUDGET_MS;
+  let left = FRAME_BUDGET;
   frame = 0;
   for (const row of waiting) {
+    left -= row.cost;
+    if (left < 0 && left + row.cost < FRAME_BUDGET) break;
     waiting.delete(row);
     row.draw();
-    if (performance.now() > end) break;
   }
   if (waiting.size > 0) frame = requestAnimationFrame(drawSome);
 }
@@ -75,6 +80,13 @@ class VmSquares extends HTMLElement {
   set isNear(isNear: boolean) {
     this.#isNear = isNear;
     this.#later();
+  }
+
+  /** What it takes to draw it now, in squares. */
+  get cost(): number {
+    const { cells, missing } = this.#input?.row ?? { cells: [], missing: 0 };
+    const count = cells.length + missing;
+    return count + Math.max(0, count - this.#line.children.length) * NEW_SQUARE;
   }
 
   #later(): void {

@@ -18,9 +18,6 @@ export interface Ask {
   refused: string | null;
 }
 
-/** How many cards the fleet's view begins with, and how many more in each frame: a thousand take too long at once. */
-const CARDS_A_FRAME = 16;
-
 /** What came of an action, told beside the object. */
 export type Told = Extract<ActionResult, { ok: true }>;
 
@@ -32,8 +29,6 @@ export class Page {
   readonly client: Client;
   readonly loader: Loader;
   route: Route = routeOf(location.hash);
-  /** How many cards the view of the fleet has so far. */
-  room = CARDS_A_FRAME;
   ask: Ask | null = null;
   told: { about: ObjectRef; result: Told } | null = null;
   readonly #draw: () => void;
@@ -51,16 +46,7 @@ export class Page {
   /** Shows what the address says. */
   follow(): void {
     this.route = routeOf(location.hash);
-    // It is made anew when it is next shown.
-    if (this.route.view !== 'fleet') this.room = CARDS_A_FRAME;
     this.loader.clear();
-    this.#draw();
-  }
-
-  /** Makes room for more cards in the next frame, if there are more. */
-  grow(): void {
-    if (this.route.view !== 'fleet' || this.room >= this.client.fleet.items.cards.size) return;
-    this.room += CARDS_A_FRAME;
     this.#draw();
   }
 

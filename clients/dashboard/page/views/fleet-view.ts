@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { guard } from 'lit-html/directives/guard.js';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { OwnerCard } from '../../contract/fleet.ts';
+import { inTime } from '../parts/in-time.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
 import { summaryOf } from '../pure/summary.ts';
 import { counted } from '../pure/words.ts';
@@ -27,9 +27,9 @@ export function fleetView(page: Page, route: FleetRoute): TemplateResult {
       ${all.length > 0 && cards.length === 0 ? html`<p class="empty">Nothing matches. <a href="#/">Show all</a></p>` : nothing}
       <div class="cards">
         ${repeat(
-          cards.slice(0, page.room),
+          cards,
           ({ id }) => id,
-          (card) => guard([card, fleet.versionOf(card.id), page.told], () => cardView(page, card)),
+          (card) => inTime([card, fleet.versionOf(card.id), page.told], () => cardView(page, card)),
         )}
       </div>
     </section>`;

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { OwnerCard, VmCell } from '../../contract/fleet.ts';
 import type { OwnerDetails } from '../../contract/requests.ts';
 import { actionButtons } from '../parts/buttons.ts';
+import { inTime } from '../parts/in-time.ts';
 import { oldNote } from '../parts/old-note.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
 import { MOST_SQUARES, pageOf, revisionName, rowsOf } from '../pure/rows.ts';
@@ -94,14 +95,17 @@ function tableView({ namespace, revisions, name }: OwnerCard, cells: readonly Vm
         </tr>
       </thead>
       <tbody>
-        ${cells.map(([name, state, revision, role = 0]) => {
+        ${cells.map((cell) => {
+          const [name, state, revision, role = 0] = cell;
           const its = revisions[revision];
-          return html`<tr>
-            <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${name}</a></th>
-            <td><i class="dot" data-s=${state} aria-hidden="true"></i> ${STATES[state].word}</td>
-            <td>${its === undefined ? 'none of these' : revisionName(its)}</td>
-            <td>${ROLES[role]}</td>
-          </tr>`;
+          const row = (): TemplateResult =>
+            html`<tr>
+              <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${name}</a></th>
+              <td><i class="dot" data-s=${state} aria-hidden="true"></i> ${STATES[state].word}</td>
+              <td>${its === undefined ? 'none of these' : revisionName(its)}</td>
+              <td>${ROLES[role]}</td>
+            </tr>`;
+          return inTime([cell, its], row);
         })}
       </tbody>
     </table>

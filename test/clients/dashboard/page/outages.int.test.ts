@@ -4,7 +4,8 @@ import { ServiceAccounts } from '../../../../api/resources.ts';
 import { chaosProxy, type Fate } from '../../../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../../../integration/fleet.ts';
 import { signIn, userWith } from '../../../integration/operations/operations.ts';
-import { follow, nowhere, outcomeOf, start } from '../../drover.ts';
+import { spawnReaped } from '../../../reaped.ts';
+import { BIN, follow, nowhere, outcomeOf } from '../../drover.ts';
 import { aBrowser, textIn } from './fixture/browser.ts';
 import { aDashboard, isLive, openedAt, show } from './fixture/dashboards.ts';
 
@@ -108,7 +109,11 @@ test('a tab whose dashboard is killed and started again on its port follows it o
   const namespace = await aPool(2);
   const env = { ...nowhere, ...fleet().stack.env };
   const command = async (...more: string[]) => {
-    const child = start(['dashboard', '-n', namespace, '--no-browser', ...more], env);
+    // The tests' own program has no page.
+    const child = spawnReaped(process.execPath, [BIN, 'dashboard', '-n', namespace, '--no-browser', ...more], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const ended = outcomeOf(child);
     onTestFinished(async () => {
       child.kill('SIGKILL');

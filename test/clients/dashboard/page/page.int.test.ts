@@ -97,6 +97,28 @@ describe('the front page', () => {
     expect((await frames.locator('.legend').innerText()).replaceAll(/\s+/g, ' ')).toContain('4,201 ready');
   });
 
+  test('draws a thousand pools a few in each frame, and all of them', async () => {
+    const cells = cellsOf('web', 'RR');
+    const all = Array.from({ length: 1000 }, (_, index) => [aCard(`p-${index}`, cells), cells] as const);
+    const server = await servePage(new Script(() => asMessages(all)));
+    onTestFinished(server.close);
+    const page = await (await aContext(browser())).newPage();
+    await page.addInitScript(`
+      window.most = 0;
+      let before = 0;
+      const look = () => {
+        const now = document.querySelectorAll('.card').length;
+        window.most = Math.max(window.most, now - before);
+        before = now;
+        requestAnimationFrame(look);
+      };
+      look();
+    `);
+    await page.goto(server.url);
+    await until(async () => expect(await page.locator('.card').count()).toBe(1000));
+    expect(await page.evaluate('window.most')).toBeLessThan(500);
+  });
+
   test('draws a change of a VM where it is, and leaves all other squares alone', async () => {
     const script = new Script(story, storyAnswers);
     const { page } = await opened(script);

@@ -1,0 +1,40 @@
+import { noChange, nothing } from 'lit-html';
+import { Directive, directive, type DirectiveParameters, type Part } from 'lit-html/directive.js';
+
+/** Templates are drawn for so long in a frame, in milliseconds; layout and paint take about as long again. */
+const FRAME_MS = 8;
+let end = 0;
+let isLate = false;
+
+/** Calls `draw` for the parts that a frame has time for. Reports whether there are more. */
+export function drawnInTime(draw: () => void): boolean {
+  end = performance.now() + FRAME_MS;
+  isLate = false;
+  draw();
+  return isLate;
+}
+
+/**
+ * One of many parts of a view, drawn when one of the values has changed that it is made from, and in a later frame if
+ * this one has no time left: a thousand at once would hold up the page.
+ */
+class InTime extends Directive {
+  #drawn: readonly unknown[] | null = null;
+
+  override render(_values: readonly unknown[], view: () => unknown): unknown {
+    return view();
+  }
+
+  override update(_part: Part, [values, view]: DirectiveParameters<this>): unknown {
+    const drawn = this.#drawn;
+    if (drawn !== null && values.every((value, index) => value === drawn[index])) return noChange;
+    if (performance.now() > end) {
+      isLate = true;
+      return drawn === null ? nothing : noChange;
+    }
+    this.#drawn = values;
+    return this.render(values, view);
+  }
+}
+
+export const inTime = directive(InTime);

@@ -102,7 +102,7 @@ export class KubeClient {
   ): Promise<Stored<T>> {
     const { subresource, ...call } = options;
     const path = pathOf(resource, key.namespace, key.name, subresource);
-    return this.request({ method: 'GET', path, ...call });
+    return this.#send({ method: 'GET', path, ...call });
   }
 
   /**
@@ -110,7 +110,7 @@ export class KubeClient {
    */
   getMetadata(resource: Resource, key: ObjectKey, options: CallOptions = {}): Promise<Stored> {
     const path = pathOf(resource, key.namespace, key.name);
-    return this.request({ method: 'GET', path, accept: metadataOnly('PartialObjectMetadata'), ...options });
+    return this.#send({ method: 'GET', path, accept: metadataOnly('PartialObjectMetadata'), ...options });
   }
 
   /**
@@ -141,7 +141,7 @@ export class KubeClient {
     const path = pathOf(resource, namespace);
     let next: string | undefined;
     do {
-      const page = await this.request<KubeList<T>>({
+      const page = await this.#send<KubeList<T>>({
         method: 'GET',
         path: `${path}?${query.toString()}`,
         ...accept,
@@ -169,7 +169,7 @@ export class KubeClient {
     const name = subresource === undefined ? undefined : object.metadata.name;
     const path = pathOf(resource, object.metadata.namespace, name, subresource);
     const query = this.#writeQuery(dryRun, fieldManager) + (strict === true ? '&fieldValidation=Strict' : '');
-    return this.request({
+    return this.#send({
       method: 'POST',
       path: path + query,
       body: this.#noted(resource, typed(resource, object), dryRun),
@@ -182,7 +182,7 @@ export class KubeClient {
     const { dryRun, subresource, fieldManager, ...call } = options;
     const { namespace, name } = object.metadata;
     const path = pathOf(resource, namespace, name, subresource);
-    return this.request({
+    return this.#send({
       method: 'PUT',
       path: path + this.#writeQuery(dryRun, fieldManager),
       body: typed(resource, object),
@@ -202,7 +202,7 @@ export class KubeClient {
     const body = type === 'apply' ? typed(resource, patch as KubeObject) : patch;
     const isWhole = type !== 'json' && subresource === undefined;
     const path = pathOf(resource, key.namespace, key.name, subresource);
-    return this.request({
+    return this.#send({
       method: 'PATCH',
       path: path + query,
       body: isWhole ? this.#noted(resource, body as Partial<KubeObject>, dryRun) : body,
@@ -229,11 +229,16 @@ export class KubeClient {
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
       ...(dryRun === true ? { dryRun: ['All'] } : {}),
     };
-    return this.request({ method: 'DELETE', path: pathOf(resource, key.namespace, key.name), body, ...call });
+    return this.#send({ method: 'DELETE', path: pathOf(resource, key.namespace, key.name), body, ...call });
   }
 
   /** Makes any other call, by its path: subresources of an aggregated API, discovery, `/readyz`. */
   request<T>(request: HttpRequest): Promise<T> {
+    return this.#send(request);
+  }
+
+  /** What all verbs end in; not `request`, by which a subclass judges the calls that are none of them. */
+  #send<T>(request: HttpRequest): Promise<T> {
     const signal = request.signal ?? this.#signal?.();
     return this.#transport.json(signal === undefined ? request : { ...request, signal });
   }

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import {
   EARLIER_MIGRATIONS_ANNOTATION,
   EVACUATION_LABEL,
@@ -81,15 +80,12 @@ export class Migrations {
     const beginBy = shouldBeginBy(vmi);
     if (beginBy === null || beginBy > Date.now()) return null;
     const { namespace } = vmi;
-    const signal = cancellationSignal();
     const own = (await this.#inFlight(vmi)).find(({ metadata }) => metadata.name === vmi.migration?.name);
     if (own === undefined || inFlightView(own)?.phase !== 'Pending' || attemptOf(vmi.uid, own.metadata.name) === null)
       return null;
     const { uid, resourceVersion } = own.metadata;
     const at = { namespace, name: own.metadata.name };
-    const left = await ignoreStale(
-      client.delete(VirtualMachineInstanceMigrations, at, { uid, resourceVersion, signal }),
-    );
+    const left = await ignoreStale(client.delete(VirtualMachineInstanceMigrations, at, { uid, resourceVersion }));
     if (left === undefined) return null;
     return { reason: 'NotBegun', why: whyNotBegun(vmi) };
   }
@@ -97,16 +93,15 @@ export class Migrations {
   async #create(migration: VirtualMachineInstanceMigration, vm: VmView, place: Place): Promise<ResourceVersions> {
     const { client } = this.#in;
     const { lastCheck } = place;
-    const signal = cancellationSignal();
     await refuseLeft(client, vm, place);
     const made = await client
-      .create(VirtualMachineInstanceMigrations, migration, { signal, lastCheck })
+      .create(VirtualMachineInstanceMigrations, migration, { lastCheck })
       .catch(async (error: unknown) => {
         // KubeVirt refuses a second migration in flight, before Kubernetes can say that it is this one.
         const { namespace, name } = migration.metadata;
         const at = { namespace: namespace!, name };
         const there = isRefusal(error)
-          ? await ignoreNotFound(client.get(VirtualMachineInstanceMigrations, at, { signal }))
+          ? await ignoreNotFound(client.get(VirtualMachineInstanceMigrations, at))
           : undefined;
         if (there === undefined) throw error;
         return there;
@@ -127,7 +122,6 @@ export class Migrations {
     const { items } = await this.#in.client.list<VirtualMachineInstanceMigration>(VirtualMachineInstanceMigrations, {
       namespace,
       labelSelector: `${MIGRATED_VMI_LABEL}=${name}`,
-      signal: cancellationSignal(),
     });
     return items.filter(isInFlight);
   }

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
@@ -15,8 +14,7 @@ import type { Place } from '../disruption-budget/in-place.ts';
 export async function refuseLeft(client: KubeClient, vm: VmView, { seen }: Place): Promise<void> {
   if (seen === vm.resourceVersion) return;
   const { namespace, name } = vm;
-  const signal = cancellationSignal();
-  const now = await ignoreNotFound(client.getMetadata(VirtualMachines, { namespace, name }, { signal }));
+  const now = await ignoreNotFound(client.getMetadata(VirtualMachines, { namespace, name }));
   const { uid, annotations, deletionTimestamp } = now?.metadata ?? {};
   const isSame = uid === vm.uid && (now && controllerOf(now)?.uid) === vm.owner?.uid;
   const isLeft = annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true' && !vm.optedOut;

@@ -1,5 +1,5 @@
 import { VirtualMachineInstances } from '../../api/resources.ts';
-import type { KubeClient, WriteOptions } from '../../kubernetes/client.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 
 /**
@@ -12,10 +12,8 @@ export async function labelVmi(
   client: KubeClient,
   { namespace, name, uid }: { namespace?: string | undefined; name: string; uid: string },
   metadata: object,
-  options: WriteOptions = {},
 ): Promise<string | undefined> {
   const patch = { metadata: { uid, ...metadata } };
   const at = { namespace, name };
-  return (await ignoreStale(client.patch(VirtualMachineInstances, at, 'merge', patch, options)))?.metadata
-    .resourceVersion;
+  return (await ignoreStale(client.patch(VirtualMachineInstances, at, 'merge', patch)))?.metadata.resourceVersion;
 }

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -16,15 +15,14 @@ export async function askKubeVirt(
   verb: 'start' | 'stop' | 'restart',
   lastCheck?: () => void,
 ): Promise<ResourceVersions> {
-  const signal = cancellationSignal();
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachines/${encodeURIComponent(name)}/${verb}`;
   try {
-    await client.request({ method: 'PUT', path, body: {}, signal, lastCheck });
+    await client.request({ method: 'PUT', path, body: {}, lastCheck });
   } catch (error) {
     // KubeVirt's answer to a second request while the first is in progress.
     if (!(error instanceof KubeError && error.status === 500 && error.message.includes('already underway')))
       throw error;
   }
-  const asked = await ignoreNotFound(client.get(VirtualMachines, { namespace, name }, { signal }));
+  const asked = await ignoreNotFound(client.get(VirtualMachines, { namespace, name }));
   return { vms: asked?.metadata.resourceVersion };
 }

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
@@ -20,7 +19,7 @@ export async function askForPause(
 ): Promise<void> {
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/${verb}`;
   try {
-    await client.request({ method: 'PUT', path, body: {}, signal: cancellationSignal(), deadlineMs: DEADLINE_MS });
+    await client.request({ method: 'PUT', path, body: {}, deadlineMs: DEADLINE_MS });
   } catch (error) {
     if (isConflict(error) && /already paused|not paused/i.test(error.message)) return;
     if (!isTransient(error)) throw error;

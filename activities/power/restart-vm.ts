@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { VirtualMachineInstances } from '../../api/resources.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -20,7 +19,6 @@ const COMES_BACK = new Set(['Always', 'Once']);
  */
 export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView, place: Place): Promise<ResourceVersions> {
   const { lastCheck } = place;
-  const signal = cancellationSignal();
   const { namespace, name } = vm;
   // KubeVirt stops a halted VM by itself.
   if (vm.runStrategy === 'Halted') return { vms: vm.resourceVersion };
@@ -29,8 +27,8 @@ export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView, pl
     const at = { namespace, name };
     const { uid, resourceVersion, ready } = vmi;
     const left = ready
-      ? await ignoreStale(client.delete(VirtualMachineInstances, at, { uid, signal, lastCheck }))
-      : await ignoreNotFound(client.delete(VirtualMachineInstances, at, { uid, resourceVersion, signal, lastCheck }));
+      ? await ignoreStale(client.delete(VirtualMachineInstances, at, { uid, lastCheck }))
+      : await ignoreNotFound(client.delete(VirtualMachineInstances, at, { uid, resourceVersion, lastCheck }));
     return { vmis: left?.metadata?.resourceVersion };
   }
   if (vm.changingState) return { vms: vm.resourceVersion };

@@ -263,9 +263,8 @@ export class VmPower {
     const { namespace, name, uid, resourceVersion } = vm;
     const annotations = { [POWER_ANNOTATION]: JSON.stringify(noteOf(pick(this.#in, ['by', 'turn']), begun, vm, vmi)) };
     const patch = { metadata: { uid, resourceVersion, annotations } };
-    const signal = cancellationSignal();
     return cache.vmView(
-      await patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch, { signal, lastCheck }),
+      await patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch, { lastCheck }),
     );
   }
 

@@ -1,4 +1,3 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { countsFrom, graceOf } from '../../decisions/disruption/grace.ts';
 import { migrationCountsFrom } from '../../decisions/disruption/migration.ts';
 import { activeVmi, isDown, isMeantToRun, liveVmi } from '../../decisions/health/availability.ts';
@@ -181,7 +180,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     const vmi = liveVmi(this.#vmiOf(vm));
     const from = vmi?.revision == null ? undefined : await revisions.find(key, vmi.revision);
     if (vmi === undefined) return;
-    await labelVmi(client, vmi, vmiMetadataPatch(key.name, from ?? to, to, vmi), { signal: cancellationSignal() });
+    await labelVmi(client, vmi, vmiMetadataPatch(key.name, from ?? to, to, vmi));
   }
 
   givenBack({ name: vm }: BatchVm, { stop, why }: WaveStop): UpdateOutcome {

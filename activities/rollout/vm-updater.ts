@@ -270,7 +270,7 @@ export class VmUpdater {
   /** The VMI runs drifted content, so its revision label is removed until it has restarted or was updated live. */
   async #forgetRevision(vmi: VmiView): Promise<void> {
     const metadata = { labels: { [REVISION_LABEL]: null } };
-    this.#note({ vmis: await labelVmi(this.#in.client, vmi, metadata, { signal: cancellationSignal() }) });
+    this.#note({ vmis: await labelVmi(this.#in.client, vmi, metadata) });
   }
 
   /** Returns the VM as it is after the write: its run strategy may have changed. */

@@ -52,7 +52,7 @@ async function lookAtCheck(options: CheckOptions, key: PoolKey, at: number): Pro
     );
   const left = leftJob(pool);
   if (left !== null) {
-    await deleteJob(client, pool, left, cancellationSignal());
+    await deleteJob(client, pool, left);
     return write(client, key, pool, { job: null });
   }
   const due = dueCheck(pool);
@@ -103,7 +103,7 @@ const NOTHING = { holdsSince: null, holdsUntil: null, run: null, job: null };
 
 async function write(client: KubeClient, key: PoolKey, pool: StoredPool, check: object): Promise<ResourceVersions> {
   const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status: { check } };
-  const options = { subresource: 'status', signal: cancellationSignal() };
+  const options = { subresource: 'status' };
   const written = await patchKept(client, VirtualMachinePools, key, patch, options);
   return { pools: written.metadata.resourceVersion };
 }

@@ -27,7 +27,7 @@ interface JobLook {
 export async function lookByJob(client: KubeClient, look: JobLook): Promise<Looked> {
   const { name, known, pool, signal } = look;
   const key = { namespace: pool.metadata.namespace, name };
-  const read = (): Promise<Stored | undefined> => ignoreNotFound(client.get<KubeObject>(Jobs, key, { signal }));
+  const read = (): Promise<Stored | undefined> => ignoreNotFound(client.get<KubeObject>(Jobs, key));
   try {
     let job = await read();
     if (job === undefined && known?.uid === undefined) job = await made(client, look, read);
@@ -48,11 +48,11 @@ export async function lookByJob(client: KubeClient, look: JobLook): Promise<Look
 
 async function made(
   client: KubeClient,
-  { pool, check, template, name, signal }: JobLook,
+  { pool, check, template, name }: JobLook,
   read: () => Promise<Stored | undefined>,
 ): Promise<Stored | undefined> {
   try {
-    return await client.create(Jobs, jobOf(pool, check, template, name), { signal });
+    return await client.create(Jobs, jobOf(pool, check, template, name));
   } catch (error) {
     if (isAlreadyExists(error)) return read();
     throw error;
@@ -64,13 +64,12 @@ export async function deleteJob(
   client: KubeClient,
   pool: StoredPool,
   { name }: NonNullable<CheckStatus['job']>,
-  signal: AbortSignal,
 ): Promise<void> {
   const key = { namespace: pool.metadata.namespace, name };
-  const job = await ignoreNotFound(client.get<KubeObject>(Jobs, key, { signal }));
+  const job = await ignoreNotFound(client.get<KubeObject>(Jobs, key));
   if (job === undefined || lookAtJob(job) !== null) return;
   if (!isControlledBy(job, VirtualMachinePools, pool.metadata)) return;
-  await ignoreStale(client.delete(Jobs, key, { uid: job.metadata.uid, signal }));
+  await ignoreStale(client.delete(Jobs, key, { uid: job.metadata.uid }));
 }
 
 const unknown = (message: string): Look => ({ outcome: 'Unknown', message });

@@ -27,8 +27,7 @@ export async function lookByPrometheus(
 ): Promise<Look> {
   if (!isAllowed(address, addresses))
     return unknown(`${address} is not among the addresses that the workers may ask (DROVER_CHECK_ADDRESSES)`);
-  const credentials =
-    secretName === undefined ? {} : await credentialsIn(client, { namespace, name: secretName }, signal);
+  const credentials = secretName === undefined ? {} : await credentialsIn(client, { namespace, name: secretName });
   if (typeof credentials === 'string') return unknown(credentials);
   try {
     return lookAtAnswer(await ask({ address, query, ...credentials, signal }), range);
@@ -53,10 +52,9 @@ type Secret = KubeObject & { type?: string; data?: Record<string, string> };
 async function credentialsIn(
   client: KubeClient,
   key: { namespace: string; name: string },
-  signal: AbortSignal,
 ): Promise<Credentials | string> {
   try {
-    const { type, data = {} } = await client.get<Secret>(Secrets, key, { signal });
+    const { type, data = {} } = await client.get<Secret>(Secrets, key);
     if (type !== SECRET_TYPE) return `Secret ${key.name} is not of the type ${SECRET_TYPE}`;
     const text = (name: string): string | undefined =>
       data[name] === undefined ? undefined : Buffer.from(data[name], 'base64').toString().trim();

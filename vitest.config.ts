@@ -20,7 +20,7 @@ const WAITING = [
   /\/workflows\/.*\.int\./,
   /\/simulator\/.*\.int\./,
 ];
-/** Of so many files that follow each other, one waits. */
+/** One of this many files in a row waits. */
 const ONE_OF = 4;
 
 /** Returns what fleet a file asks for; nothing of a file that starts servers itself, which takes long as well. */

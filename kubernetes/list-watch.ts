@@ -123,7 +123,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   }
 
   /**
-   * Makes sure that what is read next is not older than `version`: waits so long for the watch, and then lists. A
+   * Makes sure that what is read next is not older than `version`: waits this long for the watch, and then lists. A
    * version that the API server does not have is from before a restore, and is asked for in vain only once.
    */
   async catchUp(version: bigint, timeoutMs: number): Promise<void> {

@@ -71,7 +71,7 @@ export class VersionedStore<T extends KubeObject, V> {
     return this.#entries.size;
   }
 
-  /** Changes the view of an object: something beside the object that belongs to the view has changed. */
+  /** Changes the view of an object: something else that belongs to the view has changed. */
   amend(key: string, change: (view: V) => V): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;

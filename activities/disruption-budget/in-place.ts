@@ -62,7 +62,7 @@ export async function actInPlace<T>(
   if ('whyNot' in answer) return new NoPlace(answer.whyNot);
   const { place, pool } = answer;
   const lastCheck = (): void => {
-    // Others may have the place by now.
+    // Others may have the place already.
     if (!place.isFresh()) throw new ActRefused('Conflict', 'the API server takes too long to note who disrupts it');
   };
   try {

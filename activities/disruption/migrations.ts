@@ -72,8 +72,8 @@ export class Migrations {
   }
 
   /**
-   * Deletes drover's migration of the VMI if KubeVirt should have begun it by now, and has not even in this moment.
-   * Resolves to null if there is nothing to delete.
+   * Deletes drover's migration of the VMI if KubeVirt should have begun it already, and still has not. Resolves to null
+   * if there is nothing to delete.
    */
   async cancel(vmi: VmiView): Promise<Held | null> {
     const { client } = this.#in;

@@ -8,7 +8,7 @@ import { NoPlace } from '../disruption-budget/in-place.ts';
 import { serverLost, serverRestored } from '../lib/shutdown.ts';
 import type { Begun, DisruptionMethod, Turn, WaveStop } from './method.ts';
 
-/** Changes close together count as one: for so long, in milliseconds, and longer if a look takes long. */
+/** Changes close together count as one: within this time, in milliseconds, and longer if a look takes long. */
 const SETTLE_MS = 10;
 const SETTLE_LOOKS = 3;
 /** Without any change, the cluster is looked at again after this long, in case a watch has missed something. */

@@ -5,7 +5,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 
-/** Changes close together count as one: for so long, in milliseconds. */
+/** Changes within this time, in milliseconds, count as one. */
 const SETTLE_MS = 50;
 /** Without any change, the cache is looked at again after this long, in milliseconds: a watch may miss something. */
 const LOOK_AGAIN_MS = 30_000;

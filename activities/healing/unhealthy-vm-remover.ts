@@ -32,7 +32,7 @@ const TRIES = 10;
 /** How long a worker waits to learn that a VMI has ended, and how often it checks. */
 const BEHIND_MS = 2_000;
 const LOOK_AGAIN_MS = 50;
-/** By so much the clock of Temporal may be ahead of the API server's. */
+/** How far the clock of Temporal may be ahead of the API server's, in milliseconds. */
 const CLOCK_SKEW_MS = 60_000;
 
 export type Removal =

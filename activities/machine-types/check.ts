@@ -52,7 +52,7 @@ export async function preflight(options: ClusterAccess, context: TransitionConte
 
 /**
  * Finds out what becomes of each of these groups, by a dry run on one VM of each. Skips a group if its VM is deleted or
- * has another type by now.
+ * has another type meanwhile.
  */
 export async function checkTypes(
   { client, cache }: ClusterAccess,

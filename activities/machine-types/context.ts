@@ -14,7 +14,7 @@ import { snapshotOfVms } from '../power/snapshot-of-vms.ts';
 import { looksTheSame, ownerName, vmisOn } from '../watch/affected-pools.ts';
 import { OtherTransitions } from './other-transitions.ts';
 
-/** After so long without an activity, in milliseconds, what is known of a transition is dropped. */
+/** After this time without an activity, in milliseconds, what is known of a transition is dropped. */
 const KEPT_MS = 300_000;
 
 /** What every activity of a transition receives. */

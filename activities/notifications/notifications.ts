@@ -22,7 +22,7 @@ interface NotificationOptions {
   /** The receivers, as this worker's operator has configured them now. */
   receivers: () => readonly Receiver[];
   post: Post;
-  /** Called with what became of so many notices: of one try if it failed, otherwise for good. */
+  /** Called with the outcome of this number of notices: of one try if it failed, otherwise for good. */
   onNotified?: (receiver: string, outcome: 'Taken' | 'Refused' | 'Dropped' | 'Failed', count: number) => void;
 }
 

@@ -34,7 +34,7 @@ interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
   atOnce: number;
 }
 
-/** What a look has found, beside VMs that are acted on, on their way, or have an outcome. */
+/** What a look has found, in addition to VMs that are acted on, in progress, or have an outcome. */
 interface RunPlan {
   take: TakenVm[];
   /** How many VMs something is still to be done to, or waited for. */
@@ -80,7 +80,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
 
   protected abstract plan(look: RunLook): Plan | Promise<Plan>;
 
-  /** What of the plan others are to be told, beside what it skips and waits for. */
+  /** What to report of the plan, in addition to what it skips and waits for. */
   protected abstract told(plan: Plan): unknown;
 
   /** When others must learn of what was found, though no VM has an outcome; milliseconds since the epoch. */

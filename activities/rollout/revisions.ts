@@ -36,7 +36,7 @@ export class Revisions {
 
   /**
    * Makes sure that the pool's template is kept, as the newest of its revisions. Does nothing and resolves to false if
-   * the pool has another template by now, or no longer exists. Makes no call if the cache shows that the template is
+   * the pool has another template meanwhile, or no longer exists. Makes no call if the cache shows that the template is
    * kept. Throws if a ControllerRevision of its name belongs to something else.
    */
   async keep(pool: StoredPool): Promise<boolean> {

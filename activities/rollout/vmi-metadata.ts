@@ -12,7 +12,7 @@ interface Metadata {
 
 /**
  * Returns a merge patch that takes the labels and annotations which a VMI got from one template to those of another;
- * others stay. It notes what the VMI's pod was made from, if that lacks something by now.
+ * others stay. It notes what the VMI's pod was made from, if that lacks something now.
  */
 export function vmiMetadataPatch(
   pool: string,

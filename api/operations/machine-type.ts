@@ -51,7 +51,7 @@ export type MachineTypeChange = z.infer<typeof MachineTypeChange>;
 
 const type = (words: string) => z.string().max(253).describe(words);
 
-/** What of a change of machine types its status tells beside the numbers of all operations. */
+/** What the status of a change of machine types reports in addition to the numbers of all operations. */
 export const MachineTypeStatus = z.strictObject({
   changed: count('VMs that it has changed or labelled.'),
   restarted: count('VMs that it has restarted.'),

@@ -136,7 +136,7 @@ const ClusterWideSpec = checked(z.strictObject({ ...FIELDS, ...NAMESPACES }), ..
 
 const { requestedBy: _by, paused: _paused, aborted: _aborted, ttlSecondsAfterFinished: _ttl, ...ASKED } = FIELDS;
 
-/** What the operations of a schedule ask for: the schedule says all else. */
+/** What the operations of a schedule do: the schedule says everything else. */
 export const OperationTemplateSpec = z
   .strictObject(ASKED)
   .meta(rules([DEADLINE_RULE, DEADLINE_SHAPE], [PATCH_RULE, PATCH_SHAPE]));

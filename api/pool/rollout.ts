@@ -85,11 +85,11 @@ const Check = z.strictObject({
     .describe('How often it is looked at, at least 5s. 1m by default.')
     .exactOptional(),
   deadline: Duration.describe(
-    'The check fails if the step has not passed so long after it was reached. 1h by default.',
+    'The check fails if the step has not passed this long after it was reached. 1h by default.',
   ).exactOptional(),
   failureThreshold: WholeNumber.min(1)
     .max(1000)
-    .describe('The check fails once it does not hold so many times in a row. 3 by default, 1 for a Job.')
+    .describe('The check fails once it does not hold this many times in a row. 3 by default, 1 for a Job.')
     .exactOptional(),
   onFailure: z
     .enum(['Pause', 'Undo'])

@@ -88,7 +88,7 @@ export type ReplicaSetStatus = z.infer<typeof ReplicaSetStatus>;
 const shapeOf = ({ members }: Words<z.ZodType>): string =>
   nameShape(`${members} are named <set>-<five letters and digits>`);
 
-/** VMs that are alike, kept at a number that they never exceed. */
+/** Identical VMs, kept at a number that they never exceed. */
 export const VirtualMachineReplicaSet = z
   .strictObject({
     apiVersion: z.literal(API_VERSION),
@@ -100,7 +100,7 @@ export const VirtualMachineReplicaSet = z
   .meta(nameRule(shapeOf(VMS)));
 export type VirtualMachineReplicaSet = z.infer<typeof VirtualMachineReplicaSet>;
 
-/** VMIs that are alike, of which each that ends or leaves is replaced at once. */
+/** Identical VMIs: an instance that ends or leaves is replaced at once. */
 export const VirtualMachineInstanceReplicaSet = z
   .strictObject({
     apiVersion: z.literal(API_VERSION),

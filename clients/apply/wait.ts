@@ -91,7 +91,7 @@ class ProgressNotes {
     });
   }
 
-  /** Says how far they are by now, and what they miss. */
+  /** Reports their progress, and what they lack. */
   async remark(kube: KubeClient, owners: readonly Stored<Owner>[]): Promise<void> {
     const waiting = owners.filter((owner) => readyStateOf(this.#kind, owner).state === 'going');
     for (const owner of waiting) this.#say(owner.metadata.name, readyStateOf(this.#kind, owner));

@@ -42,7 +42,7 @@ export async function correctDrift(
 }
 
 /**
- * Orders that the VMs of a pool that have drifted by now are corrected, by an annotation of each: what drifts later is
+ * Orders the correction of the VMs of a pool that have drifted so far, by an annotation of each: what drifts later is
  * kept again. Run again after it was killed, it continues.
  */
 export async function orderCorrection(kube: KubeClient, pool: Stored<Pool>, options: OrderOptions): Promise<void> {

@@ -44,7 +44,7 @@ export async function actsInCluster(kube: KubeClient, subject: Subject, revision
   ];
 }
 
-/** Of the name of a workflow, an Event has so much. */
+/** An Event contains this part of the name of a workflow. */
 const INSTANCE_LENGTH = 128;
 
 /**

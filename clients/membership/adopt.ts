@@ -48,7 +48,7 @@ export async function adoptVms(
   );
 }
 
-/** Has a pool adopt VMs of no owner: it wants so many more, and makes and deletes none meanwhile. */
+/** Has a pool adopt VMs without an owner: it wants that many more, and makes and deletes none meanwhile. */
 export async function adopt(session: Session, key: PoolAt, chosen: Chosen, options: AdoptOptions): Promise<void> {
   const { keepReplicas = false, dryRun } = options;
   const kube = await session.kube();

@@ -12,7 +12,7 @@ import { namedTargetsOf } from '../cli/targets.ts';
 import { isOver, nameOf } from './print-operations.ts';
 
 const words = (...short: string[]) => [...short, ...short.map((word) => `${word}s`)];
-/** The kinds of operations, as users name them beside kubectl's own words. */
+/** The kinds of operations, as users name them in addition to kubectl's own names. */
 const KINDS: readonly Kind[] = [
   { resource: VirtualMachineOperations, noun: 'operation', words: words('vmop', 'virtualmachineoperation') },
   {

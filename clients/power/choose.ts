@@ -129,7 +129,7 @@ const isOutdated = ({ metadata }: Stored): boolean => metadata.labels?.[OUTDATED
 const isApart = (vm: Stored<VirtualMachine>): boolean =>
   roleOf(vm.metadata.labels) !== null && controllerOf(vm) !== undefined;
 
-/** Says that VMs are left out which their pool has beside its replicas, and starts and stops itself. */
+/** Says that VMs are left out that are not replicas of their pool, which starts and stops them itself. */
 export function formatApart(apart: readonly string[], verb: string): string {
   const [what, them] = apart.length === 1 ? ['a standby or extra VM', 'it'] : ['standby or extra VMs', 'them'];
   return `left out: ${formatNames(apart)}: ${what} of a pool; to ${verb} ${them} all the same, give names`;

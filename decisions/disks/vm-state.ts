@@ -2,8 +2,9 @@ import type { Stored } from '../../api/objects.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 
 /**
- * KubeVirt's label of the claim with the state that a VM has beside its disks: of its TPM, its UEFI variables and what
- * tracks changed blocks. Its value is the name of the VM, by which KubeVirt finds the claim, whatever its owner.
+ * KubeVirt's label of the claim with the state that a VM has in addition to its disks: of its TPM, its UEFI variables
+ * and what tracks changed blocks. Its value is the name of the VM, by which KubeVirt finds the claim, whatever its
+ * owner.
  */
 export const STATE_CLAIM_LABEL = 'persistent-state-for';
 

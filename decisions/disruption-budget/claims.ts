@@ -92,7 +92,7 @@ const isFromTheFuture = ({ at }: DisruptedVm, now: number): boolean => Date.pars
 export const hasOnlyReleasedClaims = (context: ClaimContext, now: number): boolean =>
   (context.pool.status?.disruptedVMs ?? []).length > 0 && activeClaims(context, expiredBy(now)).length === 0;
 
-/** By so much the clock of the worker that writes a status may be behind that of the worker that has planned it. */
+/** How far the clock of the worker that writes a status may be behind that of the worker that has planned it. */
 const CLOCK_SKEW_MS = 5_000;
 
 /**

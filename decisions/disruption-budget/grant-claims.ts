@@ -26,7 +26,7 @@ interface Claimed {
 }
 
 /**
- * Decides who may disrupt a VM now, in the order of asking: never so many that more than `maxUnavailable` VMs are down.
+ * Decides which VMs may be disrupted now, in the order of the requests, so that at most `maxUnavailable` VMs are down.
  */
 export function grantClaims(
   context: ClaimContext,

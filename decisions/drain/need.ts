@@ -44,7 +44,7 @@ export interface EvacuationInput {
   now: number;
 }
 
-/** After so many failed migrations in a row a VM is restarted instead. */
+/** After this many failed migrations in a row, a VM is restarted instead. */
 const MAX_FAILURES = 3;
 
 /**

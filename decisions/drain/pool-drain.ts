@@ -14,7 +14,7 @@ interface BesideDrain {
   updating: Iterable<string>;
 }
 
-/** Plans the drain of a pool beside all else that is done to its VMs. */
+/** Plans the drain of a pool along with everything else that is done to its VMs. */
 export function drainOfPool(
   input: Omit<DrainInput, 'acting' | 'busy' | 'refusals'> &
     Partial<Pick<DrainInput, 'refusals'>> &

@@ -20,7 +20,7 @@ interface NeverRanInput {
   now: number;
 }
 
-/** At most so long after one start that fails, the next has failed: KubeVirt waits up to 5 minutes between two. */
+/** At most this long after a failed start, the next has failed: KubeVirt waits up to 5 minutes between two. */
 const FAILED_START_MS = 15 * 60_000;
 
 /**

@@ -27,7 +27,7 @@ const WAITS_FOR_ITS_SURROUNDINGS = new Set([
 /** True for a VM with a DataVolume that has failed for good, or whose importer has failed and may be started again. */
 export const hasFailedDisk = ({ state }: Pick<VmView, 'state'>): boolean => state === 'DataVolumeError';
 
-/** A VM whose DataVolumes fail for so long is replaced, unless its pool says otherwise: an importer may recover. */
+/** A VM whose DataVolumes fail for this long is replaced, unless its pool says otherwise: an importer may recover. */
 const FAILED_DISK_AFTER = '5m';
 
 /** The states among them that every new VM goes through. */

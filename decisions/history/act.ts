@@ -44,7 +44,7 @@ export const ITSELF = 'drover';
 
 const WHY_LENGTH = 300;
 
-/** What began within this time and ended alike is one act. */
+/** Acts that began within this time and ended in the same way are one act. */
 const TOGETHER_MS = 60_000;
 
 /** The end of an act whose result is unknown. */
@@ -109,8 +109,8 @@ const isAlike = (act: Act, other: Act): boolean =>
 export const MOST_BYTES = 500_000;
 
 /**
- * How many bytes the records of a pool or set with so many VMs may take: they stay in the memory of a worker, for each
- * of hundreds of pools, and go with each continue-as-new. Of 20 VMs these are about a hundred records.
+ * How many bytes the records of a pool or set with this many VMs may take: they stay in the memory of a worker, for
+ * each of hundreds of pools, and go with each continue-as-new. Of 20 VMs these are about a hundred records.
  */
 export const bytesOfOwner = (vms: number): number => Math.min(32_000 + 100 * vms, MOST_BYTES);
 

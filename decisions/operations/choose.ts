@@ -117,7 +117,7 @@ function targetOf({ action, patch }: OperationSpec, vm: VmView, vmi: VmiView | u
 
 type Target = Pick<VmView | VmiView, 'uid' | 'createdAt'>;
 
-/** VMs that their pool has beside its replicas are started and stopped by it: users mean them only by name. */
+/** A pool starts and stops its extra and standby VMs itself: users choose them only by name. */
 function lastingMatcher(
   { names, selector, owner, exclude = [] }: VmSelection,
   { includes, owners }: OperationScope,

@@ -10,7 +10,7 @@ export interface RunLimits {
   deadlineMs: number;
 }
 
-/** Returns the limits of an operation that is about so many VMs. */
+/** Returns the limits of an operation over this many VMs. */
 export function limitsOf({ spec }: Pick<StoredOperation, 'spec'>, vms: number): RunLimits {
   const { action, patch } = spec;
   const {

@@ -25,11 +25,11 @@ export interface PoolSnapshot
   contents: Contents | null;
 }
 
-/** All that a pool is planned from: beside what the cache knows, what its workflow does. */
+/** All that a pool is planned from: what the cache knows, and what its workflow does. */
 export interface PoolPlanInput extends PlanInput, PoolSnapshot, Pick<RolloutInput, 'deferred'> {
   /**
    * Writes of the newest status that the pool's workflow knows of: state of the workflow gives way to a newer status;
-   * absent if it knows of none.
+   * absent if it knows no writes.
    */
   writes?: number;
   /** State of healing; null or absent if only the pool's status can tell. */

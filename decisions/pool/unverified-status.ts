@@ -18,9 +18,9 @@ import { isRegular } from '../views/vm.ts';
 import { templatesOf } from './context.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 
-/** By so much may the clock of the worker that writes a status be behind Temporal's, by which plans count. */
+/** How far the clock of the worker that writes a status may be behind Temporal's, by which plans count. */
 const AHEAD_MS = 60_000;
-/** A status is written so long after its plan at most, or after a new plan. */
+/** A status is written at most this long after its plan, or after a new plan. */
 const OLD_MS = 600_000;
 
 /** What tells whether a status is true; `pool`: as it is, with the status that is to be replaced. */

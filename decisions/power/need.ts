@@ -28,7 +28,7 @@ export interface PowerContext {
  */
 const IS_SWITCHED = new Set(['Always', 'Once', 'Halted']);
 
-/** Returns what the VM needs; nothing if another VM has its name by now, or if another client has done it. */
+/** Returns what the VM needs; nothing if another VM has its name now, or if another client has done it. */
 export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed {
   const { vm } = context;
   if (vm === undefined || !isActive(vm)) return NOTHING;
@@ -39,10 +39,7 @@ export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed
   return action === 'Start' ? startNeed(vm, context) : stopNeed(vm, context);
 }
 
-/**
- * A VMI is restarted only once: if the VM has another VMI by now, or none, nothing is left to do, whatever restarted
- * it.
- */
+/** A VMI is restarted only once: if the VM has another VMI, or none, nothing is left to do, whatever restarted it. */
 function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNeed {
   const live = liveVmi(vmi);
   if (live?.uid !== target || !isMeantToRun(vm, live)) return NOTHING;

@@ -19,7 +19,7 @@ export function bytesOfNames(vmis: Readonly<Record<string, Readonly<Record<strin
   return bytes;
 }
 
-/** How many bytes the records of a run over these VMs may take beside its state. */
+/** How many bytes the records of a run over these VMs may take in addition to its state. */
 export const bytesOfRecords = (chosen: Parameters<typeof bytesOfNames>[0]): number =>
   MAX_BYTES + RECORDS_LEAST - bytesOfNames(chosen);
 

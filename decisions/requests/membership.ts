@@ -130,7 +130,7 @@ export interface MembershipPlan {
 
 /** What a request is judged by. */
 interface Input extends Pick<PlanInput, 'pool' | 'inProgress' | 'batches' | 'now'> {
-  /** State of the rollout; null if the pool's workflow knows of none. */
+  /** State of the rollout; null if the pool's workflow knows of no rollout. */
   rollout: object | null;
   /** State of healing; null or absent if only the pool's status can tell. */
   healing?: { cycles: readonly { vm: string }[] } | null;

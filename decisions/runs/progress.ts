@@ -23,7 +23,7 @@ export interface RunProgress extends ControlledRun {
   full: string[];
 }
 
-/** What a kind of run says of itself, beside what all runs report: the terminal and the Web UI show both. */
+/** What a kind of run reports in addition to what all runs report: the terminal and the Web UI show both. */
 export interface RunOutline {
   /** Null while it is not known which VMs the run is about. */
   numbers: RunNumbers | null;

@@ -16,7 +16,7 @@ const MAX_REASONS = 40;
 export const MAX_NAMES = 40;
 const WHY_LENGTH = 300;
 const OTHERS = 'for other reasons';
-/** The same of VMs that are left for good, beside all else that a run keeps. */
+/** The same for VMs that are left for good, in addition to everything else that a run keeps. */
 const LEFT_REASONS = 20;
 const LEFT_NAMES = 10;
 

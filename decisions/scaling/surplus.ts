@@ -12,7 +12,7 @@ import type { RegularVm, VmView, StandbyVm } from '../views/vm.ts';
 /** VMs that are more than the pool wants, and stay. */
 export interface BlockedSurplus {
   reason: ConditionReason<'ScaleInBlocked'>;
-  /** How many replicas stay; standby VMs that stay beside them are in the message alone. */
+  /** How many replicas stay; standby VMs that stay are only in the message. */
   count: number;
   message: string;
 }

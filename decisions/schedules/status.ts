@@ -97,7 +97,7 @@ function succeededCondition({ schedule, operations, times }: Standing): Schedule
   };
 }
 
-/** What was told of an operation that is deleted by now. */
+/** What was reported about an operation that has been deleted. */
 function earlier({ status }: StoredSchedule): ScheduleCondition | null {
   const before = status?.conditions?.find(({ type }) => type === 'Succeeded');
   if (before === undefined) return null;

@@ -1,4 +1,4 @@
-/** What KubeVirt, or a tool beside it, does to a VM, and a restart would spoil. */
+/** What KubeVirt, or another tool, does to a VM, and a restart would spoil. */
 export interface Operation {
   kind:
     | 'Snapshot'

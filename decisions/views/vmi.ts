@@ -95,7 +95,7 @@ export interface VmiView {
   placement: string;
   /** Names of the claims that its volumes use, including volumes plugged in while it ran. */
   disks: readonly string[];
-  /** Names of the interfaces and volumes that its guest has by now. */
+  /** Names of the interfaces and volumes that its guest already has. */
   plugged: { interfaces: readonly string[]; volumes: readonly string[] };
   /** What KubeVirt says of CPUs, memory or interfaces that it is about to plug in; null if it plugs nothing. */
   plugging: string | null;

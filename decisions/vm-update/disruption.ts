@@ -14,7 +14,7 @@ export const DISRUPTIONS: readonly Disruption[] = ['None', 'Live', 'Restart', 'R
 export const exceeds = (disruption: Disruption, limit: Disruption): boolean =>
   DISRUPTIONS.indexOf(disruption) > DISRUPTIONS.indexOf(limit);
 
-/** What KubeVirt does to VMIs that run, beside what its VM rollout strategy says. */
+/** What KubeVirt does to running VMIs, in addition to its VM rollout strategy. */
 export interface KubeVirtPlugs {
   /** It migrates VMIs by itself for sockets, memory and interfaces, which it plugs in no other way. */
   migrates: boolean;

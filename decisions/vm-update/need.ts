@@ -238,7 +238,7 @@ function vmiDisruption(
   const update = disruptionFrom(vmi.revision, target);
   const disruption = correction !== null && exceeds(correction, update) ? correction : update;
   if (disruption !== 'Live') return disruption === 'Replace' ? 'Restart' : disruption;
-  // What the template leaves as it was may be a user's by now, and stays; what is corrected does not.
+  // Fields that the template leaves as they were may have been changed by a user, and stay; corrected ones do not.
   const from = correction !== null ? undefined : expanded(vmi.revision, target);
   // KubeVirt withholds every live update while another change waits for a restart.
   const isRefused = liveRefusal(expanded(target.revision, target)!, vmi, from) !== null;

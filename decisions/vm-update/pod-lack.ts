@@ -6,7 +6,7 @@ import { nodeFits } from './node-fits.ts';
 import { POD_PARTS, podPartsBetween, type PodPart } from './pod-part.ts';
 
 interface PodTemplates {
-  /** The template that VMIs are of by now. */
+  /** The present template of VMIs. */
   template: PoolTemplate;
   templateOf: (revision: string) => PoolTemplate | undefined;
   /** The labels of a node; undefined or absent if they are unknown. */

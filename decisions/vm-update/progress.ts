@@ -38,7 +38,7 @@ export interface ProgressInput {
 export function progressOf(input: ProgressInput): UpdateProgress {
   const { held, revision, vm } = input;
   if (held.act === 'replace') {
-    // It has left the pool by now, with its disks kept.
+    // It has left the pool, with its disks kept.
     if (vm?.uid === held.uid && vm.removing) return { state: 'gone' };
     if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
   } else if (vm === undefined || vm.uid !== held.uid || !isActive(vm)) return { state: 'gone' };

@@ -157,7 +157,7 @@ export const Values = z.strictObject({
         false,
         'requests of workers have a place of their own in the API server (FlowSchema, PriorityLevelConfiguration); only without `namespaces`',
       ),
-      nominalConcurrencyShares: z.int().min(0).default(20).describe('how large it is, beside those of others'),
+      nominalConcurrencyShares: z.int().min(0).default(20).describe('how large it is, relative to those of others'),
     })
     .prefault({}),
   monitoring: z

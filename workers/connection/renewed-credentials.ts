@@ -22,8 +22,8 @@ interface RenewalOptions<Config> {
 
 /**
  * Adopts what a worker connects to Temporal with each time that this has become another, as after a certificate was
- * renewed in its file. What was read twice alike counts: a certificate and its key may be two writes. A file that can't
- * be read just now is read again. Ends once only another process can use what was read.
+ * renewed in its file. Contents count once they were read twice without a difference: a certificate and its key may be
+ * two writes. A file that can't be read just now is read again. Ends once only another process can use what was read.
  */
 export async function followRenewals<Config>({
   signal,

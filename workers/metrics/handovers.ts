@@ -1,7 +1,7 @@
 import { Histogram, type Registry } from 'prom-client';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 
-/** After so long, in milliseconds, the rollout was held by something else: a window, an approval, its end. */
+/** After this time, in milliseconds, something else held the rollout: a window, an approval, its end. */
 const LONGEST_MS = 300_000;
 
 interface Rolling {

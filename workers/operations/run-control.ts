@@ -93,7 +93,7 @@ async function describe(handle: WorkflowHandle): Promise<WorkflowExecutionDescri
 const progressOf = (handle: WorkflowHandle): Promise<OperationProgress | null> =>
   handle.query(operationProgress).catch(() => null);
 
-/** What a workflow has failed with in the end, as its activity has thrown it. */
+/** The final failure of a workflow, as its activity has thrown it. */
 const failureOf = (handle: WorkflowHandle): Promise<Error | null> =>
   handle.result().then(
     () => null,

@@ -3,7 +3,7 @@ import { TRACEPARENT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { operationKey } from '../../decisions/operations/ref.ts';
 
-/** For so long after a command, in milliseconds, what is done to its object belongs to the trace of the command. */
+/** For this long after a command, in milliseconds, what is done to its object belongs to the trace of the command. */
 const TRACED_MS = 3_600_000;
 
 /** What the ids of workflows begin with, by what they keep. */

@@ -21,7 +21,7 @@ const KINDS = {
 
 /** How often spans are sent, in milliseconds. */
 const SEND_MS = 1_000;
-/** For so long, in milliseconds, spans are sent to a collector that does not answer: a command does not end before. */
+/** How long spans are sent to a collector that does not answer, in milliseconds: a command does not end before. */
 const ANSWER_MS = 1_000;
 
 /**

@@ -42,7 +42,7 @@ interface NewStatus {
   minVersions: ResourceVersions;
 }
 
-/** Writes an owner's status beside the turns, one write at a time. A later turn writes what was held back. */
+/** Writes an owner's status in parallel with the turns, one write at a time. A later turn writes what was held back. */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   #last = 0;

@@ -69,7 +69,7 @@ type OperationContext = Pick<OwnerStepContext, 'inProgress' | 'failureBackoff' |
 export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void {
   const { key, minVersions } = context;
   const { reason } = step;
-  // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
+  // The Web UI shows it next to the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   const failure = failureOf(step)!;
   const leave = (vms: readonly Target[], act: () => Promise<Done>): void =>

@@ -45,7 +45,7 @@ export interface StepContext extends OwnerStepContext {
 export function begin(step: PoolStep, context: StepContext): void {
   const { key, minVersions } = context;
   const { reason } = step;
-  // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
+  // The Web UI shows it next to the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   if (isArrival(step)) return beginArrival(step, context);
   if (isMembersStep(step))

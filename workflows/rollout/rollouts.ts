@@ -272,7 +272,7 @@ export class Rollouts {
       );
   }
 
-  /** Cancels a batch that has been silent for so long that its VMs count as free, before others take them. */
+  /** Cancels a batch that has been silent until its VMs count as free, before others take them. */
   #giveUp(n: number): void {
     const batch = this.state.batches.find((one) => one.n === n);
     if (batch === undefined) return;

@@ -21,7 +21,7 @@ import type { PoolKey } from '../../owners/owner-key.ts';
 import { deleteJob, lookByJob } from './job.ts';
 import { lookByPrometheus, type PrometheusOptions } from './prometheus.ts';
 
-/** By so much may the caller's clock, by which pools plan, differ from the API server's. */
+/** How far the caller's clock, by which pools plan, may differ from the API server's. */
 const APART_MS = 600_000;
 /** The status of a busy pool is written often. */
 const TRIES = 12;
@@ -83,7 +83,7 @@ async function lookAt(
   return lookByJob(options.client, { pool, check, template: job.template, name, known: seen?.job, signal });
 }
 
-/** Records a look, unless the rollout waits for something else by now, or a later look is on record. */
+/** Records a look, unless the rollout waits for something else meanwhile, or a later look is on record. */
 async function recorded(
   client: KubeClient,
   key: PoolKey,

@@ -9,7 +9,7 @@ import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isAlreadyExists, isRefusal } from '../../../kubernetes/errors.ts';
 
-/** For so long, a look waits for the end of a Job. */
+/** How long a look waits for the end of a Job. */
 const WAIT_MS = 20_000;
 const POLL_MS = 1_000;
 

@@ -6,8 +6,8 @@ import { poolTemplate } from '../../template/template.ts';
 import type { StoredPool } from '../../views/pool.ts';
 
 /**
- * After so long without a look, by a pause or because no worker ran, a check begins anew: what it was in between is
- * unknown.
+ * After this time without a look, because of a pause or without a worker, a check begins anew: what it was in between
+ * is unknown.
  */
 const LEAST_GAP_MS = 60_000;
 

@@ -7,7 +7,7 @@ import { ownerReference } from '../../template/vm-from-template.ts';
 import type { StoredPool } from '../../views/pool.ts';
 import { checkRules, type Look } from './check.ts';
 
-/** A finished Job stays at least so long, for workers to see how it has ended. */
+/** A finished Job stays at least this long, for workers to see how it has ended. */
 const LEAST_TTL_SECONDS = 600;
 /** Of pods that a Job makes, the name of the Job is a label; those of pools have 57 characters. */
 const NAME_LENGTH = 40;

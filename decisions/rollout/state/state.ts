@@ -78,7 +78,7 @@ export function promoted(state: RolloutStatus, steps: number, full: boolean): Ro
 
 /**
  * Records the failures of a batch that brought VMs to `revision`; ignores them if the VMs are to have another revision
- * by now.
+ * meanwhile.
  */
 export function withFailures(
   state: RolloutStatus,

@@ -110,7 +110,8 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
   const pool = await livePool(client, key);
   const { namespace, name, uid, annotations } = vm.metadata;
   const number = numberOf(key.name, name);
-  // Whoever may write to a VM can mark it: in a pool that keeps no disks, that costs none, and the next VM has them.
+  // Every client that may write to a VM can mark it: in a pool that keeps no disks, that costs none, and the next VM
+  // has them.
   const isReused = annotations?.[REMOVING_ANNOTATION] === REMOVING_TO_HEAL || pool === undefined || !keepsDisks(pool);
   const templates = diskTemplates(vm.spec);
   const state = await stateClaimsOf(client, key.namespace, name);

@@ -205,7 +205,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     const begun = this.#method.begin(held, Date.now(), isNew);
     try {
       const outcome = await this.#method.take(held, begun, (wait) => this.#waitAside(wait));
-      // Whoever follows it must have seen what was done.
+      // The worker that follows it must have seen what was done.
       if (outcome === null) await this.#waitAside(this.#in.cache.catchUp(this.#method.minVersions));
       this.#failuresInARow = 0;
       this.#window = Math.min(this.#window + 1, this.#in.concurrency);
@@ -229,7 +229,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     }
     const tries = (this.#tries.get(held.name) ?? 0) + 1;
     this.#tries.set(held.name, tries);
-    // Whoever waits for the VM should know: a webhook that can't be called may stay so for hours.
+    // Users who wait for the VM should know: a webhook that can't be called may stay so for hours.
     const why = `the API server fails: ${(error as Error).message}`;
     const outcome = tries > MAX_TRIES ? this.#method.givenBack(held, { stop: 'failing', why }) : null;
     if (outcome !== null) return this.#settle(outcome);

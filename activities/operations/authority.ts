@@ -95,7 +95,7 @@ export class Authority {
   }
 }
 
-/** Whoever starts a run may have left it out. */
+/** The caller who starts a run may have left it out. */
 const isRef = (ref: Partial<OperationRef> | null | undefined): ref is OperationRef =>
   [ref?.namespace ?? '-', ref?.name, ref?.uid].every((part) => typeof part === 'string' && part !== '');
 

@@ -242,8 +242,8 @@ export class VmPower {
   }
 
   /**
-   * Migrates the VMI. What was noted on the VM says which migration of the VMI it is, and so its name: whoever tries
-   * again finds it made.
+   * Migrates the VMI. The note on the VM says which migration of the VMI it is, and so its name: another try finds it
+   * made.
    */
   async #migrate(
     key: PoolKey | null,

@@ -33,7 +33,7 @@ const isNote = (note: unknown): note is ChangeNote =>
   Array.isArray(note['edits']) &&
   note['edits'].every(isEdit);
 
-/** Whoever may change the VM may write anything there: what no change may set, no undo sets either. */
+/** Every client that may change the VM may write anything there: what no change may set, no undo sets either. */
 const isEdit = (edit: unknown): edit is Edit =>
   isObject(edit) &&
   Array.isArray(edit['path']) &&

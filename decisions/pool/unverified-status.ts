@@ -113,7 +113,7 @@ function whyLooser(
   const { paused, halted } = base;
   if (after.revision !== base.revision) return `revision ${after.revision} is not rolled out`;
   if (!isSameAnswers(base.handledRequests, after.handledRequests)) return 'it answers a request that does not exist';
-  // Whoever reaches Temporal may pause by a signal, and resume by one.
+  // Every caller who reaches Temporal may pause by a signal, and resume by one.
   if (paused !== undefined && paused.bySignal !== true && (after.paused ?? { bySignal: true }).bySignal === true)
     return `the rollout that ${paused.by} has paused was not resumed`;
   const isOver = halted?.kind === 'Undoing' ? after.halted === undefined : after.halted?.kind !== halted?.kind;

@@ -10,7 +10,7 @@ export interface Members {
   orphans: Replica[];
   /** They have run to their end. */
   ended: Replica[];
-  /** Nobody knows whether they run: an eager set has replaced them. */
+  /** It is unknown whether they run: an eager set has replaced them. */
   unknown: Replica[];
   /** They stay, if they are not too many. */
   active: Replica[];

@@ -24,7 +24,7 @@ export interface Replica extends Leaver, MaybeAvailable {
   heldBy: string | null;
   /** Its node does not answer. */
   isLost: boolean;
-  /** Nobody knows whether it runs, or will. */
+  /** It is unknown whether it runs, or will. */
   isUnknown: boolean;
   isReady: boolean;
   /** Can't run as it is. */

@@ -8,8 +8,8 @@ export type RolloutSignal =
   | { ask: 'fail'; revision: string; failures: RolloutStatus['failures'] };
 
 /**
- * Returns the rollout once this is done. Whoever reaches Temporal may send signals: they hold a rollout back, and take
- * back what a signal has held.
+ * Returns the rollout once this is done. Every caller who reaches Temporal may send signals: they hold a rollout back,
+ * and take back what a signal has held.
  */
 export function withSignal(rollout: RolloutStatus, ask: RolloutSignal): RolloutStatus {
   switch (ask.ask) {

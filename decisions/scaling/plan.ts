@@ -176,7 +176,7 @@ function candidates(input: ScaleInput, active: readonly VmView[]): CandidatesInp
 
 /**
  * Removes the VMs that users have named, whatever the pool's number, strategy or windows: that was asked for of these
- * VMs. Whoever protects one of them later is refused.
+ * VMs. Protecting one of them later is refused.
  */
 const removeNamed = (input: ScaleInput, named: readonly VmView[], room: RemovalLimit): ScaleStep[] =>
   removal(input, room.take(free(input, named)), 'Named', BY_NAME);

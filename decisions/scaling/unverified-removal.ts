@@ -31,7 +31,7 @@ export const isAboutVmi = ({ because }: RemovalCause): boolean => because === 'E
 export function removalUnverified(input: RemovalProofInput): string | null {
   const { cause, way, vm, isPool } = input;
   if (vm === null) return way === 'delete' ? memberUnproven(input) : 'a VMI has no disks to keep';
-  // Nobody may write to disks that are let go.
+  // No VMI may write to disks that are released.
   if (way === 'deleteKeepingDisks' && !vm.deleting && !isHalted(vm))
     return 'it may still run, and its disks are to be kept';
   if (way !== 'delete' && !isPool && cause.because !== 'Terminating') return 'a set keeps no disks';

@@ -71,7 +71,7 @@ function progressOfVmi(
   return progressOfRestart({ vm, vmi, isNew, minReadyMs, now });
 }
 
-/** Whoever waits has seen the previous VMI end: this one started by itself while the spec was written. */
+/** The batch has seen the previous VMI end: this one started by itself while the spec was written. */
 function progressOfOldVmi(vm: VmView, live: VmiView): UpdateProgress {
   if (vm.changingState) return { state: 'waiting', for: 'its restart' };
   return isStartedFrom(vm, live)

@@ -11,7 +11,7 @@ export interface Impersonated {
 export function headersToImpersonate(impersonated: Impersonated | undefined): Record<string, string | string[]> {
   if (impersonated === undefined) return {};
   const { user, groups } = impersonated;
-  if (user === '') throw new TypeError('there is nobody to impersonate');
+  if (user === '') throw new TypeError('there is no user to impersonate');
   const names = groups.map(inHeader);
   return { 'impersonate-user': inHeader(user), ...(names.length === 0 ? {} : { 'impersonate-group': names }) };
 }

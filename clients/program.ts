@@ -59,7 +59,7 @@ export function droverProgram(name = 'drover'): Command {
 
 function withoutCompletion(name: string): Command {
   const program = addGlobalOptions(withPlainErrors(new Command(name)))
-    .description('Herds KubeVirt virtual machines: pools and replica sets of them, kept by Temporal workflows.')
+    .description('Manages fleets of KubeVirt virtual machines, as pools and replica sets, with Temporal workflows.')
     .version(packageJson.version, '--version', "print drover's version")
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false, optionTerm })
     .addHelpText(
@@ -92,7 +92,7 @@ function withoutCompletion(name: string): Command {
   ]) {
     program.addCommand(inherit(command, program));
   }
-  program.commandsGroup('Who is in a pool:');
+  program.commandsGroup('Members of a pool:');
   for (const command of [detachCommand(), attachCommand(), adoptCommand(), takeoverCommand(), releaseCommand()])
     program.addCommand(inherit(command, program));
   program.commandsGroup('VMs:');

@@ -34,7 +34,7 @@ const applyChangeCommand = (): Command =>
   withMaking(
     withChange(new Command('apply'))
       .description('change VMs as `drover change plan` says, by an operation that a worker carries out')
-      .option('--restart', 'restart VMs whose change needs that, each as it is changed; without it, they wait')
+      .option('--restart', 'restart VMs whose change needs it, each as it is changed; without it, they wait')
       .addOption(atOnceOption('changed or, with --restart, not ready', '5%')),
     {
       deadline: 'how long a VM may take to have the change and, with --restart, to be ready',
@@ -59,9 +59,9 @@ const undoChangeCommand = (): Command =>
   withMaking(
     new Command('undo')
       .argument('<operation>', 'its name, as `drover change list` shows it')
-      .description('restore the values that a change has replaced, except those that were changed since')
+      .description('restore the values that a change has replaced, unless they were changed since')
       .option('-A, --all-namespaces', 'in all namespaces')
-      .option('--restart', 'restart VMs that need it for that, each as it is changed; without it, they wait')
+      .option('--restart', 'restart VMs whose change needs it, each as it is changed; without it, they wait')
       .addOption(atOnceOption('changed or, with --restart, not ready', '5%')),
     {
       deadline: 'how long a VM may take to be as before and, with --restart, to be ready',

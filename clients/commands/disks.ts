@@ -6,9 +6,9 @@ const pruneDisksCommand = (): Command =>
   new Command('prune')
     .description('delete kept disks, and what is on them')
     .argument('[names...]', 'of claims, as `drover get disks` shows them')
-    .option('--pool <name>', 'those of this pool, even if the pool was deleted')
-    .option('--orphaned', 'those whose pool was deleted')
-    .option('--older-than <duration>', 'those kept for longer than this, such as 90m or 720h', parseDuration)
+    .option('--pool <name>', 'only disks of this pool, even if the pool was deleted')
+    .option('--orphaned', 'only disks whose pool was deleted')
+    .option('--older-than <duration>', 'only disks kept for longer than this, such as 90m or 720h', parseDuration)
     .option('--all', 'all of the namespace')
     .addOption(dryRunOption())
     .examples(
@@ -33,7 +33,7 @@ export const disksCommand = (): Command =>
     .description('disks that VMs have left, kept for the next VMs of their numbers')
     .examples(
       ['List them', 'drover get disks'],
-      ['Delete those whose pool was deleted', 'drover disks prune --orphaned'],
+      ['Delete only disks whose pool was deleted', 'drover disks prune --orphaned'],
       ['Give them to a pool that was recreated', 'drover disks adopt --pool web'],
     )
     .commandsBelow([pruneDisksCommand(), adoptDisksCommand()]);

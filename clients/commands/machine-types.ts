@@ -17,7 +17,7 @@ export const addScopeOptions = <C extends Commander>(command: C): C =>
     .option('--name <name>', 'only this VM, as NAME or NAMESPACE/NAME (repeatable)', several)
     .option('--exclude <glob>', 'no VM with such a name, as NAME or NAMESPACE/NAME (repeatable)', several)
     .addOption(
-      new Option('--only <state>', 'only VMs that run, or only those that do not').choices(['running', 'stopped']),
+      new Option('--only <state>', "only VMs that run, or only VMs that don't").choices(['running', 'stopped']),
     )
     .option(
       '--to <type>',
@@ -38,7 +38,7 @@ export const addRestartOptions = <C extends Commander>(command: C): C =>
     .option('--max-failures <n>', `stop after more failed restarts than this (default: 0)`, parseCount)
     .option('--deadline <duration>', 'how long a VM may take to be ready again (default: 10m)', parsePositiveDuration)
     .addOption(windowOption('restart'))
-    .option('--force', 'continue though the new type matches the glob too, or no node has it')
+    .option('--force', 'continue even if the new type matches the glob too, or no node has it')
     .addOption(reasonOption());
 
 const addFollowOptions = <C extends Commander>(command: C): C =>
@@ -101,7 +101,7 @@ const updateMachineTypesCommand = (): Command =>
 
 const undoTransitionCommand = (): Command =>
   addFollowOptions(addRestartOptions(new Command('undo')))
-    .description('give VMs back the machine types that a transition has changed, except those that were changed since')
+    .description('give VMs back the machine types that a transition has changed, unless they were changed since')
     .argument('<operation>', 'its name, as `list` shows it; its UID, if several had that name')
     .examples(
       [
@@ -115,7 +115,7 @@ const undoTransitionCommand = (): Command =>
 const transitionReportCommand = (): Command =>
   new Command('report')
     .description(
-      'what a transition has done to each VM, also long after its end: its type before and after, how it stands, and why',
+      'show what a transition has done to each VM, even long after its end: its type before and after, its state, and why',
     )
     .argument('[name]', 'of the operation, as `list` shows it, or its UID; by default the running one, or the newest')
     .addOption(formatOption(['json', 'csv']))

@@ -29,7 +29,7 @@ export const attachCommand = (): Command =>
   new Command('attach')
     .description('return detached VMs to their pool and raise its replicas; they keep running untouched')
     .argument('<vms...>', 'the names of the VMs')
-    .option('--pool <name>', 'the pool (default: the one that each was detached from)')
+    .option('--pool <name>', 'the pool (default: the pool that each VM was detached from)')
     .option('--keep-replicas', 'keep spec.replicas as it is: surplus VMs then leave')
     .addOption(timeoutOption())
     .addOption(reasonOption('history'))

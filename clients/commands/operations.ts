@@ -34,7 +34,7 @@ const CONTROLS: Record<Steering, string> = {
   abort: 'touch no further VM; the operation ends once those in progress are done',
 };
 
-const WITHOUT = 'NAME, or cvmop/NAME of one that is cluster-wide; without a name, the running one';
+const WITHOUT = 'NAME, or cvmop/NAME for a cluster-wide operation; without a name, the running one';
 
 const load = () => import('../operations/show-operations.ts');
 
@@ -46,7 +46,7 @@ export function commandsFor(list: string, show: string, about: About = {}): Comm
     .addOption(formatOption(['json', 'yaml', 'name']))
     .does(async () => (await load()).listsOperations(about));
   const showCommand = new Command(show)
-    .description('how far an operation is, what it waits for, what failed, and what it leaves alone')
+    .description('show the progress of an operation, what it waits for, what failed, and what it leaves alone')
     .argument('[name]', `${WITHOUT}, or the newest`)
     .option('-w, --watch', 'keep watching until it is over: the exit code is 0 when all was done')
     .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
@@ -78,13 +78,13 @@ export const operationsCommand = (): Command =>
 
 const logsCommand = (): Command =>
   new Command('logs')
-    .description('what an operation has done: to which VMs, when, and how that ended')
+    .description('show what an operation has done: to which VMs, when, and how that ended')
     .argument('[name]', `${WITHOUT}, or the newest`)
     .addOption(formatOption(['json', 'yaml']))
     .does(async () => (await load()).showLogs);
 
 const deleteCommand = (): Command =>
   new Command('delete')
-    .description('delete an operation; a running one is aborted by that')
+    .description('delete an operation, which aborts a running one')
     .argument('<name>')
     .does(async () => (await load()).deleteOperation);

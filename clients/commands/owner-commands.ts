@@ -45,7 +45,7 @@ export const getCommand = (): Command =>
     .option('--owner <kind/name>', 'only VMs, or VMIs, that this pool or replica set owns, such as vmrs/runners')
     .addOption(formatOption())
     .option('-w, --watch', 'keep watching, and print each change')
-    .option('--no-headers', 'leave out the line of headers')
+    .option('--no-headers', 'leave out the headers')
     .option('--show-managed-fields', 'keep metadata.managedFields in json and yaml')
     .examples(
       ['All pools of the namespace', 'drover get pools'],
@@ -81,7 +81,7 @@ export const statusCommand = (): Command =>
     .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME`, 'pools')
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')
-    .option('-l, --selector <selector>', 'only those with these labels, such as app=web,tier!=db')
+    .option('-l, --selector <selector>', 'only pools or sets with these labels, such as app=web,tier!=db')
     .addOption(formatOption(['json', 'yaml']))
     .option('-w, --watch', 'a live view, until Ctrl-C')
     .examples(
@@ -108,7 +108,11 @@ export const scaleCommand = (): Command =>
     .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
     .argument('[names...]')
     .option('--replicas <count>', 'how many VMs', parseCount)
-    .option('--remove <names>', 'of a pool: exactly these VMs, given as NAME,NAME…, and so many fewer', list)
+    .option(
+      '--remove <names>',
+      'remove exactly these VMs of a pool, given as NAME,NAME…, and lower its replicas by their number',
+      list,
+    )
     .option('--current-replicas <count>', 'only if this is the current number', parseCount)
     .addOption(reasonOption('history'))
     .addOption(dryRunOption())
@@ -147,7 +151,7 @@ export const historyCommand = (): Command =>
   new Command('history')
     .description(
       'what drover has done to the VMs of a pool or replica set, or to a VM of any owner (restarts, machine type transitions, and what its pool or set did to it), ' +
-        'as far back as it is on record: when, from what to what, who asked, how it ended',
+        'as far back as it is on record: when, from what to what, who requested it, how it ended',
     )
     .argument('<kind>', `${kindArguments([...OWNERS, Vms])}, or KIND/NAME`)
     .argument('[names...]')
@@ -162,7 +166,7 @@ export const historyCommand = (): Command =>
       ['Everything that was done to the VMs of a pool', 'drover history pool web'],
       ['What happened to one of them', 'drover history pool web --vm web-3'],
       ['Which VMs of a replica set came and went', 'drover history vmrs runners'],
-      ['Who has restarted a VM, or changed its machine type', 'drover history vm db-1'],
+      ['What has restarted a VM, or changed its machine type', 'drover history vm db-1'],
       ['What was done since yesterday', 'drover history pool web --since 1d'],
       ['What went wrong', 'drover history pool web -o json | jq \'.[] | select(.end == "Failed")\''],
     )

@@ -5,7 +5,7 @@ import { Command, controlCommand, poolsCommand } from './command.ts';
 
 const statusCommand = (): Command =>
   new Command('status')
-    .description('show how far rollouts are, why they wait, and what failed')
+    .description('show the progress of rollouts, why they wait, and what failed')
     .argument('[kind]', 'pool, or pool/NAME', 'pools')
     .argument('[names...]')
     .option(
@@ -23,7 +23,7 @@ const statusCommand = (): Command =>
 
 const historyCommand = (): Command =>
   poolsCommand('history')
-    .description('list the templates that a pool has had, who asked for them, and how many VMs have them')
+    .description('list the templates that a pool has had, who requested them, and how many VMs have them')
     .option('--revision <number|hash>', 'the template of this revision, as YAML')
     .addOption(formatOption(['json', 'yaml']))
     .examples(
@@ -34,11 +34,9 @@ const historyCommand = (): Command =>
 
 const diffCommand = (): Command =>
   poolsCommand('diff')
-    .description(
-      'show what differs between two templates of a pool, and what it takes to bring VMIs from one to the other',
-    )
-    .option('--revision <number|hash>', 'from this one (default: the last one that all VMs had)')
-    .option('--to <number|hash>', 'to this one (default: the template that the pool has now)')
+    .description('show what differs between two templates of a pool, and what VMIs need to go from one to the other')
+    .option('--revision <number|hash>', 'from this revision (default: the last that all VMs had)')
+    .option('--to <number|hash>', 'to this revision (default: the template that the pool has now)')
     .examples(
       ['What is rolled out now', 'drover rollout diff pool web'],
       ['What has changed since revision 3', 'drover rollout diff pool web --revision 3'],
@@ -63,7 +61,7 @@ const resumeCommand = (): Command =>
 const promoteCommand = (): Command =>
   controlCommand('promote')
     .description('pass the step at which the rollout waits')
-    .option('--full', 'pass all steps, also those that are not reached yet')
+    .option('--full', 'pass all steps, including steps that are not reached yet')
     .examples(
       ['The canaries run well: continue with the next step', 'drover rollout promote pool web'],
       ['Continue without further steps', 'drover rollout promote pool web --full'],
@@ -81,10 +79,10 @@ const abortCommand = (): Command =>
 
 const undoCommand = (): Command =>
   poolsCommand('undo')
-    .description('give a pool an earlier template again, which rolls out like any other')
+    .description('give a pool an earlier template again, which is rolled out like any other')
     .option(
       '--to-revision <number|hash>',
-      'this one (default: the last one that all VMs had, or else the newest before)',
+      'this revision (default: the last that all VMs had, or else the newest before)',
     )
     .addOption(reasonOption())
     .addOption(dryRunOption())

@@ -4,7 +4,7 @@ import { Command } from './command.ts';
 /** `drover schedules`: operations that are made again and again. */
 export const schedulesCommand = (): Command =>
   new Command('schedules')
-    .description('operations that are made at the times of a cron, such as a stop each evening')
+    .description('operations at the times of a cron, such as a stop each evening')
     .examples(
       [
         'Make one',

@@ -6,11 +6,11 @@ import { Command } from '../command.ts';
 
 export const setupCommand = (): Command =>
   new Command('setup')
-    .description('make the cluster and Temporal ready: custom resources, search attributes, the watch workflow')
+    .description('prepare the cluster and Temporal: custom resources, search attributes, the watch workflow')
     .addOption(
       new Option(
         '--only-namespace <names>',
-        'for workers that serve these namespaces alone, such as shop,bank, with rights in them alone',
+        'for workers that serve only these namespaces, such as shop,bank, with rights only in them',
       )
         .env('DROVER_NAMESPACE')
         .argParser(namespacesIn),
@@ -28,9 +28,11 @@ export const setupCommand = (): Command =>
 
 export const doctorCommand = (): Command =>
   new Command('doctor')
-    .description('look at everything that drover needs, and say what to mend; the exit code is 1 if a check failed')
+    .description(
+      'check everything that drover needs, and say how to fix what is wrong; the exit code is 1 if a check failed',
+    )
     .addOption(workerOption())
-    .option('--send', 'have each receiver of notifications sent an event that says nothing')
+    .option('--send', 'send each receiver of notifications a test event')
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
       'after',
@@ -49,7 +51,7 @@ ${examples(
 
 export const supportBundleCommand = (): Command =>
   new Command('support-bundle')
-    .description('collect what explains a trouble with drover in a .tar.gz, without secrets')
+    .description('collect what explains a problem with drover in a .tar.gz, without secrets')
     .argument('[file]', 'where to; default: drover-support-<time>.tar.gz in the current folder')
     .addOption(workerOption())
     .addHelpText(
@@ -68,7 +70,7 @@ export const versionCommand = (): Command =>
   new Command('version')
     .description('show the versions of drover, its workers and definitions, Temporal, KubeVirt and Kubernetes')
     .addOption(formatOption(['json', 'yaml']))
-    .option('--client', 'only that of this command, without asking a server')
+    .option('--client', 'only the version of this command, without asking a server')
     .examples(
       ['What runs, and whether the versions match', 'drover version'],
       ["The workers' versions, for a script", 'drover version -o json | jq -r .workers[]'],

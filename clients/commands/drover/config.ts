@@ -7,9 +7,11 @@ import { Command } from '../command.ts';
 
 export const configCommand = (): Command =>
   new Command('config')
-    .description('show the settings in force, and where each is from: a flag, a variable, the settings file, a default')
+    .description(
+      'show the settings in force, and where each comes from: a flag, a variable, the settings file, a default',
+    )
     .addOption(formatOption(['json', 'yaml', 'table']))
-    .option('--worker', 'those of a worker that is started here; GET /config of a running worker shows its own')
+    .option('--worker', 'the settings of a worker started here; GET /config of a running worker shows its own')
     .examples(
       ['What commands use', 'drover config'],
       ['What a worker would use, with another settings file', 'drover config --worker --config east.yaml'],

@@ -26,7 +26,7 @@ const dashboardOptions = (): Option[] =>
 
 export function dashboardCommand(): Command {
   const command = new Command('dashboard')
-    .description('show all pools, sets and VMs that you may see on a page in the browser, with buttons that steer them')
+    .description('show all pools, sets and VMs that you may see on a page in the browser, with buttons to control them')
     .option('-A, --all-namespaces', 'in all namespaces that you may see, as without --namespace')
     .option('--no-browser', 'only print the address')
     .option('--read-only', 'refuse everything that changes something');
@@ -73,7 +73,7 @@ async function dashboard(options: Options, command: Command, signal: AbortSignal
     const port = Number(gathered.given.get('dashboard.port')?.text ?? 0);
     const running = await startDashboard(session, { namespace, port, isReadOnly });
     print(running.url);
-    note('whoever has this address acts as you; Ctrl-C ends it');
+    note('everyone who has this address acts as you; Ctrl-C ends it');
     if (browser) openBrowser(running.url);
     await aborted(signal);
     await running.close();

@@ -13,8 +13,8 @@ const NO_SOURCES =
 export const devCommand = (): Command =>
   new Command('dev')
     .description('run everything on this machine: Temporal, etcd, kube-apiserver, simulated KubeVirt and a worker')
-    .option('--ephemeral', 'start with nothing and keep nothing')
-    .option('--no-simulator', "leave KubeVirt's part to something else")
+    .option('--ephemeral', 'start empty and keep nothing')
+    .option('--no-simulator', "don't start the simulator: something else plays KubeVirt")
     .option('--no-worker', 'run no worker')
     .option('--detach', 'return when it is ready; it keeps running in the background until `drover dev stop`')
     .option('--kubevirt-crds <file>', "install these CRDs for KubeVirt's kinds instead of the stack's own")
@@ -58,7 +58,7 @@ Progress is written to stderr; stdout gets the lines that point a shell at the s
 
 const stopCommand = (): Command =>
   new Command('stop')
-    .description('stop the running stack, and wait until all of it is gone')
+    .description('stop the running stack, and wait until it has ended')
     .examples(
       ['The stack with the default state folder', 'drover dev stop'],
       ['A stack with another state folder', 'drover dev stop --state /tmp/second'],

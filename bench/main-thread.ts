@@ -14,7 +14,7 @@ interface TraceEvent {
 }
 
 /** What the page's main thread did. Times are in milliseconds; of tasks over 50 ms, each has its own. */
-export interface MainThread {
+interface MainThread {
   /** Part of the time in which it computed. */
   busy: number;
   /** Tasks over 50 ms by the clock, also if the thread only waited for a core. */

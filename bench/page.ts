@@ -7,8 +7,8 @@ import { mainThread, sentenceOf } from './main-thread.ts';
 
 /**
  * Measures the dashboard's page with 10,000 VMs and 200 changes a second, `node bench/page.ts SECONDS large|small`:
- * tasks over 50 ms, times between frames, and the heap after garbage collection. The server is a fixture that sends what
- * the real one would.
+ * tasks over 50 ms, times between frames, and the heap after garbage collection. The server is a fixture that sends
+ * what the real one would.
  */
 const SECONDS = Number(process.argv[2] ?? 60);
 /** Few pools, of which one has a bar and the others squares; or many. */

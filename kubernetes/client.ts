@@ -3,6 +3,7 @@ import { FIELD_MANAGER, GROUP, TRACEPARENT_ANNOTATION } from '../api/labels-and-
 import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
 import type { Impersonated } from './lib/impersonation.ts';
+import { linesOf } from './lib/lines.ts';
 import type { ServerClock } from './server-clock.ts';
 import { Transport, type HttpRequest, type TransportOptions } from './transport.ts';
 
@@ -268,14 +269,7 @@ export class KubeClient {
     const accept = options.metadataOnly === true ? { accept: metadataOnly('PartialObjectMetadata') } : {};
     const body = await this.#transport.stream({ method: 'GET', path, ...accept, signal: options.signal });
     options.onOpen?.();
-    const decoder = new TextDecoder();
-    let rest = '';
-    for await (const chunk of body) {
-      rest += decoder.decode(chunk, { stream: true });
-      const lines = rest.split('\n');
-      rest = lines.pop()!;
-      for (const line of lines) if (line !== '') yield JSON.parse(line) as WatchEvent<T>;
-    }
+    for await (const line of linesOf(body)) yield JSON.parse(line) as WatchEvent<T>;
   }
 
   close(): Promise<void> {

@@ -46,6 +46,6 @@ test('whom the kubeconfig impersonates is not who is meant', async () => {
   expect((await linesSent(undefined, as))[0]).toContain('impersonate-user: root');
 });
 
-test('nobody is not asked for', () => {
-  expect(() => headersToImpersonate({ user: '', groups: ['ops'] })).toThrow('nobody');
+test('impersonation needs the name of a user', () => {
+  expect(() => headersToImpersonate({ user: '', groups: ['ops'] })).toThrow('no user to impersonate');
 });

@@ -14,8 +14,10 @@ export class DiskUsers {
   /** By `<namespace>/<claim>`, and there by kind and name. */
   readonly #byDisk = new Map<string, Map<string, DiskUser>>();
 
+  /** Returns VMs before VMIs, in whatever order their watches told of them: what is said of a disk stays the same. */
   of(namespace: string, disk: string): DiskUser[] {
-    return [...(this.#byDisk.get(`${namespace}/${disk}`)?.values() ?? [])];
+    const users = [...(this.#byDisk.get(`${namespace}/${disk}`)?.values() ?? [])];
+    return users.toSorted((a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name));
   }
 
   change(kind: 'VirtualMachine', before: VmView | undefined, after: VmView | undefined): void;

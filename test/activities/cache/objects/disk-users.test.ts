@@ -21,3 +21,11 @@ test('a VM or VMI that uses a disk is known until it stops using the disk, is go
   users.change('VirtualMachine', { ...one, disks: ['data-1'] }, undefined);
   expect(of('data-1')).toEqual([]);
 });
+
+test('a VM is told of before its VMI, whichever the watches tell of first', () => {
+  const users = new DiskUsers();
+  const vm = { ...aVm('rescue'), namespace: 'shop', disks: ['data-1'] };
+  users.change('VirtualMachineInstance', undefined, { ...aVmi(vm), namespace: 'shop', disks: ['data-1'] });
+  users.change('VirtualMachine', undefined, vm);
+  expect(users.of('shop', 'data-1').map(({ kind }) => kind)).toEqual(['VirtualMachine', 'VirtualMachineInstance']);
+});

@@ -7,7 +7,7 @@ import { catalog, versionIn } from '../../dev/tools/catalog.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(resolve(project, file), 'utf8');
-const [, table = ''] = /## What goes together\n([\s\S]*?)\n\n[^|]/.exec(read('docs/upgrade.md')) ?? [];
+const [, table = ''] = /## Which versions work together\n([\s\S]*?)\n\n[^|]/.exec(read('docs/upgrade.md')) ?? [];
 /** The cells of the row of this part, after its name. */
 const row = (part: string): string[] =>
   table

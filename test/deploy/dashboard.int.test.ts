@@ -152,7 +152,7 @@ test.each([
   const shown = async (port: number): Promise<string[]> => {
     const followed = new Followed().listen(await asks(proxy, port).open('/api/stream', { headers: of(user) }));
     await until(async () => expect(followed.isSynced).toBe(true));
-    return [...followed.viewer.items.keys()];
+    return followed.viewer.shown;
   };
   expect(await shown(first.port)).toEqual([`pool/${namespace}/web`]);
   expect(await asks(undefined, first.port).ask('/api/session', { headers: of(user) })).toMatchObject({ status: 401 });

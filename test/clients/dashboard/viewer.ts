@@ -13,6 +13,11 @@ export class Viewer {
   readonly cells = new Map<string, Map<string, VmCell>>();
   needs: FleetSnapshot['needs'] = { items: [], count: 0 };
 
+  /** Ids of what is shown but nodes: these are shown as long as VMs run on them. */
+  get shown(): string[] {
+    return [...this.items.keys()].filter((id) => !id.startsWith('node/'));
+  }
+
   snapshot(snapshot: FleetSnapshot | Snapshot, cells: Iterable<Cells>): this {
     this.items.clear();
     this.cells.clear();

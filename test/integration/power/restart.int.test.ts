@@ -162,7 +162,7 @@ soakTest(
 testOneOf({
   'a user pauses, resumes and aborts the run, and VMs that already restart come back': async () => {
     const names = namesUpTo('vm', 6);
-    const vms = await TestVms.of(fleet(), each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
+    const vms = await TestVms.of(fleet(), each(names, { vmi: { 'sim.drover.dev/boot-time': '3s' } }));
     const restart = await vms.restart();
     await restart.until({ inProgress: [expect.any(String)] });
     await restart.handle.signal(pause, { by: 'bob', why: 'lunch' });

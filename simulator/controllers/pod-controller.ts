@@ -1,6 +1,8 @@
+import type { Stored } from '../../api/objects.ts';
 import { ServiceAccounts } from '../../api/resources.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
-import type { Pod } from '../objects/kubevirt.ts';
+import { namespacedName } from '../../kubernetes/versioned-store.ts';
+import type { Pod, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { isDeleting, isFinal } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
@@ -10,13 +12,22 @@ import { LAUNCHER, launcherOf } from '../vmi/launcher.ts';
 /** As many as the API server takes within the time that it waits for an admission. */
 const AT_ONCE = 32;
 
+/** The pod that is created for a VMI while it runs on a node. */
+interface Launcher {
+  uid: string;
+  node: string;
+  pod: Promise<Stored<Pod>>;
+}
+
 /**
  * Gives the VMIs of nodes that are cordoned a pod each, which can be evicted: for all other VMIs, a pod would only
  * cost. A VMI ends with its pod.
  */
 export class PodController extends Controller {
-  /** By the key of the VMI: the pod that was made for it. If that is gone, it was evicted. */
-  readonly #made = new Map<string, { pod: { namespace: string; name: string }; uid: string; node: string }>();
+  /** By the key of the VMI. If a pod was created and is gone, it was evicted. */
+  readonly #launchers = new Map<string, Launcher>();
+  /** The nodes whose cordon was admitted, and which the watch does not show as cordoned yet. */
+  readonly #cordoning = new Set<string>();
 
   constructor(cluster: Cluster, concurrency: number) {
     super(cluster, 'pod of', concurrency);
@@ -25,6 +36,7 @@ export class PodController extends Controller {
       if (nodes.some((node) => this.#isCordoned(node))) this.queue.add(key);
     });
     cluster.nodes.subscribe((name, before, after) => {
+      if (after?.spec?.unschedulable === true) this.#cordoning.delete(name);
       if (before?.spec?.unschedulable !== after?.spec?.unschedulable)
         for (const key of this.#on(name)) this.queue.add(key);
     });
@@ -36,15 +48,17 @@ export class PodController extends Controller {
 
   /** Resolves when the VMIs of a node that is being cordoned have their pods. */
   async cordoned(node: string): Promise<void> {
+    this.#cordoning.add(node);
     const left = [...this.#on(node)];
     const next = async (): Promise<void> => {
-      for (let key = left.shift(); key !== undefined; key = left.shift()) await this.#create(key, node);
+      for (let key = left.shift(); key !== undefined; key = left.shift()) await this.#podOf(key);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, next));
   }
 
   #isCordoned(node: string | undefined): boolean {
-    return node !== undefined && this.cluster.nodes.get(node)?.spec?.unschedulable === true;
+    if (node === undefined) return false;
+    return this.#cordoning.has(node) || this.cluster.nodes.get(node)?.spec?.unschedulable === true;
   }
 
   *#on(node: string): Generator<string> {
@@ -53,41 +67,44 @@ export class PodController extends Controller {
   }
 
   protected async reconcile(key: string): Promise<undefined> {
-    const { client, pods, vmis } = this.cluster;
+    const { pods, vmis } = this.cluster;
     const vmi = vmis.get(key);
-    const node = vmi === undefined || isFinal(vmi) || isDeleting(vmi) ? undefined : vmi.status?.nodeName;
-    const wanted = this.#isCordoned(node) ? node : undefined;
-    const made = this.#made.get(key);
-    const isWanted = made !== undefined && made.uid === vmi?.metadata.uid && made.node === wanted;
-    if (made !== undefined && !isWanted) {
-      this.#made.delete(key);
-      await ignoreNotFound(client.delete(pods.resource, made.pod, { gracePeriodSeconds: 0 }));
-    }
-    if (wanted === undefined) return;
-    if (!isWanted) return this.#create(key, wanted);
-    if (pods.get(`${made.pod.namespace}/${made.pod.name}`) !== undefined) return;
-    this.#made.delete(key);
-    await end(this.cluster, vmi);
+    const pod = await this.#podOf(key);
+    if (vmi !== undefined && pod !== undefined && pods.get(namespacedName(pod)) === undefined)
+      await end(this.cluster, vmi);
   }
 
-  async #create(key: string, node: string): Promise<undefined> {
-    const { client, pods, vmis } = this.cluster;
-    const vmi = vmis.get(key);
-    if (vmi === undefined || isFinal(vmi) || isDeleting(vmi) || this.#made.has(key)) return;
-    const launcher = launcherOf(vmi, node);
-    const { namespace, name } = launcher.metadata as { namespace: string; name: string };
-    this.#made.set(key, { pod: { namespace, name }, uid: vmi.metadata.uid, node });
-    try {
-      await client.create(ServiceAccounts, { metadata: { namespace, name: 'default' } }).catch(ifThere);
-      const created = await client.create<Pod>(pods.resource, launcher).catch(ifThere);
-      if (created !== undefined) pods.remember(created);
-    } catch (error) {
-      this.#made.delete(key);
-      throw error;
-    }
+  /**
+   * Resolves to the pod of a VMI that runs on a cordoned node once it is created, and removes an earlier one. Admission
+   * and the queue may both be here for one VMI: the first of them creates the pod.
+   */
+  async #podOf(key: string): Promise<Stored<Pod> | undefined> {
+    const vmi = this.cluster.vmis.get(key);
+    const runs = vmi !== undefined && !isFinal(vmi) && !isDeleting(vmi);
+    const node = runs ? vmi.status?.nodeName : undefined;
+    const earlier = this.#launchers.get(key);
+    if (runs && node !== undefined && this.#isCordoned(node)) {
+      const { uid } = vmi.metadata;
+      if (earlier?.uid === uid && earlier.node === node) return earlier.pod;
+      const launcher = { uid, node, pod: this.#create(vmi, node) };
+      this.#launchers.set(key, launcher);
+      launcher.pod.catch(() => this.#launchers.get(key) === launcher && this.#launchers.delete(key));
+    } else this.#launchers.delete(key);
+    if (earlier !== undefined) await this.#remove(await earlier.pod);
+    return this.#launchers.get(key)?.pod;
   }
-}
 
-function ifThere(error: unknown): undefined {
-  if (!isAlreadyExists(error)) throw error;
+  async #create(vmi: Stored<VirtualMachineInstance>, node: string): Promise<Stored<Pod>> {
+    const { client, pods } = this.cluster;
+    const namespace = vmi.metadata.namespace!;
+    await client.create(ServiceAccounts, { metadata: { namespace, name: 'default' } }).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error;
+    });
+    return pods.remember(await client.create<Pod>(pods.resource, launcherOf(vmi, node)));
+  }
+
+  async #remove({ metadata: { namespace, name } }: Stored<Pod>): Promise<void> {
+    const { client, pods } = this.cluster;
+    await ignoreNotFound(client.delete(pods.resource, { namespace, name }, { gracePeriodSeconds: 0 }));
+  }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Stored } from '../../api/objects.ts';
 import type { Pod, VirtualMachineInstance } from '../objects/kubevirt.ts';
 
@@ -9,13 +10,13 @@ export const LAUNCHER = {
   vmi: 'kubevirt.io/domain',
 } as const;
 
-/** The pod of a VMI, as far as those who evict it look at it. */
+/** Returns a new pod for a VMI, as far as evictions look at it. Its name is its own, as with KubeVirt. */
 export function launcherOf({ metadata }: Stored<VirtualMachineInstance>, node: string): Pod {
   const { namespace, name, uid, labels } = metadata;
   return {
     metadata: {
       namespace: namespace!,
-      name: `virt-launcher-${name}-${uid.slice(0, 5)}`,
+      name: `virt-launcher-${name}-${randomUUID().slice(0, 5)}`,
       labels: { ...labels, [LAUNCHER.label]: LAUNCHER.value, [LAUNCHER.uid]: uid },
       annotations: { [LAUNCHER.vmi]: name },
     },

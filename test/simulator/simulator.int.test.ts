@@ -3,6 +3,7 @@ import { controllerOf } from '../../api/objects.ts';
 import {
   Namespaces,
   Nodes,
+  Pods,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachines,
@@ -72,6 +73,22 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     expect((await cluster.vmi('leaves')).metadata.deletionTimestamp).toBeDefined();
     await cluster.gone(VirtualMachines, 'leaves');
     await cluster.gone(VirtualMachineInstances, 'leaves');
+  });
+
+  test('keeps the VMIs of a node that is cordoned, uncordoned and cordoned again', async () => {
+    const { vmi } = await cluster.running('stays');
+    const { nodeName: name } = vmi.status!;
+    const cordon = (on: boolean) =>
+      cluster.kube.patch(Nodes, { name: name! }, 'merge', { spec: { unschedulable: on || null } });
+    const pods = () => cluster.kube.list(Pods, { labelSelector: `kubevirt.io/created-by=${vmi.metadata.uid}` });
+    for (let n = 0; n < 5; n++) {
+      await cordon(true);
+      expect((await pods()).items.length).toBeGreaterThan(0);
+      await cordon(false);
+    }
+    await eventually(async () => expect((await pods()).items).toEqual([]));
+    expect((await cluster.vmi('stays')).metadata).toMatchObject({ uid: vmi.metadata.uid });
+    expect((await cluster.vmi('stays')).metadata.deletionTimestamp).toBeUndefined();
   });
 
   test.each([

@@ -25,6 +25,7 @@ export function templateNotes(template: VmTemplate, replicas: number | undefined
         (name) =>
           `spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate ${name}`,
       ),
+    ...dataVolumeTemplates.flatMap(movingSource),
     ...(mayBeMany(replicas)
       ? [
           ...sharedDisks(volumes, ownDisks, owner),
@@ -46,6 +47,16 @@ function identityNotes({ metadata, spec }: Json, path: string, members: string):
   const texts = Object.entries(annotations).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   const own = isObject(spec) ? spec : {};
   return sharedIdentity({ path, members, metadata: { annotations: Object.fromEntries(texts) }, spec: own });
+}
+
+/** A DataSource names another image whenever it is updated, as DataImportCrons do: no revision tells of that. */
+function movingSource({ spec }: Json, index: number): string[] {
+  const source = isObject(spec) ? spec['sourceRef'] : undefined;
+  if (!isObject(source)) return [];
+  return [
+    `spec.template.spec.dataVolumeTemplates[${index}]: the ${String(source['kind'])} ${String(source['name'])} names the image when ` +
+      'a disk is made: if it changes, new VMs differ from the VMs that exist, without a rollout',
+  ];
 }
 
 /** Notes on a restart, for the sake of new cloud-init data, that guests would not notice. */

@@ -1,6 +1,13 @@
 import { availableSurgeIn, minReadyMsOf } from '../disruption-budget/budget.ts';
 import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
-import { availableSince, isMeantToRun, isActive, type MaybeAvailable, type VmiOf } from '../health/availability.ts';
+import {
+  availableSince,
+  isActive,
+  isMeantToRun,
+  runsByItself,
+  type MaybeAvailable,
+  type VmiOf,
+} from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -13,8 +20,8 @@ export interface Availability {
   available: number;
   /** Names of VMs that should run, but are not ready or not yet ready for `minReadySeconds`. */
   unavailable: string[];
-  /** Names of VMs that need not run, and why they don't; absent if these count as available. */
-  notRunning?: { names: string[]; why: string };
+  /** Names of members that need not run, and why they don't. */
+  notRunning: { names: string[]; why: string };
   /** How many VMs are missing from the spec's replicas. */
   missing: number;
   /** How many VMs are available beyond the replicas, so that as many of those may be down; absent if none can be. */
@@ -35,19 +42,25 @@ export const poolAvailability = (pool: StoredPool, vms: readonly VmView[], vmiOf
   const all = vms.filter((vm) => isRegular(vm) && isActive(vm));
   const active = all.map((vm) => ({ name: vm.name, availableSince: since(vm) }));
   const { size } = availableSurgeIn({ pool, vms, vmiOf, now });
-  return { ...availabilityOf(pool.spec.replicas, active, now), availableSurge: size };
+  const wanted = { replicas: pool.spec.replicas, isToRun: runsByItself(pool.spec.template) };
+  return { ...availabilityOf(wanted, active, now), availableSurge: size };
 };
 
-/** Counts those of the active members of a pool or a set that are available. */
-export function availabilityOf(replicas: number, active: readonly MaybeAvailable[], now: number): Availability {
+/** Counts those of the active members of a pool or a set that are available. `isToRun`: its template has them start. */
+export function availabilityOf(
+  { replicas, isToRun }: { replicas: number; isToRun: boolean },
+  active: readonly MaybeAvailable[],
+  now: number,
+): Availability {
   const unavailable: string[] = [];
+  const stopped: string[] = [];
   const times: number[] = [];
   let available = 0;
   for (const { name, availableSince: since } of active) {
-    if (since === undefined) continue;
-    if (since !== null && since <= now) available++;
+    if (since === undefined) stopped.push(name);
+    else if (since !== null && since <= now) available++;
     else unavailable.push(name);
-    if (since !== null && since > now) times.push(since);
+    if (since != null && since > now) times.push(since);
   }
   const missing = Math.max(replicas - active.length, 0);
   const wakeAt =
@@ -57,18 +70,22 @@ export function availabilityOf(replicas: number, active: readonly MaybeAvailable
           times.reduce((a, b) => Math.min(a, b)),
           now + GATHER_MS,
         );
-  return { available, unavailable, missing, wakeAt };
+  // An evicted pod, too, may end a guest in good order: KubeVirt does not say who has stopped it.
+  const notRunning = { names: stopped, why: isToRun ? 'stopped by users or their guests' : 'not started' };
+  return { available, unavailable, notRunning, missing, wakeAt };
 }
 
 /**
- * `Available`: at most `maxUnavailable` VMs are missing or not available, as for a Deployment. At least one VM must be
- * available: a pool of one is not available while its VM is down, although the disruption budget is never less than
- * one.
+ * `Available`: at most `maxUnavailable` VMs are missing or not available, as for a Deployment; stopped VMs aside. At
+ * least one VM must be available, if the template has VMs run: a pool of one is not available while its VM is down or
+ * stopped, although the disruption budget is never less than one.
  */
 export function availableCondition(pool: StoredPool, availability: Availability): UntimedCondition {
-  const { unavailable, missing, availableSurge = 0 } = availability;
-  const tolerated = Math.min(maxUnavailableOf(pool), Math.max(pool.spec.replicas - 1, 0));
-  return availableWhile(pool, availability, unavailable.length + missing - availableSurge <= tolerated);
+  const { available, unavailable, missing, availableSurge = 0 } = availability;
+  const isUp = available + availableSurge > 0 || pool.spec.replicas === 0;
+  const isMinimum = isUp || (!runsByItself(pool.spec.template) && unavailable.length + missing === 0);
+  const isWithin = unavailable.length + missing - availableSurge <= maxUnavailableOf(pool);
+  return availableWhile(pool, availability, isMinimum && isWithin);
 }
 
 /** `Available` in words, for an owner that is, or is not. */
@@ -83,9 +100,7 @@ export function availableWhile(
     `${available} of ${replicas} ${what} are available${availableSurge === 0 ? '' : `, and ${availableSurge} extra`}`,
     ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} missing`]),
     ...(unavailable.length === 0 ? [] : [`not available: ${formatNames(unavailable)}`]),
-    ...(notRunning === undefined || notRunning.names.length === 0
-      ? []
-      : [`${notRunning.why}: ${formatNames(notRunning.names)}`]),
+    ...(notRunning.names.length === 0 ? [] : [`${notRunning.why}: ${formatNames(notRunning.names)}`]),
   ];
   return {
     type: 'Available',

@@ -26,6 +26,9 @@ interface Wanted {
   deadlineSeconds: number;
 }
 
+/** `stopped`: how many of its VMs users or their guests have stopped. */
+type WantedOfPool = Wanted & { stopped?: number };
+
 const MESSAGE_LENGTH = 1_024;
 
 /** What is none of these continues by itself. */
@@ -48,13 +51,13 @@ const SURPLUS: Record<string, Readiness['state']> = {
 };
 
 /** How far a pool is, by a status that is about its newest spec. `now`: RFC 3339. */
-export function poolReadiness(wanted: Wanted, status: Said, now: string): Readiness {
+export function poolReadiness(wanted: WantedOfPool, status: Said, now: string): Readiness {
   const broken = conditionOf(status, 'Stalled');
   if (broken?.status === 'True') return as('Stalled', broken);
   return orRefused(poolProgress(wanted, status), status, wanted, now);
 }
 
-function poolProgress({ replicas: wanted }: Wanted, status: Said): Readiness {
+function poolProgress({ replicas: wanted, stopped = 0 }: WantedOfPool, status: Said): Readiness {
   const { replicas = 0, unavailableReplicas = 0 } = status;
   const [progressing, upToDate] = [conditionOf(status, 'Progressing'), conditionOf(status, 'UpToDate')];
   if (progressing === undefined) return PENDING;
@@ -66,7 +69,7 @@ function poolProgress({ replicas: wanted }: Wanted, status: Said): Readiness {
   if (surplus !== undefined) return as(SURPLUS[surplus.reason ?? ''] ?? 'Held', surplus);
   // Nothing more is done for pods, and nothing waits for them.
   if (replicas === wanted && unavailableReplicas === 0)
-    return progressing.reason === 'OutdatedPods' ? as('Ready', progressing) : there(`all of ${wanted} VMs`);
+    return progressing.reason === 'OutdatedPods' ? as('Ready', progressing) : there(`all of ${wanted} VMs`, stopped);
   const are = unavailableReplicas === 1 ? 'is' : 'are';
   return starting(`${unavailableReplicas} of ${wanted} VMs ${are} not available`);
 }
@@ -110,7 +113,11 @@ const HOLDS_BACK: ReadonlySet<string> = new Set<ConditionReason<'HousekeepingFai
 
 const PENDING: Readiness = { state: 'Reconciling', reason: 'Pending', message: 'no worker has looked at it yet' };
 
-const there = (all: string): Readiness => ({ state: 'Ready', reason: 'AsWanted', message: `${all} match the spec` });
+const there = (all: string, stopped = 0): Readiness => ({
+  state: 'Ready',
+  reason: 'AsWanted',
+  message: `${all} match the spec${stopped === 0 ? '' : `, and ${stopped} ${stopped === 1 ? 'is' : 'are'} stopped`}`,
+});
 
 const starting = (message: string): Readiness => ({ state: 'Reconciling', reason: 'Starting', message });
 

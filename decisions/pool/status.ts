@@ -49,7 +49,7 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
   const serving = all.filter(({ deleting, role }) => !deleting && role !== 'Standby');
   // Extra and standby VMs take no replica's place.
   const leaving = pool.metadata.deletionTimestamp === undefined ? all.filter(isRegular) : all;
-  return withReadiness(pool, now, {
+  const status: PoolStatus = {
     observedGeneration: pool.metadata.generation ?? 0,
     desiredReplicas: pool.spec.replicas,
     // An autoscaler divides the load by this number, and extra VMs bear their share.
@@ -93,7 +93,12 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
       ...replicaFailure(failures),
       ...housekeepingFailure(failures, now),
     ],
-  });
+  };
+  const { replicas, rollout: { progressDeadlineSeconds } = DEFAULT_ROLLOUT } = pool.spec;
+  const { length: stopped } = availability.notRunning.names;
+  const deadlineSeconds = progressDeadlineSeconds ?? DEFAULT_ROLLOUT.progressDeadlineSeconds;
+  const readiness = poolReadiness({ replicas, deadlineSeconds, stopped }, status, now);
+  return { ...status, conditions: [...readinessConditions(pool, readiness, now), ...(status.conditions ?? [])] };
 }
 
 /** A VM that starts again and again is down anew each time: what counts is that nothing comes of it. */
@@ -109,12 +114,6 @@ function budgetFullSince(
 
 const hasHealing = ({ spec }: StoredPool, { state: { cycles, handledRequests } }: HealingReport): boolean =>
   spec.autohealing !== undefined || cycles.length > 0 || handledRequests !== undefined;
-
-function withReadiness(pool: StoredPool, now: string, status: PoolStatus): PoolStatus {
-  const deadlineSeconds = pool.spec.rollout?.progressDeadlineSeconds ?? DEFAULT_ROLLOUT.progressDeadlineSeconds;
-  const readiness = poolReadiness({ replicas: pool.spec.replicas, deadlineSeconds }, status, now);
-  return { ...status, conditions: [...readinessConditions(pool, readiness, now), ...(status.conditions ?? [])] };
-}
 
 /** Reports whether the stored status of a pool says what it should, and of extra VMs no more. */
 export const isStatusCurrent = (stored: PoolStatus | undefined, wanted: PoolStatus): boolean =>

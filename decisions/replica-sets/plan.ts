@@ -1,10 +1,9 @@
 import { REPLICA_SET_FINALIZER } from '../../api/labels-and-annotations.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import { runsByItself } from '../health/availability.ts';
 import { saysTheSame } from '../lib/canonical-json.ts';
 import { formatNames } from '../lib/names.ts';
 import { isRestoring } from '../membership/restore.ts';
-import { availabilityOf, type Availability } from '../owners/available-condition.ts';
+import { availabilityOf } from '../owners/available-condition.ts';
 import { byState, type OwnerCounts } from '../owners/counts.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 import {
@@ -36,7 +35,7 @@ import { removalOrder } from './removal-order.ts';
 import { replicaOfVm, replicaOfVmi, type Replica } from './replica.ts';
 import { setRestore } from './restore.ts';
 import { afterStart, failedStarts, startFailure, startsAllowed, type FailedStarts } from './start-backoff.ts';
-import { replicaSetStatus, WORDS } from './status.ts';
+import { isToRun, replicaSetStatus, WORDS } from './status.ts';
 
 /** What to do next for a set, each step with a reason for users to read. */
 export type ReplicaSetStep =
@@ -127,10 +126,8 @@ function planSet(input: SetInput): ReplicaSetPlan {
   };
   const failures = standingFailures(input, stepsWithout, () => keptReplicas(set));
   const notStarted = isDeleted ? null : startFailure(starts);
-  const availability = {
-    ...availabilityOf(set.spec.replicas, members.active, now),
-    notRunning: notRunning(set, members),
-  };
+  const wanted = { replicas: set.spec.replicas, isToRun: isToRun(set) };
+  const availability = availabilityOf(wanted, members.active, now);
   const restore = setRestore(input, members);
   const status = replicaSetStatus({
     ...input,
@@ -162,12 +159,6 @@ function planSet(input: SetInput): ReplicaSetPlan {
     ]),
   };
 }
-
-/** In a set, a member that can't serve is not available, even if users have stopped it. */
-const notRunning = ({ spec }: StoredSet, { active }: Members): NonNullable<Availability['notRunning']> => ({
-  names: active.filter(({ availableSince }) => availableSince === undefined).map(nameOf),
-  why: runsByItself(spec.template) ? 'stopped by users' : 'not started',
-});
 
 const startsAfter = ({ starts, now }: SetInput, steps: readonly ReplicaSetStep[]): FailedStarts | null =>
   starts !== null && steps.some(({ kind }) => kind === 'createReplicas') ? afterStart(starts, now) : starts;

@@ -70,7 +70,10 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
 }
 
 /** Whether the members of a set are meant to start by themselves. */
-const isToRun = ({ kind, spec }: Pick<StoredSet, 'kind'> & { spec: Pick<StoredSet['spec'], 'template'> }): boolean =>
+export const isToRun = ({
+  kind,
+  spec,
+}: Pick<StoredSet, 'kind'> & { spec: Pick<StoredSet['spec'], 'template'> }): boolean =>
   kind === 'VirtualMachineInstanceReplicaSet' || runsByItself(spec.template);
 
 /** `Progressing`: True while VMs come or go, with the reason why that takes time. */

@@ -2,6 +2,7 @@ import { DISKS_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { claimsOf } from '../../../decisions/disks/used-disks.ts';
+import { isMeantToRun, liveVmi } from '../../../decisions/health/availability.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
@@ -69,9 +70,12 @@ function whyOf(
 ): string[] {
   const { name } = member.metadata;
   const view = vm === undefined ? null : vmView(vm);
+  const stopped = view === null ? '' : whyStopped(view, vmi);
   const found = [
     vmi?.nodeLost === true ? `its node ${vmi.node ?? ''} does not answer` : '',
-    whyNotReady(member),
+    stopped,
+    // Of a VM that is stopped, KubeVirt says only that it has no VMI.
+    stopped === '' ? whyNotReady(member) : '',
     warning === undefined ? '' : `the last warning: ${formatWarning(warning, Date.now())}`,
     vmi !== null && !vmi.ready ? (vmi.whyNotReady ?? '') : '',
     vmi?.pause == null ? '' : `it is paused: ${vmi.pause.message || vmi.pause.reason}`,
@@ -79,6 +83,23 @@ function whyOf(
     ...(pool === undefined ? [] : whyInPool(pool, name)),
   ];
   return [...new Set(found.filter((sentence) => sentence !== ''))];
+}
+
+/** KubeVirt does not tell who has stopped a VM: its run strategy tells who may start it again. */
+function whyStopped(vm: VmView, vmi: VmiView | null): string {
+  if (vm.deleting || isMeantToRun(vm, vmi ?? undefined) || liveVmi(vmi ?? undefined) !== undefined) return '';
+  const start = `\`drover vm start ${vm.name} -n ${vm.namespace}\` starts it`;
+  switch (vm.runStrategy) {
+    case 'Halted':
+      return `it is stopped (run strategy Halted): ${start}`;
+    case 'Once':
+      return 'it has ended, and under the run strategy Once it is not started again';
+    default:
+      return (
+        `it is stopped: a user has stopped it, its guest has shut down or its pod was evicted, ` +
+        `after which KubeVirt starts nothing under the run strategy ${vm.runStrategy}: ${start}`
+      );
+  }
 }
 
 /** What the pool's status tells of the VM. */

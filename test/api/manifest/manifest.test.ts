@@ -766,6 +766,15 @@ describe('notes on the VM template', () => {
     expect(deadlineNotes({ minReadySeconds: 30 }, { initialDelaySeconds: 45 })).toEqual([]);
   });
 
+  it('say that new disks may have another image than the disks that exist', () => {
+    const disk = { metadata: { name: 'root' }, spec: { sourceRef: { kind: 'DataSource', name: 'fedora' } } };
+    expect(notesOf([{ name: 'root', dataVolume: { name: 'root' } }], { dataVolumeTemplates: [disk] })).toEqual([
+      'spec.template.spec.dataVolumeTemplates[0]: the DataSource fedora names the image when a disk is made: if it changes, new VMs differ from the VMs that exist, without a rollout',
+    ]);
+    const pinned = { ...disk, spec: { source: { registry: { url: 'docker://example/fedora@sha256:0' } } } };
+    expect(notesOf([{ name: 'root', dataVolume: { name: 'root' } }], { dataVolumeTemplates: [pinned] })).toEqual([]);
+  });
+
   it('say what KubeVirt would refuse', () => {
     expect(notesOf([], { runStrategy: 'always' })).toEqual([
       'spec.template.spec.runStrategy: KubeVirt knows Always, RerunOnFailure, Manual, Halted, Once, WaitAsReceiver, and may refuse always',

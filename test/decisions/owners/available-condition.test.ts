@@ -7,7 +7,7 @@ import {
 } from '../../../decisions/owners/available-condition.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
-import { DOWN, HALTED, NOW } from '../fixtures/rollout-pools.ts';
+import { aTemplate, DOWN, HALTED, NOW } from '../fixtures/rollout-pools.ts';
 
 const vm = (number: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${number}`, fields);
 const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>
@@ -61,11 +61,28 @@ describe('a pool is available', () => {
     expect(look([], { replicas: 0 }).says).toBe(YES);
   });
 
+  test('not while all of its VMs are stopped, unless its template has none of them start', () => {
+    const evicted = many(3, { runStrategy: 'RerunOnFailure', hasVmi: false, ready: false, state: 'Stopped' });
+    const spec = { replicas: 3, template: aTemplate({ runStrategy: 'RerunOnFailure' }) };
+    expect(look(evicted, spec)).toMatchObject({
+      available: 0,
+      unavailable: [],
+      says: NO,
+      message: '0 of 3 VMs are available; stopped by users or their guests: web-1 … web-3',
+    });
+    expect(look([...evicted.slice(0, 2), vm(3)], spec).says).toBe(YES);
+    expect(look(many(3, HALTED), { replicas: 3, template: aTemplate({ runStrategy: 'Halted' }) })).toMatchObject({
+      says: YES,
+      message: '0 of 3 VMs are available; not started: web-1 … web-3',
+    });
+  });
+
   test('though its owner has stopped VMs, and without VMs that are terminating', () => {
     expect(look([...many(7), vm(8, HALTED), vm(9, HALTED), vm(10, HALTED)])).toMatchObject({
       available: 7,
       unavailable: [],
       says: YES,
+      message: '7 of 10 VMs are available; stopped by users or their guests: web-8 … web-10',
     });
     expect(
       look([...many(7), vm(8, { deleting: true }), vm(9, { deleting: true }), vm(10, { removing: true })]),

@@ -365,12 +365,12 @@ describe('the status', () => {
     expect(conditionOf(status, 'Available')).toMatchObject({
       status: 'False',
       reason: 'MinimumReplicasUnavailable',
-      message: `0 of 2 VMs are available; stopped by users: ${B}, ${A}`,
+      message: `0 of 2 VMs are available; stopped by users or their guests: ${B}, ${A}`,
     });
     const some = plan({ replicas: 2 }, [stopped(A), aMember(B)], IF_ANY).status;
     expect(conditionOf(some, 'Available')).toMatchObject({
       status: 'False',
-      message: `1 of 2 VMs are available; stopped by users: ${A}`,
+      message: `1 of 2 VMs are available; stopped by users or their guests: ${A}`,
     });
   });
 
@@ -396,7 +396,7 @@ describe('the status', () => {
     const { status } = plan({ replicas: 1 }, [aMember(A), aMember(B, { ready: false }), stopped(C)], IF_ANY);
     expect(conditionOf(status, 'Available')).toMatchObject({
       status: 'True',
-      message: `1 of 1 VMs are available; not available: ${B}; stopped by users: ${C}`,
+      message: `1 of 1 VMs are available; not available: ${B}; stopped by users or their guests: ${C}`,
     });
   });
 

@@ -11,8 +11,8 @@ interface StateWords {
 export const STATES: Record<VmState, StateWords> = {
   R: { word: 'ready', glyph: '' },
   Y: { word: 'standby', glyph: '○' },
-  O: { word: 'stopped as wanted', glyph: '–' },
-  U: { word: 'restarting for the rollout', glyph: '↻' },
+  O: { word: 'stopped', glyph: '–' },
+  U: { word: 'restarting', glyph: '↻' },
   S: { word: 'starting', glyph: '↑' },
   M: { word: 'migrating', glyph: '→' },
   H: { word: 'being healed', glyph: '+' },

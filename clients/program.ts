@@ -5,7 +5,7 @@ import { examples } from './cli/options.ts';
 import { optionTerm, withPlainErrors } from './cli/run-program.ts';
 import { changeCommand } from './commands/changes.ts';
 import { disksCommand } from './commands/disks.ts';
-import { drainCommand } from './commands/drain/drain.ts';
+import { drainCommand } from './commands/drain.ts';
 import {
   doctorCommand,
   setupCommand,
@@ -43,6 +43,44 @@ import { schedulesCommand } from './commands/schedules.ts';
 import { protectCommand, unprotectCommand, vmCommand } from './commands/vms.ts';
 import { applySettings } from './settings/apply-settings.ts';
 
+const GROUPS = {
+  'Pools and replica sets': [
+    applyCommand,
+    diffCommand,
+    getCommand,
+    describeCommand,
+    statusCommand,
+    dashboardCommand,
+    scaleCommand,
+    rolloutCommand,
+    driftCommand,
+    healCommand,
+    historyCommand,
+    deleteCommand,
+  ],
+  'Members of a pool': [detachCommand, attachCommand, adoptCommand, takeoverCommand, releaseCommand],
+  VMs: [
+    vmCommand,
+    operationsCommand,
+    schedulesCommand,
+    changeCommand,
+    protectCommand,
+    unprotectCommand,
+    drainCommand,
+    disksCommand,
+    machineTypesCommand,
+  ],
+  'drover itself': [
+    setupCommand,
+    doctorCommand,
+    supportBundleCommand,
+    workerCommand,
+    devCommand,
+    configCommand,
+    versionCommand,
+  ],
+};
+
 /** The `drover` command with all of its subcommands. `name`: what users type to call it. */
 export function droverProgram(name = 'drover'): Command {
   const program = withoutCompletion(name);
@@ -75,50 +113,10 @@ function withoutCompletion(name: string): Command {
     const isTab = command.name() === 'complete';
     await applySettings(command).catch((error: unknown) => (isTab ? undefined : Promise.reject(error)));
   });
-  program.commandsGroup('Pools and replica sets:');
-  for (const command of [
-    applyCommand(),
-    diffCommand(),
-    getCommand(),
-    describeCommand(),
-    statusCommand(),
-    dashboardCommand(),
-    scaleCommand(),
-    rolloutCommand(),
-    driftCommand(),
-    healCommand(),
-    historyCommand(),
-    deleteCommand(),
-  ]) {
-    program.addCommand(inherit(command, program));
+  for (const [group, commands] of Object.entries(GROUPS)) {
+    program.commandsGroup(`${group}:`);
+    for (const command of commands) program.addCommand(inherit(command(), program));
   }
-  program.commandsGroup('Members of a pool:');
-  for (const command of [detachCommand(), attachCommand(), adoptCommand(), takeoverCommand(), releaseCommand()])
-    program.addCommand(inherit(command, program));
-  program.commandsGroup('VMs:');
-  for (const command of [
-    vmCommand(),
-    operationsCommand(),
-    schedulesCommand(),
-    changeCommand(),
-    protectCommand(),
-    unprotectCommand(),
-    drainCommand(),
-    disksCommand(),
-    machineTypesCommand(),
-  ])
-    program.addCommand(inherit(command, program));
-  program.commandsGroup('drover itself:');
-  for (const command of [
-    setupCommand(),
-    doctorCommand(),
-    supportBundleCommand(),
-    workerCommand(),
-    devCommand(),
-    configCommand(),
-    versionCommand(),
-  ])
-    program.addCommand(inherit(command, program));
   return program;
 }
 

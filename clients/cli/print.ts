@@ -25,6 +25,17 @@ export function note(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
+/** What a command has done, in a sentence, and what else users should know. */
+export interface Told {
+  sentence: string;
+  remarks: string[];
+}
+
+export function tell({ sentence, remarks }: Told): void {
+  print(sentence);
+  for (const remark of remarks) note(remark);
+}
+
 export const noteBrokenWatch = ({ message }: Error): void =>
   note(`the watch failed and is being restarted: ${plain(message.trim())}`);
 

@@ -82,8 +82,4 @@ const listChangesCommand = (): Command =>
 export const changeCommand = (): Command =>
   new Command('change')
     .description('plan, apply or undo a change of any field of many VMs at once')
-    .examples([
-      'What would another eviction strategy do?',
-      'drover change plan -l app=db --set spec.template.spec.evictionStrategy=LiveMigrate',
-    ])
     .commandsBelow([planChangeCommand(), applyChangeCommand(), undoChangeCommand(), listChangesCommand()]);

@@ -7,8 +7,11 @@ type Work<Flags> = (session: Session, flags: Flags, ...words: string[]) => Promi
 
 /** A command of which no more is loaded than its declaration until it runs: other commands start sooner. */
 export class Command extends Commander {
+  readonly #examples: [what: string, line: string][] = [];
+
   /** Shows below the help what the command is for, and the line to type. */
   examples(...pairs: [what: string, line: string][]): this {
+    this.#examples.push(...pairs);
     return this.addHelpText('after', examples(...pairs));
   }
 
@@ -27,10 +30,13 @@ export class Command extends Commander {
     });
   }
 
-  /** Adds commands below this one; the one of the name `alone` is meant if none is named. */
-  commandsBelow(commands: Commander[], alone?: string): this {
+  /**
+   * Adds commands below this one; the one of the name `alone` is meant if none is named. Without examples of its own,
+   * this one shows the first of each.
+   */
+  commandsBelow(commands: Command[], alone?: string): this {
     for (const command of commands) this.addCommand(command, { isDefault: command.name() === alone });
-    return this;
+    return this.#examples.length > 0 ? this : this.examples(...commands.flatMap((one) => one.#examples.slice(0, 1)));
   }
 }
 

@@ -16,7 +16,7 @@ const pruneDisksCommand = (): Command =>
       ['What a pool has kept for more than 30 days', 'drover disks prune --pool web --older-than 720h'],
       ['One disk', 'drover disks prune data-3'],
     )
-    .does(async () => (await import('../disks/prune.ts')).pruneDisks);
+    .does(async () => (await import('../disks/prune-and-adopt.ts')).pruneDisks);
 
 const adoptDisksCommand = (): Command =>
   new Command('adopt')
@@ -25,15 +25,10 @@ const adoptDisksCommand = (): Command =>
     .option('--pool <name>', 'the pool')
     .addOption(dryRunOption())
     .examples(['After a pool was deleted and recreated', 'drover disks adopt --pool web'])
-    .does(async () => (await import('../disks/adopt.ts')).adoptDisks);
+    .does(async () => (await import('../disks/prune-and-adopt.ts')).adoptDisks);
 
 /** `drover disks` and its commands. */
 export const disksCommand = (): Command =>
   new Command('disks')
     .description('disks that VMs have left, kept for the next VMs of their numbers')
-    .examples(
-      ['List them', 'drover get disks'],
-      ['Delete only disks whose pool was deleted', 'drover disks prune --orphaned'],
-      ['Give them to a pool that was recreated', 'drover disks adopt --pool web'],
-    )
     .commandsBelow([pruneDisksCommand(), adoptDisksCommand()]);

@@ -61,9 +61,4 @@ const cycle = (action: CycleAction): Command =>
 export const healCommand = (): Command =>
   new Command('heal')
     .description("follow and control the autohealing of a pool's VMs")
-    .examples(
-      ['Which VMs are replaced, why, and when next', 'drover heal status'],
-      ['Replace none for a while', 'drover heal pause pool web --reason "the storage is slow"'],
-      ['The cause is gone: do not wait for the delay', 'drover heal now pool web web-3'],
-    )
     .commandsBelow([healStatusCommand(), pauseCommand(), resumeCommand(), healNowCommand(), healSkipCommand()]);

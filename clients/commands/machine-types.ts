@@ -1,8 +1,8 @@
 import { Option, type Command as Commander } from 'commander';
-import { dryRunOption, formatOption, reasonOption, windowOption } from '../cli/options.ts';
-import { parseCountOrPercent, parseCount, parsePositiveDuration, parseBoolean } from '../cli/parse-values.ts';
+import { formatOption, reasonOption, windowOption } from '../cli/options.ts';
+import { parseCountOrPercent, parseCount, parsePositiveDuration } from '../cli/parse-values.ts';
 import { Command } from './command.ts';
-import { commandsFor, madeOption } from './operations.ts';
+import { commandsFor, withFollowing } from './operations.ts';
 
 const several = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
 
@@ -42,11 +42,7 @@ export const addRestartOptions = <C extends Commander>(command: C): C =>
     .addOption(reasonOption());
 
 const addFollowOptions = <C extends Commander>(command: C): C =>
-  command
-    .option('--wait [boolean]', 'follow it; the exit code says whether all was done', parseBoolean, true)
-    .option('--no-wait', 'return as soon as it has begun')
-    .addOption(dryRunOption())
-    .addOption(madeOption());
+  withFollowing(command, 'follow it; the exit code says whether all was done');
 
 const typesCommand = (): Command =>
   new Command('types')
@@ -134,15 +130,11 @@ export const machineTypesCommand = (): Command =>
     .description(
       'machine types of VMs of any owner: which are in use and which are old, and their change in many VMs at once',
     )
-    .examples(
-      ['Which are in use, and which of them are old', 'drover machine-types types'],
-      ['What would happen to them', "drover machine-types plan --which-matches-glob '*rhel8.*'"],
-      [
-        'Give VMs the default in their place, and restart their VMIs, a few at a time',
-        "drover machine-types update --which-matches-glob '*rhel8.*' --restart-now",
-      ],
-      ['How far that is', 'drover machine-types status --watch'],
-    )
-    .commandsBelow([typesCommand(), planMachineTypesCommand(), updateMachineTypesCommand()])
-    .commandsBelow(commandsFor('list', 'status', { action: 'MachineType' }))
-    .commandsBelow([undoTransitionCommand(), transitionReportCommand()]);
+    .commandsBelow([
+      typesCommand(),
+      planMachineTypesCommand(),
+      updateMachineTypesCommand(),
+      ...commandsFor('list', 'status', { action: 'MachineType' }),
+      undoTransitionCommand(),
+      transitionReportCommand(),
+    ]);

@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { Option, type Command as Commander } from 'commander';
 import { dryRunOption, formatOption, reasonOption, windowOption } from '../cli/options.ts';
 import { parseCountOrPercent, parseCount, parsePositiveDuration, parseBoolean } from '../cli/parse-values.ts';
 import type { About, Steering } from '../operations/show-operations.ts';
@@ -10,23 +10,27 @@ export const atOnceOption = (doing: string, most: number | string): Option =>
     .argParser(parseCountOrPercent)
     .default(most);
 
+/** Adds the flags of what is done with an operation that is made. `wait`: describes `--wait`. */
+export const withFollowing = <C extends Commander>(command: C, wait: string): C =>
+  command
+    .option('--wait [boolean]', wait, parseBoolean, true)
+    .option('--no-wait', 'return as soon as it has begun')
+    .addOption(dryRunOption())
+    .addOption(new Option('-o, --output <format>', 'print the operation that would be made').choices(['json', 'yaml']));
+
 /** Adds the flags of all commands that make operations (`MakingFlags`). */
 export const withMaking = (
   command: Command,
   { deadline, verb, done }: { deadline: string; verb: string; done: string },
 ): Command =>
-  command
-    .option('--max-failures <n>', 'stop after more failures than this', parseCount, 0)
-    .addOption(windowOption(verb))
-    .addOption(new Option('--deadline <duration>', deadline).argParser(parsePositiveDuration).default(600_000, '10m'))
-    .option('--wait [boolean]', `follow it to its end; the exit code says whether all were ${done}`, parseBoolean, true)
-    .option('--no-wait', 'return as soon as it has begun')
-    .option('--reason <words>', 'the reason, shown in status, history and the Web UI')
-    .addOption(dryRunOption())
-    .addOption(madeOption());
-
-export const madeOption = (): Option =>
-  new Option('-o, --output <format>', 'print the operation that would be made').choices(['json', 'yaml']);
+  withFollowing(
+    command
+      .option('--max-failures <n>', 'stop after more failures than this', parseCount, 0)
+      .addOption(windowOption(verb))
+      .addOption(new Option('--deadline <duration>', deadline).argParser(parsePositiveDuration).default(600_000, '10m'))
+      .option('--reason <words>', 'the reason, shown in status, history and the Web UI'),
+    `follow it to its end; the exit code says whether all were ${done}`,
+  );
 
 const CONTROLS: Record<Steering, string> = {
   pause: 'touch no further VM until `resume`; those in progress are followed to their end',

@@ -121,14 +121,6 @@ const restartCommand = (): Command =>
 export const rolloutCommand = (): Command =>
   new Command('rollout')
     .description("follow, control, undo and compare rollouts of a pool's template")
-    .examples(
-      [
-        'Wait until a new template is everywhere',
-        'drover apply -f pool.yaml && drover rollout status pool web --watch',
-      ],
-      ['What would it change, and what does that take?', 'drover rollout diff pool web'],
-      ['Stop it, and go back', 'drover rollout undo pool web'],
-    )
     .commandsBelow([
       statusCommand(),
       historyCommand(),

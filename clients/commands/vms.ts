@@ -122,14 +122,6 @@ export const vmCommand = (): Command =>
     .description(
       'VMs of any owner: which wait for a restart, and their start, stop, restart and migration, a few at a time',
     )
-    .examples(
-      ['What waits for a restart, and why', 'drover vm pending -A'],
-      ['Restart all of that, a few at a time', 'drover vm restart --pending -A'],
-      ['Restart some VMs, one at a time', 'drover vm restart db-1 db-2 db-3 --max-unavailable 1'],
-      ['Move all off pods of an earlier KubeVirt', 'drover vm migrate --outdated -A'],
-      ['Stop some VMs of a pool', 'drover vm stop --pool web -l tier=spare'],
-      ['Start them again, five at a time', 'drover vm start --pool web -l tier=spare --at-once 5'],
-    )
     .commandsBelow([
       pendingCommand(),
       startVmsCommand(),

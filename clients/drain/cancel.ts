@@ -8,20 +8,21 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { dryRunRemark } from '../cli/print.ts';
+import { dryRunRemark, tell, type Told } from '../cli/print.ts';
+import type { Session } from '../session/session.ts';
 import { NODE_LABEL } from './read.ts';
 import { ensureRights, TO_CANCEL } from './rights.ts';
+
+/** `drover drain cancel`: as `cancelDrain`, and says what was done. */
+export const cancelNodesDrain = async (session: Session, { dryRun }: { dryRun: DryRun }, node: string): Promise<void> =>
+  tell(await cancelDrain(await session.kube(), node, dryRun));
 
 /**
  * Uncordons the node, and takes back KubeVirt's mark from each VMI that is to leave it, as `virtctl evacuate-cancel`
  * does. Moves that have begun continue. Throws `Failure` before anything is written if the user may not do all of it,
  * or if there is no such node.
  */
-export async function cancelDrain(
-  kube: KubeClient,
-  node: string,
-  dryRun: DryRun,
-): Promise<{ sentence: string; remarks: string[] }> {
+export async function cancelDrain(kube: KubeClient, node: string, dryRun: DryRun): Promise<Told> {
   const found = await ignoreNotFound(kube.get<Node>(Nodes, { name: node }));
   if (found === undefined) throw new Failure(`there is no node ${node}`);
   const marked = await markedOn(kube, node);

@@ -5,7 +5,8 @@ import type { Node } from '../../decisions/views/from-object/node.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { dryRunRemark, note, print } from '../cli/print.ts';
+import { dryRunRemark, note, tell, type Told } from '../cli/print.ts';
+import type { Session } from '../session/session.ts';
 import { evictAll, podsOn, type Evicted } from './evictions.ts';
 import { followNode, nodeViewOf, printNode } from './node-status.ts';
 import { ensureRights, TO_DRAIN } from './rights.ts';
@@ -38,7 +39,7 @@ export async function startDrain(
   node: string,
   { reason, dryRun }: StartOptions,
   progress: DrainProgress = noDrainYet(),
-): Promise<{ sentence: string; remarks: string[] }> {
+): Promise<Told> {
   const { items } = await nodeViewOf(kube, node);
   await ensureRights(kube, TO_DRAIN, new Set(items.map(({ namespace }) => namespace)));
   progress.isCordoned = dryRun === 'none';
@@ -99,16 +100,15 @@ function leftBehind(node: string, { isCordoned, ends, of }: DrainProgress): stri
 
 /** `drover drain start`: says what will happen to each VM, drains, and follows until no VMI is left. */
 export async function drainNode(
-  kube: KubeClient,
-  node: string,
+  session: Session,
   { wait, ...options }: StartOptions & { wait: boolean },
+  node: string,
 ): Promise<void> {
+  const kube = await session.kube();
   const progress = noDrainYet();
   process.prependOnceListener('SIGINT', () => note(`\n${leftBehind(node, progress)}`));
   await printNode(kube, node);
-  const { sentence, remarks } = await startDrain(kube, node, options, progress);
-  print(sentence);
-  for (const remark of remarks) note(remark);
+  tell(await startDrain(kube, node, options, progress));
   if (wait && options.dryRun === 'none') await untilEmpty(kube, node, progress);
 }
 

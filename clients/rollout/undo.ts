@@ -6,7 +6,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { dryRunRemark, labelOf, tell, type Told } from '../cli/print.ts';
 import { namedPools } from '../pool/named-pools.ts';
 import type { Session } from '../session/session.ts';
 import { changeTemplate, remarksOn } from './change-template.ts';
@@ -23,11 +23,7 @@ interface UndoOptions {
 export async function undoRollouts(session: Session, options: UndoOptions, ...words: string[]): Promise<void> {
   const pools = await namedPools(session, words);
   const kube = await session.kube();
-  for (const pool of pools) {
-    const { sentence, remarks } = await undoRollout(kube, pool, options);
-    print(sentence);
-    for (const remark of remarks) note(remark);
-  }
+  for (const pool of pools) tell(await undoRollout(kube, pool, options));
 }
 
 /** Gives the pool an earlier template again. Returns what was done, in a sentence, and what else users should know. */
@@ -35,7 +31,7 @@ export async function undoRollout(
   kube: KubeClient,
   pool: Stored<Pool>,
   { toRevision, reason, dryRun }: UndoOptions,
-): Promise<{ sentence: string; remarks: string[] }> {
+): Promise<Told> {
   const label = labelOf(Pools.resource, pool.metadata.name);
   const revisions = await readRevisions(kube, pool);
   const target = undoTarget(pool, revisions, toRevision);

@@ -1,16 +1,9 @@
-import {
-  DO_NOT_DISRUPT_ANNOTATION,
-  MACHINE_TYPE_RESTART_LABEL,
-  REVISION_LABEL,
-} from '../../api/labels-and-annotations.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
-import { isOwnerReferenceTo } from '../../api/owner-references.ts';
-import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
-import { predatesChange, recordOf } from '../../decisions/annotations/transition-record.ts';
+import { controllerOf } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { restartReasons } from '../../decisions/operations/restart-required.ts';
 import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import { specRevision } from '../../decisions/views/from-object/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
+import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import { ageOf, note, print, table, type Cell, printData, type DataFormat, labelOf } from '../cli/print.ts';
 import { kubevirtRules } from '../rollout/disruption.ts';
@@ -34,68 +27,30 @@ export interface PendingVm {
   vmi: string;
 }
 
-type Plugs = Pick<KubeVirtPlugs, 'migrates'>;
-
-/**
- * Returns the running VMs that wait for a restart: KubeVirt says so, a drover pool or transition gave them another spec
- * than their VMIs run with, or KubeVirt plugs something into them with the next migration, and makes none by itself.
- */
-export const pendingAmong = (vms: VmWithVmi[], plugs: Plugs): PendingVm[] =>
-  vms.flatMap(({ vm, vmi }) => (vmi === undefined ? [] : (pending(vm, vmi, plugs) ?? [])));
-
-function pending(
-  vm: Stored<VirtualMachine>,
-  vmi: Stored<VirtualMachineInstance>,
-  { migrates }: Plugs,
-): PendingVm | null {
-  const { namespace = '', name, annotations } = vm.metadata;
-  const condition = vm.status?.conditions?.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
-  const reasons = [
-    ...(condition === undefined ? [] : [condition.message || 'KubeVirt does not say']),
-    ...olderRevision(vm, vmi),
-    ...olderMachineType(vm, vmi),
-    ...(migrates ? [] : plugging(vmi)),
-  ];
-  if (reasons.length === 0) return null;
-  const owner = controllerOf(vm);
-  return {
-    namespace,
-    name,
-    owner: owner === undefined ? null : `${owner.kind}/${owner.name}`,
-    since: condition?.lastTransitionTime ?? null,
-    why: reasons.join('; '),
-    runStrategy: vm.spec?.runStrategy ?? (vm.spec?.running === true ? 'Always' : 'Halted'),
-    node: vmi.status?.nodeName ?? null,
-    optedOut: annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
-    vmi: vmi.metadata.uid,
-  };
-}
-
-function olderRevision(vm: Stored<VirtualMachine>, vmi: Stored<VirtualMachineInstance>): string[] {
-  const owner = controllerOf(vm);
-  if (owner === undefined || !isOwnerReferenceTo(owner, VirtualMachinePools)) return [];
-  const [wanted, running] = [specRevision(vm), vmi.metadata.labels?.[REVISION_LABEL]];
-  if (wanted === null || running === undefined || wanted === running) return [];
-  return [`its VMI runs revision ${running}, its spec is of ${wanted}`];
-}
-
-/** KubeVirt sets no condition for a VM whose spec has an alias such as `q35`: only its VMI's type is old. */
-function olderMachineType(
-  { metadata: { labels, annotations } }: Stored<VirtualMachine>,
-  { spec, status }: Stored<VirtualMachineInstance>,
-): string[] {
-  const record = recordOf(annotations);
-  if (record === null || record.id !== labels?.[MACHINE_TYPE_RESTART_LABEL]) return [];
-  const type = status?.machine?.type || spec?.domain?.machine?.type || null;
-  return predatesChange(type, record)
-    ? [`its VMI has machine type ${type}, which operation ${record.by ?? record.id} takes away`]
-    : [];
-}
-
-function plugging(vmi: Stored<VirtualMachineInstance>): string[] {
-  const { plugging: words } = vmiView(vmi);
-  return words === null ? [] : [`KubeVirt plugs it in with a migration, and makes none by itself (${words})`];
-}
+/** Returns the running VMs that wait for a restart, as operations choose them, and why they do. */
+export const pendingAmong = (vms: VmWithVmi[], plugs: Pick<KubeVirtPlugs, 'migrates'>): PendingVm[] =>
+  vms.flatMap(({ vm, vmi }) => {
+    if (vmi === undefined) return [];
+    const [view, live] = [vmView(vm), vmiView(vmi)];
+    const reasons = restartReasons(view, live, plugs);
+    if (reasons.length === 0) return [];
+    const { namespace, name, runStrategy, restartRequired, optedOut } = view;
+    const owner = controllerOf(vm);
+    const since = restartRequired?.since ?? null;
+    return [
+      {
+        namespace,
+        name,
+        owner: owner === undefined ? null : `${owner.kind}/${owner.name}`,
+        since: since === null ? null : new Date(since).toISOString().replace('.000Z', 'Z'),
+        why: reasons.join('; '),
+        runStrategy,
+        node: live.node,
+        optedOut,
+        vmi: live.uid,
+      },
+    ];
+  });
 
 type PendingFormat = DataFormat | 'name' | 'wide';
 

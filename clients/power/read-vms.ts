@@ -1,8 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { liveVmi } from '../../decisions/health/availability.ts';
 import { withVmis, type VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { byName } from '../cli/owner.ts';
@@ -27,10 +28,7 @@ export async function scopeOf(
 /** Reads all VMs of the scope, in order of their names, without VMIs that are terminating or have ended. */
 export async function readVms(kube: KubeClient, { namespace, selector }: VmScope): Promise<VmWithVmi[]> {
   const [vms, vmis] = await Promise.all([
-    kube.list<VirtualMachine>(VirtualMachines, {
-      namespace,
-      ...(selector === undefined ? {} : { labelSelector: selector }),
-    }),
+    kube.list<VirtualMachine>(VirtualMachines, { namespace, labelSelector: selector }),
     kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace }),
   ]);
   return withVmis(vms.items.sort(byName), vmis.items.filter(isLive));
@@ -47,7 +45,4 @@ export function readNamed(kube: KubeClient, namespace: string, names: string[]):
   );
 }
 
-const ENDED = new Set(['Succeeded', 'Failed']);
-
-const isLive = ({ metadata, status }: Stored<VirtualMachineInstance>): boolean =>
-  metadata.deletionTimestamp === undefined && !ENDED.has(status?.phase ?? '');
+const isLive = (vmi: Stored<VirtualMachineInstance>): boolean => liveVmi(vmiView(vmi)) !== undefined;

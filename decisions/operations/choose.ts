@@ -10,7 +10,7 @@ import type { StoredOperation } from '../views/stored-operation.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
-import { isRestartRequired } from './restart-required.ts';
+import { restartReasons } from './restart-required.ts';
 import type { LabelsOfNamespace, OperationScope } from './scope.ts';
 
 type Operation = Pick<StoredOperation, 'metadata' | 'spec'>;
@@ -140,6 +140,6 @@ function selectionMatcher(selection: VmSelection, scope: OperationScope, plugs: 
     matches(vm) &&
     (runState === undefined || isRunning(vm, vmi) === (runState === 'Running')) &&
     (isOfType === null || (vm.machineType !== null && isOfType(vm.machineType))) &&
-    (restartRequired !== true || (vmi !== undefined && isRestartRequired(vm, vmi, plugs))) &&
+    (restartRequired !== true || (vmi !== undefined && restartReasons(vm, vmi, plugs).length > 0)) &&
     (launcherOutdated !== true || vmi?.launcherOutdated === true);
 }

@@ -4,17 +4,21 @@ import type { VmiView } from '../views/vmi.ts';
 import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
 
 /**
- * Reports whether the VM waits for a restart: KubeVirt, its pool or a machine type transition says so, or KubeVirt
- * plugs something into it with its next migration, and makes none by itself.
+ * Returns why the VM waits for a restart, a sentence each: KubeVirt, its pool or a machine type transition says so, or
+ * KubeVirt plugs something into it with its next migration, and makes none by itself. Empty if it does not.
  */
-export function isRestartRequired(vm: VmView, vmi: VmiView, { migrates }: Pick<KubeVirtPlugs, 'migrates'>): boolean {
-  const { owner, revision, transition, transitionMark } = vm;
-  if (vm.restartRequired !== null || (vmi.plugging !== null && !migrates)) return true;
+export function restartReasons(vm: VmView, vmi: VmiView, { migrates }: Pick<KubeVirtPlugs, 'migrates'>): string[] {
+  const { restartRequired, owner, revision, transition, transitionMark } = vm;
+  const reasons: string[] = [];
+  if (restartRequired !== null) reasons.push(restartRequired.why || 'KubeVirt does not say');
   const isOfPool = owner?.kind === 'VirtualMachinePool';
-  if (isOfPool && revision !== null && vmi.revision !== null && revision !== vmi.revision) return true;
-  return (
-    transition !== null &&
-    transition.id === transitionMark &&
-    predatesChange(vmi.machineType ?? vmi.specMachineType, transition)
-  );
+  if (isOfPool && revision !== null && vmi.revision !== null && revision !== vmi.revision)
+    reasons.push(`its VMI runs revision ${vmi.revision}, its spec is of ${revision}`);
+  // KubeVirt sets no condition for a VM whose spec has an alias such as `q35`: only its VMI's type is old.
+  const type = vmi.machineType ?? vmi.specMachineType;
+  if (transition !== null && transition.id === transitionMark && predatesChange(type, transition))
+    reasons.push(`its VMI has machine type ${type}, which operation ${transition.by ?? transition.id} takes away`);
+  if (vmi.plugging !== null && !migrates)
+    reasons.push(`KubeVirt plugs it in with a migration, and makes none by itself (${vmi.plugging})`);
+  return reasons;
 }

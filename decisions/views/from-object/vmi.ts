@@ -146,7 +146,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
 }
 
 /** KubeVirt's label of a VMI that runs in a pod of an earlier KubeVirt: its update evicts such VMIs if it may. */
-export const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
+const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
 
 function wishedBy({ annotations, labels }: ObjectMeta): VmiView['wishedBy'] {
   if (annotations?.[EVICTION_SOURCE_ANNOTATION] === 'descheduler') return 'Descheduler';

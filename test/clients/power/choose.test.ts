@@ -52,7 +52,7 @@ const ofVm = (name: string) => ({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMa
 const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits, role }]): Stored<Member> => ({
   metadata: {
     ...meta(name, `vm ${name}`, pool === undefined ? undefined : ofPool(pool)),
-    ...(role === undefined ? {} : { labels: { [ROLE_LABEL]: role } }),
+    labels: { tier: 'spare', ...(role === undefined ? {} : { [ROLE_LABEL]: role }) },
   },
   spec: { runStrategy },
   status: waits === true ? { conditions: [{ type: 'RestartRequired', status: 'True', message: 'new CPU' }] } : {},
@@ -88,30 +88,28 @@ const chosen = (action: PowerAction, names: string[], choice: Partial<Choice> = 
 describe('a choice of VMs includes', () => {
   const byLabel = { selector: 'tier=spare' };
   test.each<[PowerAction, Partial<Choice>, string[]]>([
-    ['Start', byLabel, ['vm crashes', 'vm ended', 'vm halted', 'vm stops']],
-    ['Stop', byLabel, ['vm crashes', 'vm ended', 'vm runs', 'vm waits']],
-    ['Restart', byLabel, ['vmi runs', 'vmi waits']],
-    ['Restart', { pending: true }, ['vmi waits']],
-    ['Migrate', { outdated: true }, ['vmi waits']],
+    ['Start', byLabel, ['crashes', 'ended', 'halted', 'stops']],
+    ['Stop', byLabel, ['crashes', 'ended', 'runs', 'waits']],
+    ['Restart', byLabel, ['runs', 'waits']],
+    ['Restart', { pending: true }, ['waits']],
+    ['Migrate', { outdated: true }, ['waits']],
     ['Migrate', { outdated: true, pool: 'web' }, []],
-    ['Migrate', byLabel, ['vmi runs', 'vmi waits']],
+    ['Migrate', byLabel, ['runs', 'waits']],
     ['Restart', { pending: true, owner: 'vmrs/web' }, []],
-    ['Start', { pool: 'web' }, ['vm crashes', 'vm halted']],
-    ['Stop', { pool: 'web', ...byLabel }, ['vm crashes', 'vm runs']],
+    ['Start', { pool: 'web' }, ['crashes', 'halted']],
+    ['Stop', { pool: 'web', ...byLabel }, ['crashes', 'runs']],
     ['Stop', { pool: 'other' }, []],
-    ['Restart', { owner: 'pool/web' }, ['vmi runs']],
-  ])('a %s of %j is for', async (action, choice, uids) => {
+    ['Restart', { owner: 'pool/web' }, ['runs']],
+  ])('a %s of %j is for', async (action, choice, names) => {
     selectors.length = 0;
-    const { targets, vms, idle } = await chosen(action, [], choice);
-    expect(Object.values(targets['shop'] ?? {}).toSorted()).toEqual(uids);
-    expect(vms).toHaveLength(uids.length);
+    const { vms, idle } = await chosen(action, [], choice);
+    expect(vms.map(({ vm }) => vm)).toEqual(names.map((name) => `shop/${name}`));
     expect(idle).toEqual([]);
     expect(selectors).toEqual([choice.selector]);
   });
 
   test('named VMs, except those that need nothing', async () => {
     expect(await chosen('Start', ['runs', 'halted'])).toEqual({
-      targets: { shop: { halted: 'vm halted' } },
       vms: [{ vm: 'shop/halted', why: null }],
       names: ['halted'],
       owner: undefined,
@@ -119,11 +117,11 @@ describe('a choice of VMs includes', () => {
       apart: [],
     });
     expect(await chosen('Stop', ['runs', 'halted'])).toMatchObject({
-      targets: { shop: { runs: 'vm runs' } },
+      vms: [{ vm: 'shop/runs' }],
       idle: ['halted'],
     });
     expect(await chosen('Restart', ['waits', 'stops'])).toMatchObject({
-      targets: { shop: { waits: 'vmi waits' } },
+      vms: [{ vm: 'shop/waits' }],
       idle: ['stops'],
     });
   });
@@ -140,7 +138,7 @@ describe('a choice of VMs includes', () => {
 
   test('VMs of no owner are chosen only by their names', async () => {
     expect(await chosen('Start', ['standby'])).toMatchObject({
-      targets: { shop: { standby: 'vm standby' } },
+      vms: [{ vm: 'shop/standby' }],
       apart: [],
     });
     expect(formatApart(['web-4', 'web-5'], 'start')).toBe(

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import { ensureNotTooMany } from '../../../clients/power/choose.ts';
 import { pendingAmong } from '../../../clients/power/pending.ts';
 import { exclusions, runLines, shortfalls } from '../../../clients/runs/run-lines.ts';
 import { powerOutline, type PowerProgress } from '../../../decisions/power/progress.ts';
@@ -130,22 +129,6 @@ describe('the VMs that wait for a restart', () => {
     ]);
     expect(one(vm('1f0c92ab'), typedVmi('pc-q35-rhel9.2.0'))).toEqual([]);
     expect(one(vm('0a0a0a0a'), typedVmi('pc-q35-rhel8.2.0'))).toEqual([]);
-  });
-});
-
-function many(count: number, length: number): Parameters<typeof ensureNotTooMany>[0] {
-  const names = Array.from({ length: count }, (_, n) => `${n}`.padStart(length, 'n'));
-  const targets = { shop: Object.fromEntries(names.map((name) => [name, '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f'])) };
-  return { targets, vms: names.map((name) => ({ vm: `shop/${name}`, why: null })) };
-}
-
-describe('one run', () => {
-  test('has 10,000 VMs at most, and fewer if their names are long', () => {
-    expect(() => ensureNotTooMany(many(10_000, 30))).not.toThrow();
-    expect(() => ensureNotTooMany(many(10_001, 30))).toThrow('10001 VMs are more than the 10000 that');
-    expect(() => ensureNotTooMany(many(10_000, 63))).toThrow(
-      '10000 VMs with names so long are more than the 8600 that one run may have: choose by namespace or -l',
-    );
   });
 });
 

@@ -62,6 +62,13 @@ export function unknownKindOf(error: unknown): resources.Resource | undefined {
   ) as resources.Resource | undefined;
 }
 
+/** Resolves to undefined if there is no such object. Throws if the cluster does not know its kind either. */
+export const ifThere = <T>(call: Promise<T>): Promise<T | undefined> =>
+  call.catch((error: unknown) => {
+    if (isNotFound(error) && unknownKindOf(error) === undefined) return undefined;
+    throw error;
+  });
+
 /** A server that is starting or overloaded sends messages that name neither an object nor the server itself. */
 const isAboutServer = (error: unknown): error is KubeError =>
   error instanceof KubeError && isTransient(error) && !isRefusal(error);

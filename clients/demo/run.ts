@@ -13,7 +13,7 @@ import { readyStateOf } from '../apply/ready-state.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { note, paint, print } from '../cli/print.ts';
-import { followOwners, inTime } from '../cli/watch-until.ts';
+import { followOwners, inTime, untilAborted } from '../cli/watch-until.ts';
 import { prepare } from '../dev/prepare.ts';
 import { workflowUrl } from '../owners/progress.ts';
 import { StatusWatch } from '../owners/status-watch.ts';
@@ -59,7 +59,10 @@ export async function runDemo({ exit, state }: DemoChoice): Promise<void> {
       signal,
     });
     await show(stack, signal);
-    if (!exit) await untilInterrupted(signal);
+    if (!exit) {
+      say('It runs until Ctrl-C.');
+      await untilAborted(signal);
+    }
   } catch (error) {
     if (error instanceof Interrupted || signal.aborted) process.exitCode = 130;
     else throw failureOf(error, state);
@@ -113,7 +116,10 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Shows the pool as it changes until it is as its spec says. */
+/**
+ * Shows the pool as it changes until it is as its spec says. What is refused may be accepted at the next try: it is
+ * told if that lasts for too long.
+ */
 async function untilSettled(session: Session, signal: AbortSignal): Promise<void> {
   await using _drawn = await new StatusWatch({
     session,
@@ -124,15 +130,18 @@ async function untilSettled(session: Session, signal: AbortSignal): Promise<void
     isLive: true,
   }).start();
   const kube = await session.kube();
-  const owners = [await kube.get<Pool>(Pools.resource, { namespace: NAMESPACE, name: POOL })];
-  const isSettled = await inTime(STAGE_TIMEOUT_MS, (timeout) =>
-    followOwners({ kube, kind: Pools, owners, signal: AbortSignal.any([signal, timeout!]) }, ([pool]) => {
-      const now = readyStateOf(Pools, pool!);
-      if (now.state === 'stuck') throw new Failure(`pool ${POOL}: ${now.why}`);
-      return now.state === 'there';
+  const pool = await kube.get<Pool>(Pools.resource, { namespace: NAMESPACE, name: POOL });
+  let last = readyStateOf(Pools, pool);
+  await inTime(STAGE_TIMEOUT_MS, (timeout) =>
+    followOwners({ kube, kind: Pools, owners: [pool], signal: AbortSignal.any([signal, timeout!]) }, ([now]) => {
+      last = readyStateOf(Pools, now!);
+      return last.state !== 'going';
     }),
   );
-  if (!isSettled) throw new Failure(`pool ${POOL} does not match its spec after ${STAGE_TIMEOUT_MS / 1000} s`);
+  if (last.state === 'stuck') throw new Failure(`pool ${POOL}: ${last.why}`);
+  if (last.state === 'there') return;
+  const why = [last.message, ...last.remarks].join('; ');
+  throw new Failure(`pool ${POOL} does not match its spec after ${STAGE_TIMEOUT_MS / 1000} s: ${why}`);
 }
 
 async function printHints(session: Session, stack: Stack): Promise<void> {
@@ -157,11 +166,6 @@ For kubectl and temporal: . ${join(stack.state, 'env')}, which says:
 
 ${exportLines(stack.env).trimEnd()}
 `);
-}
-
-async function untilInterrupted(signal: AbortSignal): Promise<void> {
-  say('It runs until Ctrl-C.');
-  if (!signal.aborted) await new Promise((done) => signal.addEventListener('abort', done, { once: true }));
 }
 
 const say = (sentence: string): void => print(`${paint('cyan', '==>')} ${paint('bold', sentence)}`);

@@ -6,8 +6,7 @@ import { formatNotReplaced } from '../../decisions/healing/format.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { HealingRequest } from '../../decisions/requests/healing.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
-import { Failure, throwAll, UsageError } from '../cli/failure.ts';
+import { Failure, ifThere, throwAll, UsageError } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import { plain, print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { poolAndVms } from '../cli/targets.ts';
@@ -124,10 +123,7 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
   const told = whyNoCycle(view, vm);
   if (told !== null) return new Failure(told);
   const kube = await session.kube();
-  const found = await kube.get(VirtualMachines, { namespace: view.namespace, name: vm }).catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
+  const found = await ifThere(kube.get(VirtualMachines, { namespace: view.namespace, name: vm }));
   if (found === undefined)
     return new Failure(
       `there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} is not replacing a VM of that name`,

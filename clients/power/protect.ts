@@ -4,9 +4,8 @@ import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { isProtected } from '../../decisions/annotations/protection.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { Failure } from '../cli/failure.ts';
+import { Failure, ifThere } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { print, dryRunRemark, labelOf } from '../cli/print.ts';
@@ -59,10 +58,10 @@ interface Found {
 }
 
 async function readVm(kube: KubeClient, name: string, { namespace }: ProtectionOptions): Promise<Found> {
-  const vm = await ignoreNotFound(kube.get(VirtualMachines, { namespace, name }));
+  const vm = await ifThere(kube.get(VirtualMachines, { namespace, name }));
   const owner = vm === undefined ? undefined : controllerOf(vm);
   if (owner === undefined || kindOf(owner) !== VirtualMachinePools.kind) return { vm, pool: undefined };
-  const pool = await ignoreNotFound(kube.get(VirtualMachinePools, { namespace, name: owner.name }));
+  const pool = await ifThere(kube.get(VirtualMachinePools, { namespace, name: owner.name }));
   return { vm, pool: pool?.metadata.uid === owner.uid ? pool : undefined };
 }
 

@@ -8,9 +8,8 @@ import { MAX_NAMED, namedRemovals, removalsText } from '../../decisions/scaling/
 import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
-import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { Failure } from '../cli/failure.ts';
+import { Failure, ifThere } from '../cli/failure.ts';
 import { countOf, Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { isLeaving, whyExtra } from '../pool/leaving.ts';
@@ -42,7 +41,7 @@ export function removeVms(
     checkCurrent(Pools, key.name, wanted, currentReplicas);
     const replicas = wanted - names.length;
     checkPool(pool);
-    const vms = await Promise.all(names.map((name) => ignoreNotFound(kube.get(VirtualMachines, { namespace, name }))));
+    const vms = await Promise.all(names.map((name) => ifThere(kube.get(VirtualMachines, { namespace, name }))));
     const faults = names.flatMap((name, index) => whyNot(pool, name, vms[index]) ?? []);
     if (faults.length > 0) throw new Failure(`no VM is removed from pool ${key.name}: ${faults.join('; ')}`);
     checkNumber(pool, wanted, names.length);

@@ -193,6 +193,16 @@ test('after the setup, `drover doctor` misses only what is not there: workers, a
   ]);
 });
 
+test('commands that look for VMs say that KubeVirt is missing, not that the VMs are', async () => {
+  const vm = { runStrategy: 'Always', template: { spec: { domain: { devices: {} } } } };
+  const metadata = { namespace: 'default', name: 'web' };
+  await kube.create(VirtualMachinePools, { metadata, spec: { replicas: 3, template: { spec: vm } } });
+  onTestFinished(async () => void (await kube.delete(VirtualMachinePools, metadata)));
+  const stderr = 'error: the cluster does not know VirtualMachine of kubevirt.io/v1: KubeVirt is not installed in it\n';
+  expect(await drover('protect', 'web-1')).toMatchObject({ code: 1, stdout: '', stderr });
+  expect(await drover('scale', 'pool', 'web', '--remove', 'web-1')).toMatchObject({ code: 1, stdout: '', stderr });
+});
+
 test('`drover doctor` finds a binding that only warns, and tells users what they may not do', async () => {
   const binding = { name: 'operations.drover.dev' };
   const only = (validationActions: string[]): Promise<unknown> =>

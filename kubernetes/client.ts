@@ -31,7 +31,7 @@ export interface ListOptions extends CallOptions {
   /** Whether objects come with their metadata alone. */
   metadataOnly?: boolean;
   namespace?: string | undefined;
-  labelSelector?: string;
+  labelSelector?: string | undefined;
   fieldSelector?: string;
   /** Lists what there was at exactly this version, as far back as the API server remembers (else 410). */
   asOf?: string;
@@ -255,7 +255,7 @@ export class KubeClient {
   async *watch<T extends KubeObject>(
     resource: Resource,
     options: {
-      namespace?: string;
+      namespace?: string | undefined;
       /** Whether objects come with their metadata alone. */
       metadataOnly?: boolean;
       query: Record<string, string>;

@@ -63,21 +63,31 @@ export const isConflict = (error: unknown): error is KubeError | ActRefused =>
   error instanceof ActRefused ? error.reason === 'Conflict' : hasStatus(error, 409) && error.reason !== 'AlreadyExists';
 export const isGone = (error: unknown): error is KubeError => hasStatus(error, 410);
 
+const ignoring =
+  (isIgnored: (error: unknown) => boolean) =>
+  <T>(call: Promise<T>): Promise<T | undefined> =>
+    call.catch((error: unknown) => {
+      if (isIgnored(error)) return undefined;
+      throw error;
+    });
+
 /** Resolves to the result of the call; to undefined if the object does not exist. */
-export const ignoreNotFound = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
+export const ignoreNotFound = ignoring(isNotFound);
+
+// A patch that names another UID is refused as a change of the UID.
+const isOfAnother = (error: unknown): boolean => hasStatus(error, 422) && /metadata[./]uid/.test(error.message);
 
 /** Resolves to undefined if the object is deleted, replaced or changed: the caller must look at it again. */
-export const ignoreStale = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    // A patch that names another UID is refused as a change of the UID.
-    const isOther = hasStatus(error, 422) && /metadata[./]uid/.test(error.message);
-    if (isNotFound(error) || isConflict(error) || isOther) return undefined;
-    throw error;
-  });
+export const ignoreStale = ignoring((error) => isNotFound(error) || isConflict(error) || isOfAnother(error));
+
+/** Resolves to undefined if the user may not do this. */
+export const ignoreForbidden = ignoring((error) => hasStatus(error, 403));
+
+/** Resolves to undefined if the user may not see it, or there is no such thing. */
+export const ignoreUnseen = ignoring((error) => hasStatus(error, 403) || isNotFound(error));
+
+/** Resolves to undefined whatever the API server refuses it for. Throws if it does not answer. */
+export const ignoreKubeError = ignoring((error) => error instanceof KubeError);
 
 /**
  * Reports whether this object was refused and would hardly be accepted next time. A webhook may refuse with any code,

@@ -8,8 +8,8 @@ import { VersionedStore, type VersionedStoreOptions } from './versioned-store.ts
 export interface ListWatchOptions<T extends KubeObject, V> extends VersionedStoreOptions<T, V> {
   client: KubeClient;
   resource: Resource;
-  namespace?: string;
-  labelSelector?: string;
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
   /** Whether objects come with their metadata alone. */
   metadataOnly?: boolean;
   /** Called for each watch event, in order, even if a relist has already delivered the change. */
@@ -211,12 +211,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   async #list(): Promise<void> {
     const began = performance.now();
     const { client, resource, namespace, labelSelector, metadataOnly = false, onMissed } = this.#options;
-    const pages = client.pages<T>(resource, {
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(labelSelector === undefined ? {} : { labelSelector }),
-      metadataOnly,
-      signal: this.#stop.signal,
-    });
+    const pages = client.pages<T>(resource, { namespace, labelSelector, metadataOnly, signal: this.#stop.signal });
     const missed = await this.applyList(pages, () => this.#stopWatching());
     this.#listMs = performance.now() - began;
     if (missed > 0) onMissed?.(missed);
@@ -251,7 +246,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     const watchdog = AbortSignal.timeout(seconds * 1000 + WATCHDOG_SLACK_MS);
     const ended = (this.#endWatch = new AbortController()).signal;
     const events = client.watch<T>(resource, {
-      ...(namespace === undefined ? {} : { namespace }),
+      namespace,
       metadataOnly,
       query: {
         resourceVersion: String(this.#watchedVersion),

@@ -51,3 +51,7 @@ export function resourceOf({ spec }: CustomResourceDefinition): Resource | undef
   if (version === undefined) return undefined;
   return { group, version: version.name, plural: names.plural, kind: names.kind, namespaced: scope === 'Namespaced' };
 }
+
+/** The condition by which the API server refuses to serve it, since another definition has its names. */
+export const refusedNames = ({ status }: Pick<CustomResourceDefinition, 'status'>) =>
+  status?.conditions?.find(({ type, status }) => type === 'NamesAccepted' && status === 'False');

@@ -5,7 +5,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { ignoreKubeError } from '../../kubernetes/errors.ts';
 
 const KINDS = ['Secret', 'ConfigMap'] as const;
 
@@ -42,11 +42,6 @@ async function namesOf(
   kind: OwnReference['kind'],
   namespace: string,
 ): Promise<Set<string> | undefined> {
-  try {
-    const { items } = await kube.list(REFERENCE_RESOURCES[kind], { namespace, metadataOnly: true });
-    return new Set(items.map(({ metadata }) => metadata.name));
-  } catch (error) {
-    if (error instanceof KubeError) return undefined;
-    throw error;
-  }
+  const listed = await ignoreKubeError(kube.list(REFERENCE_RESOURCES[kind], { namespace, metadataOnly: true }));
+  return listed && new Set(listed.items.map(({ metadata }) => metadata.name));
 }

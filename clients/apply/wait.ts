@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { ignoreKubeError } from '../../kubernetes/errors.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
@@ -96,11 +96,7 @@ class ProgressNotes {
     const waiting = owners.filter((owner) => readyStateOf(this.#kind, owner).state === 'going');
     for (const owner of waiting) this.#say(owner.metadata.name, readyStateOf(this.#kind, owner));
     const pools = waiting.flatMap((owner) => (isPool(this.#kind, owner) ? [owner] : []));
-    const missing = await missingReferences(kube, pools).catch((error: unknown) => {
-      if (error instanceof KubeError) return [];
-      throw error;
-    });
-    for (const line of missing) this.#note(line);
+    for (const line of (await ignoreKubeError(missingReferences(kube, pools))) ?? []) this.#note(line);
   }
 
   #say(name: string, readyState: ReadyState): void {

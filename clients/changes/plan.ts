@@ -14,6 +14,7 @@ import { kindOf } from '../../decisions/views/owner-kind.ts';
 import { strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
+import { mapAtOnce } from '../cli/at-once.ts';
 import { kubevirtRules } from '../rollout/disruption.ts';
 
 /** Most groups of VMs that KubeVirt is asked about. */
@@ -55,15 +56,11 @@ export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], pa
     });
   };
   const { groups, ...rest } = planChange(planned, patch, needOf);
-  const asked: AskedPlan['groups'] = [];
-  for (let first = 0; first < groups.length; first += AT_ONCE) {
-    const some = groups.slice(first, first + AT_ONCE).map(async (group, index) => {
-      const vm = byName.get(group.vms[0]!)!.vm;
-      const kubevirt: Verdict = first + index < MOST_ASKED ? await ask(kube, vm, group) : { is: 'unknown' };
-      return { ...group, kubevirt };
-    });
-    asked.push(...(await Promise.all(some)));
-  }
+  const asked = await mapAtOnce(groups, AT_ONCE, async (group, index) => {
+    const { vm } = byName.get(group.vms[0]!)!;
+    const kubevirt: Verdict = index < MOST_ASKED ? await ask(kube, vm, group) : { is: 'unknown' };
+    return { ...group, kubevirt };
+  });
   return { patch, groups: asked, ...rest };
 }
 

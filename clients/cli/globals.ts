@@ -18,7 +18,7 @@ export function addGlobalOptions(program: Command): Command {
   return program
     .addOption(
       new Option('-n, --namespace <name>', 'namespace in Kubernetes (default: that of the context)').argParser(
-        namespaceName,
+        nameLike(NAMESPACE, ' and -'),
       ),
     )
     .option('--context <name>', 'context of the kubeconfig (default: $DROVER_CONTEXT or its current one)')
@@ -27,7 +27,7 @@ export function addGlobalOptions(program: Command): Command {
       new Option('--cluster <name>', "drover's name for the cluster, in workflow ids and the task queue")
         .env('DROVER_CLUSTER')
         .default('default')
-        .argParser(clusterName),
+        .argParser(nameLike(CLUSTER, ', - and .')),
     )
     .option(
       '--address <host:port>',
@@ -43,12 +43,9 @@ export function addGlobalOptions(program: Command): Command {
  */
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-function namespaceName(value: string): string {
-  if (NAMESPACE.test(value)) return value;
-  throw new InvalidArgumentError('Give lower-case letters, digits and -, with a letter or digit at both ends.');
-}
-
-function clusterName(value: string): string {
-  if (CLUSTER.test(value)) return value;
-  throw new InvalidArgumentError('Give lower-case letters, digits, - and ., with a letter or digit at both ends.');
-}
+const nameLike =
+  (pattern: RegExp, signs: string) =>
+  (value: string): string => {
+    if (pattern.test(value)) return value;
+    throw new InvalidArgumentError(`Give lower-case letters, digits${signs}, with a letter or digit at both ends.`);
+  };

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -30,6 +32,22 @@ export async function inTime(
   } catch (error) {
     if (signal?.aborted === true) return false;
     throw error;
+  }
+}
+
+/** Resolves once the signal is aborted. */
+export const untilAborted = async (signal: AbortSignal): Promise<void> => {
+  if (!signal.aborted) await once(signal, 'abort');
+};
+
+/** Looks until something is found, or this long has passed: then undefined. */
+export async function lookUntil<T>(
+  look: () => Promise<T | undefined>,
+  { withinMs, everyMs }: { withinMs: number; everyMs: number },
+): Promise<T | undefined> {
+  for (const end = Date.now() + withinMs; ; await sleep(everyMs)) {
+    const found = await look();
+    if (found !== undefined || Date.now() > end) return found;
   }
 }
 

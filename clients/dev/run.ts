@@ -5,6 +5,7 @@ import { startStack } from '../../dev/stack.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note, print } from '../cli/print.ts';
+import { untilAborted } from '../cli/watch-until.ts';
 import { prepare } from './prepare.ts';
 import { failedStart, notifyStarter, type DevOptions, stateOf } from './starter.ts';
 
@@ -22,10 +23,7 @@ export async function run(options: DevOptions, globals: Globals): Promise<void> 
     globals.cluster,
   );
   announce(stack, options);
-  await new Promise((done) => {
-    if (interrupt.signal.aborted) done(undefined);
-    else interrupt.signal.addEventListener('abort', done, { once: true });
-  });
+  await untilAborted(interrupt.signal);
   note('stopping the stack');
   await stack.stop();
   process.exitCode = 0;

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pathsOf } from '../../dev/paths.ts';
 import { lockHolder } from '../../dev/process/lock.ts';
 import { endLeftovers, isAlive, type ProcessIdentity } from '../../dev/process/process-identity.ts';
@@ -6,6 +5,7 @@ import { readStackRecord } from '../../dev/stack-file.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note, print } from '../cli/print.ts';
+import { lookUntil } from '../cli/watch-until.ts';
 import { stateOf } from './starter.ts';
 
 const STOPS_WITHIN_MS = 60_000;
@@ -29,13 +29,9 @@ export async function stop(globals: Globals): Promise<void> {
 }
 
 async function gone(supervisor: ProcessIdentity, state: string): Promise<void> {
-  const deadline = Date.now() + STOPS_WITHIN_MS;
-  while (isAlive(supervisor)) {
-    if (Date.now() > deadline) {
-      throw new Failure(
-        `the stack in ${state} has not stopped within ${STOPS_WITHIN_MS / 1000} s; \`kill -9 ${supervisor.pid}\` ends it`,
-      );
-    }
-    await sleep(POLL_MS);
-  }
+  const look = async (): Promise<true | undefined> => (isAlive(supervisor) ? undefined : true);
+  if ((await lookUntil(look, { withinMs: STOPS_WITHIN_MS, everyMs: POLL_MS })) === undefined)
+    throw new Failure(
+      `the stack in ${state} has not stopped within ${STOPS_WITHIN_MS / 1000} s; \`kill -9 ${supervisor.pid}\` ends it`,
+    );
 }

@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import { poolsOfSameDisks } from '../../decisions/disks/disk-holder.ts';
 import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { ignoreKubeError } from '../../kubernetes/errors.ts';
 import { Pools } from '../cli/kinds.ts';
 
 /** A sentence for each of these pools whose VMs would need disks with names that another pool's VMs have or need. */
@@ -13,14 +13,8 @@ export async function collisions(kube: KubeClient, pools: readonly Stored<Pool>[
 }
 
 /** Empty if pools can't be listed: the worker checks each disk anyway. */
-async function poolsIn(kube: KubeClient, namespace: string): Promise<Stored<Pool>[]> {
-  try {
-    return (await kube.list<Pool>(Pools.resource, { namespace })).items;
-  } catch (error) {
-    if (error instanceof KubeError) return [];
-    throw error;
-  }
-}
+const poolsIn = async (kube: KubeClient, namespace: string): Promise<Stored<Pool>[]> =>
+  (await ignoreKubeError(kube.list<Pool>(Pools.resource, { namespace })))?.items ?? [];
 
 const namespacedName = ({ metadata }: Stored<Pool>): string => `${metadata.namespace}/${metadata.name}`;
 

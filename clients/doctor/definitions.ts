@@ -1,5 +1,5 @@
 import { droverCrds } from '../../api/crd/crds.ts';
-import { isEstablished, type CustomResourceDefinition } from '../../api/crd/definition.ts';
+import { isEstablished, refusedNames, type CustomResourceDefinition } from '../../api/crd/definition.ts';
 import { RELEASE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { CustomResourceDefinitions, VirtualMachineOperations } from '../../api/resources.ts';
@@ -7,12 +7,12 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isNotFound, isRefusal, KubeError } from '../../kubernetes/errors.ts';
 import { ADMISSION_POLICIES } from '../setup/policies.ts';
 import { CLIENT } from '../version/versions.ts';
-import { call, failed, ok, unknown, warning, type Found } from './finding.ts';
+import { call, failed, ok, unknown, warning, type Found, type Looked } from './finding.ts';
 
 const SETUP = 'run `drover setup` as a user who may';
 
 /** Looks whether the API server serves drover's custom resources, of the release of this command. */
-export async function lookAtDefinitions(kube: KubeClient): Promise<Found[]> {
+export async function lookAtDefinitions(kube: KubeClient): Promise<Looked> {
   const { items } = await kube.list<CustomResourceDefinition>(CustomResourceDefinitions, call());
   const installed = new Map(items.map((crd) => [crd.metadata.name, crd]));
   const ours = droverCrds().map(({ metadata: { name } }) => ({ name, crd: installed.get(name) }));
@@ -29,28 +29,23 @@ export async function lookAtDefinitions(kube: KubeClient): Promise<Found[]> {
       ),
     );
   if (found.length > 0) return found;
-  return [ok(`the API server serves the ${ours.length} kinds of drover ${CLIENT.client}`)];
+  return ok(`the API server serves the ${ours.length} kinds of drover ${CLIENT.client}`);
 }
 
 const missing = (name: string): Found => failed(`${name} is not installed`, SETUP);
 
-function notServed(crd: CustomResourceDefinition): Found[] {
+function notServed(crd: CustomResourceDefinition): Looked {
   if (isEstablished(crd)) return [];
-  const {
-    metadata: { name },
-    status,
-  } = crd;
-  const refused = status?.conditions?.find(({ type, status }) => type === 'NamesAccepted' && status === 'False');
-  return [
-    failed(
-      `the API server does not serve ${name}${refused === undefined ? '' : `: ${refused.message}`}`,
-      refused === undefined ? SETUP : 'another definition has its names: remove that one',
-    ),
-  ];
+  const { name } = crd.metadata;
+  const refused = refusedNames(crd);
+  return failed(
+    `the API server does not serve ${name}${refused === undefined ? '' : `: ${refused.message}`}`,
+    refused === undefined ? SETUP : 'another definition has its names: remove that one',
+  );
 }
 
 /** Looks whether the policies are there and in force, and whether the API server acts by them. */
-export async function lookAtPolicies(kube: KubeClient, namespace: string): Promise<Found[]> {
+export async function lookAtPolicies(kube: KubeClient, namespace: string): Promise<Looked> {
   const found: Found[] = [];
   for (const { resource, object, without } of ADMISSION_POLICIES) {
     const { name } = object.metadata;

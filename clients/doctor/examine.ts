@@ -3,7 +3,7 @@ import type { Session } from '../session/session.ts';
 import { workersIn } from '../session/workers.ts';
 import { lookAtApiServer, lookAtClock } from './api-server.ts';
 import { lookAtDefinitions, lookAtPolicies } from './definitions.ts';
-import { carryOut, failed, unknown, type Check, type Finding } from './finding.ts';
+import { carryOut, failed, findingsOf, unknown, type Check, type Finding } from './finding.ts';
 import { lookAtCdi, lookAtKubeVirt, lookAtSubresources } from './kubevirt.ts';
 import { lookAtNotifications } from './notifications.ts';
 import { lookAtUser, lookAtWorkerRights, type WorkerAccount } from './rights.ts';
@@ -45,7 +45,7 @@ async function examineCluster(session: Session, worker: WorkerAccount): Promise<
   if (!isThere) return [...first, ...skipped([...checks, CLOCK], 'the API server')];
   const found = (await Promise.all(checks.map(carryOut))).flat();
   // After all others: each answer tells more of the API server's clock.
-  return [...first, ...found, ...lookAtClock(kube).map((one) => ({ check: CLOCK.name, ...one }))];
+  return [...first, ...found, ...findingsOf(CLOCK.name, lookAtClock(kube))];
 }
 
 const CLOCK = { name: 'Clock' };
@@ -65,10 +65,8 @@ async function examineTemporal(session: Session, send: boolean): Promise<Finding
   return [...first, ...(await Promise.all(checks.map(carryOut))).flat()];
 }
 
-async function reach(check: string, fix: string, look: () => Promise<Omit<Finding, 'check'>[]>): Promise<Finding[]> {
-  const found = await look().catch((error: unknown) => [failed(sentenceOf(error), fix)]);
-  return found.map((one) => ({ check, ...one }));
-}
+const reach = async (check: string, fix: string, look: Check['look']): Promise<Finding[]> =>
+  findingsOf(check, await look().catch((error: unknown) => failed(sentenceOf(error), fix)));
 
 const skipped = (checks: readonly { name: string }[], without: string): Finding[] =>
-  checks.map(({ name }) => ({ check: name, ...unknown(`not looked at without ${without}`) }));
+  checks.flatMap(({ name }) => findingsOf(name, unknown(`not looked at without ${without}`)));

@@ -15,6 +15,9 @@ export interface Finding {
 
 export type Found = Omit<Finding, 'check'>;
 
+/** What a look has found: one thing, or several. */
+export type Looked = Found | readonly Found[];
+
 export const ok = (message: string): Found => ({ outcome: 'OK', message });
 export const warning = (message: string, fix: string): Found => ({ outcome: 'Warning', message, fix });
 export const failed = (message: string, fix: string): Found => ({ outcome: 'Failed', message, fix });
@@ -23,7 +26,7 @@ export const unknown = (message: string): Found => ({ outcome: 'Unknown', messag
 /** One thing that is looked at. Throws if a server does not answer or refuses. */
 export interface Check {
   name: string;
-  look: () => Promise<Found[]>;
+  look: () => Promise<Looked>;
 }
 
 /** How long one check may take, in milliseconds. */
@@ -34,10 +37,12 @@ export const call = (): { signal: AbortSignal } => ({ signal: AbortSignal.timeou
 
 /** Carries a check out. What it can't learn is unknown, with the server's reason. */
 export async function carryOut({ name, look }: Check): Promise<Finding[]> {
-  const found = await look().catch((error: unknown) => [
+  const found = await look().catch((error: unknown) =>
     unknown(
       error instanceof KubeError && error.status === 403 ? `not allowed to look: ${error.message}` : sentenceOf(error),
     ),
-  ]);
-  return found.map((one) => ({ check: name, ...one }));
+  );
+  return findingsOf(name, found);
 }
+
+export const findingsOf = (check: string, found: Looked): Finding[] => [found].flat().map((one) => ({ check, ...one }));

@@ -1,69 +1,70 @@
 import type { KubeObject } from '../../api/objects.ts';
-import { CDIs, KubeVirts, VirtualMachineInstanceMigrations, VirtualMachinePools } from '../../api/resources.ts';
+import {
+  CDIs,
+  KubeVirts,
+  VirtualMachineInstanceMigrations,
+  VirtualMachinePools,
+  type Resource,
+} from '../../api/resources.ts';
 import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, isTransient } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, isNotFound, isTransient } from '../../kubernetes/errors.ts';
 import { call, failed, ok, warning, type Found } from './finding.ts';
 
 interface Deployed extends KubeObject {
   status?: { phase?: string; observedVersion?: string };
 }
 
-export async function lookAtKubeVirt(kube: KubeClient): Promise<Found[]> {
+export async function lookAtKubeVirt(kube: KubeClient): Promise<Found> {
   const installed = await listIfServed<KubeVirt & Deployed>(kube, KubeVirts);
   const [kubevirt] = installed ?? [];
   if (kubevirt === undefined)
-    return [failed('KubeVirt is not installed in this cluster', 'install it, or give another cluster with --context')];
+    return failed('KubeVirt is not installed in this cluster', 'install it, or give another cluster with --context');
   const { phase, observedKubeVirtVersion: version } = kubevirt.status ?? {};
   if (phase !== undefined && phase !== 'Deployed')
-    return [
-      warning(
-        `KubeVirt ${version ?? ''} is ${phase}`,
-        "see the conditions of the KubeVirt object, and virt-operator's log",
-      ),
-    ];
+    return warning(
+      `KubeVirt ${version ?? ''} is ${phase}`,
+      "see the conditions of the KubeVirt object, and virt-operator's log",
+    );
   const strategy = kubevirt.spec?.configuration?.vmRolloutStrategy ?? null;
   const methods = kubevirt.spec?.workloadUpdateStrategy?.workloadUpdateMethods ?? [];
   const rollout = strategy === null ? "KubeVirt's default" : strategy;
-  return [
-    ok(
-      `KubeVirt ${version ?? 'of an unknown version'} is deployed; vmRolloutStrategy ${rollout}; workloadUpdateMethods ${methods.length === 0 ? 'none' : methods.join(', ')}`,
-    ),
-  ];
+  return ok(
+    `KubeVirt ${version ?? 'of an unknown version'} is deployed; vmRolloutStrategy ${rollout}; workloadUpdateMethods ${methods.length === 0 ? 'none' : methods.join(', ')}`,
+  );
 }
 
 /** Looks whether the API server reaches virt-api, by which VMs are restarted, started and stopped. */
-export async function lookAtSubresources(kube: KubeClient): Promise<Found[]> {
+export async function lookAtSubresources(kube: KubeClient): Promise<Found> {
   try {
     await kube.request({ method: 'GET', path: '/apis/subresources.kubevirt.io/v1', ...call() });
   } catch (error) {
     if (!isNotFound(error) && !isTransient(error)) throw error;
-    return [
-      failed(
-        `the API server does not reach KubeVirt's virt-api (${error instanceof Error ? error.message : ''}): no VM can be restarted, started or stopped`,
-        'see APIService v1.subresources.kubevirt.io, and the pods of virt-api',
-      ),
-    ];
+    return failed(
+      `the API server does not reach KubeVirt's virt-api (${error instanceof Error ? error.message : ''}): no VM can be restarted, started or stopped`,
+      'see APIService v1.subresources.kubevirt.io, and the pods of virt-api',
+    );
   }
   if ((await listIfServed(kube, VirtualMachineInstanceMigrations)) === undefined)
-    return [
-      warning('the cluster knows no live migrations', 'install a KubeVirt that has VirtualMachineInstanceMigrations'),
-    ];
-  return [ok('the API server reaches virt-api; live migrations are served')];
+    return warning(
+      'the cluster knows no live migrations',
+      'install a KubeVirt that has VirtualMachineInstanceMigrations',
+    );
+  return ok('the API server reaches virt-api; live migrations are served');
 }
 
 /** Looks for CDI, if a pool's VMs have disks that it fills. */
-export async function lookAtCdi(kube: KubeClient): Promise<Found[]> {
+export async function lookAtCdi(kube: KubeClient): Promise<Found> {
   const installed = await listIfServed<Deployed>(kube, CDIs);
   const pools = (await listIfServed(kube, VirtualMachinePools)) ?? [];
   const needing = pools.filter(hasDisks).map(({ metadata: { namespace, name } }) => `${namespace}/${name}`);
   const [cdi] = installed ?? [];
   if (cdi !== undefined && (cdi.status?.phase ?? 'Deployed') === 'Deployed')
-    return [ok(`CDI ${cdi.status?.observedVersion ?? ''} is deployed`.replace('  ', ' '))];
+    return ok(`CDI ${cdi.status?.observedVersion ?? ''} is deployed`.replace('  ', ' '));
   const state = cdi === undefined ? 'CDI is not installed' : `CDI is ${cdi.status?.phase}`;
-  if (needing.length === 0) return [ok(`${state}; no pool has dataVolumeTemplates, which need it`)];
+  if (needing.length === 0) return ok(`${state}; no pool has dataVolumeTemplates, which need it`);
   const some = needing.slice(0, 3).join(', ') + (needing.length > 3 ? ` and ${needing.length - 3} more` : '');
-  return [failed(`${state}, and pools have dataVolumeTemplates: ${some}`, 'install CDI, or see its operator')];
+  return failed(`${state}, and pools have dataVolumeTemplates: ${some}`, 'install CDI, or see its operator');
 }
 
 interface WithDisks {
@@ -73,11 +74,5 @@ const hasDisks = ({ spec }: KubeObject): boolean =>
   ((spec as WithDisks | undefined)?.template?.spec?.dataVolumeTemplates ?? []).length > 0;
 
 /** Undefined if the API server does not know the kind. */
-async function listIfServed<T extends KubeObject>(kube: KubeClient, resource: typeof KubeVirts) {
-  try {
-    return (await kube.list<T>(resource, call())).items;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
+const listIfServed = async <T extends KubeObject>(kube: KubeClient, resource: Resource) =>
+  (await ignoreNotFound(kube.list<T>(resource, call())))?.items;

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { KUBERNETES_EVENTS } from '../../api/notifications/types.ts';
 import { notificationsIdOf, notificationsProgress, tryReceivers } from '../../workflows/lib/messages.ts';
+import { lookUntil } from '../cli/watch-until.ts';
 import type { Session } from '../session/session.ts';
 import { workersIn } from '../session/workers.ts';
-import { ok, unknown, warning, type Found } from './finding.ts';
+import { ok, unknown, warning, type Found, type Looked } from './finding.ts';
 
 /** A receiver that has not taken anything for this long may be gone. */
 const LATE_MS = 5 * 60_000;
@@ -14,13 +14,12 @@ const TRIED_WITHIN_MS = 20_000;
 const LOOK_MS = 250;
 
 /** Looks whether receivers take what they are told. `send`: send each of them an event that says nothing. */
-export async function lookAtNotifications(session: Session, send: boolean): Promise<Found[]> {
+export async function lookAtNotifications(session: Session, send: boolean): Promise<Looked> {
   const { client } = await session.temporal();
   const cluster = await workersIn(session);
-  const late = await lateIn(client, cluster);
-  const tried = send ? await tryAll(client, cluster) : [];
-  if (late.length + tried.length > 0) return [...late, ...tried];
-  return [ok('no receiver keeps notifications waiting; --send sends each an event that says nothing')];
+  const found = [await lateIn(client, cluster), send ? await tryAll(client, cluster) : []].flat();
+  if (found.length > 0) return found;
+  return ok('no receiver keeps notifications waiting; --send sends each an event that says nothing');
 }
 
 async function lateIn(client: Client, cluster: string): Promise<Found[]> {
@@ -45,21 +44,22 @@ async function lateIn(client: Client, cluster: string): Promise<Found[]> {
     });
 }
 
-async function tryAll(client: Client, cluster: string): Promise<Found[]> {
+async function tryAll(client: Client, cluster: string): Promise<Looked> {
   const id = randomUUID();
   const { signalNotifications } = await import('../../workers/watch/signal-notices.ts');
   await signalNotifications(client, cluster, tryReceivers, id);
   const handle = client.workflow.getHandle(notificationsIdOf(cluster));
-  for (const end = Date.now() + TRIED_WITHIN_MS; Date.now() < end; await sleep(LOOK_MS)) {
+  const look = async (): Promise<Record<string, string> | undefined> => {
     const { tried } = await handle.query(notificationsProgress);
-    if (tried?.id !== id) continue;
-    const receivers = Object.entries(tried.results);
-    if (receivers.length === 0) return [ok('the workers have no receivers: docs/notifications.md')];
-    return receivers.map(([name, why]) =>
-      why === ''
-        ? ok(`receiver ${name} has taken an event that says nothing`)
-        : warning(`receiver ${name} has not taken an event that says nothing: ${why}`, 'fix it: docs/notifications.md'),
-    );
-  }
-  return [unknown('no worker has tried the receivers in time')];
+    return tried?.id === id ? tried.results : undefined;
+  };
+  const results = await lookUntil(look, { withinMs: TRIED_WITHIN_MS, everyMs: LOOK_MS });
+  if (results === undefined) return unknown('no worker has tried the receivers in time');
+  const receivers = Object.entries(results);
+  if (receivers.length === 0) return ok('the workers have no receivers: docs/notifications.md');
+  return receivers.map(([name, why]) =>
+    why === ''
+      ? ok(`receiver ${name} has taken an event that says nothing`)
+      : warning(`receiver ${name} has not taken an event that says nothing: ${why}`, 'fix it: docs/notifications.md'),
+  );
 }

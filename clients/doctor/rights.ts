@@ -7,7 +7,8 @@ import {
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { formatRight, hasRight, type Right } from '../../kubernetes/rights.ts';
-import { call, failed, ok, unknown, warning, type Found } from './finding.ts';
+import { mapAtOnce } from '../cli/at-once.ts';
+import { call, failed, ok, unknown, warning, type Looked } from './finding.ts';
 import workerRules from './worker-rules.json' with { type: 'json' };
 
 const WANTED: { right: Right; by: string }[] = [
@@ -17,10 +18,10 @@ const WANTED: { right: Right; by: string }[] = [
 ];
 
 /** Looks at what the user of this command may do in the namespace. Reading alone is fine, and said. */
-export async function lookAtUser(kube: KubeClient, namespace: string): Promise<Found[]> {
+export async function lookAtUser(kube: KubeClient, namespace: string): Promise<Looked> {
   const answers = await Promise.all(WANTED.map(({ right }) => hasRight(kube, right, namespace, call().signal)));
   const missing = WANTED.filter((_, index) => answers[index] === false);
-  if (missing.length === 0) return [ok(`you may see and change pools, and make operations, in namespace ${namespace}`)];
+  if (missing.length === 0) return ok(`you may see and change pools, and make operations, in namespace ${namespace}`);
   return missing.map(({ right, by }) =>
     warning(
       `you may not ${formatRight(right)} in namespace ${namespace}`,
@@ -61,29 +62,23 @@ export async function lookAtWorkerRights(
   kube: KubeClient,
   account: WorkerAccount,
   within: string | undefined,
-): Promise<Found[]> {
+): Promise<Looked> {
   const { namespace, name } = account;
   const there = await ignoreNotFound(kube.get(ServiceAccounts, { namespace, name }, call()));
   if (there === undefined)
-    return [
-      unknown(`there is no ServiceAccount ${name} in namespace ${namespace}: name that of your workers with --worker`),
-    ];
+    return unknown(
+      `there is no ServiceAccount ${name} in namespace ${namespace}: name that of your workers with --worker`,
+    );
   const asked = askedOf(within === undefined ? workerRules.cluster : workerRules.namespaced);
-  const missing: Asked[] = [];
-  for (let start = 0; start < asked.length; start += AT_ONCE) {
-    const some = asked.slice(start, start + AT_ONCE);
-    const allowed = await Promise.all(some.map((one) => isAllowed(kube, account, within, one)));
-    missing.push(...some.filter((_, index) => allowed[index] === false));
-  }
+  const allowed = await mapAtOnce(asked, AT_ONCE, (one) => isAllowed(kube, account, within, one));
+  const missing = asked.filter((_, index) => allowed[index] === false);
   const who = `ServiceAccount ${name} in namespace ${namespace}`;
-  if (missing.length === 0) return [ok(`${who} has the ${asked.length} rights of a worker`)];
+  if (missing.length === 0) return ok(`${who} has the ${asked.length} rights of a worker`);
   const where = within === undefined ? 'all namespaces' : `namespace ${within}`;
-  return [
-    failed(
-      `${who} lacks ${missing.length} of the ${asked.length} rights of a worker in ${where}: ${missing.map(asText).join(', ')}`,
-      `apply drover's ${within === undefined ? 'ClusterRole' : 'Role'} drover-worker of this release, and bind it to the ServiceAccount`,
-    ),
-  ];
+  return failed(
+    `${who} lacks ${missing.length} of the ${asked.length} rights of a worker in ${where}: ${missing.map(asText).join(', ')}`,
+    `apply drover's ${within === undefined ? 'ClusterRole' : 'Role'} drover-worker of this release, and bind it to the ServiceAccount`,
+  );
 }
 
 /** Reads rights such as `virtualmachinepools.drover.dev/status get,patch`, or `namespaces get NAME`. */

@@ -9,36 +9,32 @@ import { temporalOf } from '../version/versions.ts';
 import { DEADLINE_MS, failed, ok, unknown, warning, type Found } from './finding.ts';
 
 /** Throws if Temporal does not answer. */
-export async function lookAtTemporal(session: Session): Promise<Found[]> {
+export async function lookAtTemporal(session: Session): Promise<Found> {
   const { connection, address, namespace } = await session.temporal();
   const where = `Temporal ${await temporalOf(session)} at ${address}`;
   try {
     await session.untilAnswered(within(connection, () => connection.workflowService.describeNamespace({ namespace })));
   } catch (error) {
     if (grpcCodeOf(error) !== GrpcCode.NOT_FOUND) throw error;
-    return [
-      failed(
-        `${where} has no namespace ${namespace}`,
-        `create it with \`temporal operator namespace create --namespace ${namespace}\`, or give another with --temporal-namespace`,
-      ),
-    ];
+    return failed(
+      `${where} has no namespace ${namespace}`,
+      `create it with \`temporal operator namespace create --namespace ${namespace}\`, or give another with --temporal-namespace`,
+    );
   }
-  return [ok(`${where} has namespace ${namespace}`)];
+  return ok(`${where} has namespace ${namespace}`);
 }
 
-export async function lookAtSearchAttributes(temporal: Temporal): Promise<Found[]> {
+export async function lookAtSearchAttributes(temporal: Temporal): Promise<Found> {
   const missing = await missingSearchAttributes(temporal);
-  if (missing.length === 0) return [ok(`Temporal's namespace ${temporal.namespace} knows drover's search attributes`)];
-  return [
-    failed(
-      `Temporal's namespace ${temporal.namespace} lacks the search attributes ${missing.map(({ name }) => name).join(', ')}`,
-      'run `drover setup`',
-    ),
-  ];
+  if (missing.length === 0) return ok(`Temporal's namespace ${temporal.namespace} knows drover's search attributes`);
+  return failed(
+    `Temporal's namespace ${temporal.namespace} lacks the search attributes ${missing.map(({ name }) => name).join(', ')}`,
+    'run `drover setup`',
+  );
 }
 
 /** Asks Temporal for its namespaces without any credentials, as every caller who reaches its port can. */
-export async function lookAtDoor({ address, tls }: Temporal): Promise<Found[]> {
+export async function lookAtDoor({ address, tls }: Temporal): Promise<Found> {
   const stranger: ConnectionOptions = {
     address,
     connectTimeout: DEADLINE_MS,
@@ -50,16 +46,14 @@ export async function lookAtDoor({ address, tls }: Temporal): Promise<Found[]> {
     const { workflowService } = connection;
     await within(connection, () => workflowService.listNamespaces({ pageSize: 1 }));
   } catch (error) {
-    return [ok(`Temporal refuses callers without credentials (${sentenceOf(error)})`)];
+    return ok(`Temporal refuses callers without credentials (${sentenceOf(error)})`);
   } finally {
     await connection?.close();
   }
-  return [
-    warning(
-      `Temporal at ${address} answers all callers that reach its port: they can end workflows, and read what these know of VMs`,
-      'let only workers, operators and the Web UI reach it (a NetworkPolicy), and have it ask for certificates or tokens: docs/security.md',
-    ),
-  ];
+  return warning(
+    `Temporal at ${address} answers all callers that reach its port: they can end workflows, and read what these know of VMs`,
+    'let only workers, operators and the Web UI reach it (a NetworkPolicy), and have it ask for certificates or tokens: docs/security.md',
+  );
 }
 
 /** Trusts the same server, and shows no certificate. */
@@ -73,7 +67,7 @@ const within = <T>(connection: Connection, ask: () => Promise<T>): Promise<T> =>
   connection.withDeadline(Date.now() + DEADLINE_MS, ask);
 
 /** Looks whether the workflow that watches the cluster runs, is about this cluster, and has a worker. */
-export async function lookAtWatch(session: Session): Promise<Found[]> {
+export async function lookAtWatch(session: Session): Promise<Found> {
   const { client } = await session.temporal();
   const cluster = await workersIn(session);
   const [{ watchedCluster }, { ensureSameCluster }] = await Promise.all([
@@ -82,25 +76,24 @@ export async function lookAtWatch(session: Session): Promise<Found[]> {
   ]);
   const id = watchIdOf(cluster);
   if ((await watchedCluster(client, cluster)) === undefined)
-    return [
-      failed(
-        `no workflow ${id} runs in Temporal: nothing that happens in the cluster is heard of`,
-        'run `drover setup`, or start a worker, which starts it, too; if the name is wrong, give another with --cluster',
-      ),
-    ];
+    return failed(
+      `no workflow ${id} runs in Temporal: nothing that happens in the cluster is heard of`,
+      'run `drover setup`, or start a worker, which starts it, too; if the name is wrong, give another with --cluster',
+    );
   try {
     await ensureSameCluster(session, cluster);
   } catch (error) {
-    return [failed(sentenceOf(error), 'give the name of this cluster with --cluster, or DROVER_CLUSTER')];
+    return failed(sentenceOf(error), 'give the name of this cluster with --cluster, or DROVER_CLUSTER');
   }
   const { raw } = await client.workflow.getHandle(id).describe();
   const [activity] = raw.pendingActivities ?? [];
   const failure = activity?.lastFailure?.message;
   if (failure)
-    return [
-      warning(`workflow ${id} runs, and its last attempt to watch has failed: ${failure}`, "see the workers' logs"),
-    ];
+    return warning(
+      `workflow ${id} runs, and its last attempt to watch has failed: ${failure}`,
+      "see the workers' logs",
+    );
   const by = activity?.lastWorkerIdentity;
-  if (!by) return [unknown(`workflow ${id} runs, and no worker watches yet: task queue ${taskQueueOf(cluster)}`)];
-  return [ok(`workflow ${id} runs, and worker ${by} watches the cluster`)];
+  if (!by) return unknown(`workflow ${id} runs, and no worker watches yet: task queue ${taskQueueOf(cluster)}`);
+  return ok(`workflow ${id} runs, and worker ${by} watches the cluster`);
 }

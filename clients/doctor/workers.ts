@@ -5,19 +5,17 @@ import { taskQueueOf } from '../../workflows/lib/messages.ts';
 import type { Session } from '../session/session.ts';
 import { pollersOf, workersIn } from '../session/workers.ts';
 import { CLIENT, versionsAmong } from '../version/versions.ts';
-import { call, failed, ok, warning, type Found } from './finding.ts';
+import { call, failed, ok, warning, type Found, type Looked } from './finding.ts';
 
-export async function lookAtWorkers(session: Session): Promise<Found[]> {
+export async function lookAtWorkers(session: Session): Promise<Looked> {
   const workers = await workersIn(session);
   const pollers = await pollersOf(session, workers);
   const queue = taskQueueOf(workers);
   if (pollers.length === 0)
-    return [
-      failed(
-        `no worker polls the task queue ${queue}: nothing happens`,
-        'start workers: docs/deploy.md, or `drover worker`',
-      ),
-    ];
+    return failed(
+      `no worker polls the task queue ${queue}: nothing happens`,
+      'start workers: docs/deploy.md, or `drover worker`',
+    );
   const found: Found[] = [];
   const versions = versionsAmong(pollers);
   const count = new Set(pollers.map(({ identity }) => identity)).size;
@@ -35,14 +33,14 @@ export async function lookAtWorkers(session: Session): Promise<Found[]> {
         'run two or more, on different nodes',
       ),
     );
-  return found.length > 0 ? found : [ok(`${count} workers of drover ${CLIENT.client} poll the task queue ${queue}`)];
+  return found.length > 0 ? found : ok(`${count} workers of drover ${CLIENT.client} poll the task queue ${queue}`);
 }
 
 /** Looks for namespaces that are left to workers of their own. */
-export async function lookAtNamespaces(kube: KubeClient, cluster: string): Promise<Found[]> {
+export async function lookAtNamespaces(kube: KubeClient, cluster: string): Promise<Looked> {
   const { items } = await kube.list<Claim>(Leases, { fieldSelector: `metadata.name=${CLAIM_NAME}`, ...call() });
   const left = items.filter(({ spec }) => spec?.holderIdentity !== undefined);
-  if (left.length === 0) return [ok(`no namespace is left to workers of its own: those of ${cluster} serve all`)];
+  if (left.length === 0) return ok(`no namespace is left to workers of its own: those of ${cluster} serve all`);
   const named = left.map(({ metadata, spec }) => `${metadata.namespace} (${spec!.holderIdentity})`);
-  return [ok(`these namespaces are left to workers of their own: ${named.toSorted().join(', ')}`)];
+  return ok(`these namespaces are left to workers of their own: ${named.toSorted().join(', ')}`);
 }

@@ -2,6 +2,7 @@ import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts
 import { pathOf, Pods } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { mapAtOnce } from '../cli/at-once.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 
 /** KubeVirt's label of the pods that run VMIs, and its annotation with the name of the VMI. */
@@ -55,18 +56,12 @@ const isEvictable = (pod: Stored<Pod>): boolean =>
 export type Evicted = { pod: LauncherPod } & ({ end: 'asked' | 'ends' } | { end: 'refused'; why: string });
 
 /** Asks to evict each of the pods, a few at a time. Throws `KubeUnreachable` if the API server does not answer. */
-export async function evictAll(
+export const evictAll = (
   kube: KubeClient,
   pods: readonly LauncherPod[],
   dryRun: DryRun,
   onEnd: (evicted: Evicted) => void,
-): Promise<void> {
-  const left = [...pods];
-  const next = async (): Promise<void> => {
-    for (let pod = left.shift(); pod !== undefined; pod = left.shift()) onEnd(await evict(kube, pod, dryRun));
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, next));
-}
+): Promise<unknown> => mapAtOnce(pods, AT_ONCE, async (pod) => onEnd(await evict(kube, pod, dryRun)));
 
 async function evict(kube: KubeClient, pod: LauncherPod, dryRun: DryRun): Promise<Evicted> {
   const { namespace, name, uid } = pod;

@@ -26,7 +26,7 @@ import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { ignoreUnseen } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 
 /** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
@@ -116,19 +116,10 @@ function onNode(item: Stored<VirtualMachineInstance>, { pools, vms, vmis }: Name
 
 /** Returns KubeVirt's defaults if the user may not read its configuration. */
 async function kubevirtOf(kube: KubeClient): Promise<{ strategy: string; drainTaint: string }> {
-  const configuration = await configurationOf(kube);
+  const [kubevirt] = (await ignoreUnseen(kube.list<KubeVirt>(KubeVirts)))?.items ?? [];
+  const configuration = kubevirt?.spec?.configuration;
   return {
     strategy: configuration?.evictionStrategy ?? 'None',
     drainTaint: configuration?.migrations?.nodeDrainTaintKey ?? DRAIN_TAINT,
   };
-}
-
-async function configurationOf(kube: KubeClient): Promise<NonNullable<KubeVirt['spec']>['configuration']> {
-  try {
-    const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
-    return kubevirt?.spec?.configuration;
-  } catch (error) {
-    if (error instanceof KubeError && (error.status === 403 || error.status === 404)) return undefined;
-    throw error;
-  }
 }

@@ -1,11 +1,11 @@
 import { EVENT_REPORTER, NOTICE_ACTION } from '../../api/labels-and-annotations.ts';
-import type { KubeObject } from '../../api/objects.ts';
 import { CoreEvents, VirtualMachineOperations, VirtualMachines, type Resource } from '../../api/resources.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreUnseen } from '../../kubernetes/errors.ts';
 import type { Revision } from '../rollout/revisions.ts';
+import { timeOfEvent, type CoreEvent } from './core-event.ts';
 
 /** Whose history is meant, and which VMs are its own. */
 export interface Subject {
@@ -13,17 +13,6 @@ export interface Subject {
   namespace: string;
   name: string;
   isMember: (vm: string) => boolean;
-}
-
-interface Event extends KubeObject {
-  involvedObject: { kind: string; name: string };
-  eventTime?: string | null;
-  lastTimestamp?: string | null;
-  type?: string;
-  action?: string;
-  reason: string;
-  message?: string;
-  reportingInstance?: string;
 }
 
 /**
@@ -34,12 +23,14 @@ interface Event extends KubeObject {
 export async function actsInCluster(kube: KubeClient, subject: Subject, revisions: Revision[]): Promise<Act[]> {
   const { namespace } = subject;
   const [events, operations] = await Promise.all([
-    ifAllowed(kube.list<Event>(CoreEvents, { namespace, fieldSelector: `reportingComponent=${EVENT_REPORTER}` })),
-    ifAllowed(kube.list<StoredOperation>(VirtualMachineOperations, { namespace })),
+    ignoreUnseen(
+      kube.list<CoreEvent>(CoreEvents, { namespace, fieldSelector: `reportingComponent=${EVENT_REPORTER}` }),
+    ),
+    ignoreUnseen(kube.list<StoredOperation>(VirtualMachineOperations, { namespace })),
   ]);
   return [
-    ...events.flatMap((event) => actOfEvent(event, subject)),
-    ...operations.flatMap((operation) => actOfOperation(operation, subject)),
+    ...(events?.items ?? []).flatMap((event) => actOfEvent(event, subject)),
+    ...(operations?.items ?? []).flatMap((operation) => actOfOperation(operation, subject)),
     ...revisions.map(actOfRevision),
   ];
 }
@@ -57,14 +48,14 @@ export async function actsOfRunInCluster(
   runId: string,
 ): Promise<Act[]> {
   const fieldSelector = `reportingComponent=${EVENT_REPORTER}`;
-  const { items } = await kube.list<Event>(CoreEvents, { namespace, fieldSelector });
+  const { items } = await kube.list<CoreEvent>(CoreEvents, { namespace, fieldSelector });
   return items
     .filter(({ reportingInstance }) => reportingInstance === runId.slice(0, INSTANCE_LENGTH))
     .map((event) => toldBy(event, [`${event.metadata.namespace}/${event.involvedObject.name}`]))
     .toSorted((a, b) => a.time.localeCompare(b.time));
 }
 
-function actOfEvent(event: Event, { resource, name, isMember }: Subject): Act[] {
+function actOfEvent(event: CoreEvent, { resource, name, isMember }: Subject): Act[] {
   const { involvedObject: about, action } = event;
   if (action === NOTICE_ACTION) return [];
   const isOfVm = about.kind === VirtualMachines.kind && isMember(about.name);
@@ -72,9 +63,9 @@ function actOfEvent(event: Event, { resource, name, isMember }: Subject): Act[] 
   return [toldBy(event, isOfVm ? [about.name] : [])];
 }
 
-function toldBy(event: Event, vms: string[]): Act {
-  const { eventTime, lastTimestamp, type, action, reason, message, reportingInstance } = event;
-  const time = eventTime ?? lastTimestamp ?? event.metadata.creationTimestamp ?? '';
+function toldBy(event: CoreEvent, vms: string[]): Act {
+  const { type, action, reason = '', message, reportingInstance } = event;
+  const time = timeOfEvent(event);
   return act({
     time,
     endedAt: time,
@@ -128,12 +119,3 @@ const act = (known: Pick<Act, 'time' | 'endedAt' | 'action' | 'end' | 'why'> & P
   workflow: '',
   ...known,
 });
-
-const ifAllowed = <T>(read: Promise<{ items: T[] }>): Promise<T[]> =>
-  read.then(
-    ({ items }) => items,
-    (error: unknown) => {
-      if (isNotFound(error) || (error instanceof KubeError && error.status === 403)) return [];
-      throw error;
-    },
-  );

@@ -1,7 +1,8 @@
-import { ApplicationFailure, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import type { WorkflowHandle } from '@temporalio/client';
 import type { Act } from '../../decisions/history/act.ts';
 import type { PoolRef } from '../../workflows/lib/ids.ts';
 import { acts as recorded } from '../../workflows/lib/messages.ts';
+import { mapAtOnce } from '../cli/at-once.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
 import { note } from '../cli/print.ts';
@@ -81,20 +82,14 @@ async function readRuns(
 /** What is on record in the workflows that a query lists. Notes which can't be asked; throws if none can. */
 async function readAll(session: Session, query: string, { since }: ReadOptions): Promise<Act[]> {
   const ends = since === null ? '' : ` AND (CloseTime IS NULL OR CloseTime >= '${new Date(since).toISOString()}')`;
-  const left = await listRuns(session, query + ends);
-  const read: Act[] = [];
-  const problems: Error[] = [];
-  const next = async (): Promise<void> => {
-    for (let run = left.pop(); run !== undefined; run = left.pop()) {
-      const { workflowId: id } = run;
-      const acts = await actsOf(session, run).catch(
-        (error: unknown) => new Failure(`what ${id} did is not known: ${sentenceOf(error)}`, { cause: error }),
-      );
-      if (acts instanceof Error) problems.push(acts);
-      else read.push(...acts);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  const tried = await mapAtOnce(await listRuns(session, query + ends), AT_ONCE, (run) =>
+    actsOf(session, run).catch(
+      (error: unknown) =>
+        new Failure(`what ${run.workflowId} did is not known: ${sentenceOf(error)}`, { cause: error }),
+    ),
+  );
+  const problems = tried.filter((acts) => acts instanceof Failure);
+  const read = tried.flatMap((acts) => (acts instanceof Failure ? [] : acts));
   if (read.length === 0 && problems.length > 0) throw problems[0]!;
   for (const { message } of problems) note(message);
   return read;
@@ -128,10 +123,8 @@ async function listRuns(session: Session, query: string): Promise<Run[]> {
 async function actsOf(session: Session, { workflowId, runId, status }: Run): Promise<Act[]> {
   const { client } = await session.temporal();
   const handle = client.workflow.getHandle(workflowId, runId);
-  if (status === 'COMPLETED') {
-    const result = await resultOf(session, handle);
-    return result?.acts ?? [];
-  }
+  if (status === 'COMPLETED')
+    return ((await session.untilAnswered(handle.result())) as { acts?: Act[] } | undefined)?.acts ?? [];
   const told = await askActs(session, handle);
   if (status === 'RUNNING') return told;
   const why = `its workflow was ${ENDED[status] ?? 'ended'}`;
@@ -152,22 +145,6 @@ async function askActs(session: Session, handle: WorkflowHandle): Promise<Act[]>
     throw new Failure((await missingWorkers(session)) ?? `${handle.workflowId} does not answer: ${sentenceOf(error)}`, {
       cause: error,
     });
-  }
-}
-
-/** Throws `Failure` if the workflow has no result. */
-async function resultOf(session: Session, handle: WorkflowHandle): Promise<{ acts?: Act[] } | undefined> {
-  try {
-    return (await session.untilAnswered(handle.result())) as { acts?: Act[] } | undefined;
-  } catch (error) {
-    const { workflowId: id } = handle;
-    if (isWorkflowNotFound(error)) throw new Failure(`there is no ${id}`, { cause: error });
-    if (!(error instanceof WorkflowFailedError))
-      throw new Failure(`${id} is still running, and can't be followed: ${sentenceOf(error)}`, { cause: error });
-    const { cause } = error;
-    throw cause instanceof ApplicationFailure && cause.type === 'Refused'
-      ? new Failure(`refused: ${cause.message}`, { cause })
-      : new Failure(`${id} was ended from outside: ${sentenceOf(cause ?? error)}`, { cause: error });
   }
 }
 

@@ -1,18 +1,9 @@
 import { EVENT_REPORTER } from '../../api/labels-and-annotations.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Stored } from '../../api/objects.ts';
 import { CoreEvents, Pods, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ageOf } from '../cli/print.ts';
-
-interface Event extends KubeObject {
-  involvedObject: { kind: string; name: string };
-  eventTime?: string | null;
-  lastTimestamp?: string | null;
-  reason?: string;
-  message?: string;
-  series?: { lastObservedTime?: string };
-  reportingComponent?: string;
-}
+import { timeOfEvent, type CoreEvent } from './core-event.ts';
 
 /** The last warning about a VM: between two starts, only this tells why it does not run. */
 export interface Warning {
@@ -35,24 +26,21 @@ export async function lastWarnings(
 ): Promise<Map<string, Warning>> {
   if (vms.size === 0) return new Map();
   const { items } = await kube
-    .list<Event>(CoreEvents, { namespace, fieldSelector: 'type=Warning' })
-    .catch(() => ({ items: [] as Stored<Event>[] }));
+    .list<CoreEvent>(CoreEvents, { namespace, fieldSelector: 'type=Warning' })
+    .catch(() => ({ items: [] as Stored<CoreEvent>[] }));
   const told = items.flatMap((event): [string, Warning][] => {
     const vm = vmOf(event);
     if (vm === null || !vms.has(vm) || event.reportingComponent === EVENT_REPORTER) return [];
     const { reason = '', message = '' } = event;
-    return [[vm, { at: timeOf(event), reason, message }]];
+    return [[vm, { at: timeOfEvent(event), reason, message }]];
   });
   return new Map(told.toSorted(([, one], [, other]) => one.at.localeCompare(other.at)));
 }
 
-function vmOf({ involvedObject: { kind, name } }: Event): string | null {
+function vmOf({ involvedObject: { kind, name } }: CoreEvent): string | null {
   if (kind === VirtualMachines.kind || kind === VirtualMachineInstances.kind) return name;
   return kind === Pods.kind ? (LAUNCHER.exec(name)?.[1] ?? null) : null;
 }
-
-const timeOf = ({ series, lastTimestamp, eventTime, metadata }: Event): string =>
-  series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? '';
 
 /** Such as `FailedCreate: … (2m ago)`. `now`: milliseconds since the epoch. */
 export const formatWarning = ({ at, reason, message }: Warning, now: number): string =>

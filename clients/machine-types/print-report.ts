@@ -6,12 +6,11 @@ import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { operationRunIdOf } from '../../workflows/lib/messages.ts';
 import { note, plain, print, table, printData } from '../cli/print.ts';
 import { actsOfWorkflow } from '../history/read.ts';
+import { runIdOf } from '../operations/acts.ts';
 import { outlineOf, progressOf, stateOf } from '../operations/print-operations.ts';
 import type { Session } from '../session/session.ts';
-import { workersIn } from '../session/workers.ts';
 import { readFleet, snapshotOf } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
 import { findTransition, type FoundTransition } from './transitions.ts';
@@ -85,10 +84,7 @@ export async function printReport(
  */
 async function changedVms(session: Session, operation: StoredOperation | undefined): Promise<string[]> {
   if (operation === undefined || !(await session.knowsTemporal())) return [];
-  const { namespace } = operation.metadata;
-  const cluster = namespace === undefined ? session.cluster : await workersIn(session, namespace);
-  const id = operationRunIdOf({ cluster, ...operation.metadata });
-  const acts = await actsOfWorkflow(session, id).catch(() => []);
+  const acts = await actsOfWorkflow(session, await runIdOf(session, operation.metadata)).catch(() => []);
   return acts
     .filter(({ action, end }) => action === 'machine type' && end === 'Done')
     .flatMap(({ vms }) => vms.filter((vm) => !vm.startsWith('pool ')));

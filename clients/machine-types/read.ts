@@ -18,7 +18,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreForbidden, isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 
 /** Keeps only a view of each object, page by page, to save memory. Objects come in order of their names. */
@@ -40,15 +40,8 @@ export const readVmiViews = (kube: KubeClient, namespace: string | undefined): A
   readViews<VirtualMachineInstance, VmiView>(kube, VirtualMachineInstances, namespace, vmiView);
 
 /** Returns all nodes; null if the user may not list them. */
-export async function readNodeViews(kube: KubeClient): Promise<NodeView[] | null> {
-  try {
-    const { items } = await kube.list<Node>(Nodes);
-    return items.map(nodeView);
-  } catch (error) {
-    if (error instanceof KubeError && error.status === 403) return null;
-    throw error;
-  }
-}
+export const readNodeViews = async (kube: KubeClient): Promise<NodeView[] | null> =>
+  (await ignoreForbidden(kube.list<Node>(Nodes)))?.items.map(nodeView) ?? null;
 
 /**
  * Returns a `Failure` that names the first missing namespace; null if all exist, or if the user may not read them.

@@ -4,7 +4,7 @@ import { withinNamespaces } from '../../decisions/machine-types/scope.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { ignoreForbidden } from '../../kubernetes/errors.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import { listOperations, findOperation, noRecordOf } from '../operations/find-operation.ts';
 import { isOver, nameOf } from '../operations/print-operations.ts';
@@ -72,16 +72,12 @@ export interface OthersRunning {
 
 /** Returns the changes of machine types that continue in these namespaces, or in all (null). */
 export async function othersRunning(kube: KubeClient, namespaces: readonly string[] | null): Promise<OthersRunning> {
-  try {
-    const [namespace] = namespaces?.length === 1 ? namespaces : [];
-    const operations = (await listOperations(kube, namespace, ACTION)).filter((one) => !isOver(one));
-    const names = new Map(operations.map((one) => [one.metadata.uid, nameOf(one)]));
-    return { operations, names, unknown: null };
-  } catch (error) {
-    if (!(error instanceof KubeError) || error.status !== 403) throw error;
-    const unknown = 'whether another operation is at work on some of these VMs is not known: you may not list them';
-    return { operations: [], names: new Map(), unknown };
-  }
+  const [namespace] = namespaces?.length === 1 ? namespaces : [];
+  const listed = await ignoreForbidden(listOperations(kube, namespace, ACTION));
+  const operations = (listed ?? []).filter((one) => !isOver(one));
+  const names = new Map(operations.map((one) => [one.metadata.uid, nameOf(one)]));
+  const unknown = 'whether another operation is at work on some of these VMs is not known: you may not list them';
+  return { operations, names, unknown: listed === undefined ? unknown : null };
 }
 
 /** Throws `Failure` if the operation continues. */

@@ -8,13 +8,13 @@ import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { Failure, throwAll, UsageError } from '../cli/failure.ts';
+import { UsageError } from '../cli/failure.ts';
 import { checkLabelSelector } from '../cli/label-selector.ts';
 import { type DryRun, parseFlag } from '../cli/parse-values.ts';
 import { note, print, dryRunRemark } from '../cli/print.ts';
 import { poolAndVms } from '../cli/targets.ts';
 import type { Session } from '../session/session.ts';
-import { readVmis } from './controlled-vms.ts';
+import { namedVms, readVmis, refuseVms } from './controlled-vms.ts';
 import { otherNames, printJoining } from './print-joining.ts';
 import { requestMembers, checkCount, poolForRequest, type WaitOptions, type PoolAt } from './request-members.ts';
 
@@ -77,18 +77,9 @@ async function vmsToAdopt(kube: KubeClient, pool: Stored<Pool>, chosen: Chosen):
     const { items } = await kube.list<VirtualMachine>(VirtualMachines, { namespace, labelSelector: chosen.selector });
     return items.filter((vm) => controllerOf(vm) === undefined && vm.metadata.deletionTimestamp === undefined);
   }
-  const vms = await Promise.all(
-    [...new Set(chosen.names)].map((vm) => kube.get<VirtualMachine>(VirtualMachines, { namespace, name: vm })),
-  );
-  const failures = vms.flatMap((vm) => {
-    const { name: of } = vm.metadata;
-    if (isControlledBy(vm, VirtualMachinePools, identityOf(pool))) {
-      note(`vm ${of} is pool ${name}'s already`);
-      return [];
-    }
-    const why = whyNotAdopted(pool, vm);
-    return why === null ? [] : [new Failure(`vm ${of} ${why}`)];
-  });
-  throwAll(failures);
+  const vms = await namedVms(kube, namespace!, chosen.names);
+  const isOwn = (vm: Vm): boolean => isControlledBy(vm, VirtualMachinePools, identityOf(pool));
+  for (const { metadata } of vms.filter(isOwn)) note(`vm ${metadata.name} is pool ${name}'s already`);
+  refuseVms(vms, (vm) => (isOwn(vm) ? null : whyNotAdopted(pool, vm)));
   return vms.filter((vm) => controllerOf(vm) === undefined);
 }

@@ -1,11 +1,9 @@
 import { controllerOf } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import { formerMemberOf } from '../../decisions/annotations/former-member.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import { Failure, throwAll } from '../cli/failure.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import type { Session } from '../session/session.ts';
 import { adopt, type AdoptOptions } from './adopt.ts';
+import { namedVms, refuseVms } from './controlled-vms.ts';
 
 interface AttachOptions extends AdoptOptions {
   /** The pool; by default the pool that each VM was detached from. */
@@ -25,21 +23,14 @@ export async function attachVms(
 
 /** Returns the names of the VMs by their pools. Throws a `Failure` for each VM whose pool is not known. */
 async function poolsOf(session: Session, namespace: string, names: readonly string[]): Promise<Map<string, string[]>> {
-  const kube = await session.kube();
-  const vms = await Promise.all(
-    [...new Set(names)].map((name) => kube.get<VirtualMachine>(VirtualMachines, { namespace, name })),
+  const vms = await namedVms(await session.kube(), namespace, names);
+  const pools = new Map(
+    vms.map(({ metadata: { name, annotations } }) => [name, formerMemberOf(annotations)?.pool] as const),
   );
-  const pools = new Map<string, string[]>();
-  const failures: Failure[] = [];
-  for (const { metadata, ...rest } of vms) {
-    const owner = controllerOf({ metadata, ...rest });
-    const { name } = metadata;
-    const pool = formerMemberOf(metadata.annotations)?.pool;
-    if (owner !== undefined) failures.push(new Failure(`vm ${name} belongs to ${owner.kind} ${owner.name}`));
-    else if (pool === undefined)
-      failures.push(new Failure(`vm ${name} was not detached by drover: give its pool with --pool`));
-    else pools.set(pool, [...(pools.get(pool) ?? []), name]);
-  }
-  throwAll(failures);
-  return pools;
+  refuseVms(vms, (vm) => {
+    const owner = controllerOf(vm);
+    if (owner !== undefined) return `belongs to ${owner.kind} ${owner.name}`;
+    return pools.get(vm.metadata.name) === undefined ? 'was not detached by drover: give its pool with --pool' : null;
+  });
+  return Map.groupBy(pools.keys(), (name) => pools.get(name)!);
 }

@@ -8,6 +8,7 @@ import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
+import { Failure, throwAll } from '../cli/failure.ts';
 
 type Texts = Record<string, string | null>;
 
@@ -19,6 +20,20 @@ export const controlledBy = async (kube: KubeClient, resource: Resource, pool: S
   (await kube.list<VirtualMachine>(VirtualMachines, { namespace: identityOf(pool).namespace })).items
     .filter((vm) => isControlledBy(vm, resource, identityOf(pool)))
     .sort((a, b) => byNumber(a.metadata.name, b.metadata.name));
+
+/** Reads the named VMs, each once. Throws a `KubeError` (404) for a missing one. */
+export const namedVms = (kube: KubeClient, namespace: string, names: readonly string[]): Promise<Vm[]> =>
+  Promise.all([...new Set(names)].map((name) => kube.get<VirtualMachine>(VirtualMachines, { namespace, name })));
+
+/** Throws a `Failure` for each of the VMs that something can't be done to. */
+export function refuseVms(vms: readonly Vm[], whyNot: (vm: Vm) => string | null): void {
+  throwAll(
+    vms.flatMap((vm) => {
+      const why = whyNot(vm);
+      return why === null ? [] : [new Failure(`vm ${vm.metadata.name} ${why}`)];
+    }),
+  );
+}
 
 /** Returns each of these VMs with its VMI. */
 export const readVmis = async (kube: KubeClient, namespace: string, vms: readonly Vm[]): Promise<VmWithVmi[]> =>

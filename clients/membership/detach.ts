@@ -1,19 +1,17 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { whyNotDetached, type Vm } from '../../decisions/membership/moves.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { Failure, throwAll } from '../cli/failure.ts';
+import { Failure } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import type { Session } from '../session/session.ts';
-import { readVmis } from './controlled-vms.ts';
+import { namedVms, readVmis, refuseVms } from './controlled-vms.ts';
 import { requestMembers, checkCount, poolForRequest, wordsOf, type WaitOptions } from './request-members.ts';
 
 interface DetachOptions extends WaitOptions {
@@ -74,15 +72,8 @@ async function leavingOf(
   names: readonly string[],
   isCounted: boolean,
 ): Promise<Leaving[]> {
-  const vms = await Promise.all(
-    [...new Set(names)].map((name) => kube.get<VirtualMachine>(VirtualMachines, { namespace, name })),
-  );
-  throwAll(
-    vms.flatMap((vm) => {
-      const why = whyNotDetached(vm, { isCounted });
-      return why === null ? [] : [new Failure(`vm ${vm.metadata.name} ${why}`)];
-    }),
-  );
+  const vms = await namedVms(kube, namespace, names);
+  refuseVms(vms, (vm) => whyNotDetached(vm, { isCounted }));
   const pools = Map.groupBy(vms, (vm) => controllerOf(vm)!.name);
   return Promise.all(
     [...pools].map(async ([name, own]) => ({ pool: await poolForRequest(kube, { namespace, name }), vms: own })),

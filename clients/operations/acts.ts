@@ -17,14 +17,19 @@ export async function actsOfOperation(
   { metadata }: StoredOperation,
   remark: (sentence: string) => void = note,
 ): Promise<Act[]> {
-  const { namespace, name, uid } = metadata;
-  const cluster = namespace === undefined ? session.cluster : await workersIn(session, namespace);
-  const runId = operationRunIdOf({ cluster, ...(namespace === undefined ? {} : { namespace }), name, uid });
+  const runId = await runIdOf(session, metadata);
   try {
     return await actsOfWorkflow(session, runId);
   } catch (error) {
     if (!(error instanceof TemporalUnreachable)) throw error;
     remark(`${error.message}; this is what Events on the VMs tell`);
-    return actsOfRunInCluster(await session.kube(), namespace, runId);
+    return actsOfRunInCluster(await session.kube(), metadata.namespace, runId);
   }
+}
+
+/** Returns the id of the workflow that carries the operation out. */
+export async function runIdOf(session: Session, metadata: StoredOperation['metadata']): Promise<string> {
+  const { namespace } = metadata;
+  const cluster = namespace === undefined ? session.cluster : await workersIn(session, namespace);
+  return operationRunIdOf({ cluster, ...metadata });
 }

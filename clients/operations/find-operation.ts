@@ -4,7 +4,7 @@ import { ClusterVirtualMachineOperations, VirtualMachineOperations } from '../..
 import { operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreForbidden, isNotFound } from '../../kubernetes/errors.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import type { Kind } from '../cli/kinds.ts';
 import { plain } from '../cli/print.ts';
@@ -33,18 +33,11 @@ export async function listOperations(
 ): Promise<StoredOperation[]> {
   const [own, clusterWide] = await Promise.all([
     kube.list<StoredOperation>(VirtualMachineOperations, { namespace }),
-    ifAllowed(kube.list<StoredOperation>(ClusterVirtualMachineOperations)),
+    ignoreForbidden(kube.list<StoredOperation>(ClusterVirtualMachineOperations)),
   ]);
   const all = [...own.items, ...(clusterWide?.items ?? [])];
   return action === undefined ? all : all.filter(({ spec }) => spec.action === action);
 }
-
-/** Whoever has rights in namespaces alone sees what is in them. */
-const ifAllowed = <T>(read: Promise<T>): Promise<T | undefined> =>
-  read.catch((error: unknown) => {
-    if (error instanceof KubeError && error.status === 403) return undefined;
-    throw error;
-  });
 
 /** What there is to undo is recorded on VMs. `where`: in which namespace they are, with a space before it. */
 export const noRecordOf = (where: string, operation: string): Failure =>

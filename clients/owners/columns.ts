@@ -11,7 +11,7 @@ import type { Owner } from '../cli/owner.ts';
 import { ageOf, plain, type Cell, type Column } from '../cli/print.ts';
 import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
-import { isReady, isTroubled, revisionOf, stateCell, stateOf, whyNotReady, type Member } from './members.ts';
+import { isReady, isTroubled, revisionOf, standbyOf, stateCell, stateOf, whyNotReady, type Member } from './members.ts';
 
 interface ColumnChoice {
   wide: boolean;
@@ -44,11 +44,9 @@ const poolColumns: Column[] = [
 ];
 
 /** Ready standby VMs, of the wanted ones. */
-function standbyCell({ spec, status }: Stored<Pool>): string {
-  const { standbyReplicas = 0, readyStandbyReplicas = 0 } = status ?? {};
-  return spec.standby === undefined && standbyReplicas === 0
-    ? '<none>'
-    : `${readyStandbyReplicas}/${spec.standby?.replicas ?? 0}`;
+function standbyCell(pool: Pool): string {
+  const standby = standbyOf(pool);
+  return standby === null ? '<none>' : `${standby.ready}/${standby.wanted}`;
 }
 
 const replicaSetColumns: Column[] = [

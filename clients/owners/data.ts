@@ -1,13 +1,12 @@
 import type { Condition, Stored } from '../../api/objects.ts';
 import { identityOf } from '../../api/owner-references.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
-import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { isPool, byName, type Owner } from '../cli/owner.ts';
+import { isPool, namedOrAll, type Owner } from '../cli/owner.ts';
 import { knownRevisions } from '../rollout/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { countStates, isReady, membersByOwner, type Member } from './members.ts';
+import { countStates, isReady, membersByOwner, replicasAmong, type Member } from './members.ts';
 import { readProgress, workflowIdOf, type OwnerProgress, type Progress } from './progress.ts';
 
 /** How far a pool or replica set is, as `-o json` of `status` and `describe` prints it. */
@@ -47,7 +46,7 @@ export interface OwnerState {
 
 export function ownerData({ workflow, kind, owner, members, progress, rollout }: OwnerState): OwnerData {
   const { namespace = '', name, deletionTimestamp } = owner.metadata;
-  const replicas = isPool(kind, owner) ? members.filter(({ metadata }) => roleOf(metadata.labels) === null) : members;
+  const replicas = replicasAmong(members);
   return {
     kind: kind.resource.kind,
     namespace,
@@ -78,39 +77,35 @@ export function ownerData({ workflow, kind, owner, members, progress, rollout }:
 export async function readData(
   session: Session,
   kind: OwnerKind,
-  {
-    namespace,
-    names,
-    selector,
-  }: { namespace: string | undefined; names: readonly string[]; selector?: string | undefined },
+  which: { namespace: string | undefined; names: string[]; selector?: string | undefined },
 ): Promise<OwnerData[]> {
   const kube = await session.kube();
-  const { resource, members } = kind;
-  const at = namespace === undefined ? {} : { namespace };
-  const labelSelector = selector === undefined ? {} : { labelSelector: selector };
   const [owners, { items }] = await Promise.all([
-    names.length > 0
-      ? Promise.all(names.map((name) => kube.get<Owner>(resource, { namespace, name })))
-      : kube.list<Owner>(resource, { ...at, ...labelSelector }).then((list) => list.items.toSorted(byName)),
-    kube.list<Member>(members.resource, at),
+    namedOrAll<Owner>(kube, kind.resource, which),
+    kube.list<Member>(kind.members.resource, { namespace: which.namespace }),
   ]);
   const membersOf = membersByOwner(items, kind);
-  return Promise.all(
-    owners.map(async (owner) => {
-      const [workflow, progress, rollout] = await Promise.all([
-        workflowIdOf(session, kind, owner),
-        progressOf(session, kind, owner),
-        isPool(kind, owner)
-          ? knownRevisions(kube, owner).then((revisions) => rolloutView(owner, revisions))
-          : undefined,
-      ]);
-      return ownerData({ workflow, kind, owner, members: membersOf(identityOf(owner)), progress, rollout });
-    }),
-  );
+  const states = owners.map((owner) => readState(session, kind, owner, membersOf(identityOf(owner))));
+  return (await Promise.all(states)).map(ownerData);
+}
+
+export async function readState(
+  session: Session,
+  kind: OwnerKind,
+  owner: Stored<Owner>,
+  members: Stored<Member>[],
+): Promise<OwnerState> {
+  const kube = await session.kube();
+  const [workflow, progress, rollout] = await Promise.all([
+    workflowIdOf(session, kind, owner),
+    progressOf(session, kind, owner),
+    isPool(kind, owner) ? knownRevisions(kube, owner).then((revisions) => rolloutView(owner, revisions)) : undefined,
+  ]);
+  return { workflow, kind, owner, members, progress, rollout };
 }
 
 /** What the workflow says, if Temporal's address is known. */
-export const progressOf = async (session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<Progress> =>
+const progressOf = async (session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<Progress> =>
   (await session.knowsTemporal())
     ? readProgress(session, kind, owner)
     : { known: false, why: 'no address of Temporal is given (--address)' };

@@ -1,22 +1,31 @@
 import { stringify } from 'yaml';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { identityOf } from '../../api/owner-references.ts';
-import { Events } from '../../api/resources.ts';
+import { CoreEvents } from '../../api/resources.ts';
 import { DEFAULT_STANDBY_STATE } from '../../api/rules/pool-defaults.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { OWNERS, type OwnerKind } from '../cli/kinds.ts';
-import { isPool, type Owner } from '../cli/owner.ts';
+import { isPool, namedOrAll, type Owner } from '../cli/owner.ts';
 import { ageOf, note, plain, print, table, printItems, type DataFormat } from '../cli/print.ts';
 import { targetsOf } from '../cli/targets.ts';
+import { timeOfEvent, type CoreEvent } from '../history/core-event.ts';
 import { lastWarnings, type Warning } from '../history/warnings.ts';
 import { rolloutLines } from '../rollout/lines.ts';
-import { knownRevisions } from '../rollout/revisions.ts';
-import { rolloutView, type RolloutView } from '../rollout/view.ts';
+import type { RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { ownerData, progressOf, type OwnerState } from './data.ts';
-import { isDown, isReady, formatStates, membersByOwner, stateOf, whyNotReady, type Member } from './members.ts';
-import { workflowIdOf, workflowUrl, type Progress } from './progress.ts';
+import { ownerData, readState, type OwnerState } from './data.ts';
+import {
+  isDown,
+  isReady,
+  formatStates,
+  membersByOwner,
+  standbyOf,
+  stateOf,
+  whyNotReady,
+  type Member,
+} from './members.ts';
+import { workflowUrl, type Progress } from './progress.ts';
 
 const EVENTS = 20;
 const SICK = 10;
@@ -30,10 +39,7 @@ export async function describeOwners(
   const { kind, names } = targetsOf(words, OWNERS);
   const kube = await session.kube();
   const namespace = await session.namespace();
-  const owners: Stored<Owner>[] =
-    names.length > 0
-      ? await Promise.all(names.map((name) => kube.get<Owner>(kind.resource, { namespace, name })))
-      : (await kube.list<Owner>(kind.resource, { namespace })).items;
+  const owners = await namedOrAll<Owner>(kube, kind.resource, { namespace, names });
   if (output !== undefined) {
     const data = await Promise.all(owners.map((owner) => describedData(session, kind, owner)));
     return printItems(data, output, { isOne: names.length === 1 });
@@ -46,7 +52,7 @@ export async function describeOwners(
 /** All that is known about a pool or replica set. */
 interface Known extends OwnerState {
   /** The newest, oldest first. */
-  events: Stored<Event>[];
+  events: Stored<CoreEvent>[];
   /** The last about each member that is not ready. */
   warnings: ReadonlyMap<string, Warning>;
   /** Of its workflow in Temporal's Web UI, if that is known. */
@@ -57,18 +63,19 @@ async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Pr
   const kube = await session.kube();
   const { namespace = '', uid } = owner.metadata;
   const { resource } = kind.members;
-  const [workflow, members, events, progress, rollout] = await Promise.all([
-    workflowIdOf(session, kind, owner),
-    kube.list<Member>(resource, { namespace }).then(({ items }) => membersByOwner(items, kind)(identityOf(owner))),
-    kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
-    progressOf(session, kind, owner),
-    isPool(kind, owner) ? knownRevisions(kube, owner).then((revisions) => rolloutView(owner, revisions)) : undefined,
+  const { items } = await kube.list<Member>(resource, { namespace });
+  const members = membersByOwner(items, kind)(identityOf(owner));
+  const [state, events] = await Promise.all([
+    readState(session, kind, owner, members),
+    kube
+      .list<CoreEvent>(CoreEvents, { namespace, fieldSelector: `involvedObject.uid=${uid}` })
+      .then(({ items }) => items),
   ]);
-  const url = progress.known ? await workflowUrl(session, workflow) : undefined;
-  const newest = events.sort((a, b) => Date.parse(timeOf(a)) - Date.parse(timeOf(b))).slice(-EVENTS);
+  const url = state.progress.known ? await workflowUrl(session, state.workflow) : undefined;
+  const newest = events.sort((a, b) => Date.parse(timeOfEvent(a)) - Date.parse(timeOfEvent(b))).slice(-EVENTS);
   const sick = new Set(members.filter(isDown).map(({ metadata: { name } }) => name));
   const warnings = await lastWarnings(kube, namespace, sick);
-  return { workflow, kind, owner, members, progress, rollout, url, events: newest, warnings };
+  return { ...state, url, events: newest, warnings };
 }
 
 /** Describes all that is known about a pool or replica set, as lines for a user. */
@@ -99,10 +106,10 @@ export async function describedData(session: Session, kind: OwnerKind, owner: St
         why: whyNotReady(vm, known.warnings.get(vm.metadata.name)) || null,
       })),
     events: known.events.map((event) => ({
-      time: timeOf(event),
+      time: timeOfEvent(event),
       type: event.type ?? null,
       reason: event.reason ?? null,
-      message: event.note ?? null,
+      message: event.message ?? null,
     })),
     spec: owner.spec,
   };
@@ -142,11 +149,12 @@ function headLines(kind: OwnerKind, owner: Stored<Owner>): string[] {
   ];
 }
 
-function standbyLine({ spec, status }: Stored<Pool>): string[] {
-  const { standbyReplicas = 0, readyStandbyReplicas = 0 } = status ?? {};
-  if (spec.standby === undefined && standbyReplicas === 0) return [];
-  const { replicas = 0, state = DEFAULT_STANDBY_STATE } = spec.standby ?? {};
-  return [field('Standby', `${replicas} desired (${state}), ${standbyReplicas} total, ${readyStandbyReplicas} ready`)];
+function standbyLine(pool: Pool): string[] {
+  const standby = standbyOf(pool);
+  if (standby === null) return [];
+  const { wanted, total, ready } = standby;
+  const { state = DEFAULT_STANDBY_STATE } = pool.spec.standby ?? {};
+  return [field('Standby', `${wanted} desired (${state}), ${total} total, ${ready} ready`)];
 }
 
 function revisionLine({ status }: Stored<Pool>): string {
@@ -240,20 +248,14 @@ function progressLines(result: Progress): string[] {
   ];
 }
 
-interface Event extends KubeObject {
-  type?: string;
-  reason?: string;
-  note?: string;
-  eventTime?: string | null;
-  deprecatedLastTimestamp?: string | null;
-}
-
-const timeOf = ({ eventTime, deprecatedLastTimestamp, metadata }: Stored<Event>): string =>
-  eventTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp;
-
-function eventLines(events: Stored<Event>[]): string[] {
+function eventLines(events: Stored<CoreEvent>[]): string[] {
   if (events.length === 0) return [field('Events', '<none>')];
-  const rows = events.map((event) => [event.type ?? '', event.reason ?? '', ageOf(timeOf(event)), event.note ?? '']);
+  const rows = events.map((event) => [
+    event.type ?? '',
+    event.reason ?? '',
+    ageOf(timeOfEvent(event)),
+    event.message ?? '',
+  ]);
   return ['Events:', ...indent(table(['TYPE', 'REASON', 'AGE', 'MESSAGE'], rows))];
 }
 

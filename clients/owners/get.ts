@@ -107,8 +107,8 @@ async function follow(listing: Listing, shown: Stored[], show: (object: Stored) 
   new ListWatch<Stored, Stored>({
     client: kube,
     resource,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...selectorOf(listing),
+    namespace,
+    labelSelector: selectorOf(listing),
     view: (object) => object,
     onChange: (_key, before, after) => {
       const object = after ?? before!;

@@ -4,7 +4,7 @@ import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { apiVersionOf, PersistentVolumeClaims, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ownerKindOf, type OwnerKind } from '../cli/kinds.ts';
-import { byName } from '../cli/owner.ts';
+import { byName, namedOrAll } from '../cli/owner.ts';
 import type { Column } from '../cli/print.ts';
 import { diskColumns } from '../disks/columns.ts';
 import { columnsOfOwners, vmColumns, vmiColumns } from './columns.ts';
@@ -34,21 +34,18 @@ export function columnsFor(resource: Resource): Column[] {
 export async function read(listing: Listing): Promise<Stored[]> {
   const { kube, resource, namespace, names } = listing;
   const picked = await picks(listing);
-  const reading =
-    names.length > 0
-      ? Promise.all(names.map((name) => kube.get(resource, { namespace, name })))
-      : kube.list(resource, { namespace, ...selectorOf(listing) }).then(({ items }) => items);
+  const found = await namedOrAll(kube, resource, { namespace, names, selector: selectorOf(listing) });
   // The items of Kubernetes' own lists lack apiVersion and kind.
   const typed = (object: Stored): Stored => ({ apiVersion: apiVersionOf(resource), kind: resource.kind, ...object });
-  return (await reading).filter(picked).map(typed).sort(byName);
+  return found.filter(picked).map(typed).sort(byName);
 }
 
-export function selectorOf({ resource, selector, owner }: Listing): { labelSelector?: string } {
+export function selectorOf({ resource, selector, owner }: Listing): string | undefined {
   const parts = [
     selector ?? [],
     resource === PersistentVolumeClaims ? [KEPT_DISK, owner === undefined ? [] : `${POOL_LABEL}=${owner.name}`] : [],
   ].flat(2);
-  return parts.length === 0 ? {} : { labelSelector: parts.join() };
+  return parts.length === 0 ? undefined : parts.join();
 }
 
 /** Returns a predicate for the objects of the listing, by name and by their owner's UID. */

@@ -3,6 +3,8 @@ import { byController } from '../../api/owner-references.ts';
 import { heldBy } from '../../decisions/views/from-object/held-by.ts';
 import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import { FALSE_TELLS } from '../../decisions/views/from-object/vmi.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { byName } from '../cli/owner.ts';
 import type { Cell, Style } from '../cli/print.ts';
@@ -86,6 +88,16 @@ function stateStyle(state: string, ready: boolean): Style {
   if (ready) return 'green';
   if (TROUBLED.test(state)) return 'red';
   return state === 'Stopped' ? 'gray' : 'yellow';
+}
+
+/** The members that count as replicas of their owner: no standby and no extra VMs. */
+export const replicasAmong = (members: readonly Stored<Member>[]): Stored<Member>[] =>
+  members.filter(({ metadata }) => roleOf(metadata.labels) === null);
+
+/** How many standby VMs a pool wants and has; null if it is not about any. */
+export function standbyOf({ spec, status }: Pool): { wanted: number; total: number; ready: number } | null {
+  const { standbyReplicas: total = 0, readyStandbyReplicas: ready = 0 } = status ?? {};
+  return spec.standby === undefined && total === 0 ? null : { wanted: spec.standby?.replicas ?? 0, total, ready };
 }
 
 /** Returns how many VMs are in each state, the largest number first. */

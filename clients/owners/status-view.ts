@@ -7,7 +7,7 @@ import { ageOf, paint, plain, bar, type Style } from '../cli/print.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import type { Revision } from '../rollout/revisions.ts';
 import { rolloutView } from '../rollout/view.ts';
-import { isReady, formatStates, type Member } from './members.ts';
+import { isReady, formatStates, replicasAmong, standbyOf, type Member } from './members.ts';
 import type { OwnerProgress, Progress } from './progress.ts';
 
 /** A pool or replica set as the live view shows it. */
@@ -74,7 +74,7 @@ function rollout({ kind, owner, revisions, isLive }: OwnerView, now: number): st
 function headLine({ kind, owner, members }: OwnerView): string {
   const { metadata, status } = owner;
   const wanted = wantedReplicas(owner);
-  const replicas = isPool(kind, owner) ? members.filter(({ metadata }) => roleOf(metadata.labels) === null) : members;
+  const replicas = replicasAmong(members);
   const active = replicas.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   // As kubectl and all other commands count it: VMs whose VMIs run the template, too.
   const last = isPool(kind, owner)
@@ -89,10 +89,8 @@ function headLine({ kind, owner, members }: OwnerView): string {
 }
 
 function formatStandby(kind: OwnerKind, owner: Stored<Owner>): string {
-  if (!isPool(kind, owner)) return '';
-  const { standbyReplicas = 0, readyStandbyReplicas = 0 } = owner.status ?? {};
-  const wanted = owner.spec.standby?.replicas ?? 0;
-  return wanted === 0 && standbyReplicas === 0 ? '' : `, ${readyStandbyReplicas}/${wanted} standby`;
+  const standby = isPool(kind, owner) ? standbyOf(owner) : null;
+  return standby === null || standby.wanted + standby.total === 0 ? '' : `, ${standby.ready}/${standby.wanted} standby`;
 }
 
 function inProgress({ owner, members, progress }: OwnerView, told: string[], now: number): string[] {

@@ -31,17 +31,18 @@ export class OwnerWatch {
     this.#options = options;
     const { kube: client, kind, namespace, selector, onChange } = options;
     const { resource, members } = kind;
-    const scope = { client, ...(namespace === undefined ? {} : { namespace }) };
     this.#owners = new ListWatch<Stored<Owner>, Stored<Owner>>({
-      ...scope,
-      ...(selector === undefined ? {} : { labelSelector: selector }),
+      client,
+      namespace,
+      labelSelector: selector,
       resource,
       view: (owner) => owner,
       onChange: (_key, before, after) => onChange((after ?? before!).metadata.uid),
       onError: (error) => this.#fail(error),
     });
     this.#members = new ListWatch<Stored<Member>, Stored<Member>>({
-      ...scope,
+      client,
+      namespace,
       resource: members.resource,
       view: slim,
       onChange: (_key, before, after) => {

@@ -6,7 +6,7 @@ import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
-import { isConflict } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
@@ -36,23 +36,16 @@ export async function changeTemplate(
   const { namespace, name, uid } = pool.metadata;
   const key: ObjectKey = { namespace, name };
   if (dryRun === 'client') return;
-  let newest = pool;
   const by = await requestedBy(async () => kube);
-  for (let tries = 1; ; tries++) {
-    try {
-      const options = { dryRun: dryRun === 'server', fieldManager: ROLLOUT_MANAGER };
-      await kube.patch(Pools.resource, key, 'json', patchOf(newest, change, by), options);
-      break;
-    } catch (error) {
-      if (!isConflict(error) || tries === TRIES) throw error;
-      newest = await kube.get<Pool>(Pools.resource, key);
-      if (newest.metadata.uid === uid && revisionOf(poolTemplate(newest.spec)) === revisionOf(poolTemplate(pool.spec)))
-        continue;
-      throw new Failure(`pool ${name} was changed concurrently: check its template and try again`, {
-        cause: error,
-      });
-    }
-  }
+  const before = revisionOf(poolTemplate(pool.spec));
+  const options = { dryRun: dryRun === 'server', fieldManager: ROLLOUT_MANAGER };
+  const write = async (tries: number): Promise<void> => {
+    const newest = tries === 1 ? pool : await kube.get<Pool>(Pools.resource, key);
+    if (newest.metadata.uid !== uid || revisionOf(poolTemplate(newest.spec)) !== before)
+      throw new Failure(`pool ${name} was changed concurrently: check its template and try again`);
+    await kube.patch(Pools.resource, key, 'json', patchOf(newest, change, by), options);
+  };
+  await retryOnConflict(write, { tries: TRIES });
   if (dryRun === 'none') await handOver(kube, Pools.resource, key, OF_ROLLOUTS);
 }
 

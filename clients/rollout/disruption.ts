@@ -16,7 +16,7 @@ import {
 import { POD_PARTS, podPartsBetween } from '../../decisions/vm-update/pod-part.ts';
 import { plugsOf, strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { ignoreKubeError } from '../../kubernetes/errors.ts';
 import { expandVmSpec } from '../../kubernetes/expand-vm-spec.ts';
 
 const MEANINGS: Record<Disruption, string> = {
@@ -35,14 +35,11 @@ export interface LiveRules {
 
 /** Returns what KubeVirt does to VMs that run; its defaults if the user may not read that. */
 export async function kubevirtRules(kube: KubeClient): Promise<LiveRules> {
-  try {
-    const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
-    const view = kubevirt && kubevirtView(kubevirt);
-    return { strategy: strategyOf(view), plugs: plugsOf(view) };
-  } catch (error) {
-    if (error instanceof KubeError) return { strategy: null, plugs: PLUGS_ALL };
-    throw error;
-  }
+  const listed = await ignoreKubeError(kube.list<KubeVirt>(KubeVirts));
+  if (listed === undefined) return { strategy: null, plugs: PLUGS_ALL };
+  const [kubevirt] = listed.items;
+  const view = kubevirt && kubevirtView(kubevirt);
+  return { strategy: strategyOf(view), plugs: plugsOf(view) };
 }
 
 /** Returns the rules of a pool, which may have its own. */
@@ -71,12 +68,8 @@ export async function disruptionOf(
  */
 async function expanded(kube: KubeClient, namespace: string, template: VmTemplate): Promise<VmTemplate | undefined> {
   if (!refers(template)) return undefined;
-  try {
-    return { ...template, spec: (await expandVmSpec(kube, namespace, template.spec)) as VmTemplate['spec'] };
-  } catch (error) {
-    if (error instanceof KubeError) return undefined;
-    throw error;
-  }
+  const spec = await ignoreKubeError(expandVmSpec(kube, namespace, template.spec));
+  return spec && { ...template, spec: spec as VmTemplate['spec'] };
 }
 
 /** Says in one line how disruptive the change from one template to the other is, and whether the pool allows that. */

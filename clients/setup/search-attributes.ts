@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { SearchAttributeType } from '@temporalio/common';
 import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
+import { lookUntil } from '../cli/watch-until.ts';
 import { GrpcCode, grpcCodeOf, type Temporal } from '../session/temporal.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;
@@ -38,7 +38,7 @@ export async function missingSearchAttributes(temporal: Temporal): Promise<Searc
 /** Registers the missing search attributes, and waits until Temporal accepts queries with all that drover needs. */
 export async function registerSearchAttributes(temporal: Temporal, missing: SearchAttribute[]): Promise<void> {
   if (missing.length > 0) await add(temporal, missing);
-  await parseFlag(temporal);
+  await untilUsable(temporal);
 }
 
 async function knownTypes({ connection, namespace, address }: Temporal): Promise<Record<string, number>> {
@@ -87,24 +87,18 @@ async function noRoom(temporal: Temporal, missing: SearchAttribute[], cause: unk
 }
 
 /** Waits for Temporal's servers: each caches the list, and refuses a new name until its copy is fresh. */
-async function parseFlag({ client, namespace }: Temporal): Promise<void> {
+async function untilUsable({ client, namespace }: Temporal): Promise<void> {
   const query = searchAttributes.map(({ name }) => `${name} = 'drover-setup'`).join(' AND ');
-  const deadline = Date.now() + USABLE_TIMEOUT_MS;
-  for (;;) {
-    try {
-      await client.workflow.count(query);
-      return;
-    } catch (error) {
+  let why: unknown;
+  const look = (): Promise<object | undefined> =>
+    client.workflow.count(query).catch((error: unknown) => {
       if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
-      if (Date.now() > deadline) {
-        throw new Failure(
-          `Temporal's namespace ${namespace} still does not know drover's search attributes: ${sentenceOf(error)}`,
-          { cause: error },
-        );
-      }
-      await sleep(POLL_MS);
-    }
-  }
+      why = error;
+      return undefined;
+    });
+  if ((await lookUntil(look, { withinMs: USABLE_TIMEOUT_MS, everyMs: POLL_MS })) !== undefined) return;
+  const words = `Temporal's namespace ${namespace} still does not know drover's search attributes`;
+  throw new Failure(`${words}: ${sentenceOf(why)}`, { cause: why });
 }
 
 function refused(error: unknown, what: string): Failure {

@@ -45,8 +45,8 @@ export async function setup(options: SetupOptions): Promise<void> {
   // Checks what may be refused before anything is written.
   const missing = await missingSearchAttributes(temporal);
   if (namespaces === undefined) {
-    await applyCrds(kube, dryRun, say);
-    await applyPolicies(kube, dryRun, say);
+    await applyCrds(kube, { dryRun, say });
+    await applyPolicies(kube, { dryRun, say });
   } else {
     await checkCrds(kube, namespaces[0]!, say);
     for (const namespace of namespaces) await refuseOthers(kube, namespace, workersOf(cluster, namespace));

@@ -1,3 +1,4 @@
+import { mapAtOnce } from '../cli/at-once.ts';
 import type { Session } from '../session/session.ts';
 import { workersIn } from '../session/workers.ts';
 
@@ -26,19 +27,15 @@ export async function workflowsOf(session: Session, namespace: string | undefine
     listed(session, `${of} AND ExecutionStatus = 'Running'`, Infinity),
     listed(session, `${of} AND ExecutionStatus != 'Running'`, MOST_CLOSED),
   ]);
-  for (let start = 0; start < Math.min(running.length, MOST_DESCRIBED); start += AT_ONCE) {
-    await Promise.all(
-      running.slice(start, start + AT_ONCE).map(async (one) => {
-        const { raw } = await client.workflow.getHandle(one.id, one.runId).describe();
-        one.pendingActivities = (raw.pendingActivities ?? []).map(({ activityType, attempt, state, lastFailure }) => ({
-          type: activityType?.name ?? '',
-          attempt: attempt ?? 0,
-          state: String(state),
-          ...(lastFailure?.message ? { failure: lastFailure.message } : {}),
-        }));
-      }),
-    );
-  }
+  await mapAtOnce(running.slice(0, MOST_DESCRIBED), AT_ONCE, async (one) => {
+    const { raw } = await client.workflow.getHandle(one.id, one.runId).describe();
+    one.pendingActivities = (raw.pendingActivities ?? []).map(({ activityType, attempt, state, lastFailure }) => ({
+      type: activityType?.name ?? '',
+      attempt: attempt ?? 0,
+      state: String(state),
+      ...(lastFailure?.message ? { failure: lastFailure.message } : {}),
+    }));
+  });
   return [...running, ...closed];
 }
 

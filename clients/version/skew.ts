@@ -1,3 +1,4 @@
+import { byNumber } from '../../decisions/lib/names.ts';
 import type { Versions } from './versions.ts';
 
 /** The oldest Kubernetes whose admission policies can ask who may do what: see docs/security.md. */
@@ -30,10 +31,5 @@ export function skewOf({ client, definitions, workers, kubernetes }: Versions): 
 }
 
 /** `gitVersion`: as the API server tells its own, such as `v1.35.4+k3s1`. */
-export function isTooOld(gitVersion: string): boolean {
-  const [major = 0, minor = 0] = gitVersion
-    .replace(/^v/, '')
-    .split('.')
-    .map((part) => Number.parseInt(part, 10));
-  return major < OLDEST_KUBERNETES[0] || (major === OLDEST_KUBERNETES[0] && minor < OLDEST_KUBERNETES[1]);
-}
+export const isTooOld = (gitVersion: string): boolean =>
+  byNumber(gitVersion.replace(/^v/, ''), OLDEST_KUBERNETES.join('.')) < 0;

@@ -5,7 +5,7 @@ import type { Event } from './world/api-server.ts';
 /** What a list or a watch asks for. */
 interface Selection {
   namespace?: string | undefined;
-  labelSelector?: string;
+  labelSelector?: string | undefined;
 }
 
 /**

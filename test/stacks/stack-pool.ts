@@ -242,6 +242,6 @@ class SharedStack {
  */
 async function installCrds({ kubeconfig }: Stack): Promise<void> {
   const kube = new KubeClient(loadKubeConfig({ kubeconfig }), { fieldManager: 'test' });
-  await applyCrds(kube, false, () => {});
+  await applyCrds(kube, { dryRun: false, say: () => {} });
   await kube.close();
 }

@@ -6,6 +6,7 @@ import { UsageError } from '../../cli/failure.ts';
 import type { Globals } from '../../cli/globals.ts';
 import { examples } from '../../cli/options.ts';
 import { note, print } from '../../cli/print.ts';
+import { untilAborted } from '../../cli/watch-until.ts';
 import { Session } from '../../session/session.ts';
 import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
 
@@ -64,7 +65,7 @@ async function dashboard(options: Options, command: Command, signal: AbortSignal
   if (proxied !== undefined) {
     const { serveProxied } = await import('../../dashboard/proxied/proxied-dashboard.ts');
     const running = await serveProxied({ ...proxied, globals: options, isReadOnly });
-    await aborted(signal);
+    await untilAborted(signal);
     return running.close();
   }
   const session = new Session(options);
@@ -75,18 +76,11 @@ async function dashboard(options: Options, command: Command, signal: AbortSignal
     print(running.url);
     note('everyone who has this address acts as you; Ctrl-C ends it');
     if (browser) openBrowser(running.url);
-    await aborted(signal);
+    await untilAborted(signal);
     await running.close();
   } finally {
     await session.close();
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (signal.aborted) resolve();
-  else signal.addEventListener('abort', () => resolve(), { once: true });
-  await promise;
 }
 
 const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = {

@@ -42,8 +42,8 @@ async function inTemporal(session: Session): Promise<MissingWorkers | null | und
   if ((await pollersOf(session, workers)).length === 0)
     return { sentence: `no worker polls the task queue ${taskQueueOf(workers)}: nothing happens`, since: null };
   const { lookAtWatch } = await import('../../doctor/temporal.ts');
-  const failed = (await lookAtWatch(session)).find(({ outcome }) => outcome === 'Failed');
-  return failed === undefined ? null : { sentence: failed.message, since: null };
+  const { outcome, message } = await lookAtWatch(session);
+  return outcome === 'Failed' ? { sentence: message, since: null } : null;
 }
 
 async function inCluster(session: Session): Promise<MissingWorkers | null> {

@@ -1,5 +1,5 @@
-import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/resources.ts';
-import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
+import { keptDiskOf, type KeptDisk, keptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -40,15 +40,24 @@ export async function pruneDisks(
     throw new Failure(`${missing.join(', ')}: no kept disk of namespace ${namespace}; \`drover get disks\` lists them`);
   const found = disksToPrune(claims, { ...choice, names }, Date.now());
   if (found.length === 0) return note(`No kept disks to delete in ${namespace} namespace.`);
+  await eachOf(found, { done: 'deleted', dryRun }, (one, isDry) => deleteKept(kube, one, isDry));
+}
+
+/** Does something to each of these disks, unless only the client is to look, and says of each what came of it. */
+async function eachOf(
+  found: readonly ListedClaim[],
+  { done, dryRun }: { done: string; dryRun: DryRun },
+  act: (one: ListedClaim, isDry: boolean) => Promise<string | null>,
+): Promise<void> {
   for (const one of found) {
-    const { name } = one.claim.metadata;
-    const why = dryRun === 'client' ? null : await deleteKept(kube, one, dryRun === 'server');
-    if (why === null) print(`persistentvolumeclaim/${name} deleted${dryRunRemark(dryRun)}`);
-    else note(`persistentvolumeclaim/${name} left: ${why}`);
+    const label = `persistentvolumeclaim/${one.claim.metadata.name}`;
+    const why = dryRun === 'client' ? null : await act(one, dryRun === 'server');
+    if (why === null) print(`${label} ${done}${dryRunRemark(dryRun)}`);
+    else note(`${label} left: ${why}`);
   }
 }
 
-export function disksToPrune(
+function disksToPrune(
   claims: readonly ListedClaim[],
   { names, pool, orphaned, olderThan }: KeptDiskChoice,
   now: number,
@@ -102,3 +111,46 @@ async function deleteKept(kube: KubeClient, { claim, kept }: ListedClaim, dryRun
 
 const isSame = (a: KeptDisk | null, b: KeptDisk): boolean =>
   a !== null && a.poolUid === b.poolUid && a.keptAt === b.keptAt;
+
+/** Gives a pool the disks that an earlier pool of its name has kept, or those of them that are named. */
+export async function adoptDisks(
+  session: Session,
+  { pool, dryRun }: { pool?: string; dryRun: DryRun },
+  ...names: string[]
+): Promise<void> {
+  if (pool === undefined) throw new UsageError('for which pool? Give --pool');
+  const [kube, namespace] = [await session.kube(), await session.namespace()];
+  const { metadata } = await kube.get(VirtualMachinePools, { namespace, name: pool });
+  const found = disksToPrune(await keptClaims(kube, namespace), { names, pool, orphaned: true }, Date.now());
+  if (found.length === 0) return note(`No earlier pool ${pool} has left kept disks in ${namespace} namespace.`);
+  const done = `is kept for pool ${pool}`;
+  await eachOf(found, { done, dryRun }, (one, isDry) => adopt(kube, one, metadata.uid, isDry));
+}
+
+/**
+ * Assigns a disk left by a deleted pool of the same name to the pool with this UID. Returns null if that is done, else
+ * why not.
+ */
+async function adopt(
+  kube: KubeClient,
+  { claim, kept, orphaned }: ListedClaim,
+  poolUid: string,
+  dryRun: boolean,
+): Promise<string | null> {
+  if (kept.poolUid === poolUid) return 'it is kept for the pool already';
+  if (!orphaned) return 'the pool that it is kept for is there';
+  const { namespace, name, uid, resourceVersion } = claim.metadata;
+  try {
+    await kube.patch(
+      PersistentVolumeClaims,
+      { namespace, name },
+      'merge',
+      { metadata: { uid, resourceVersion, ...keptDiskMark({ ...kept, poolUid }) } },
+      { dryRun },
+    );
+    return null;
+  } catch (error) {
+    if (isConflict(error)) return 'it was changed concurrently';
+    throw error;
+  }
+}

@@ -7,6 +7,7 @@ import './parts/rel-time.ts';
 import './parts/squares.ts';
 import { News } from './pure/news.ts';
 import { Page } from './state/page.ts';
+import { comeBack } from './state/sign-in-again.ts';
 import { shell, titleOf } from './views/shell.ts';
 
 const REFRESH_MS = 2_000;
@@ -63,6 +64,7 @@ async function signIn(): Promise<void> {
 
 addEventListener('hashchange', () => page.follow());
 await signIn();
+comeBack();
 page.follow();
 await page.client.start();
 showTips();

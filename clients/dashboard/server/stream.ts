@@ -18,7 +18,6 @@ const HEARTBEAT_MS = 10_000;
 const KEPT = 2_000_000;
 /** What may wait for a client that reads too slowly, in characters; beyond that it gets a new snapshot instead. */
 const MOST_QUEUED = 2_000_000;
-const COME_BACK_MS = 200;
 /** A browser opens at most six. */
 const MOST_CLIENTS = 64;
 
@@ -131,7 +130,6 @@ export class Stream {
   /** A browser that comes back at once gets what it has missed. Not all at the same moment. */
   #endInTime(response: ServerResponse): void {
     if (this.#lifeMs === undefined) return;
-    response.write(`retry: ${COME_BACK_MS}\n\n`);
     const timer = setTimeout(() => response.end(), this.#lifeMs * (0.9 + Math.random() / 10));
     response.on('close', () => clearTimeout(timer));
   }

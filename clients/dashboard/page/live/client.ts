@@ -1,4 +1,5 @@
 import type { Session } from '../../contract/messages.ts';
+import { ask } from './ask.ts';
 import { Fleet } from './fleet.ts';
 import { Hub } from './hub.ts';
 import type { Connection, ToHub, ToTab } from './ports.ts';
@@ -62,9 +63,8 @@ export class Client {
 
 /** The user for whom the server takes this tab; one may have signed out in this browser, and another in. */
 async function whoAsks(): Promise<string> {
-  const answer = await fetch('/api/session', { redirect: 'manual' }).catch(() => null);
-  const session = answer?.ok === true ? ((await answer.json().catch(() => null)) as Session | null) : null;
-  return session?.user ?? '';
+  const asked = await ask<Session>('/api/session');
+  return asked.state === 'here' ? (asked.data.user ?? '') : '';
 }
 
 /** The one hub of all tabs of this user, or else one of this tab's own. */

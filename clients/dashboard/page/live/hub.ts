@@ -1,17 +1,16 @@
 import type { Message, Session } from '../../contract/messages.ts';
-import type { Fault } from '../../contract/requests.ts';
 import { Fleet } from './fleet.ts';
 import type { Connection, Port, ToHub, ToTab } from './ports.ts';
+import { readStream, type Ended } from './read-stream.ts';
 
 /** The server says something every 10 seconds: after this a stream is dead, however open it looks. */
 const SILENT_MS = 25_000;
-const FIRST_RETRY_MS = 500;
+const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 10_000;
 /** The stream stays open so long without a tab that wants it: tabs are often looked at again at once. */
 const LINGER_MS = 5_000;
 /** A stream that is back within this time was not away. */
 const BROKEN_MS = 1_000;
-const STREAM = '/api/stream';
 
 /**
  * Keeps one stream for all tabs: a browser allows only six to a host, and each costs the server a queue. Runs in a
@@ -22,7 +21,10 @@ export class Hub {
   #fleet = new Fleet();
   #session: Session | null = null;
   #connection: Connection = { type: 'connection', state: 'connecting', since: Date.now(), why: null };
-  #source: EventSource | null = null;
+  /** Ends the stream; null while there is none. */
+  #stream: AbortController | null = null;
+  /** Of the last event that came with one: the server knows by it what has been missed. */
+  #lastId: string | null = null;
   #retryMs = FIRST_RETRY_MS;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
@@ -54,7 +56,7 @@ export class Hub {
     port.postMessage(this.#connection);
     if (this.#session !== null) port.postMessage(this.#session);
     for (const message of this.#fleet.messages()) port.postMessage(message);
-    if (this.#source === null) this.#open();
+    if (this.#stream === null) this.#open();
   }
 
   #lingerWithoutTabs(): void {
@@ -63,6 +65,7 @@ export class Hub {
     this.#linger = setTimeout(() => {
       this.#close();
       this.#fleet = new Fleet();
+      this.#lastId = null;
       this.#is('connecting');
     }, LINGER_MS);
   }
@@ -82,25 +85,26 @@ export class Hub {
 
   #open(): void {
     this.#close();
-    const source = new EventSource(STREAM);
-    this.#source = source;
+    const stream = new AbortController();
+    this.#stream = stream;
     this.#expectMore();
-    source.addEventListener('message', ({ data }: MessageEvent<string>) => {
-      if (source === this.#source) this.#take(JSON.parse(data) as Message);
-    });
-    source.addEventListener('error', () => {
-      if (source !== this.#source) return;
-      // Unless it is closed, the browser itself connects again, and gets what it has missed. A server that ends a
-      // stream to judge its user anew is not away.
-      if (source.readyState === EventSource.CLOSED) this.#again();
-      else this.#broken ??= setTimeout(() => this.#is('reconnecting'), BROKEN_MS);
+    const take = (message: Message, id: string | null): void => {
+      if (stream === this.#stream) this.#take(message, id);
+    };
+    void readStream(this.#lastId, take, stream.signal).then((ended) => {
+      if (stream === this.#stream) this.#ended(ended);
     });
   }
 
-  #take(message: Message): void {
+  #take(message: Message, id: string | null): void {
     this.#expectMore();
-    if (message.type === 'delta' && message.seq !== (this.#fleet.seq ?? 0) + 1) return this.#again();
+    if (message.type === 'delta' && message.seq !== (this.#fleet.seq ?? 0) + 1) {
+      this.#lastId = null;
+      return this.#again();
+    }
     if (message.type === 'session') this.#session = message;
+    // Until the end of a snapshot, which has an id, nothing tells what is missing.
+    this.#lastId = id ?? (message.type === 'snapshot' ? null : this.#lastId);
     this.#is('open');
     this.#retryMs = FIRST_RETRY_MS;
     this.#fleet.take(message);
@@ -109,34 +113,29 @@ export class Hub {
 
   #expectMore(): void {
     clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => this.#again(), SILENT_MS);
+    this.#silence = setTimeout(() => this.#ended({ how: 'broken', why: null }), SILENT_MS);
   }
 
   #close(): void {
     clearTimeout(this.#retry);
     clearTimeout(this.#silence);
-    this.#source?.close();
-    this.#source = null;
+    this.#stream?.abort();
+    this.#stream = null;
   }
 
-  /** Connects again, ever more slowly. */
+  /** A server that ends a stream to judge its user anew is not away. */
+  #ended({ how, why }: Ended): void {
+    if (how === 'signed-out') this.#is(how, why);
+    else if (how === 'refused') this.#is('reconnecting', why);
+    else if (this.#connection.state !== 'signed-out')
+      this.#broken ??= setTimeout(() => this.#is('reconnecting'), BROKEN_MS);
+    this.#again();
+  }
+
+  /** Connects again, ever more slowly: also a user who is signed out may sign in again in another tab. */
   #again(): void {
     this.#close();
-    if (this.#connection.state !== 'signed-out') this.#is('reconnecting', this.#connection.why);
     this.#retry = setTimeout(() => this.#open(), this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
-    void this.#askWhy();
-  }
-
-  /** A stream does not say why it was refused. */
-  async #askWhy(): Promise<void> {
-    const answer = await fetch('/api/session', { redirect: 'manual' }).catch(() => null);
-    const { state } = this.#connection;
-    if (answer === null && state === 'reconnecting') this.#is(state);
-    if (answer === null || answer.ok || state === 'open') return;
-    const fault = (await answer.json().catch(() => null)) as Partial<Fault> | null;
-    // A proxy sends a browser that it does not know to its own page.
-    const isSignedOut = answer.status === 401 || answer.type === 'opaqueredirect';
-    this.#is(isSignedOut ? 'signed-out' : 'reconnecting', fault?.sentence ?? null);
   }
 }

@@ -1,11 +1,10 @@
-import type { Fault } from '../../contract/requests.ts';
+import { ask, type Answer } from '../live/ask.ts';
 
 /** What is known of a resource of the server that the stream does not have. `old`: why it could not be read again. */
 type Loaded<T> =
   | { state: 'loading' }
   | { state: 'here'; data: T; old: string | null }
   | { state: 'failed'; sentence: string };
-type Answer = { state: 'here'; data: unknown } | { state: 'failed'; sentence: string; isGone: boolean };
 
 interface Entry {
   loaded: Loaded<unknown>;
@@ -19,7 +18,6 @@ interface Entry {
 const FRESH_MS = 4_000;
 /** What no view has wanted for so long is forgotten. */
 const KEPT_MS = 60_000;
-const NO_ANSWER = 'The server does not answer.';
 
 /** Asks for details while a view shows them. */
 export class Loader {
@@ -62,7 +60,7 @@ export class Loader {
     if (entry.isAsking) return;
     entry.isAsking = true;
     entry.askedAt = Date.now();
-    const loaded = after(entry.loaded, await fetched(path));
+    const loaded = after(entry.loaded, await ask(path));
     entry.isAsking = false;
     if (JSON.stringify(loaded) === JSON.stringify(entry.loaded)) return;
     entry.loaded = loaded;
@@ -71,20 +69,9 @@ export class Loader {
 }
 
 /** A server that can't be asked takes nothing from the view: only what is gone goes. */
-function after(before: Loaded<unknown>, answer: Answer): Loaded<unknown> {
+function after(before: Loaded<unknown>, answer: Answer<unknown>): Loaded<unknown> {
   if (answer.state === 'here') return { ...answer, old: null };
   const { sentence } = answer;
-  if (before.state === 'here' && !answer.isGone) return { ...before, old: sentence };
+  if (before.state === 'here' && answer.status !== 404) return { ...before, old: sentence };
   return { state: 'failed', sentence };
-}
-
-async function fetched(path: string): Promise<Answer> {
-  try {
-    const answer = await fetch(path);
-    const body: unknown = await answer.json();
-    if (answer.ok) return { state: 'here', data: body };
-    return { state: 'failed', sentence: (body as Fault).sentence, isGone: answer.status === 404 };
-  } catch {
-    return { state: 'failed', sentence: NO_ANSWER, isGone: false };
-  }
 }

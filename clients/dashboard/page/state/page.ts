@@ -1,5 +1,6 @@
 import type { Action, ActionName, ObjectRef } from '../../contract/fleet.ts';
 import type { ActionRequest, ActionResult } from '../../contract/requests.ts';
+import { ask } from '../live/ask.ts';
 import { Client } from '../live/client.ts';
 import { routeOf, type Route } from '../pure/route.ts';
 import { Loader } from './loader.ts';
@@ -68,33 +69,28 @@ export class Page {
 
   /** Asks drover, and tells what came of it where it was asked. */
   async send(given: Pick<ActionRequest, 'reason' | 'confirm' | 'full' | 'revision'>): Promise<void> {
-    const { ask } = this;
-    if (ask === null || ask.isSent) return;
-    this.ask = { ...ask, isSent: true, refused: null };
+    const asked = this.ask;
+    if (asked === null || asked.isSent) return;
+    this.ask = { ...asked, isSent: true, refused: null };
     this.#draw();
-    const { about, vms, action } = ask;
+    const { about, vms, action } = asked;
     const result = await posted({ action: action.name, about, ...(vms.length === 0 ? {} : { vms }), ...given });
     if (result.ok) {
       this.ask = null;
       this.told = { about, result };
-    } else if (this.ask !== null) this.ask = { ...ask, isSent: false, refused: result.sentence };
+    } else if (this.ask !== null) this.ask = { ...asked, isSent: false, refused: result.sentence };
     this.loader.refresh(Date.now(), { evenIfFresh: true });
     this.#draw();
   }
 }
 
 async function posted(request: ActionRequest & { action: ActionName }): Promise<ActionResult> {
-  try {
-    const answer = await fetch('/api/actions', {
-      method: 'POST',
-      // A proxy sends a browser that it does not know to its own page.
-      redirect: 'manual',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(request),
-    });
-    if (answer.type === 'opaqueredirect') return { ok: false, sentence: 'You are signed out: nothing was done.' };
-    return (await answer.json()) as ActionResult;
-  } catch {
-    return { ok: false, sentence: 'The server does not answer: whether it was done is not known.' };
-  }
+  const answer = await ask<ActionResult>('/api/actions', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(request),
+  });
+  if (answer.state === 'here') return answer.data;
+  const { status, sentence } = answer;
+  return { ok: false, sentence: status === null ? `${sentence} Whether it was done is not known.` : sentence };
 }

@@ -5,6 +5,7 @@ import { liveState, type LiveState } from '../pure/news.ts';
 import type { Route } from '../pure/route.ts';
 import { clockOf } from '../pure/times.ts';
 import type { Page } from '../state/page.ts';
+import { signInAgain } from '../state/sign-in-again.ts';
 import { drainsView, isLeft, nodeView } from './drains.ts';
 import { fleetView } from './fleet-view.ts';
 import { operationView, operationsView } from './operations.ts';
@@ -91,9 +92,11 @@ function banner({ client }: Page): TemplateResult | typeof nothing {
   const { connection, session, pausedAt } = client;
   switch (liveState(client)) {
     case 'signed-out':
+      // The server says which address to open; a proxy says nothing, and knows where users sign in.
       return html`<p class="banner bad">
-        You are signed out${connection.why === null ? '' : `: ${connection.why}`}.
-        <button type="button" class="quiet" @click=${() => location.reload()}>Load the page again</button>
+        ${connection.why === null ? 'You are signed out.' : `You are signed out: ${connection.why}.`} What you see is
+        from before ${at(connection.since)}.
+        ${connection.why === null ? html`<button type="button" @click=${signInAgain}>Sign in again</button>` : nothing}
       </p>`;
     case 'reconnecting':
       return connection.why === null

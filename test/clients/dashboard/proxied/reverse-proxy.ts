@@ -5,12 +5,10 @@ import { Authority } from './credentials.ts';
 import { SERVER } from './peer.ts';
 import type { Proxied } from './proxied.ts';
 
-/** Where users who are not signed in are sent. */
-const LOGIN = 'https://login.example.com/';
-
 /**
  * An authenticating proxy before a dashboard: it speaks TLS with browsers, and TLS with its client certificate with the
- * dashboard, on kept connections that all users share. Users sign in at `/sign-in/NAME`.
+ * dashboard, on kept connections that all users share. Users sign in at `/sign-in/NAME`; all others are sent to a page
+ * of another origin that has links there.
  */
 export class ReverseProxy {
   /** Who is signed in, by the value of their cookie, and their groups. */
@@ -44,6 +42,10 @@ export class ReverseProxy {
     return `https://127.0.0.1:${this.port}`;
   }
 
+  get #login(): string {
+    return `https://localhost:${this.port}/login`;
+  }
+
   async close(): Promise<void> {
     this.#to?.agent.destroy();
     this.#server.closeAllConnections();
@@ -56,10 +58,15 @@ export class ReverseProxy {
       outgoing.writeHead(302, { 'Set-Cookie': `who=${signsIn}; Path=/; Secure; HttpOnly`, Location: '/' }).end();
       return;
     }
+    if (`https://${incoming.headers.host}${incoming.url}` === this.#login) {
+      const links = [...this.users.keys()].map((name) => `<a href="${this.origin}/sign-in/${name}">${name}</a>`);
+      outgoing.writeHead(200, { 'Content-Type': 'text/html' }).end(links.join(' '));
+      return;
+    }
     const [, user = ''] = /(?:^|; )who=([^;]+)/.exec(incoming.headers.cookie ?? '') ?? [];
     const groups = this.users.get(user);
     if (groups === undefined) {
-      outgoing.writeHead(302, { Location: LOGIN }).end();
+      outgoing.writeHead(302, { Location: this.#login }).end();
       return;
     }
     const { 'x-forwarded-user': _user, 'x-forwarded-groups': _groups, ...headers } = incoming.headers;

@@ -1,0 +1,63 @@
+import type { Message } from '../../contract/messages.ts';
+import type { Fault } from '../../contract/requests.ts';
+
+/**
+ * How a stream has ended. `signed-out`: the server does not know this browser, or a proxy before it has sent the
+ * browser to its own page; `why`: what the server says of it.
+ */
+export interface Ended {
+  how: 'broken' | 'refused' | 'signed-out';
+  why: string | null;
+}
+
+const STREAM = '/api/stream';
+const TYPE = 'text/event-stream';
+const BROKEN: Ended = { how: 'broken', why: null };
+
+/**
+ * Reads the stream, from after the event with the id `last` if the server still has what came since. Resolves once it
+ * has ended. An `EventSource` would follow a proxy to the page on which users sign in, and says nothing of a refusal.
+ */
+export async function readStream(
+  last: string | null,
+  take: (message: Message, id: string | null) => void,
+  signal: AbortSignal,
+): Promise<Ended> {
+  try {
+    const headers = { accept: TYPE, ...(last === null ? {} : { 'last-event-id': last }) };
+    const answer = await fetch(STREAM, { redirect: 'manual', cache: 'no-store', headers, signal });
+    if (!isStream(answer)) return await endOf(answer);
+    let rest = '';
+    for await (const text of textsOf(answer.body!)) {
+      const events = `${rest}${text}`.split('\n\n');
+      rest = events.pop()!;
+      for (const event of events) takeEvent(event, take);
+    }
+  } catch {
+    // The server has gone away, or nobody listens any more.
+  }
+  return BROKEN;
+}
+
+const isStream = ({ ok, headers }: Response): boolean => ok && headers.get('content-type')?.startsWith(TYPE) === true;
+
+/** A proxy that does not know the user sends the browser elsewhere, answers 401, or answers with a page of its own. */
+async function endOf(answer: Response): Promise<Ended> {
+  const fault = (await answer.json().catch(() => null)) as Partial<Fault> | null;
+  const isSignedOut = answer.status === 401 || answer.type === 'opaqueredirect' || answer.ok;
+  return { how: isSignedOut ? 'signed-out' : 'refused', why: fault?.sentence ?? null };
+}
+
+async function* textsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  for (let part = await reader.read(); !part.done; part = await reader.read())
+    yield decoder.decode(part.value, { stream: true });
+}
+
+function takeEvent(event: string, take: (message: Message, id: string | null) => void): void {
+  let id: string | null = null;
+  for (const line of event.split('\n'))
+    if (line.startsWith('id: ')) id = line.slice('id: '.length);
+    else if (line.startsWith('data: ')) take(JSON.parse(line.slice('data: '.length)) as Message, id);
+}

@@ -1,0 +1,14 @@
+const KEY = 'drover-address';
+
+/** Loads the page again, so that the proxy before the server has the user sign in, who then comes back to this view. */
+export function signInAgain(): void {
+  sessionStorage.setItem(KEY, location.hash);
+  location.reload();
+}
+
+/** Shows the view that was left to sign in: a sign-in elsewhere drops what its address has after `#`. */
+export function comeBack(): void {
+  const left = sessionStorage.getItem(KEY);
+  sessionStorage.removeItem(KEY);
+  if (left !== null && location.hash === '') history.replaceState(null, '', left);
+}

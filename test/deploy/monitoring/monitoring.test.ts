@@ -49,6 +49,7 @@ const labelsOf = (name: string): readonly string[] => [...(exported.get(name) ??
 interface Workload {
   spec: {
     template: {
+      metadata: { labels: object };
       spec: {
         containers: [{ ports: { name: string; containerPort: number }[] }];
       };
@@ -127,7 +128,7 @@ test('the component includes each file for a cluster, and scrapes the permitted 
   expect(component.configMapGenerator[0]!.files).toEqual(['drover.json=dashboard.json']);
 
   const [monitor] = readManifests('monitoring/podmonitor.yaml') as unknown as [
-    { spec: { podMetricsEndpoints: { port: string; honorLabels: boolean }[] } },
+    { spec: { selector: { matchLabels: object }; podMetricsEndpoints: { port: string; honorLabels: boolean }[] } },
   ];
   const [policy] = readManifests('networkpolicy.yaml') as unknown as [
     { spec: { ingress: { ports: { port: number }[] }[] } },
@@ -138,6 +139,10 @@ test('the component includes each file for a cluster, and scrapes the permitted 
     policy.spec.ingress[0]!.ports.map(({ port }) => port),
   );
   expect(monitor.spec.podMetricsEndpoints).toEqual(named.map(({ name }) => ({ port: name, honorLabels: true })));
+  const [dashboard] = readManifests('components/dashboard/dashboard.yaml') as unknown as [Workload];
+  expect(dashboard.spec.template.spec.containers[0].ports).toContainEqual({ name: 'health', containerPort: 8080 });
+  for (const { spec } of [worker, dashboard])
+    expect(spec.template.metadata.labels).toMatchObject(monitor.spec.selector.matchLabels);
 });
 
 // A counter of the SDK is exported once it counts something, so that a scrape does not show all of them.

@@ -1,4 +1,4 @@
-import { GROUP } from '../labels-and-annotations.ts';
+import { GROUP, REQUESTED_BY_ANNOTATION } from '../labels-and-annotations.ts';
 import type { KubeObject } from '../objects.ts';
 import {
   ClusterVirtualMachineOperations,
@@ -48,6 +48,10 @@ const TOLD = [
 ].map((field) => `object.spec.?${field} == oldObject.spec.?${field}`);
 const isOfSchedule = (object: string): string =>
   `${object}.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind == '${SCHEDULE.kind}')`;
+
+/** Who says that they have paused, resumed or aborted an operation. */
+const askedOf = (object: string): string =>
+  `${object}.metadata.?annotations[?'${REQUESTED_BY_ANNOTATION}'].orValue('')`;
 
 interface Right {
   /** What is asked for, and the verb. */
@@ -158,6 +162,11 @@ export const operationsPolicy = (): KubeObject => ({
           'variables.byWorker || !variables.isNew || !has(object.spec.requestedBy) || object.spec.requestedBy == request.userInfo.username',
         messageExpression:
           "'spec.requestedBy must be ' + request.userInfo.username + ', who makes ' + (variables.isSchedule ? 'or changes the schedule' : 'the operation') + ', or be left out'",
+        reason: 'Invalid',
+      },
+      {
+        expression: `variables.isSchedule || oldObject == null || ${askedOf('object')} in ['', ${askedOf('oldObject')}] || ${askedOf('object')}.startsWith(request.userInfo.username + ' ')`,
+        messageExpression: `'the annotation ${REQUESTED_BY_ANNOTATION} must begin with ' + request.userInfo.username + ', who changes the operation'`,
         reason: 'Invalid',
       },
       {

@@ -1,5 +1,6 @@
-import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { CHANGE_CAUSE_ANNOTATION, REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { OperationAction, OperationSpec } from '../../api/operations/operation.ts';
+import { requesterAnnotation } from '../../api/requested-by.ts';
 import { ClusterVirtualMachineOperations, VirtualMachineOperations } from '../../api/resources.ts';
 import { operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
@@ -9,6 +10,7 @@ import { Failure, UsageError } from '../cli/failure.ts';
 import type { Kind } from '../cli/kinds.ts';
 import { plain } from '../cli/print.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
+import { userOf } from '../session/requester.ts';
 import { isOver, nameOf } from './print-operations.ts';
 
 const words = (...short: string[]) => [...short, ...short.map((word) => `${word}s`)];
@@ -112,16 +114,21 @@ function givenKind(word: string): [Kind['resource'], string] {
   return [kind.resource, names[0]!];
 }
 
-/** Changes what may be changed of an operation. Throws `Failure` if it is over. */
+/** Changes what may be changed of an operation, and says who does. Throws `Failure` if it is over. */
 export async function steer(
   kube: KubeClient,
   operation: StoredOperation,
-  spec: Pick<OperationSpec, 'paused' | 'aborted'>,
+  asked: Pick<OperationSpec, 'paused' | 'aborted'>,
   reason: string | undefined,
 ): Promise<void> {
-  const { metadata } = operation;
+  const { metadata, spec } = operation;
   if (isOver(operation)) throw new Failure(`operation ${nameOf(operation)} has already ended`);
-  const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason === '' ? null : (reason ?? null) };
-  const patch = { metadata: { uid: metadata.uid, annotations }, spec };
+  const isNew = Object.entries(asked).some(([field, value]) => (spec[field as keyof typeof asked] ?? false) !== value);
+  const generation = (metadata.generation ?? 0) + (isNew ? 1 : 0);
+  const annotations = {
+    [CHANGE_CAUSE_ANNOTATION]: reason === '' ? null : (reason ?? null),
+    [REQUESTED_BY_ANNOTATION]: requesterAnnotation(await userOf(kube), String(generation)),
+  };
+  const patch = { metadata: { uid: metadata.uid, annotations }, spec: asked };
   await kube.patch(operationResource(metadata), metadata, 'merge', patch);
 }

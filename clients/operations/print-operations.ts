@@ -1,6 +1,8 @@
+import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { OperationAction, OperationStatus } from '../../api/operations/operation.ts';
 import { transitionOutline } from '../../decisions/machine-types/transition.ts';
 import { outlinedTransition } from '../../decisions/operations/action-report.ts';
+import { askedBy } from '../../decisions/operations/asked-by.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
@@ -41,16 +43,17 @@ export function progressOf(operation: StoredOperation): RunProgress {
       vms === undefined ? [] : [{ why, isExcluded: excluded, count: vms, vms: names.map(key) }],
     ),
     full: waits.flatMap(({ why, vms }) => (vms === undefined ? [why] : [])),
-    paused: paused?.status === 'True' ? asked(paused) : null,
-    aborted: stateOf(operation) === 'Aborted' ? asked({}) : null,
+    paused: paused?.status === 'True' ? asked(metadata, paused) : null,
+    aborted: stateOf(operation) === 'Aborted' ? asked(metadata, {}) : null,
   };
 }
 
-const asked = ({ message = '', lastTransitionTime = '' }) => ({
-  by: 'its object',
-  at: lastTransitionTime,
-  why: message === '' ? null : message,
-});
+/** Who has asked for it, and why: by the object, if its author has said so, or else by what its status says. */
+function asked(metadata: StoredOperation['metadata'], { message = '', lastTransitionTime: at = '' }) {
+  const by = askedBy(metadata);
+  if (by !== undefined) return { by, at, why: metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? null };
+  return { by: 'its object', at, why: message === '' ? null : message };
+}
 
 export function outlineOf(operation: StoredOperation): RunOutline {
   const { spec, status = {} } = operation;

@@ -1,4 +1,3 @@
-import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { MAX_FAILURES_TOLD, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from '../../api/operations/defaults-and-limits.ts';
 import type { OperationStatus } from '../../api/operations/operation.ts';
 import type { EndReason, OperationCondition, ProgressingReason } from '../../api/operations/reasons.ts';
@@ -6,6 +5,7 @@ import type { Condition } from '../../api/pool/status.ts';
 import { withTime } from '../owners/conditions.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import { actionReport, why, type OperationProgress } from './action-report.ts';
+import { whyAsked } from './asked-by.ts';
 import { OPERATION_LABELS } from './operation-labels.ts';
 
 const MESSAGE_LENGTH = 1_024;
@@ -132,7 +132,7 @@ function pausedCondition(
       type: 'Paused',
       status: 'True',
       reason: 'PausedBySpec',
-      message: metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? 'spec.paused is true',
+      message: whyAsked(metadata, 'spec.paused is true'),
     };
   const paused = progress?.paused ?? null;
   if (paused !== null && paused.by !== BY_SPEC)

@@ -1,6 +1,6 @@
-import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { ControlledRun } from '../runs/user-request.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
+import { whyAsked } from './asked-by.ts';
 import { BY_SPEC } from './status.ts';
 
 /** What a run must be told. */
@@ -28,5 +28,5 @@ export const DELETED = 'the operation was deleted';
 export function whyAborted(operation: StoredOperation | undefined): string | null {
   if (operation === undefined || operation.metadata.deletionTimestamp !== undefined) return DELETED;
   if (operation.spec.aborted !== true) return null;
-  return operation.metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? 'spec.aborted is true';
+  return whyAsked(operation.metadata, 'spec.aborted is true');
 }

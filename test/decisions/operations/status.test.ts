@@ -124,6 +124,19 @@ test.each([
   expect(steeringOf(operation, aProgress(run))?.signal ?? null).toBe(signal);
 });
 
+const stamped = (spec: object, generation: number) =>
+  anOperation(spec, {
+    generation,
+    annotations: { 'drover.dev/requested-by': 'ada 3', 'kubernetes.io/change-cause': 'lunch' },
+  });
+
+test('who paused or aborted an operation is told as long as its spec is what they asked for', () => {
+  const pausedBy = (generation: number) =>
+    statusOf(stamped({ paused: true }, generation)).conditions?.find(({ type }) => type === 'Paused')?.message;
+  expect([pausedBy(3), pausedBy(4)]).toEqual(['asked by ada: lunch', 'lunch']);
+  expect(steeringOf(stamped({ aborted: true }, 3), aProgress({}))?.why).toBe('asked by ada: lunch');
+});
+
 test('a workflow is needed until the operation ends, and until its object is due to be deleted', () => {
   const ended = { completionTime: NOW };
   expect(needsWorkflow(anOperation())).toBe(true);

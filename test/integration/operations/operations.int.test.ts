@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { UID_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { REQUESTED_BY_ANNOTATION, UID_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import {
@@ -10,10 +10,13 @@ import {
   VirtualMachineOperations,
   VirtualMachines,
 } from '../../../api/resources.ts';
+import { steer } from '../../../clients/operations/find-operation.ts';
 import type { ChangeNeed } from '../../../decisions/annotations/noted-change.ts';
 import { changesOf } from '../../../decisions/changes/note.ts';
+import { askedBy } from '../../../decisions/operations/asked-by.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { operationRunIdOf, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
@@ -701,7 +704,13 @@ test('a user cannot have drover do what that user may not do', async () => {
   await TestOperation.make(ada.kube, namespace, { paused: true }, { name: 'theirs' });
   await expect(change(eve.kube, { paused: false })).rejects.toThrow(/may not restart/);
   await change(ada.kube, { paused: false });
-  await change(eve.kube, { paused: true });
+  const theirs = () => fleet().kube.get<StoredOperation>(VirtualMachineOperations, { namespace, name: 'theirs' });
+  await steer(eve.kube, await theirs(), { paused: true }, 'lunch');
+  expect(askedBy((await theirs()).metadata)).toBe(eve.username);
+  const annotations = { [REQUESTED_BY_ANNOTATION]: `${ada.username} 3` };
+  await expect(
+    eve.kube.patch(VirtualMachineOperations, { namespace, name: 'theirs' }, 'merge', { metadata: { annotations } }),
+  ).rejects.toThrow(`must begin with ${eve.username}`);
   await change(eve.kube, { aborted: true });
   const status = { status: { completionTime: null } };
   const forged = eve.kube.patch(VirtualMachineOperations, { namespace, name: 'theirs' }, 'merge', status, {

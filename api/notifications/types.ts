@@ -58,6 +58,12 @@ export const NOTICE_TYPES = {
     hasEnd: true,
     event: null,
   },
+  'dev.drover.owner.failing': {
+    what: 'something that a pool or a replica set does has failed for five minutes, or something is in its way',
+    afterSeconds: 300,
+    hasEnd: true,
+    event: null,
+  },
   'dev.drover.operation.failed': {
     what: 'an operation has ended, and not all is done',
     afterSeconds: 0,

@@ -149,9 +149,21 @@ const SET_NAMES = { VirtualMachineReplicaSet: 'vmrs', VirtualMachineInstanceRepl
 
 function stalledNotices(owner: Owner, kind: VmOwnerKind, command: string): Notice[] {
   const stalled = conditionOf(owner, 'Stalled');
-  if (stalled?.status !== 'True' || TOLD_OTHERWISE.has(stalled.reason)) return [];
-  return [noticeOf(owner, kind, { type: 'dev.drover.owner.stalled', which: stalled.reason ?? '', command }, stalled)];
+  const isStalled = stalled?.status === 'True' && !TOLD_OTHERWISE.has(stalled.reason);
+  const told = (type: NoticeType, condition: Condition): Notice =>
+    noticeOf(owner, kind, { type, which: condition.reason ?? '', command }, condition);
+  const failing = FAILING.flatMap((type) => conditionOf(owner, type) ?? []).filter(
+    // What fails for too long is why the owner is stalled.
+    ({ status, reason }) => status === 'True' && !(isStalled && stalled.reason === reason),
+  );
+  return [
+    ...(isStalled ? [told('dev.drover.owner.stalled', stalled)] : []),
+    ...failing.map((condition) => told('dev.drover.owner.failing', condition)),
+  ];
 }
+
+/** Conditions that tell what can't be done, or is in the way; they may pass. */
+const FAILING = ['ReplicaFailure', 'Contended', 'Overlapping'];
 
 /** Returns what users are to know of an operation: how it has ended, unless they have ended it. */
 export function operationNotices({ metadata, status }: StoredOperation): Notice[] {

@@ -175,9 +175,10 @@ export type NeedKind =
   | 'stalled'
   | 'budget-full'
   | 'vms-failing'
+  | 'late'
   | 'no-worker';
 
-/** Something that goes on only if a person acts. */
+/** Something that goes on only if a person acts, or that lasts longer than it should. */
 export interface Need {
   id: string;
   kind: NeedKind;
@@ -191,8 +192,8 @@ export interface Need {
   vm: string | null;
   /** The command that answers, as it can be typed. */
   command: string;
-  /** The button that answers, if there is one: its name in `actions` of the card or operation. */
-  action: ActionName | null;
+  /** The button that answers, if there is one. */
+  action: Action | null;
 }
 
 /** VMs that wait, or are left alone, for one reason. */

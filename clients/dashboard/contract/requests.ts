@@ -70,6 +70,8 @@ export interface VmDetails {
   /** KubeVirt's word, such as `Running` or `CrashLoopBackOff`. */
   status: string;
   isReady: boolean;
+  /** What it waits for if it is not as its owner wants it, and since when; null if it is, or that is not known. */
+  wait: { sentence: string; since: string | null; isLate: boolean } | null;
   /** Why it is as it is: the first is the most likely cause. Empty for a VM that is well. */
   why: string[];
   facts: Fact[];

@@ -8,6 +8,7 @@ import { workflowIdOf, workflowUrl } from '../../owners/progress.ts';
 import { knownRevisions } from '../../rollout/revisions.ts';
 import type { Session } from '../../session/session.ts';
 import type { NodeDetails, OwnerDetails, VmDetails } from '../contract/requests.ts';
+import type { Card } from '../fleet/card.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Rights } from '../fleet/rights.ts';
 import { vmActions } from '../view/actions.ts';
@@ -45,6 +46,7 @@ export class Details {
       name,
       card: card?.id ?? `none/${namespace}`,
       ...parts,
+      wait: waitOf(card, name),
       history: told.history,
       unknown: [...parts.unknown, ...told.unknown],
       actions: vmActions(pool, name, this.#rights.whyNot('pools', namespace)),
@@ -85,6 +87,14 @@ export class Details {
     if (owner === undefined || of === undefined || (await this.#session.temporalUi()) === undefined) return null;
     return soon(workflowIdOf(this.#session, of, owner).then((id) => workflowUrl(this.#session, id)));
   }
+}
+
+function waitOf(card: Card | undefined, vm: string): VmDetails['wait'] {
+  const wait = card?.waitOf(vm) ?? null;
+  if (wait === null) return null;
+  const { sentence, since, lateAt } = wait;
+  const isLate = lateAt !== null && lateAt <= Date.now();
+  return { sentence, since: since === null ? null : new Date(since).toISOString(), isLate };
 }
 
 /** What Temporal tells; null if it tells nothing, or not soon. */

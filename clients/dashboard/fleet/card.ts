@@ -6,9 +6,10 @@ import { Pools, ownerKindOf } from '../../cli/kinds.ts';
 import type { Owner } from '../../cli/owner.ts';
 import type { Budget, BudgetPlace, Need, OwnerCard, Revision, VmCell, VmState } from '../contract/fleet.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
-import { ownerNeeds, UNSEEN_MS } from '../view/needs.ts';
+import { ownerNeeds, UNSEEN_MS, type WaitingVm } from '../view/owner-needs.ts';
 import type { OwnerPart } from '../view/owner-part.ts';
 import type { SeenVm } from '../view/vm-state.ts';
+import { waitOf, type VmWait } from '../view/vm-wait.ts';
 
 /** A member as it is placed on a card. */
 export interface Seat {
@@ -18,6 +19,7 @@ export interface Seat {
   role: 1 | 2 | undefined;
   /** RFC 3339; null if unknown. */
   downSince: string | null;
+  wait: VmWait | null;
 }
 
 const PLACES_SHOWN = 50;
@@ -35,7 +37,8 @@ export class Card {
   readonly #counts: Partial<Record<VmState, number>> = {};
   /** Names of replicas that are down. */
   readonly #down = new Set<string>();
-  readonly #failing = new Set<string>();
+  /** What VMs wait for that are not as their owner wants them. */
+  readonly #waits = new Map<string, VmWait>();
   #current = 0;
   #ready = 0;
   /** The revisions of the owner's template; and with those that members have beside. */
@@ -93,12 +96,13 @@ export class Card {
     this.#count(seat, -1);
   }
 
-  #count({ name, seen, role }: Seat, by: 1 | -1): void {
+  #count({ name, seen, role, wait }: Seat, by: 1 | -1): void {
     this.#counts[seen.state] = (this.#counts[seen.state] ?? 0) + by;
+    if (by === 1 && wait !== null) this.#waits.set(name, wait);
+    else this.#waits.delete(name);
     if (role !== undefined) return;
     if (seen.state !== 'T') this.#current += by;
     if (seen.isReady) this.#ready += by;
-    mark(this.#failing, name, by === 1 && seen.state === 'F');
     mark(this.#down, name, by === 1 && seen.isDown);
   }
 
@@ -110,7 +114,7 @@ export class Card {
 
   /** Builds the card anew, and its needs. */
   build(part: OwnerPart, now: number): OwnerCard {
-    const { budget, revisions: _own, ...rest } = part;
+    const { budget, revisions: _own, mayNot, ...rest } = part;
     const counts = Object.fromEntries(Object.entries(this.#counts).filter(([, count]) => count > 0));
     const isSeen = this.isSeen();
     this.unseenSince = isSeen ? null : (this.unseenSince ?? now);
@@ -126,10 +130,28 @@ export class Card {
       budget: budget === null ? null : this.#budget(budget, now),
       ...rest,
     };
-    const failing = [...this.#failing].map((vm) => ({ vm, since: this.#seats.get(vm)?.downSince ?? null }));
-    const { owner, unseenSince } = this;
-    this.needs = owner === undefined ? [] : ownerNeeds(owner, card, { failing, unseenSince, now });
+    const { owner, pool, unseenSince } = this;
+    this.needs = ownerNeeds(card, { owner, pool, waiting: this.#waiting(), unseenSince, mayNot, now });
     return card;
+  }
+
+  /** What a member waits for; null if it is as its owner wants it. */
+  waitOf(member: string): VmWait | null {
+    return this.#waiting().find(({ vm }) => vm === member) ?? null;
+  }
+
+  /** Members that wait; also those that healing has deleted, and is to make again. */
+  #waiting(): WaitingVm[] {
+    const waits = [...this.#waits].map(([vm, wait]) => ({ vm, state: this.#seats.get(vm)!.seen.state, ...wait }));
+    const cycles = this.pool?.status?.healing?.cycles ?? [];
+    const gone = cycles.filter(({ vm }) => !this.#seats.has(vm));
+    return [
+      ...waits,
+      ...gone.flatMap((cycle): WaitingVm[] => {
+        const wait = waitOf('H', { vm: null, vmi: undefined, migration: undefined, cycle });
+        return wait === null ? [] : [{ vm: cycle.vm, state: 'H', ...wait }];
+      }),
+    ];
   }
 
   /** When the card changes although nothing else does, in milliseconds since the epoch; null: never. */
@@ -137,10 +159,11 @@ export class Card {
     const times = [
       windows?.until == null ? [] : Date.parse(windows.until),
       this.unseenSince === null ? [] : this.unseenSince + UNSEEN_MS,
+      this.#waiting().flatMap(({ lateAt }) => lateAt ?? []),
       (this.pool?.status?.disruptedVMs ?? []).map(({ at }) => Date.parse(at) + CLAIM_MS),
     ].flat();
     const later = times.filter((time) => time > now);
-    return later.length === 0 ? null : Math.min(...later);
+    return later.length === 0 ? null : later.reduce((one, other) => Math.min(one, other));
   }
 
   /** Whether a worker has looked at the newest spec. */

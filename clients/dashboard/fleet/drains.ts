@@ -1,7 +1,19 @@
+import type { Stored } from '../../../api/objects.ts';
 import { isDrained, DRAIN_TAINT } from '../../../decisions/views/drained-node.ts';
+import { nodeView, type Node } from '../../../decisions/views/from-object/node.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
 import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
 import type { DrainCard } from '../contract/fleet.ts';
+
+/** A node, and since when a taint says that it is drained, in milliseconds since the epoch; null if none tells. */
+export type SeenNode = NodeView & { drainedSince: number | null };
+
+export function seenNode(node: Stored<Node>): SeenNode {
+  const times = (node.spec?.taints ?? []).flatMap(({ key = '', timeAdded }) =>
+    timeAdded != null && isDrained({ taints: [key] }, DRAIN_TAINT) ? Date.parse(timeAdded) : [],
+  );
+  return { ...nodeView(node), drainedSince: times.length === 0 ? null : Math.min(...times) };
+}
 
 interface OnNode {
   vmis: Set<string>;
@@ -12,12 +24,12 @@ const NOTHING: OnNode = { vmis: new Set(), asked: new Set() };
 
 /** Counts which VMIs are on which nodes, and which nodes they are to leave. */
 export class Drains {
-  readonly #nodes = new Map<string, NodeView>();
+  readonly #nodes = new Map<string, SeenNode>();
   readonly #on = new Map<string, OnNode>();
   /** Names of nodes that have changed, or whose VMIs have. */
   readonly dirty = new Set<string>();
 
-  setNode(name: string, node: NodeView | undefined): void {
+  setNode(name: string, node: SeenNode | undefined): void {
     if (node === undefined) this.#nodes.delete(name);
     else this.#nodes.set(name, node);
     this.dirty.add(name);
@@ -47,6 +59,15 @@ export class Drains {
   /** Has all be looked at again, such as when rights change. */
   touch(): void {
     for (const node of [...this.#nodes.keys(), ...this.#on.keys()]) this.dirty.add(node);
+  }
+
+  /** Has drained nodes be looked at again: VMs may have been on them for too long. */
+  tick(): void {
+    for (const [name, { drainedSince }] of this.#nodes) if (drainedSince !== null) this.dirty.add(name);
+  }
+
+  drainedSince(node: string): number | null {
+    return this.#nodes.get(node)?.drainedSince ?? null;
   }
 
   /** Null for a node that has no VMI, and that none is to leave. */

@@ -1,6 +1,5 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
-import type { NodeView } from '../../../decisions/views/node.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
@@ -11,12 +10,12 @@ import { isOver } from '../../operations/print-operations.ts';
 import type { Need } from '../contract/fleet.ts';
 import type { Cells, Delta, Needs, Snapshot } from '../contract/messages.ts';
 import { nodeActions, type WhyNot } from '../view/actions.ts';
-import { byUrgency, operationNeeds, scheduleNeeds, workersNeed } from '../view/needs.ts';
+import { byUrgency, drainNeeds, operationNeeds, scheduleNeeds, workersNeed } from '../view/needs.ts';
 import { operationCard } from '../view/operation-card.ts';
 import { ownerPart } from '../view/owner-part.ts';
 import { scheduleCard } from '../view/schedule-card.ts';
 import type { Card } from './card.ts';
-import { Drains } from './drains.ts';
+import { Drains, type SeenNode } from './drains.ts';
 import { Members, type SeenMigration } from './members.ts';
 import { Revisions, type SeenRevision } from './revisions.ts';
 import { Seating } from './seating.ts';
@@ -110,7 +109,7 @@ export class Fleet {
     this.#members.setUnseenVmis(namespace, isUnseen);
   }
 
-  setNode(name: string, node: NodeView | undefined): void {
+  setNode(name: string, node: SeenNode | undefined): void {
     this.#drains.setNode(name, node);
   }
 
@@ -135,7 +134,10 @@ export class Fleet {
         ? undefined
         : scheduleCard(schedule, this.#around.whyNot('schedules', schedule.metadata.namespace));
     this.#shelves.schedules.set(id, card);
-    this.#setNeeds(id, schedule === undefined || card === undefined ? [] : scheduleNeeds(schedule, card));
+    this.#setNeeds(
+      id,
+      schedule === undefined || card === undefined ? [] : scheduleNeeds(schedule, card, this.#around.now()),
+    );
   }
 
   /** Whether anything happens in the cluster at all; null: nothing tells otherwise. */
@@ -166,8 +168,13 @@ export class Fleet {
   /** Looks at what changes with time alone. */
   tick(): void {
     this.#seating.tick();
-    for (const [key, operation] of this.#operations)
-      if (operation.spec.windows !== undefined && !isOver(operation)) this.#lookAtOperation(key);
+    this.#drains.tick();
+    for (const [key, operation] of this.#operations) if (!isOver(operation)) this.#lookAtOperation(key);
+    const now = this.#around.now();
+    for (const [key, { status }] of this.#schedules) {
+      const isSeen = status?.conditions !== undefined;
+      if (!isSeen || Date.parse(status.nextScheduleTime ?? '') <= now) this.#lookAtSchedule(key);
+    }
   }
 
   /** Returns what has changed since the last call; null if nothing has. */
@@ -178,7 +185,10 @@ export class Fleet {
     for (const node of this.#drains.dirty) {
       const card = this.#drains.cardOf(node, isMigrating);
       const actions = card === null ? [] : nodeActions(card, whyNot('drains', null), whyNot('cancels', null));
-      this.#shelves.drains.set(`node/${node}`, card === null ? undefined : { ...card, actions });
+      const shown = card === null ? undefined : { ...card, actions };
+      this.#shelves.drains.set(`node/${node}`, shown);
+      const since = this.#drains.drainedSince(node);
+      this.#setNeeds(`node/${node}`, shown === undefined ? [] : drainNeeds(shown, since, this.#around.now()));
     }
     this.#drains.dirty.clear();
     const { cards, operations, schedules, drains } = this.#shelves;

@@ -5,6 +5,7 @@ import type { MigrationInFlight } from '../../../decisions/views/migration.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { seenVm, seenVmi } from '../view/vm-state.ts';
+import { waitOf, type Cycle } from '../view/vm-wait.ts';
 import type { Seat } from './card.ts';
 
 /** A migration that has not ended, or null: then it is only known to have been there. */
@@ -13,19 +14,20 @@ export type SeenMigration = MigrationInFlight | null;
 export const seenMigration = (object: Stored<VirtualMachineInstanceMigration>): SeenMigration => inFlightView(object);
 
 /** What pools say of their VMs, by the VM's key. */
-interface PoolMarks {
-  isHealed: boolean;
+export interface PoolMarks {
+  /** Its replacement; null if it is not replaced. */
+  cycle: Cycle | null;
   isClaimed: boolean;
 }
 
 const SEATS = { Surge: 1, Standby: 2 } as const;
-const NO_MARKS: PoolMarks = { isHealed: false, isClaimed: false };
+export const NO_MARKS: PoolMarks = { cycle: null, isClaimed: false };
 
 /** VMs, VMIs and migrations as they are watched, by `namespace/name`; and which of them have changed. */
 export class Members {
   readonly #vms = new Map<string, VmView>();
   readonly vmis = new Map<string, VmiView>();
-  readonly #migrations = new Map<string, Set<string>>();
+  readonly #migrations = new Map<string, Map<string, MigrationInFlight>>();
   readonly #marks = new Map<string, PoolMarks>();
   /** Members that are to be looked at again. */
   readonly dirty = new Set<string>();
@@ -49,8 +51,8 @@ export class Members {
     ] as const) {
       if (view == null) continue;
       const vmi = `${view.namespace}/${view.vmiName}`;
-      const all = this.#migrations.get(vmi) ?? new Set();
-      if (isThere) all.add(key);
+      const all = this.#migrations.get(vmi) ?? new Map<string, MigrationInFlight>();
+      if (isThere) all.set(key, view);
       else all.delete(key);
       set(this.#migrations, vmi, all.size === 0 ? undefined : all);
       this.dirty.add(vmi);
@@ -65,12 +67,16 @@ export class Members {
   }
 
   setMark(key: string, marks: PoolMarks): void {
-    set(this.#marks, key, marks.isHealed || marks.isClaimed ? marks : undefined);
+    set(this.#marks, key, marks.cycle !== null || marks.isClaimed ? marks : undefined);
     this.dirty.add(key);
   }
 
   isMigrating(key: string): boolean {
     return this.#migrations.has(key);
+  }
+
+  #migrationOf(key: string): MigrationInFlight | undefined {
+    return this.#migrations.get(key)?.values().next().value;
   }
 
   /** The key of the owner, and the seat; null if there is no such member. */
@@ -83,7 +89,8 @@ export class Members {
     const { namespace, name } = vmi;
     const downSince = timeOf(vmi.readySince);
     const seen = seenVmi(vmi, this.isMigrating(key));
-    const seat: Seat = { name, seen, revision: null, role: undefined, downSince };
+    const wait = waitOf(seen.state, { vm: null, vmi, migration: this.#migrationOf(key), cycle: null });
+    const seat: Seat = { name, seen, revision: null, role: undefined, downSince, wait };
     return { owner: ownerKey(owner.kind, namespace, owner.uid), namespace, seat };
   }
 
@@ -91,13 +98,17 @@ export class Members {
     const { namespace, name, owner, roleLabel } = vm;
     const isUnseen = this.#unseenVmis.has('*') || this.#unseenVmis.has(namespace);
     const vmi = found?.vmUid === vm.uid ? found : undefined;
-    const marks = { isMigrating: this.isMigrating(key), ...(this.#marks.get(key) ?? NO_MARKS) };
+    const { cycle, isClaimed } = this.#marks.get(key) ?? NO_MARKS;
+    const migration = this.#migrationOf(key);
+    const marks = { isMigrating: migration !== undefined, isHealed: cycle !== null, isClaimed };
+    const seen = seenVm(vm, isUnseen ? null : vmi, marks);
     const seat: Seat = {
       name,
-      seen: seenVm(vm, isUnseen ? null : vmi, marks),
+      seen,
       revision: liveVmi(vmi)?.revision ?? vm.revision,
       role: roleLabel === null ? undefined : SEATS[roleLabel],
       downSince: timeOf(vm.notReadySince),
+      wait: waitOf(seen.state, { vm, vmi, migration, cycle }),
     };
     return {
       owner: owner === null ? `none/${namespace}` : ownerKey(owner.kind, namespace, owner.uid),

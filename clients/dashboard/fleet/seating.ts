@@ -6,7 +6,7 @@ import type { Need, OwnerCard, VmCell } from '../contract/fleet.ts';
 import type { Cells, Changes } from '../contract/messages.ts';
 import type { OwnerPart } from '../view/owner-part.ts';
 import { Card } from './card.ts';
-import { ownerKey, type Members } from './members.ts';
+import { NO_MARKS, ownerKey, type Members, type PoolMarks } from './members.ts';
 
 interface Around {
   members: Members;
@@ -33,6 +33,7 @@ const NO_OWNER: OwnerPart = {
   createdAt: '',
   revisions: [],
   budget: null,
+  mayNot: null,
 };
 
 /** Which member has which square on which card. */
@@ -142,9 +143,8 @@ export class Seating {
   #mark(namespace: string, before: Stored<Pool> | null, after: Stored<Pool> | null): void {
     const [was, is] = [marksOf(before), marksOf(after)];
     for (const vm of new Set([...was.keys(), ...is.keys()])) {
-      const marks = is.get(vm) ?? { isHealed: false, isClaimed: false };
-      const known = was.get(vm);
-      if (known?.isHealed === marks.isHealed && known.isClaimed === marks.isClaimed) continue;
+      const marks = is.get(vm) ?? NO_MARKS;
+      if (JSON.stringify(was.get(vm)) === JSON.stringify(marks)) continue;
       this.#around.members.setMark(`${namespace}/${vm}`, marks);
     }
   }
@@ -233,11 +233,12 @@ export class Seating {
   }
 }
 
-function marksOf(pool: Stored<Pool> | null): Map<string, { isHealed: boolean; isClaimed: boolean }> {
+function marksOf(pool: Stored<Pool> | null): Map<string, PoolMarks> {
   const { healing, disruptedVMs = [] } = pool?.status ?? {};
-  const healed = new Set((healing?.cycles ?? []).map(({ vm }) => vm));
+  const cycles = new Map((healing?.cycles ?? []).map((cycle) => [cycle.vm, cycle]));
   const claimed = new Set(disruptedVMs.map(({ vm }) => vm));
-  return new Map([...healed, ...claimed].map((vm) => [vm, { isHealed: healed.has(vm), isClaimed: claimed.has(vm) }]));
+  const marked = [...cycles.keys(), ...claimed];
+  return new Map(marked.map((vm) => [vm, { cycle: cycles.get(vm) ?? null, isClaimed: claimed.has(vm) }]));
 }
 
 const isHealedIn = (pool: Stored<Pool> | null, member: string): boolean =>

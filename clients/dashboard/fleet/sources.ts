@@ -14,7 +14,7 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
-import { nodeView, type Node } from '../../../decisions/views/from-object/node.ts';
+import type { Node } from '../../../decisions/views/from-object/node.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
@@ -25,6 +25,7 @@ import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import { hasRight } from '../../../kubernetes/rights.ts';
 import type { Owner } from '../../cli/owner.ts';
 import type { Session } from '../contract/messages.ts';
+import { seenNode } from './drains.ts';
 import type { Fleet } from './fleet.ts';
 import { seenMigration } from './members.ts';
 import { inTurn, VisibleNamespaces } from './namespaces.ts';
@@ -110,7 +111,7 @@ function sourcesOf(fleet: Fleet): { owners: Source[]; members: Source[]; others:
       ),
       source(
         Nodes,
-        (node: Stored<Node>) => nodeView(node),
+        (node: Stored<Node>) => seenNode(node),
         (key, _before, after) => fleet.setNode(key, after),
       ),
     ],

@@ -34,6 +34,8 @@ export type OwnerPart = Pick<
   revisions: Revision[];
   /** Null without a budget. */
   budget: { maxUnavailable: string; places: number } | null;
+  /** Why the user may not change it, whatever its state; null if they may. */
+  mayNot: WhyNot;
 };
 
 interface Beside {
@@ -52,6 +54,7 @@ export function ownerPart(owner: Stored<Owner>, pool: Stored<Pool> | null, besid
     conditions: shownConditions(owner.status?.conditions ?? []),
     gitOps: gitOpsOf(owner),
     createdAt: metadata.creationTimestamp,
+    mayNot: beside.whyNot,
     ...(pool === null ? NO_POOL : poolPart(pool, beside)),
   };
 }
@@ -67,7 +70,7 @@ const NO_POOL = {
   budget: null,
 };
 
-type PoolPart = Omit<OwnerPart, 'isDeleting' | 'desired' | 'conditions' | 'gitOps' | 'createdAt'>;
+type PoolPart = Omit<OwnerPart, 'isDeleting' | 'desired' | 'conditions' | 'gitOps' | 'createdAt' | 'mayNot'>;
 
 function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolPart {
   const view = rolloutView(pool, [...revisions]);

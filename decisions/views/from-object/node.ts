@@ -11,7 +11,7 @@ const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
 /** The fields of Kubernetes' Node that drover reads. */
 export interface Node extends KubeObject {
-  spec?: { unschedulable?: boolean; taints?: { key?: string; effect?: string }[] | null };
+  spec?: { unschedulable?: boolean; taints?: { key?: string; effect?: string; timeAdded?: string | null }[] | null };
   status?: { conditions?: { type?: string; status?: string }[] };
 }
 

@@ -65,7 +65,11 @@ describe('an operation', () => {
 
   test('needs a user while it is paused, and for a day after it has failed', () => {
     expect(seen(operation({ paused: true })).needs).toMatchObject([
-      { kind: 'operation-paused', action: 'operation.resume', command: 'drover operations resume restart-1 -n shop' },
+      {
+        kind: 'operation-paused',
+        action: { name: 'operation.resume' },
+        command: 'drover operations resume restart-1 -n shop',
+      },
     ]);
     expect(seen(operation({}, over('VmsFailed', '2026-01-01T12:00:00Z'))).needs).toMatchObject([
       { kind: 'operation-failed', sentence: 'operation restart-1 has ended, and not all is done: because' },

@@ -55,6 +55,21 @@ test('a pool that is stalled for a rollout that halted, or that a user has ended
   ]);
 });
 
+test('what fails is told as that, until a pool or set is stalled for it', () => {
+  const failing = [condition('ReplicaFailure', 'FailedCreate'), condition('Contended', 'AnotherInstallation')];
+  const types = (conditions: ReturnType<typeof condition>[]) =>
+    told({ conditions }).map(([type, which]) => [type, which]);
+  expect(types(failing)).toEqual([
+    ['dev.drover.owner.failing', 'FailedCreate'],
+    ['dev.drover.owner.failing', 'AnotherInstallation'],
+  ]);
+  expect(types([...failing, condition('Stalled', 'FailedCreate')])).toEqual([
+    ['dev.drover.owner.stalled', 'FailedCreate'],
+    ['dev.drover.owner.failing', 'AnotherInstallation'],
+  ]);
+  expect(types([condition('ReplicaFailure', 'FailedCreate', 'False')])).toEqual([]);
+});
+
 test('a rollout that waits for the budget is told since it does, and so does a drain, since it does', () => {
   const held = [condition('Progressing', 'ProgressDeadlineExceeded', 'False')];
   expect(told({ budgetFullSince: AT, conditions: held })).toEqual([

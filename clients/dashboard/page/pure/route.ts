@@ -63,13 +63,14 @@ const IDS: Record<string, string> = {
   VirtualMachineInstance: 'vm',
   VirtualMachineOperationSchedule: 'vmops',
   Node: 'node',
+  Namespace: 'none',
 };
 
 /** The id of an object; null if the page shows none of its kind. */
 export function idOf({ kind, namespace, name }: ObjectRef): string | null {
   const first = IDS[kind];
   if (first === undefined) return null;
-  return [first, ...(namespace === null ? [] : [namespace]), name].join('/');
+  return [first, namespace, name].filter((word) => word !== null && word !== '').join('/');
 }
 
 function decoded(text: string): string {

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
-import type { Action, Need } from '../../contract/fleet.ts';
+import type { Need } from '../../contract/fleet.ts';
 import { actionButton } from '../parts/buttons.ts';
 import { liveState } from '../pure/news.ts';
 import { hrefOf, idOf } from '../pure/route.ts';
@@ -37,10 +37,9 @@ function calmTitle({ client }: Page): TemplateResult | string {
 }
 
 function needItem(page: Page, need: Need): TemplateResult {
-  const { tone, sentence, since, about, vm, command } = need;
+  const { tone, sentence, since, about, vm, command, action } = need;
   const id = vm !== null && about.namespace !== null ? `vm/${about.namespace}/${vm}` : idOf(about);
   const text = `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
-  const action = actionOf(page, need);
   return html`<li class=${tone}>
     <span class="mark" role="img" aria-label=${tone === 'bad' ? 'urgent' : 'waits'}>${tone === 'bad' ? '!' : '‖'}</span>
     <div>
@@ -52,15 +51,6 @@ function needItem(page: Page, need: Need): TemplateResult {
     </div>
     ${action === null ? nothing : actionButton(page, action, { about, ...(vm === null ? {} : { vms: [vm] }), gitOps: gitOpsOf(page, need) })}
   </li>`;
-}
-
-/** The button that answers, with what its card says of it. */
-function actionOf({ client }: Page, { action, about }: Need): Action | null {
-  const id = idOf(about);
-  if (action === null || id === null) return null;
-  const { cards, operations, schedules } = client.fleet.items;
-  const holder = cards.get(id) ?? operations.get(id) ?? schedules.get(id);
-  return holder?.actions.find(({ name }) => name === action) ?? null;
 }
 
 const gitOpsOf = ({ client }: Page, { about }: Need): string | null =>

@@ -64,15 +64,19 @@ function headOf(page: Page, vm: VmDetails): TemplateResult {
   </header>`;
 }
 
-const whyOf = ({ why }: VmDetails): TemplateResult | typeof nothing =>
-  why.length === 0
-    ? nothing
-    : html`<section class="because" aria-labelledby="why-title">
-        <h2 id="why-title">Why</h2>
-        <ol>
-          ${why.map((sentence) => html`<li>${sentence}</li>`)}
-        </ol>
-      </section>`;
+function whyOf({ wait, why }: VmDetails): TemplateResult | typeof nothing {
+  if (wait === null && why.length === 0) return nothing;
+  return html`<section class="because" aria-labelledby="why-title">
+    <h2 id="why-title">Why</h2>
+    <ol>
+      ${wait === null ? nothing : html`<li>${waitWords(wait)}</li>`}
+      ${why.map((sentence) => html`<li>${sentence}</li>`)}
+    </ol>
+  </section>`;
+}
+
+const waitWords = ({ sentence, since, isLate }: NonNullable<VmDetails['wait']>): TemplateResult =>
+  html`${sentence}${since === null ? nothing : html`, since <rel-time at=${since}></rel-time>`}${isLate ? ', which is longer than it should take' : ''}`;
 
 /** What is asked for a VM is asked of its pool. */
 function buttonsOf(page: Page, { card, name, actions }: VmDetails): TemplateResult | typeof nothing {

@@ -194,6 +194,40 @@ describe('each view', () => {
     expect(await page.evaluate('document.activeElement.tagName')).toBe('H1');
   });
 
+  test('has each of its links, buttons, fields and tables in reach of the Tab key, and shows which has the focus', async () => {
+    const { page, server } = await opened(new Script(story, storyAnswers));
+    for (const hash of VIEWS) {
+      await page.goto(server.url + hash);
+      await page.locator('main h1').waitFor();
+      await until(async () => expect(await page.getByText('Loading…').count()).toBe(0));
+      const wanted = await page.evaluate<number>(`{
+        window.reached = new Set();
+        window.unseen = [];
+        addEventListener('focusin', ({ target }) => {
+          window.reached.add(target);
+          const { outlineStyle, outlineWidth } = getComputedStyle(target);
+          if (target.closest('main') !== null && (outlineStyle === 'none' || outlineWidth === '0px')) window.unseen.push(target.outerHTML.slice(0, 120));
+        });
+        document.activeElement.blur();
+        const one = ':is(a[href], button, input, select, .scroll):not(vm-squares *)';
+        window.wanted = [...document.querySelectorAll(one)];
+        window.wanted.length;
+      }`);
+      for (let time = 0; time < wanted + 40; time++) await page.keyboard.press('Tab');
+      const missed = await page.evaluate(
+        'window.wanted.filter((one) => one.isConnected && !window.reached.has(one)).map((one) => one.outerHTML.slice(0, 120))',
+      );
+      expect({ hash, missed, unseen: await page.evaluate('window.unseen') }).toEqual({ hash, missed: [], unseen: [] });
+    }
+  });
+
+  test('has nothing that axe finds in the question before a drain, with what becomes of each VM', async () => {
+    const { page } = await opened(new Script(story, storyAnswers), { hash: '#/node/node-1' });
+    await page.getByRole('button', { name: 'Drain node-1' }).click();
+    await page.getByRole('dialog').getByText('needs a person').waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+  });
+
   test('pages through many VMs, and shows the same as a table', async () => {
     const { page } = await opened(new Script(story, storyAnswers), { hash: '#/pool/render/frames' });
     await page.getByRole('link', { name: 'next →' }).click();
@@ -212,7 +246,9 @@ test('the page of a VM begins with why it is down, and has its disks and what ha
   await page.getByRole('link', { name: 'VM db-4 of pool db was given up' }).click();
   await page.getByRole('heading', { level: 1, name: 'db-4' }).waitFor();
   const text = await textIn(page, 'main');
-  expect(text).toMatch(/^Fleet \/ data \/ db db-4 VM .*failing.* Why it was given up after 5 replacements/);
+  expect(text).toMatch(
+    /^Fleet \/ data \/ db db-4 VM .*failing.* Why 5 of its starts have failed in a row, since 31 min ago, which is longer than it should take it was given up after 5 replacements/,
+  );
   for (const told of ['db-4-root', 'stays', '5 times', 'you may not list them']) expect(text).toContain(told);
   await page.getByRole('button', { name: 'Heal now db-4' }).click();
   expect(await page.getByRole('dialog').innerText()).toContain('VM: db-4');

@@ -26,13 +26,10 @@ export const healthOf = (all: readonly Serves[], metrics: Metrics, settings: rea
       if (namespace !== undefined) metrics.servedNamespaces.set({ namespace }, isServing ? 1 : 0);
     lookAtCaches(caches, metrics);
     const values = <T>(of: (cache: ClusterCache) => Iterable<T>): T[] => caches.flatMap((cache) => [...of(cache)]);
-    const pools = values((cache) => cache.pools.values());
-    for (const gauges of [metrics.pools, metrics.drains, metrics.healing]) gauges.look(pools);
+    metrics.pools.look(values((cache) => cache.pools.values()));
     metrics.sets.look(values((cache) => [...cache.replicaSets.values(), ...cache.vmiSets.values()]));
-    metrics.operations.look(
-      values((cache) => cache.operations.values()),
-      values((cache) => cache.schedules.values()),
-    );
+    metrics.operations.look(values((cache) => cache.operations.values()));
+    metrics.schedules.look(values((cache) => cache.schedules.values()));
     return metrics.registry.metrics();
   },
 });

@@ -1,10 +1,8 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { DrainGauge } from './drain-gauge.ts';
 import { Handovers } from './handovers.ts';
-import { HealingGauges } from './healing-gauges.ts';
-import { OperationGauges } from './operation-gauges.ts';
-import { PoolGauges } from './pool-gauges.ts';
-import { ReplicaSetGauges } from './replica-set-gauges.ts';
+import { operationGauges, scheduleGauges } from './operation-gauges.ts';
+import { poolGauges } from './pool-gauges.ts';
+import { replicaSetGauges } from './replica-set-gauges.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { TransitionGauge } from './transition-gauge.ts';
 import { VmMetrics } from './vm-metrics.ts';
@@ -66,13 +64,12 @@ export function createMetrics() {
       'Plans of a replica set that could not be made because of an error in a decision; its condition Stalled says why.',
       ['namespace', 'kind', 'set'],
     ),
-    pools: new PoolGauges(registry),
-    drains: new DrainGauge(registry),
-    sets: new ReplicaSetGauges(registry),
-    operations: new OperationGauges(registry),
+    pools: poolGauges(registry),
+    sets: replicaSetGauges(registry),
+    operations: operationGauges(registry),
+    schedules: scheduleGauges(registry),
     vms: new VmMetrics(registry),
     handovers: new Handovers(registry),
-    healing: new HealingGauges(registry),
     healingReplacements: counter(
       'drover_healing_replacements_total',
       'Unhealthy VMs that this worker has deleted to be recreated, once for each attempt.',

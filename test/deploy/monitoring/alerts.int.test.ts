@@ -42,9 +42,10 @@ async function run(command: 'check' | 'test', content: object): Promise<void> {
 /** Returns what a scrape of a worker shows, by series. */
 async function scrape({ metrics, sdk, ...seen }: Seen, instance: string): Promise<Map<string, number>> {
   const { pool, set } = objectsOf({ metrics, sdk, ...seen });
-  for (const gauges of [metrics.pools, metrics.drains, metrics.healing]) gauges.look([pool]);
+  metrics.pools.look([pool]);
   metrics.sets.look([set]);
-  metrics.operations.look(seen.operations, seen.schedules);
+  metrics.operations.look(seen.operations);
+  metrics.schedules.look(seen.schedules);
   const target = `job="drover",instance="${instance}"`;
   const scraped = new Map(
     [...sdk].map(([series, value]) => [series.replace('}', `,${target}}`).replace('{,', '{'), value]),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { drainingCounts } from '../../../decisions/drain/condition.ts';
 import type { EvacuationStatus } from '../../../decisions/drain/plan.ts';
-import { DrainGauge } from '../../../workers/metrics/drain-gauge.ts';
+import { poolGauges } from '../../../workers/metrics/pool-gauges.ts';
 import { aPool } from '../../decisions/fixtures/fleets.ts';
 
 const status = (vm: string, state: EvacuationStatus['state']): EvacuationStatus => ({
@@ -20,8 +20,8 @@ const poolWith = (statuses: EvacuationStatus[], spec: Partial<PoolSpec> = { drai
 
 async function metricsOf(...looks: ReturnType<typeof poolWith>[][]): Promise<string> {
   const registry = new Registry();
-  const gauge = new DrainGauge(registry);
-  for (const pools of looks) gauge.look(pools);
+  const gauges = poolGauges(registry);
+  for (const pools of looks) gauges.look(pools);
   return registry.metrics();
 }
 
@@ -44,6 +44,6 @@ test('VMs that leave drained nodes are counted by what they wait for, and zero a
 });
 
 test('a pool without drain, or that is gone, has no sample', async () => {
-  expect(await metricsOf([poolWith([], {})])).not.toContain('pool="web"');
-  expect(await metricsOf([poolWith([])], [])).not.toContain('pool="web"');
+  expect(await metricsOf([poolWith([], {})])).not.toContain('drover_pool_draining_vms{');
+  expect(await metricsOf([poolWith([])], [])).not.toContain('drover_pool_draining_vms{');
 });

@@ -1,12 +1,12 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import { HealingGauges } from '../../../workers/metrics/healing-gauges.ts';
+import { poolGauges } from '../../../workers/metrics/pool-gauges.ts';
 import { condition, cycle, healingPool, finished, type UserRequest } from '../../clients/healing/pools.ts';
 
 const metricsOf = (...looks: UserRequest[][]): Promise<string> => {
   const registry = new Registry();
-  const gauges = new HealingGauges(registry);
+  const gauges = poolGauges(registry);
   for (const pools of looks) gauges.look(pools.map((said) => healingPool(said) as StoredPool));
   return registry.metrics();
 };
@@ -40,5 +40,5 @@ test.each<[string, UserRequest[]]>([
   ['that does not heal', [{}]],
   ['that is gone', []],
 ])('nothing of a pool %s', async (_what, pools) =>
-  expect(await metricsOf([{ healing: {} }], pools)).not.toContain(OF_POOL),
+  expect(await metricsOf([{ healing: {} }], pools)).not.toMatch(/drover_healing_\w+\{/),
 );

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
-import { OperationGauges } from '../../../workers/metrics/operation-gauges.ts';
+import { operationGauges, scheduleGauges } from '../../../workers/metrics/operation-gauges.ts';
 import { anOperation } from '../../decisions/operations/operations.ts';
 import { aSchedule } from '../../decisions/schedules/schedules.ts';
 
@@ -11,7 +11,8 @@ const vms = { chosen: 9, done: 3, failed: 1, inProgress: 2, open: 3, excluded: 0
 
 async function measured(operations: StoredOperation[], schedules = [aSchedule(at)]): Promise<string[]> {
   const registry = new Registry();
-  new OperationGauges(registry).look(operations, schedules);
+  operationGauges(registry).look(operations);
+  scheduleGauges(registry).look(schedules);
   return (await registry.metrics()).split('\n').filter((line) => line.startsWith('drover_'));
 }
 

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { ReplicaSetGauges, type MeasuredSet } from '../../../workers/metrics/replica-set-gauges.ts';
+import { replicaSetGauges, type MeasuredSet } from '../../../workers/metrics/replica-set-gauges.ts';
 
 const at = '2026-01-02T03:04:05Z';
 const set: MeasuredSet = {
@@ -23,7 +23,7 @@ const LABELS = 'namespace="ci",kind="VirtualMachineReplicaSet",set="runners"';
 
 test('a set is measured by its spec and status, and each of its problems by its reason', async () => {
   const registry = new Registry();
-  const gauges = new ReplicaSetGauges(registry);
+  const gauges = replicaSetGauges(registry);
   gauges.look([set]);
   const lines = (await registry.metrics()).split('\n').filter((line) => line.startsWith('drover_'));
   expect(lines).toEqual([
@@ -37,7 +37,7 @@ test('a set is measured by its spec and status, and each of its problems by its 
 
 test('a set that is gone has no samples, and one without a status has no replicas', async () => {
   const registry = new Registry();
-  const gauges = new ReplicaSetGauges(registry);
+  const gauges = replicaSetGauges(registry);
   gauges.look([set]);
   const { status: _, ...fresh } = set;
   gauges.look([{ ...fresh, metadata: { namespace: 'ci', name: 'fresh' } }]);

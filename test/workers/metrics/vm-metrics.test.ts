@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { PoolGauges } from '../../../workers/metrics/pool-gauges.ts';
+import { poolGauges } from '../../../workers/metrics/pool-gauges.ts';
 import { VmMetrics } from '../../../workers/metrics/vm-metrics.ts';
 import { aPool, aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 
@@ -84,7 +84,7 @@ test('a VM of no pool is not counted', async () => {
 
 test('a pool is measured by its spec and its status, and no longer once it is gone', async () => {
   const registry = new Registry();
-  const gauges = new PoolGauges(registry);
+  const gauges = poolGauges(registry);
   const status: PoolStatus = {
     replicas: 4,
     readyReplicas: 3,

@@ -25,10 +25,7 @@ import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { runControl } from './operations/run-control.ts';
 import type { FollowedTraces } from './tracing/follow-traces.ts';
-import { childSignals } from './watch/lost-children.ts';
-import { noticeSignals } from './watch/signal-notices.ts';
-import { operationSignals, scheduleSignals } from './watch/signal-operation.ts';
-import { signalsOf } from './watch/signal-owner.ts';
+import { childSignals, signalsOf } from './watch/workflow-signals.ts';
 
 interface ActivitiesOptions {
   config: WorkerConfig;
@@ -107,9 +104,6 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
         cache,
         burst,
         signalsOf,
-        operationSignals,
-        scheduleSignals,
-        noticeSignals,
         childSignals,
         onFailure: () => metrics.failedSignals.inc(),
         onSignalled: measured.signalled,

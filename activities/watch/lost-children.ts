@@ -20,39 +20,22 @@ export interface ChildSignals {
 const LOOK_BACK_MS = 20 * 60_000;
 
 /**
- * Finds batches and attempts that were ended from outside, one look at a time. The run of a pool that has started one
- * hears of its end at once, but the runs after that don't.
+ * Returns a look for batches and attempts that were ended from outside, which tells their pools. The run of a pool that
+ * has started one hears of its end at once, but the runs after that don't.
  */
-export class LostChildrenLook {
-  readonly #client: Client;
-  readonly #cluster: string;
-  readonly #signals: ChildSignals;
-  readonly #onFailure: (error: Error) => void;
-  #told = new Set<string>();
-  #isLooking = false;
-
-  constructor(client: Client, cluster: string, signals: ChildSignals, onFailure: (error: Error) => void) {
-    this.#client = client;
-    this.#cluster = cluster;
-    this.#signals = signals;
-    this.#onFailure = onFailure;
-  }
-
-  async look(): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    try {
-      const lost = await this.#signals.lost(this.#client, this.#cluster, Date.now() - LOOK_BACK_MS);
-      this.#told = new Set(lost.map(({ runId }) => runId).filter((runId) => this.#told.has(runId)));
-      for (const child of lost) {
-        if (this.#told.has(child.runId)) continue;
-        await this.#signals.tell(this.#client, child);
-        this.#told.add(child.runId);
-      }
-    } catch (error) {
-      this.#onFailure(error as Error);
-    } finally {
-      this.#isLooking = false;
+export function lookForLostChildren(
+  client: Client,
+  cluster: string,
+  { lost, tell }: ChildSignals,
+): () => Promise<void> {
+  let told = new Set<string>();
+  return async () => {
+    const children = await lost(client, cluster, Date.now() - LOOK_BACK_MS);
+    told = new Set(children.map(({ runId }) => runId).filter((runId) => told.has(runId)));
+    for (const child of children) {
+      if (told.has(child.runId)) continue;
+      await tell(client, child);
+      told.add(child.runId);
     }
-  }
+  };
 }

@@ -14,21 +14,17 @@ import { rejectOnServerLost, rejectOnShutdown } from '../lib/shutdown.ts';
 import { ownerName, affectedPools } from './affected-pools.ts';
 import { affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
-import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
+import { lookForLostChildren, type ChildSignals } from './lost-children.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 import { leastPlanIntervalMs } from './plan-interval.ts';
-import { UnmanagedOwners } from './unmanaged-owners.ts';
 import { watchedNotices } from './watched-notices.ts';
-import { watchedOperations } from './watched-operations.ts';
-import { watchedSchedules } from './watched-schedules.ts';
+import { watchedOperations, watchedSchedules } from './watched-operations.ts';
 import type { Signals, Watched, WatchedObjects } from './watched.ts';
 
 export interface WatchActivityOptions {
   cache: ClusterCache;
   burst: number;
-  signalsOf: (kind: VmOwnerKind) => Signals;
-  operationSignals: Signals;
-  scheduleSignals: Signals;
-  noticeSignals: Signals;
+  signalsOf: (what: Watched['what']) => Signals;
   childSignals: ChildSignals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
@@ -77,12 +73,12 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const resync = setInterval(() => {
         for (const { resync } of followers) resync();
       }, resyncMs);
-      const children = new LostChildrenLook(context.client, cluster, childSignals, (error) =>
+      const findLost = oneAtATime(lookForLostChildren(context.client, cluster, childSignals), (error) =>
         log.warn('batches and attempts that were ended could not be listed', { error: error.message }),
       );
       const look = setInterval(() => {
         for (const { findUnmanaged } of followers) findUnmanaged();
-        void children.look();
+        void findLost();
       }, managedMs);
       const { pools, replicaSets, vmiSets, vms } = cache;
       const sizes = { pools: pools.size, sets: replicaSets.size + vmiSets.size, vms: vms.size };
@@ -105,7 +101,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
 export type WatchActivities = ReturnType<typeof createWatchActivities>;
 
 /** Returns what is watched, by the kind of owner. */
-function watchedKinds({ cache, burst, signalsOf, ...objects }: WatchActivityOptions): Watched[] {
+function watchedKinds({ cache, burst }: WatchActivityOptions): Watched[] {
   const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst };
 
   /** Reports whether the pool's workflow would have nothing to do now. */
@@ -140,7 +136,6 @@ function watchedKinds({ cache, burst, signalsOf, ...objects }: WatchActivityOpti
     const all = (): StoredOwners[K][] => [...cache[owners].values()] as StoredOwners[K][];
     return {
       what: noun,
-      signals: signalsOf(kind),
       all: () => all().map(ownerName),
       exists: (key) => cache[owners].get(key) !== undefined,
       affected: (change) =>
@@ -158,10 +153,10 @@ function watchedKinds({ cache, burst, signalsOf, ...objects }: WatchActivityOpti
     watched('VirtualMachinePool', isSettledPool),
     watched('VirtualMachineReplicaSet', isSettledSet),
     watched('VirtualMachineInstanceReplicaSet', isSettledVmiSet),
-    watchedOperations(cache, objects.operationSignals),
-    watchedSchedules(cache, objects.scheduleSignals),
+    watchedOperations(cache),
+    watchedSchedules(cache),
   ];
-  return [...ofObjects.map((watched) => besidesClaimed(watched, cache)), watchedNotices(cache, objects.noticeSignals)];
+  return [...ofObjects.map((watched) => besidesClaimed(watched, cache)), watchedNotices(cache)];
 }
 
 /** Leaves out what is in namespaces that have workers of their own: its workflows are told that it is gone. */
@@ -208,11 +203,12 @@ async function eachInTurn(keys: readonly string[], act: (key: string) => unknown
 
 /** Signals the workflows of one kind of owner. */
 function follow(
-  { what, signals, all, exists, affected, leastMs, due = () => [], isUnsettled, versions }: Watched,
+  { what, all, exists, affected, leastMs, due = () => [], isUnsettled, versions }: Watched,
   cluster: string,
   { client, log }: Context,
-  { onFailure, onSignalled }: Pick<WatchActivityOptions, 'onFailure' | 'onSignalled'>,
+  { signalsOf, onFailure, onSignalled }: Pick<WatchActivityOptions, 'signalsOf' | 'onFailure' | 'onSignalled'>,
 ): Follower {
+  const signals = signalsOf(what);
   const failed = new Set<string>();
   /** When changes were seen of which no signal tells yet. */
   const seen = new Map<string, number>();
@@ -239,12 +235,16 @@ function follow(
   const tell = (keys: Iterable<string>): void => {
     for (const key of keys) notifications.for(key);
   };
-  const managed = new UnmanagedOwners({
-    names: all,
-    managed: () => signals.managed(client, cluster),
-    onUnmanaged: tell,
-    onFailure: (error) => log.warn(`the workflows of ${what}s could not be listed`, { error: error.message }),
-  });
+  const findUnmanaged = oneAtATime(
+    async () => {
+      // Before Temporal is asked: an owner that comes meanwhile has been signalled.
+      const keys = all();
+      if (keys.length === 0) return;
+      const running = await signals.managed(client, cluster);
+      tell(keys.filter((key) => !running.has(key)));
+    },
+    (error) => log.warn(`the workflows of ${what}s could not be listed`, { error: error.message }),
+  );
   return {
     start: () => tell(all()),
     hear: (change) => {
@@ -256,7 +256,7 @@ function follow(
     },
     tryAgain: () => tell([...failed, ...due()]),
     resync: () => void eachInTurn(all(), (key) => isUnsettled(key) && notifications.for(key), ended.signal),
-    findUnmanaged: () => void managed.look(),
+    findUnmanaged: () => void findUnmanaged(),
     stop: () => {
       ended.abort();
       notifications.stop();

@@ -3,7 +3,7 @@ import { dueAt, operationNotices, poolNotices, setNotices } from '../../decision
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { noticesIn } from '../notifications/find-notices.ts';
-import type { Signals, Watched } from './watched.ts';
+import type { Watched } from './watched.ts';
 
 /** The one key: one workflow tells all that users are to know of. */
 const ALL = 'notices';
@@ -14,7 +14,7 @@ const LEAST_MS = 1_000;
  * What users are to know of: its workflow runs while there is any. What has to last before it is told becomes due
  * without a change of any object: most of it passes before, and costs nothing.
  */
-export const watchedNotices = (cache: ClusterCache, signals: Signals): Watched => {
+export const watchedNotices = (cache: ClusterCache): Watched => {
   const areAny = (): boolean => noticesIn(cache, Date.now()).next().done !== true;
   let lookedAt = Date.now();
   const isAnyNew = (): boolean => {
@@ -24,7 +24,6 @@ export const watchedNotices = (cache: ClusterCache, signals: Signals): Watched =
   };
   return {
     what: 'notice',
-    signals,
     all: () => (areAny() ? [ALL] : []),
     exists: areAny,
     affected: (change) => (isOfNotices(change) ? [ALL] : []),

@@ -23,7 +23,6 @@ export interface Signals {
 /** Objects of one kind, by `namespace/name`, or by `operationKey`. */
 export interface Watched {
   what: OwnerKind['noun'] | 'operation' | 'schedule' | 'notice';
-  signals: Signals;
   all: () => string[];
   exists: (key: string) => boolean;
   /** Those that a change concerns. */

@@ -46,8 +46,8 @@ async function lateIn(client: Client, cluster: string): Promise<Found[]> {
 
 async function tryAll(client: Client, cluster: string): Promise<Looked> {
   const id = randomUUID();
-  const { signalNotifications } = await import('../../workers/watch/signal-notices.ts');
-  await signalNotifications(client, cluster, tryReceivers, id);
+  const { signalWithStart } = await import('../../workers/watch/workflow-signals.ts');
+  await signalWithStart(client, 'notice', { cluster, key: 'notices' }, tryReceivers, id);
   const handle = client.workflow.getHandle(notificationsIdOf(cluster));
   const look = async (): Promise<Record<string, string> | undefined> => {
     const { tried } = await handle.query(notificationsProgress);

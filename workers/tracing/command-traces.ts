@@ -2,20 +2,15 @@ import type { CacheChange, ObjectChange } from '../../activities/cache/objects/c
 import { TRACEPARENT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { operationKey } from '../../decisions/operations/ref.ts';
+import { workflowIdOf } from '../watch/workflow-signals.ts';
 
 /** For this long after a command, in milliseconds, what is done to its object belongs to the trace of the command. */
 const TRACED_MS = 3_600_000;
 
-/** What the ids of workflows begin with, by what they keep. */
-const PREFIXES = {
-  pool: 'pool',
-  'replica set': 'replica-set',
-  'VMI replica set': 'vmi-replica-set',
-  operation: 'operation',
-  schedule: 'schedule',
-} as const;
+/** What commands write to and a workflow keeps. */
+const KEPT = ['pool', 'replica set', 'VMI replica set', 'operation', 'schedule'] as const;
 
-type Kept = keyof typeof PREFIXES;
+type Kept = (typeof KEPT)[number];
 
 /** An object whose workflow is signalled, by its key as the watch has it. */
 export interface Signalled {
@@ -50,7 +45,7 @@ export class CommandTraces {
 
   /** Returns the id of the workflow that keeps an object. */
   idOf({ kind, key }: Signalled): string {
-    return `${PREFIXES[kind]}/${this.#cluster}/${key}`;
+    return workflowIdOf(kind, { cluster: this.#cluster, key });
   }
 
   /** Returns the trace that a workflow, or a child of it, acts for now. */
@@ -67,7 +62,7 @@ export class CommandTraces {
   }
 }
 
-const isKept = (change: CacheChange): change is KeptChange => Object.hasOwn(PREFIXES, change.kind);
+const isKept = (change: CacheChange): change is KeptChange => (KEPT as readonly string[]).includes(change.kind);
 
 const noteOf = (object: { metadata: KubeObject['metadata'] } | undefined): string | undefined =>
   object?.metadata.annotations?.[TRACEPARENT_ANNOTATION];

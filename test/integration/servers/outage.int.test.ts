@@ -6,7 +6,7 @@ import type { KubeObject } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { setup } from '../../../clients/setup/setup.ts';
 import { watchRun } from '../../../workers/watch/cluster-watch.ts';
-import { childSignals } from '../../../workers/watch/lost-children.ts';
+import { childSignals } from '../../../workers/watch/workflow-signals.ts';
 import { pause, poolIdOf } from '../../../workflows/lib/messages.ts';
 import { Opened } from '../../clients/dashboard/opened.ts';
 import { soak } from '../../soak.ts';

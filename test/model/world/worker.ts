@@ -31,10 +31,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { Look, Looked } from '../../../decisions/rollout/checks/check.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { runControl } from '../../../workers/operations/run-control.ts';
-import { childSignals } from '../../../workers/watch/lost-children.ts';
-import { noticeSignals } from '../../../workers/watch/signal-notices.ts';
-import { operationSignals, scheduleSignals } from '../../../workers/watch/signal-operation.ts';
-import { signalsOf } from '../../../workers/watch/signal-owner.ts';
+import { childSignals, signalsOf } from '../../../workers/watch/workflow-signals.ts';
 import { CLUSTER, PROMETHEUS } from './names.ts';
 import type { ModelWorker } from './temporal/activity.ts';
 import type { Process } from './virtual-time.ts';
@@ -146,12 +143,9 @@ export function createWorker(options: WorkerOptions): Worker {
     ...createWatchActivities({
       cache,
       burst,
-      signalsOf,
-      // Most stories start runs themselves.
-      operationSignals: withOperations ? operationSignals : NONE,
-      scheduleSignals,
-      // It would shift the random numbers of all other stories.
-      noticeSignals: post === null ? NONE : noticeSignals,
+      // Most stories start runs themselves, and notices would shift the random numbers of all other stories.
+      signalsOf: (what) =>
+        (what === 'operation' && !withOperations) || (what === 'notice' && post === null) ? NONE : signalsOf(what),
       childSignals,
       stopping: stopping.signal,
     }),

@@ -1,0 +1,174 @@
+import {
+  WorkflowIdConflictPolicy,
+  WorkflowIdReusePolicy,
+  WorkflowNotFoundError,
+  type Client,
+} from '@temporalio/client';
+import type { SearchAttributePair, SignalDefinition } from '@temporalio/common';
+import type { ChildSignals, LostChild } from '../../activities/watch/lost-children.ts';
+import type { Signals, Watched } from '../../activities/watch/watched.ts';
+import type { VmOwnerKind } from '../../api/owner-kinds.ts';
+import { operationName, operationOfKey } from '../../decisions/operations/ref.ts';
+import { OWNER_WORKFLOWS } from '../../workflows/lib/ids.ts';
+import { changed, childLost, poolOfChild, taskQueueOf } from '../../workflows/lib/messages.ts';
+import { DroverCluster, DroverNamespace, DroverPool, DroverReplicaSet } from '../../workflows/lib/search-attributes.ts';
+
+type What = Watched['what'];
+
+/** An object whose workflow is signalled, by its key as the watch has it. */
+interface Signalled {
+  cluster: string;
+  key: string;
+}
+
+/** What the workflow of one object is started with, and what Temporal's Web UI says of it. */
+interface Start {
+  args: [object];
+  staticSummary: string;
+  /** Markdown. */
+  staticDetails: string;
+  /** Besides the cluster. */
+  attributes: SearchAttributePair[];
+}
+
+/** The workflows of what is watched. */
+interface Kind {
+  type: string;
+  /** What their ids begin with. */
+  id: string;
+  start: (object: Signalled) => Start;
+  /** The only key: one workflow serves the cluster. */
+  only?: string;
+}
+
+const NAME_ATTRIBUTES = { DroverPool, DroverReplicaSet };
+
+const ofOwner = (kind: VmOwnerKind, summary: string, details: (place: string) => string): Kind => ({
+  ...OWNER_WORKFLOWS[kind],
+  start: ({ cluster, key }) => {
+    const [namespace = '', name = ''] = key.split('/');
+    return {
+      args: [{ cluster, namespace, name }],
+      staticSummary: `${summary} ${key}`,
+      staticDetails: details(`**${name}** in namespace **${namespace}** of cluster **${cluster}**`),
+      attributes: [
+        { key: DroverNamespace, value: namespace },
+        { key: NAME_ATTRIBUTES[OWNER_WORKFLOWS[kind].searchAttribute], value: name },
+      ],
+    };
+  },
+});
+
+const ofOperations = (type: string, id: string, summary: string, details: string): Kind => ({
+  type,
+  id,
+  start: ({ cluster, key }) => {
+    const ref = operationOfKey(key);
+    const { namespace, name } = ref;
+    const where = namespace === undefined ? 'cluster-wide' : `in namespace **${namespace}**`;
+    return {
+      args: [{ cluster, ...ref }],
+      staticSummary: `${summary} ${operationName(ref)}`,
+      staticDetails: `${details} **${name}**, ${where}, of cluster **${cluster}**`,
+      attributes: namespace === undefined ? [] : [{ key: DroverNamespace, value: namespace }],
+    };
+  },
+});
+
+const KINDS: Record<What, Kind> = {
+  pool: ofOwner('VirtualMachinePool', 'Pool', (place) => `Keeps the VMs of pool ${place} as its spec says.`),
+  'replica set': ofOwner(
+    'VirtualMachineReplicaSet',
+    'Replica set',
+    (place) => `Keeps the VMs of replica set ${place} at its number, and never above that.`,
+  ),
+  'VMI replica set': ofOwner(
+    'VirtualMachineInstanceReplicaSet',
+    'VMI replica set',
+    (place) => `Keeps the VMIs of replica set ${place} at its number, and replaces each that ends at once.`,
+  ),
+  operation: ofOperations('operation', 'operation', 'Operation', 'Carries out operation'),
+  schedule: ofOperations('operationSchedule', 'schedule', 'Schedule', 'Makes the operations of schedule'),
+  notice: {
+    type: 'notifications',
+    id: 'notifications',
+    only: 'notices',
+    start: ({ cluster }) => ({
+      args: [{ cluster }],
+      staticSummary: 'Notifications',
+      staticDetails: `Tells receivers what users of cluster **${cluster}** are to know of.`,
+      attributes: [],
+    }),
+  },
+};
+
+/** Returns the id of the workflow of an object. */
+export function workflowIdOf(what: What, { cluster, key }: Signalled): string {
+  const { id, only } = KINDS[what];
+  return only === undefined ? `${id}/${cluster}/${key}` : `${id}/${cluster}`;
+}
+
+/** Signals the workflow of an object, and starts the workflow if it isn't running. */
+export async function signalWithStart<Payload>(
+  client: Client,
+  what: What,
+  object: Signalled,
+  signal: SignalDefinition<[Payload]> | SignalDefinition<[Payload?]>,
+  payload: Payload,
+): Promise<void> {
+  const { type, start } = KINDS[what];
+  const { attributes, ...started } = start(object);
+  await client.workflow.signalWithStart(type, {
+    ...started,
+    workflowId: workflowIdOf(what, object),
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    taskQueue: taskQueueOf(object.cluster),
+    signal: signal as SignalDefinition<[Payload]>,
+    signalArgs: [payload],
+    typedSearchAttributes: [{ key: DroverCluster, value: object.cluster }, ...attributes],
+  });
+}
+
+/** Returns how the workflows of what is watched hear of changes. */
+export const signalsOf = (what: What): Signals => ({
+  notify: (client, object, seen) => signalWithStart(client, what, object, changed, seen),
+  signalDeleted: (client, object, seen) =>
+    unlessEnded(client.workflow.getHandle(workflowIdOf(what, object)).signal(changed, seen)),
+  async managed(client, cluster) {
+    const { type, only } = KINDS[what];
+    const query = `WorkflowType = '${type}' AND DroverCluster = '${cluster}' AND ExecutionStatus = 'Running'`;
+    const before = workflowIdOf(what, { cluster, key: '' });
+    const keys = new Set<string>();
+    for await (const { workflowId } of client.workflow.list({ query }))
+      keys.add(only ?? workflowId.slice(before.length));
+    return keys;
+  },
+});
+
+/** How the workflows of pools hear that a batch or an attempt was ended from outside. */
+export const childSignals: ChildSignals = {
+  async lost(client, cluster, since) {
+    const query = [
+      `WorkflowType IN ('updateBatch', 'healVm')`,
+      `DroverCluster = '${cluster}'`,
+      `ExecutionStatus IN ('Terminated', 'Failed', 'TimedOut', 'Canceled')`,
+      `CloseTime > '${new Date(since).toISOString()}'`,
+    ].join(' AND ');
+    const lost: LostChild[] = [];
+    for await (const { workflowId, runId, closeTime } of client.workflow.list({ query }))
+      lost.push({ workflowId, runId, endedAt: closeTime?.getTime() ?? Date.now() });
+    return lost;
+  },
+  tell: (client, { workflowId, endedAt }) =>
+    unlessEnded(client.workflow.getHandle(poolOfChild(workflowId)).signal(childLost, { workflowId, endedAt })),
+};
+
+/** A workflow that does not run needs no signal. */
+async function unlessEnded(signalled: Promise<void>): Promise<void> {
+  try {
+    await signalled;
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}

@@ -1,9 +1,7 @@
+import { admissionPolicy } from '../admission-policy.ts';
 import { GROUP } from '../labels-and-annotations.ts';
-import type { KubeObject } from '../objects.ts';
 import { Leases, VirtualMachinePools } from '../resources.ts';
 import { CLAIM_LABEL } from './claim.ts';
-
-const CLAIMS_POLICY = `claims.${GROUP}`;
 
 /**
  * The verb, on pools, for users who may say which workers serve a namespace: no request uses it, so it comes with no
@@ -18,38 +16,19 @@ const { group, plural } = VirtualMachinePools;
  * own, or take it back: users with the role `edit` may write Leases. When a namespace is deleted, its claim goes with
  * it.
  */
-export const claimsPolicy = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicy',
-  metadata: { name: CLAIMS_POLICY },
-  spec: {
-    failurePolicy: 'Fail',
-    matchConstraints: {
-      // No other Lease waits for the policy: the heartbeats of nodes are Leases.
-      objectSelector: { matchExpressions: [{ key: CLAIM_LABEL, operator: 'Exists' }] },
-      resourceRules: [
-        {
-          apiGroups: [Leases.group],
-          apiVersions: ['*'],
-          operations: ['CREATE', 'UPDATE', 'DELETE'],
-          resources: [Leases.plural],
-        },
-      ],
+export const CLAIMS_POLICY = admissionPolicy({
+  name: `claims.${GROUP}`,
+  group: Leases.group,
+  resources: [Leases.plural],
+  operations: ['CREATE', 'UPDATE', 'DELETE'],
+  // No other Lease waits for the policy: the heartbeats of nodes are Leases.
+  objectSelector: { matchExpressions: [{ key: CLAIM_LABEL, operator: 'Exists' }] },
+  validations: [
+    {
+      expression: `(request.operation == 'DELETE' && has(namespaceObject.metadata.deletionTimestamp)) || authorizer.group('${group}').resource('${plural}').namespace(request.namespace).check('${CLAIM_VERB}').allowed()`,
+      messageExpression: `request.userInfo.username + ' may not say which workers of drover serve namespace ' + request.namespace + ': that takes the right to ${CLAIM_VERB} ${plural} of ${group} there'`,
+      reason: 'Forbidden',
     },
-    validations: [
-      {
-        expression: `(request.operation == 'DELETE' && has(namespaceObject.metadata.deletionTimestamp)) || authorizer.group('${group}').resource('${plural}').namespace(request.namespace).check('${CLAIM_VERB}').allowed()`,
-        messageExpression: `request.userInfo.username + ' may not say which workers of drover serve namespace ' + request.namespace + ': that takes the right to ${CLAIM_VERB} ${plural} of ${group} there'`,
-        reason: 'Forbidden',
-      },
-    ],
-  },
-});
-
-/** What puts the policy into force. */
-export const claimsBinding = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  metadata: { name: CLAIMS_POLICY },
-  spec: { policyName: CLAIMS_POLICY, validationActions: ['Deny'] },
+  ],
+  without: 'every user who may write Leases decides which workers serve a namespace',
 });

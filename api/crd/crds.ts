@@ -45,14 +45,22 @@ const KEPT = {
   'kustomize.toolkit.fluxcd.io/prune': 'disabled',
 };
 
-const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
-
-const countColumn = (name: string, jsonPath: string, description: string): PrinterColumn => ({
+const column = (
+  name: string,
+  jsonPath: string,
+  description: string,
+  type: PrinterColumn['type'] = 'string',
+): PrinterColumn => ({
   name,
-  type: 'integer',
+  type,
   jsonPath,
   description,
 });
+const countColumn = (name: string, jsonPath: string, description: string): PrinterColumn =>
+  column(name, jsonPath, description, 'integer');
+const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+const stateColumn = (name: string, description: string): PrinterColumn =>
+  column(name, '.status.conditions[?(@.type=="Progressing")].reason', description);
 
 /** Columns of the counts that owners of all kinds have, in the order of `kubectl get`. */
 const countColumns = (what: string, { members, current, ready }: Words) => ({
@@ -80,18 +88,12 @@ function poolCrd(): CustomResourceDefinition {
   const what = 'pool';
   const { desired, current, ready, available } = countColumns(what, VMS);
   const updated = countColumn('Updated', '.status.updatedReplicas', 'VMs that carry the newest revision.');
-  const rollout: PrinterColumn = {
-    name: 'Rollout',
-    type: 'string',
-    jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
-    description: 'The state of the newest rollout.',
-  };
-  const paused: PrinterColumn = {
-    name: 'Paused',
-    type: 'string',
-    jsonPath: '.status.conditions[?(@.type=="Paused")].status',
-    description: 'Whether updates are paused, by a user or by spec.paused.',
-  };
+  const rollout = stateColumn('Rollout', 'The state of the newest rollout.');
+  const paused = column(
+    'Paused',
+    '.status.conditions[?(@.type=="Paused")].status',
+    'Whether updates are paused, by a user or by spec.paused.',
+  );
   const standby = {
     ...countColumn('Standby', '.status.readyStandbyReplicas', 'Standby VMs that are ready to become replicas.'),
     priority: 1,
@@ -133,20 +135,15 @@ function setCrd(words: Words, crd: Omit<Replicated, 'what' | 'columns'>): Custom
 
 /** The fields of an operation that `kubectl get` shows. */
 const OPERATION_COLUMNS: PrinterColumn[] = [
-  { name: 'Action', type: 'string', jsonPath: '.spec.action', description: 'What is done to the VMs.' },
-  {
-    name: 'State',
-    type: 'string',
-    jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
-    description: 'Its state, or how it ended.',
-  },
+  column('Action', '.spec.action', 'What is done to the VMs.'),
+  stateColumn('State', 'Its state, or how it ended.'),
   countColumn('VMs', '.status.vms.chosen', 'VMs in its scope.'),
   countColumn('Done', '.status.vms.done', 'VMs that are done.'),
   countColumn('Failed', '.status.vms.failed', 'VMs that have failed.'),
   countColumn('Open', '.status.vms.open', 'VMs that are still to be done.'),
-  { name: 'By', type: 'string', jsonPath: '.spec.requestedBy', description: 'Who requested it.' },
+  column('By', '.spec.requestedBy', 'Who requested it.'),
   AGE,
-  { name: 'Reason', type: 'string', jsonPath: '.spec.reason', description: 'Why.', priority: 1 },
+  { ...column('Reason', '.spec.reason', 'Why.'), priority: 1 },
 ];
 
 const operationCrd = (crd: Omit<Replicated, 'what' | 'columns'>): CustomResourceDefinition =>
@@ -157,13 +154,6 @@ const operationCrd = (crd: Omit<Replicated, 'what' | 'columns'>): CustomResource
     subresources: { status: {} },
     unobserved: { observedGeneration: 0 },
   });
-
-const column = (name: string, jsonPath: string, description: string): PrinterColumn => ({
-  name,
-  type: 'string',
-  jsonPath,
-  description,
-});
 
 const scheduleCrd = (): CustomResourceDefinition =>
   defined({
@@ -176,12 +166,9 @@ const scheduleCrd = (): CustomResourceDefinition =>
       column('Action', '.spec.operationTemplate.spec.action', 'What is done to the VMs.'),
       column('Schedule', '.spec.schedule', 'When.'),
       column('TimeZone', '.spec.timeZone', 'The time zone; UTC if none is given.'),
-      { ...column('Suspend', '.spec.suspend', 'Whether no operation is made.'), type: 'boolean' },
+      column('Suspend', '.spec.suspend', 'Whether no operation is made.', 'boolean'),
       column('State', '.status.conditions[?(@.type=="Ready")].reason', 'Its state.'),
-      {
-        ...column('Last', '.status.lastScheduleTime', 'The time for which the last operation was made.'),
-        type: 'date',
-      },
+      column('Last', '.status.lastScheduleTime', 'The time for which the last operation was made.', 'date'),
       column('Next', '.status.nextScheduleTime', 'The time of the next operation.'),
       column('Succeeded', '.status.conditions[?(@.type=="Succeeded")].status', 'Whether the last one was completed.'),
       AGE,

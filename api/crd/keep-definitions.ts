@@ -1,7 +1,6 @@
+import { admissionPolicy } from '../admission-policy.ts';
 import { CONFIRM_DELETION_ANNOTATION, GROUP, RELEASE_ANNOTATION } from '../labels-and-annotations.ts';
-import type { KubeObject } from '../objects.ts';
 
-const NAME = `keep-definitions.${GROUP}`;
 /** There is no old object in the call about a whole collection, whose objects follow one by one. */
 const MAY_GO =
   `object != null || oldObject == null || oldObject.spec.group != '${GROUP}' || ` +
@@ -34,34 +33,15 @@ const WOULD_BE_OLDER = `'this definition is of drover ' + variables.before + ', 
  * The policy by which the API server keeps drover's custom resources when everything of drover is deleted, or when
  * manifests of an older release are applied.
  */
-export const definitionsPolicy = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicy',
-  metadata: { name: NAME },
-  spec: {
-    failurePolicy: 'Fail',
-    matchConstraints: {
-      resourceRules: [
-        {
-          apiGroups: ['apiextensions.k8s.io'],
-          apiVersions: ['*'],
-          operations: ['DELETE', 'UPDATE'],
-          resources: ['customresourcedefinitions'],
-        },
-      ],
-    },
-    variables: VARIABLES,
-    validations: [
-      { expression: MAY_GO, message: WOULD_GO, reason: 'Forbidden' },
-      { expression: IS_NO_OLDER, messageExpression: WOULD_BE_OLDER, reason: 'Forbidden' },
-    ],
-  },
-});
-
-/** What puts the policy into force. */
-export const definitionsBinding = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  metadata: { name: NAME },
-  spec: { policyName: NAME, validationActions: ['Deny'] },
+export const DEFINITIONS_POLICY = admissionPolicy({
+  name: `keep-definitions.${GROUP}`,
+  group: 'apiextensions.k8s.io',
+  resources: ['customresourcedefinitions'],
+  operations: ['DELETE', 'UPDATE'],
+  variables: VARIABLES,
+  validations: [
+    { expression: MAY_GO, message: WOULD_GO, reason: 'Forbidden' },
+    { expression: IS_NO_OLDER, messageExpression: WOULD_BE_OLDER, reason: 'Forbidden' },
+  ],
+  without: "nothing protects drover's custom resources from deletion",
 });

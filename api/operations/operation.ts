@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { API_VERSION } from '../labels-and-annotations.ts';
 import { LabelSelector, SelectionPolicy } from '../pool/selection.ts';
 import { WritesAndConditions as Common } from '../pool/status.ts';
-import { Duration, IntOrPercent, rules, WholeNumber, count } from '../pool/text.ts';
+import { Duration, IntOrPercent, rules, WholeNumber, count, time } from '../pool/text.ts';
 import { Windows } from '../pool/windows.ts';
 import { MAX_FAILURES_TOLD, MAX_NAMES, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './defaults-and-limits.ts';
 import { MachineTypeChange, MachineTypeStatus } from './machine-type.ts';
@@ -146,8 +146,6 @@ export type OperationSpec = z.infer<typeof ClusterWideSpec>;
 
 /** Of a VM, in a status. */
 const VmName = z.string().max(317);
-
-const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);
 
 export const OperationStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),

@@ -1,12 +1,10 @@
+import { admissionPolicy } from '../admission-policy.ts';
 import { GROUP, REQUESTED_BY_ANNOTATION } from '../labels-and-annotations.ts';
-import type { KubeObject } from '../objects.ts';
 import {
   ClusterVirtualMachineOperations,
   VirtualMachineOperations,
   VirtualMachineOperationSchedules,
 } from '../resources.ts';
-
-const OPERATIONS_POLICY = `operations.${GROUP}`;
 
 /**
  * The API server asks for each name up to this many. A question costs 350,000, one expression may cost a million, and
@@ -101,87 +99,68 @@ const refusalToRestart = (which: string) => ({
  * namespaces, whichever it selects: labels of namespaces change. The operations of a schedule are made by a worker, the
  * only account that may write the status of schedules, in the name of the user who requested the schedule.
  */
-export const operationsPolicy = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicy',
-  metadata: { name: OPERATIONS_POLICY },
-  spec: {
-    failurePolicy: 'Fail',
-    matchConstraints: {
-      resourceRules: [
-        {
-          apiGroups: [GROUP],
-          apiVersions: ['*'],
-          operations: ['CREATE', 'UPDATE'],
-          resources: [VirtualMachineOperations.plural, ClusterVirtualMachineOperations.plural, SCHEDULE.plural],
-        },
-      ],
+export const OPERATIONS_POLICY = admissionPolicy({
+  name: `operations.${GROUP}`,
+  group: GROUP,
+  resources: [VirtualMachineOperations.plural, ClusterVirtualMachineOperations.plural, SCHEDULE.plural],
+  operations: ['CREATE', 'UPDATE'],
+  variables: [
+    { name: 'isSchedule', expression: `request.resource.resource == '${SCHEDULE.plural}'` },
+    { name: 'spec', expression: 'variables.isSchedule ? dyn(object).spec.operationTemplate.spec : object.spec' },
+    // The authorizer takes an empty namespace for all of them. A cluster-wide object is requested without one.
+    { name: 'within', expression: "has(request.namespace) ? request.namespace : ''" },
+    {
+      name: 'byWorker',
+      expression: `!variables.isSchedule && oldObject == null && ${isOfSchedule('object')} && authorizer.group('${GROUP}').resource('${SCHEDULE.plural}').subresource('status').namespace(variables.within).check('patch').allowed()`,
     },
-    variables: [
-      { name: 'isSchedule', expression: `request.resource.resource == '${SCHEDULE.plural}'` },
-      { name: 'spec', expression: 'variables.isSchedule ? dyn(object).spec.operationTemplate.spec : object.spec' },
-      // The authorizer takes an empty namespace for all of them. A cluster-wide object is requested without one.
-      { name: 'within', expression: "has(request.namespace) ? request.namespace : ''" },
+    { name: 'isNew', expression: `oldObject == null || (variables.isSchedule && !(${TOLD.join(' && ')}))` },
+    {
+      name: 'begins',
+      expression: `!variables.byWorker && (variables.isNew || ${isLetGo('paused')} || ${isLetGo('suspend')})`,
+    },
+    { name: 'does', expression: DOES },
+    {
+      name: 'scope',
+      expression: "variables.within == '' ? 'all namespaces' : 'namespace ' + variables.within",
+    },
+    { name: 'alsoRestarts', expression: ALSO_RESTARTS },
+    {
+      name: 'named',
+      expression: `has(variables.spec.vms.names) && size(variables.spec.vms.names) <= (variables.alsoRestarts ? ${MOST_NAMES_ASKED_TWICE} : ${MOST_NAMES_ASKED})`,
+    },
+  ],
+  validations: [
+    ...takes({ asked: ASKED, verb: VERB }, { unless: '!variables.begins', most: MOST_NAMES_ASKED, refusal }),
+    ...takes(
+      { asked: subresource("'restart'"), verb: "'update'" },
       {
-        name: 'byWorker',
-        expression: `!variables.isSchedule && oldObject == null && ${isOfSchedule('object')} && authorizer.group('${GROUP}').resource('${SCHEDULE.plural}').subresource('status').namespace(variables.within).check('patch').allowed()`,
+        unless: '!variables.begins || !variables.alsoRestarts',
+        most: MOST_NAMES_ASKED_TWICE,
+        refusal: refusalToRestart,
       },
-      { name: 'isNew', expression: `oldObject == null || (variables.isSchedule && !(${TOLD.join(' && ')}))` },
-      {
-        name: 'begins',
-        expression: `!variables.byWorker && (variables.isNew || ${isLetGo('paused')} || ${isLetGo('suspend')})`,
-      },
-      { name: 'does', expression: DOES },
-      {
-        name: 'scope',
-        expression: "variables.within == '' ? 'all namespaces' : 'namespace ' + variables.within",
-      },
-      { name: 'alsoRestarts', expression: ALSO_RESTARTS },
-      {
-        name: 'named',
-        expression: `has(variables.spec.vms.names) && size(variables.spec.vms.names) <= (variables.alsoRestarts ? ${MOST_NAMES_ASKED_TWICE} : ${MOST_NAMES_ASKED})`,
-      },
-    ],
-    validations: [
-      ...takes({ asked: ASKED, verb: VERB }, { unless: '!variables.begins', most: MOST_NAMES_ASKED, refusal }),
-      ...takes(
-        { asked: subresource("'restart'"), verb: "'update'" },
-        {
-          unless: '!variables.begins || !variables.alsoRestarts',
-          most: MOST_NAMES_ASKED_TWICE,
-          refusal: refusalToRestart,
-        },
-      ),
-      {
-        expression: `!variables.begins || !${asksFor('machineType', 'templates')} || ${POOLS}.check('patch').allowed()`,
-        messageExpression: `request.userInfo.username + ' may not patch the pools of ' + variables.scope + ': to change their templates takes the right to patch virtualmachinepools of ${GROUP}'`,
-        reason: 'Forbidden',
-      },
-      {
-        expression:
-          'variables.byWorker || !variables.isNew || !has(object.spec.requestedBy) || object.spec.requestedBy == request.userInfo.username',
-        messageExpression:
-          "'spec.requestedBy must be ' + request.userInfo.username + ', who makes ' + (variables.isSchedule ? 'or changes the schedule' : 'the operation') + ', or be left out'",
-        reason: 'Invalid',
-      },
-      {
-        expression: `variables.isSchedule || oldObject == null || ${askedOf('object')} in ['', ${askedOf('oldObject')}] || ${askedOf('object')}.startsWith(request.userInfo.username + ' ')`,
-        messageExpression: `'the annotation ${REQUESTED_BY_ANNOTATION} must begin with ' + request.userInfo.username + ', who changes the operation'`,
-        reason: 'Invalid',
-      },
-      {
-        expression: `variables.isSchedule || variables.byWorker || !${isOfSchedule('object')} || (oldObject != null && ${isOfSchedule('oldObject')})`,
-        message: `only a worker of drover makes operations of a schedule: leave the owner reference to ${SCHEDULE.kind} out`,
-        reason: 'Forbidden',
-      },
-    ],
-  },
-});
-
-/** What puts the policy into force. */
-export const operationsBinding = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  metadata: { name: OPERATIONS_POLICY },
-  spec: { policyName: OPERATIONS_POLICY, validationActions: ['Deny'] },
+    ),
+    {
+      expression: `!variables.begins || !${asksFor('machineType', 'templates')} || ${POOLS}.check('patch').allowed()`,
+      messageExpression: `request.userInfo.username + ' may not patch the pools of ' + variables.scope + ': to change their templates takes the right to patch virtualmachinepools of ${GROUP}'`,
+      reason: 'Forbidden',
+    },
+    {
+      expression:
+        'variables.byWorker || !variables.isNew || !has(object.spec.requestedBy) || object.spec.requestedBy == request.userInfo.username',
+      messageExpression:
+        "'spec.requestedBy must be ' + request.userInfo.username + ', who makes ' + (variables.isSchedule ? 'or changes the schedule' : 'the operation') + ', or be left out'",
+      reason: 'Invalid',
+    },
+    {
+      expression: `variables.isSchedule || oldObject == null || ${askedOf('object')} in ['', ${askedOf('oldObject')}] || ${askedOf('object')}.startsWith(request.userInfo.username + ' ')`,
+      messageExpression: `'the annotation ${REQUESTED_BY_ANNOTATION} must begin with ' + request.userInfo.username + ', who changes the operation'`,
+      reason: 'Invalid',
+    },
+    {
+      expression: `variables.isSchedule || variables.byWorker || !${isOfSchedule('object')} || (oldObject != null && ${isOfSchedule('oldObject')})`,
+      message: `only a worker of drover makes operations of a schedule: leave the owner reference to ${SCHEDULE.kind} out`,
+      reason: 'Forbidden',
+    },
+  ],
+  without: 'any user who may make operations can have drover restart, start and stop VMs',
 });

@@ -1,8 +1,6 @@
+import { admissionPolicy } from '../admission-policy.ts';
 import { GROUP } from '../labels-and-annotations.ts';
-import type { KubeObject } from '../objects.ts';
 import { Jobs, VirtualMachinePools } from '../resources.ts';
-
-const JOBS_POLICY = `check-jobs.${GROUP}`;
 
 /** The steps of a pool, as a variable of the policy. */
 const stepsOf = (pool: string): string =>
@@ -13,41 +11,22 @@ const MAY_CREATE = `authorizer.group('${Jobs.group}').resource('${Jobs.plural}')
  * The policy by which only who may create Jobs can have a worker do so, by the check of a step: a Job runs pods under
  * any account of its namespace.
  */
-export const checkJobsPolicy = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicy',
-  metadata: { name: JOBS_POLICY },
-  spec: {
-    failurePolicy: 'Fail',
-    matchConstraints: {
-      resourceRules: [
-        {
-          apiGroups: [GROUP],
-          apiVersions: ['*'],
-          operations: ['CREATE', 'UPDATE'],
-          resources: [VirtualMachinePools.plural],
-        },
-      ],
+export const CHECK_JOBS_POLICY = admissionPolicy({
+  name: `check-jobs.${GROUP}`,
+  group: GROUP,
+  resources: [VirtualMachinePools.plural],
+  operations: ['CREATE', 'UPDATE'],
+  variables: [
+    { name: 'now', expression: stepsOf('object') },
+    { name: 'before', expression: stepsOf('oldObject') },
+    { name: 'jobs', expression: `variables.now.exists(step, has(step.then.check) && has(step.then.check.job))` },
+  ],
+  validations: [
+    {
+      expression: `!variables.jobs || variables.now == variables.before || ${MAY_CREATE}`,
+      messageExpression: `request.userInfo.username + ' may not have checks run Jobs: that takes the right to create ${Jobs.plural} of ${Jobs.group} in namespace ' + request.namespace`,
+      reason: 'Forbidden',
     },
-    variables: [
-      { name: 'now', expression: stepsOf('object') },
-      { name: 'before', expression: stepsOf('oldObject') },
-      { name: 'jobs', expression: `variables.now.exists(step, has(step.then.check) && has(step.then.check.job))` },
-    ],
-    validations: [
-      {
-        expression: `!variables.jobs || variables.now == variables.before || ${MAY_CREATE}`,
-        messageExpression: `request.userInfo.username + ' may not have checks run Jobs: that takes the right to create ${Jobs.plural} of ${Jobs.group} in namespace ' + request.namespace`,
-        reason: 'Forbidden',
-      },
-    ],
-  },
-});
-
-/** What puts the policy into force. */
-export const checkJobsBinding = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  metadata: { name: JOBS_POLICY },
-  spec: { policyName: JOBS_POLICY, validationActions: ['Deny'] },
+  ],
+  without: 'any user who may write pools can have drover run Jobs, if the worker has the right to',
 });

@@ -1,3 +1,4 @@
+import { admissionPolicy } from '../admission-policy.ts';
 import {
   GROUP,
   HEALING_REQUEST_ANNOTATION,
@@ -7,11 +8,8 @@ import {
   ROLLOUT_REQUEST_ANNOTATION,
   ROLLOUT_REQUESTED_BY_ANNOTATION,
 } from '../labels-and-annotations.ts';
-import type { KubeObject } from '../objects.ts';
 import { KubeVirtPools, VirtualMachinePools, VirtualMachines, type Resource } from '../resources.ts';
 import { HANDOVER_REQUEST } from './handover.ts';
-
-const REQUESTS_POLICY = `requested-by.${GROUP}`;
 
 /** The annotations of an object, as a variable of the policy; oldObject may have none. */
 const annotationsOf = (object: string): string =>
@@ -53,34 +51,20 @@ const needsRights = (request: string): object[] => {
  * The policy by which a request of a user on a pool says who makes it. A pool that is created may bring one along, as a
  * restored pool does: no worker carries that out.
  */
-export const requestsPolicy = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicy',
-  metadata: { name: REQUESTS_POLICY },
-  spec: {
-    failurePolicy: 'Fail',
-    matchConstraints: {
-      resourceRules: [
-        { apiGroups: [GROUP], apiVersions: ['*'], operations: ['UPDATE'], resources: [VirtualMachinePools.plural] },
-      ],
-    },
-    variables: [
-      { name: 'now', expression: annotationsOf('object') },
-      { name: 'before', expression: annotationsOf('oldObject') },
-    ],
-    validations: [
-      validation(ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION),
-      validation(HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION),
-      validation(MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION),
-      ...needsRights(MEMBERSHIP_REQUEST_ANNOTATION),
-    ],
-  },
-});
-
-/** What puts the policy into force. */
-export const requestsBinding = (): KubeObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  metadata: { name: REQUESTS_POLICY },
-  spec: { policyName: REQUESTS_POLICY, validationActions: ['Deny'] },
+export const REQUESTS_POLICY = admissionPolicy({
+  name: `requested-by.${GROUP}`,
+  group: GROUP,
+  resources: [VirtualMachinePools.plural],
+  operations: ['UPDATE'],
+  variables: [
+    { name: 'now', expression: annotationsOf('object') },
+    { name: 'before', expression: annotationsOf('oldObject') },
+  ],
+  validations: [
+    validation(ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION),
+    validation(HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION),
+    validation(MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION),
+    ...needsRights(MEMBERSHIP_REQUEST_ANNOTATION),
+  ],
+  without: 'requests on pools may name any user as their author',
 });

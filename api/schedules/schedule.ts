@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { API_VERSION } from '../labels-and-annotations.ts';
 import { OperationTemplateSpec } from '../operations/operation.ts';
 import { WritesAndConditions as Common } from '../pool/status.ts';
-import { rules, WholeNumber } from '../pool/text.ts';
+import { rules, time, WholeNumber } from '../pool/text.ts';
 import { CronText, TimeZoneText } from '../pool/windows.ts';
 import { MAX_ACTIVE_TOLD } from './defaults-and-limits.ts';
 
@@ -42,8 +42,6 @@ export const ScheduleSpec = z.strictObject({
   operationTemplate: z.strictObject({ spec: OperationTemplateSpec }).describe('The operation that is made each time.'),
 });
 export type ScheduleSpec = z.infer<typeof ScheduleSpec>;
-
-const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);
 
 export const ScheduleStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),

@@ -92,17 +92,18 @@ export const object =
     return Object.fromEntries(fields) as T;
   };
 
-/** Reads one of several kinds of objects, told apart by the field `tag`. */
+/** Reads one of several kinds of objects, told apart by the field `tag`: each has these other fields. */
 export const taggedBy =
   <Tag extends string, T extends Record<Tag, string>>(
     tag: Tag,
-    readers: { [W in T[Tag]]: Reader<Extract<T, Record<Tag, W>>> },
+    kinds: { [W in T[Tag]]: Readers<Omit<Extract<T, Record<Tag, W>>, Tag>> },
   ): Reader<T> =>
   (value, what) => {
     const word = field(value, tag);
-    if (typeof word !== 'string' || !Object.hasOwn(readers, word))
-      return refuse(word, `${what}.${tag}`, Object.keys(readers).join(', '));
-    return readers[word as T[Tag]](value, what);
+    if (typeof word !== 'string' || !Object.hasOwn(kinds, word))
+      return refuse(word, `${what}.${tag}`, Object.keys(kinds).join(', '));
+    const fields: object = object(kinds[word as T[Tag]])(value, what);
+    return Object.fromEntries([[tag, word], ...Object.entries(fields)]) as T;
   };
 
 /** Reads what an annotation holds in JSON; null if there is none, or it is not as drover writes it. */

@@ -1,10 +1,10 @@
 import { HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isFinal, withSkip, withSkippedDelay, type HealingState } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
-import { listOf, name, object, taggedBy, type Reader } from '../lib/payload-reader.ts';
+import { listOf, name, taggedBy } from '../lib/payload-reader.ts';
 import { actOf, type RequestedAct } from '../rollout/state/state.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isNewPool, NEW_POOL, unhandledRequest, withAnswer, word, type Answer, type RequestNames } from './request.ts';
+import { isNewPool, NEW_POOL, withRequest, type Answer, type RequestNames } from './request.ts';
 
 /** Where what users ask of healing stands on its pool. */
 export const HEALING_REQUESTS: RequestNames = {
@@ -12,29 +12,20 @@ export const HEALING_REQUESTS: RequestNames = {
   requestedBy: HEALING_REQUESTED_BY_ANNOTATION,
 };
 
-interface Bare<Action extends string> {
-  action: Action;
-}
-interface OfNamed<Action extends string> extends Bare<Action> {
-  /** Names. */
-  vms: string[];
-}
-type OfVms = OfNamed<'now'> | OfNamed<'skip'>;
-/** What users ask of healing. */
-export type HealingRequest = Bare<'pause'> | Bare<'resume'> | OfVms;
+/** What users ask of healing; of VMs, by their names. */
+export type HealingRequest =
+  | { action: 'pause' }
+  | { action: 'resume' }
+  | { action: 'now'; vms: string[] }
+  | { action: 'skip'; vms: string[] };
+type OfVms = Extract<HealingRequest, { vms: string[] }>;
 
 /** Limit of the status. */
 const MOST_VMS = 100;
 
-const ofVms = <Action extends string>(action: Action): Reader<OfNamed<Action>> =>
-  object<OfNamed<Action>>({ action: word(action), vms: listOf(name, MOST_VMS) });
+const ofVms = { vms: listOf(name, MOST_VMS) };
 
-const healingRequest: Reader<HealingRequest> = taggedBy<'action', Bare<'pause'> | Bare<'resume'> | OfVms>('action', {
-  pause: object<Bare<'pause'>>({ action: word('pause') }),
-  resume: object<Bare<'resume'>>({ action: word('resume') }),
-  now: ofVms('now'),
-  skip: ofVms('skip'),
-});
+const healingRequest = taggedBy<'action', HealingRequest>('action', { pause: {}, resume: {}, now: ofVms, skip: ofVms });
 
 /** What a request is answered from. */
 interface HealingRequestInput {
@@ -45,18 +36,12 @@ interface HealingRequestInput {
   now: number;
 }
 
-/**
- * Returns the healing once the request that stands on its pool is answered: done, or refused with a reason, but never
- * put off. The effect and the answer are in one state, so that no request has an effect twice.
- */
+/** Returns the healing once the request that stands on its pool is answered. */
 export function withHealingRequest(input: HealingRequestInput, state: HealingState): HealingState {
-  const { annotations } = input.pool.metadata;
-  const found = unhandledRequest(annotations, HEALING_REQUESTS, healingRequest, state.handledRequests);
-  if (found === null) return state;
   const at = new Date(input.now).toISOString();
-  const [after, answer]: Answered =
-    'fault' in found ? [state, { outcome: 'Invalid', message: found.fault }] : answered(input, state, found, at);
-  return { ...after, handledRequests: withAnswer(after.handledRequests, found, answer, at) };
+  return withRequest(input.pool, [HEALING_REQUESTS, healingRequest], state, at, (found) =>
+    answered(input, state, found, at),
+  );
 }
 
 type Answered = [after: HealingState, Answer];

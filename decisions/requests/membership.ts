@@ -2,17 +2,7 @@ import { MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION } fro
 import type { HandledRequest } from '../../api/pool/pool.ts';
 import { HANDOVER_REQUEST } from '../../api/requests/handover.ts';
 import { formatNames } from '../lib/names.ts';
-import {
-  flag,
-  listOf,
-  name,
-  object,
-  optional,
-  taggedBy,
-  Unreadable,
-  whole,
-  type Reader,
-} from '../lib/payload-reader.ts';
+import { flag, listOf, name, optional, taggedBy, Unreadable, whole, type Reader } from '../lib/payload-reader.ts';
 import {
   isListed,
   isOfEarlierPool,
@@ -32,7 +22,6 @@ import {
   NEW_POOL,
   unhandledRequest,
   withAnswer,
-  word,
   type Answer,
   type ReadRequest,
   type RequestNames,
@@ -67,7 +56,6 @@ export type HandoverRequest = { action: 'takeover'; uid?: string; generation?: n
 
 /** What users ask of who a pool's VMs are. */
 export type MembershipRequest = ListedRequest | HandoverRequest;
-type Asked<A extends MembershipRequest['action']> = Extract<MembershipRequest, { action: A }>;
 
 export const isHandover = (asked: MembershipRequest): asked is HandoverRequest =>
   asked.action === 'takeover' || asked.action === 'release';
@@ -78,10 +66,10 @@ export const MOST_MOVED = 500;
 const ofVms = { vms: listOf(name, MOST_MOVED), uids: optional(listOf(name, MOST_MOVED)) };
 
 const tagged: Reader<MembershipRequest> = taggedBy<'action', MembershipRequest>('action', {
-  adopt: object<Asked<'adopt'>>({ action: word('adopt'), ...ofVms, keepReplicas: optional(flag) }),
-  detach: object<Asked<'detach'>>({ action: word('detach'), ...ofVms, decrement: optional(flag) }),
-  takeover: object<Asked<'takeover'>>({ action: word('takeover'), uid: optional(name), generation: optional(whole) }),
-  release: object<Asked<'release'>>({ action: word('release') }),
+  adopt: { ...ofVms, keepReplicas: optional(flag) },
+  detach: { ...ofVms, decrement: optional(flag) },
+  takeover: { uid: optional(name), generation: optional(whole) },
+  release: {},
 });
 
 const membershipRequest: Reader<MembershipRequest> = (value, what) => {

@@ -1,6 +1,6 @@
 import type { HandledRequest } from '../../api/pool/pool.ts';
 import { parsedObject } from '../lib/json.ts';
-import { oneOf, Unreadable, type Reader } from '../lib/payload-reader.ts';
+import { Unreadable, type Reader } from '../lib/payload-reader.ts';
 import { hashOf } from '../template/revision.ts';
 import type { StoredPool } from '../views/pool.ts';
 
@@ -46,9 +46,6 @@ const ID = /^[A-Za-z0-9][-A-Za-z0-9_.:@]{0,62}$/;
 /** Fields that every request may have. */
 const OF_ALL = ['id', 'action', 'reason'];
 
-/** Reads the word by which a request of several kinds is told. */
-export const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as Record<W, true>);
-
 /**
  * Whether drover has not looked at the pool before: what its manifest asks for was meant for an earlier one.
  * `isKnown`: its workflow knows of it.
@@ -84,6 +81,24 @@ export function unhandledRequest<Asked extends Readable>(
     if (error instanceof Unreadable) return { ...unread, fault: error.message };
     throw error;
   }
+}
+
+/**
+ * Returns the state once the request that stands on the pool is answered: done, or refused with a reason, but never
+ * put off. The effect and the answer are in one state, so that no request has an effect twice. `at` is RFC 3339.
+ */
+export function withRequest<State extends { handledRequests?: HandledRequest[] }, Asked extends Readable>(
+  { metadata: { annotations } }: StoredPool,
+  [names, read]: readonly [RequestNames, Reader<Asked>],
+  state: State,
+  at: string,
+  answered: (found: FoundRequest & { asked: Asked }) => [after: State, Answer],
+): State {
+  const found = unhandledRequest(annotations, names, read, state.handledRequests);
+  if (found === null) return state;
+  const [after, answer]: [State, Answer] =
+    'fault' in found ? [state, { outcome: 'Invalid', message: found.fault }] : answered(found);
+  return { ...after, handledRequests: withAnswer(after.handledRequests, found, answer, at) };
 }
 
 type OfText<Asked> = Pick<FoundRequest, 'id' | 'action' | 'why' | 'vms'> & { asked: Asked };

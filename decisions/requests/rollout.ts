@@ -1,9 +1,9 @@
 import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { flag, name, object, optional, taggedBy, Unreadable, whole, type Reader } from '../lib/payload-reader.ts';
+import { flag, name, optional, taggedBy, Unreadable, whole, type Reader } from '../lib/payload-reader.ts';
 import type { RolloutContext } from '../rollout/state/context.ts';
 import { halted, paused, promoted, resumed, unpaused, type RequestedAct } from '../rollout/state/state.ts';
-import { isNewPool, NEW_POOL, unhandledRequest, withAnswer, word, type Answer, type RequestNames } from './request.ts';
+import { isNewPool, NEW_POOL, withRequest, type Answer, type RequestNames } from './request.ts';
 
 /** Where what users ask of a rollout stands on its pool. */
 export const ROLLOUT_REQUESTS: RequestNames = {
@@ -22,38 +22,25 @@ export type RolloutRequest =
   | { action: 'promote'; revision: string; step?: number; full?: boolean };
 type Asked<A extends RolloutRequest['action']> = Extract<RolloutRequest, { action: A }>;
 
-const promote: Reader<Asked<'promote'>> = (value, what) => {
-  const asked = object<Asked<'promote'>>({
-    action: word('promote'),
-    revision: name,
-    step: optional(whole),
-    full: optional(flag),
-  })(value, what);
-  if ((asked.step === undefined) === (asked.full !== true))
+const tagged = taggedBy<'action', RolloutRequest>('action', {
+  pause: {},
+  resume: { revision: optional(name) },
+  abort: { revision: name },
+  promote: { revision: name, step: optional(whole), full: optional(flag) },
+});
+
+const rolloutRequest: Reader<RolloutRequest> = (value, what) => {
+  const asked = tagged(value, what);
+  if (asked.action === 'promote' && (asked.step === undefined) === (asked.full !== true))
     throw new Unreadable(`${what} must have either "step" with the number of the step to pass, or "full": true`);
   return asked;
 };
 
-const rolloutRequest: Reader<RolloutRequest> = taggedBy<'action', RolloutRequest>('action', {
-  pause: object<Asked<'pause'>>({ action: word('pause') }),
-  resume: object<Asked<'resume'>>({ action: word('resume'), revision: optional(name) }),
-  abort: object<Asked<'abort'>>({ action: word('abort'), revision: name }),
-  promote,
-});
-
-/**
- * Returns the rollout once the request that stands on its pool is answered: done, or refused with a reason, but never
- * put off. The effect and the answer are in one state, so that no request has an effect twice.
- */
-export function withRolloutRequest(context: RolloutRequestInput, state: RolloutStatus): RolloutStatus {
-  const { input, now } = context;
-  const { annotations } = input.pool.metadata;
-  const found = unhandledRequest(annotations, ROLLOUT_REQUESTS, rolloutRequest, state.handledRequests);
-  if (found === null) return state;
-  const [after, answer]: Answered =
-    'fault' in found ? [state, { outcome: 'Invalid', message: found.fault }] : answered(context, state, found);
-  return { ...after, handledRequests: withAnswer(after.handledRequests, found, answer, now) };
-}
+/** Returns the rollout once the request that stands on its pool is answered. */
+export const withRolloutRequest = (context: RolloutRequestInput, state: RolloutStatus): RolloutStatus =>
+  withRequest(context.input.pool, [ROLLOUT_REQUESTS, rolloutRequest], state, context.now, (found) =>
+    answered(context, state, found),
+  );
 
 /** What a request is answered from. */
 interface RolloutRequestInput extends Pick<RolloutContext, 'spec' | 'now'> {

@@ -124,22 +124,18 @@ export interface ChildEnd {
 }
 export const childEnd: Reader<ChildEnd> = object<ChildEnd>({ workflowId: text, endedAt: whole });
 
-const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as Record<W, true>);
-
 const attempt = { vm: name, uid: name, attempt: whole, startedAt: time };
 const removed = { keptDisks: flag, nextAt: time };
 
 export const attemptWaits: Reader<AttemptWaits> = object<AttemptWaits>({ ...attempt, ...removed, minVersions });
 
-type Outcome<E extends AttemptEnd['end']> = Extract<AttemptEnd, { end: E }>;
-
 export const attemptEnd: Reader<AttemptEnded> = object<AttemptEnded>({
   ...attempt,
   outcome: taggedBy<'end', AttemptEnd>('end', {
-    Removed: object<Outcome<'Removed'>>({ end: word('Removed'), ...removed }),
-    Kept: object<Outcome<'Kept'>>({ end: word('Kept'), why: text }),
-    Refused: object<Outcome<'Refused'>>({ end: word('Refused'), why: text }),
-    Cancelled: object<Outcome<'Cancelled'>>({ end: word('Cancelled'), isRemoved: flag }),
+    Removed: removed,
+    Kept: { why: text },
+    Refused: { why: text },
+    Cancelled: { isRemoved: flag },
   }),
   minVersions,
 });

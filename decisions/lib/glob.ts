@@ -1,84 +1,55 @@
-/** Whether a character of a name matches. */
-type Fits = (character: string) => boolean;
-
-/**
- * A run of a pattern: consecutive characters, each of which must fit; with `star`, preceded by any characters except
- * `/`.
- */
-interface GlobRun {
-  star: boolean;
-  fits: Fits[];
-}
-
 /**
  * Returns a matcher by the rules of Go's `path.Match`: `*` matches any run of characters except `/`, `?` one of them,
  * `[a-z]` one of a class, `[^a-z]` one not in it; `\` escapes a character. The whole name must match. Throws a
  * `RangeError` for a malformed glob.
  */
 export function globMatcher(glob: string): (name: string) => boolean {
-  const runs = globRuns(glob);
-  return (name) => matches(runs, Array.from(name));
+  const [first = '', ...runs] = runsOf(new Reader(glob));
+  const last = runs.pop();
+  // What follows a star is matched at the first place where it fits, as in Go, which leaves the most room for the rest:
+  // a lookahead never tries another place, however many stars there are.
+  const middle = runs.map((run, index) => `(?=([^/]*?${run}))\\${index + 1}`);
+  const pattern = new RegExp(`^${first}${middle.join('')}${last === undefined ? '' : `[^/]*${last}`}$`, 'su');
+  return (name) => pattern.test(name);
 }
 
-/** Matches each run at the first place where it fits, as Go does: that leaves the most room for the runs after it. */
-function matches(runs: readonly GlobRun[], name: readonly string[]): boolean {
-  let at = 0;
-  for (const [index, run] of runs.entries()) {
-    const start = startOf(run, name, at, index === runs.length - 1);
-    if (start === null) return false;
-    at = start + run.fits.length;
-  }
-  return at === name.length;
-}
-
-function startOf({ star, fits }: GlobRun, name: readonly string[], from: number, isLast: boolean): number | null {
-  for (let start = from; start + fits.length <= name.length; start++) {
-    const reaches = !isLast || start + fits.length === name.length;
-    if (reaches && fits.every((fit, index) => fit(name[start + index]!))) return start;
-    if (!star || name[start] === '/') return null;
-  }
-  return null;
-}
-
-function globRuns(glob: string): GlobRun[] {
-  const reader = new Reader(glob);
-  const runs: GlobRun[] = [{ star: false, fits: [] }];
+/** The parts of a glob between its stars, as regular expressions. */
+function runsOf(reader: Reader): string[] {
+  const runs = [''];
   while (!reader.atEnd) {
-    const { fits, star } = runs.at(-1)!;
     const character = reader.take();
-    if (character === '*') {
-      if (!star || fits.length > 0) runs.push({ star: true, fits: [] });
-    } else fits.push(fitOf(character, reader));
+    if (character === '*') runs.push('');
+    else runs.push(`${runs.pop()}${one(character, reader)}`);
   }
   return runs;
 }
 
-function fitOf(character: string, reader: Reader): Fits {
-  if (character === '?') return (other) => other !== '/';
+function one(character: string, reader: Reader): string {
+  if (character === '?') return '[^/]';
   if (character === '[') return classOf(reader);
-  const meant = character === '\\' ? reader.take('nothing follows its last "\\"') : character;
-  return (other) => other === meant;
+  return literal(character === '\\' ? reader.take('nothing follows its last "\\"') : character);
 }
 
-function classOf(reader: Reader): Fits {
+const literal = (character: string): string => `\\u{${character.codePointAt(0)!.toString(16)}}`;
+
+function classOf(reader: Reader): string {
   const isNegated = reader.skip('^');
-  const ranges: [low: number, high: number][] = [];
+  const ranges: [low: string, high: string][] = [];
   while (ranges.length === 0 || !reader.skip(']')) {
     const low = endOf(reader);
     ranges.push([low, reader.skip('-') ? endOf(reader) : low]);
   }
-  return (other) => {
-    const code = other.codePointAt(0)!;
-    return ranges.some(([low, high]) => low <= code && code <= high) !== isNegated;
-  };
+  // A range whose end comes before its beginning has nothing in it.
+  const filled = ranges.filter(([low, high]) => low.codePointAt(0)! <= high.codePointAt(0)!);
+  return `[${isNegated ? '^' : ''}${filled.map(([low, high]) => `${literal(low)}-${literal(high)}`).join('')}]`;
 }
 
 /** One end of a range in a class. */
-function endOf(reader: Reader): number {
+function endOf(reader: Reader): string {
   const character = reader.take('a "[" has no "]"');
   if (character === ']' || character === '-')
     reader.fail(`a "${character}" in a class is not a character; write "\\${character}" for itself`);
-  return (character === '\\' ? reader.take('nothing follows its last "\\"') : character).codePointAt(0)!;
+  return character === '\\' ? reader.take('nothing follows its last "\\"') : character;
 }
 
 class Reader {

@@ -16,6 +16,7 @@ import {
 } from '../../../api/resources.ts';
 import type { Finding } from '../../../clients/doctor/finding.ts';
 import { connectTemporal } from '../../../clients/session/temporal.ts';
+import { installCrds } from '../../../dev/crds/crds.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { spawnReaped } from '../../reaped.ts';
@@ -198,8 +199,14 @@ test('commands that look for VMs say that KubeVirt is missing, not that the VMs 
   const metadata = { namespace: 'default', name: 'web' };
   await kube.create(VirtualMachinePools, { metadata, spec: { replicas: 3, template: { spec: vm } } });
   onTestFinished(async () => void (await kube.delete(VirtualMachinePools, metadata)));
+  const definition = await kube.get(CustomResourceDefinitions, { name: 'virtualmachines.kubevirt.io' });
+  onTestFinished(() => installCrds(kube, [definition]));
+  await kube.delete(CustomResourceDefinitions, definition.metadata);
   const stderr = 'error: the cluster does not know VirtualMachine of kubevirt.io/v1: KubeVirt is not installed in it\n';
-  expect(await drover('protect', 'web-1')).toMatchObject({ code: 1, stdout: '', stderr });
+  // The API server serves a definition for some moments after it is deleted.
+  await expect
+    .poll(() => drover('protect', 'web-1'), { timeout: PATIENCE_MS })
+    .toMatchObject({ code: 1, stdout: '', stderr });
   expect(await drover('scale', 'pool', 'web', '--remove', 'web-1')).toMatchObject({ code: 1, stdout: '', stderr });
 });
 

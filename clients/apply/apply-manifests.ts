@@ -8,7 +8,7 @@ import { isPool, type Owner } from '../cli/owner.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { collisions } from '../disks/collisions.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
 import { applyOne, rehearse, type ApplyOptions as Choices, type Rehearsed } from './apply.ts';
 import { formatChange, formatDrainChange, formatHalts } from './format-change.ts';
@@ -26,7 +26,7 @@ interface ApplyFlags extends ManifestOptions {
 }
 
 /** Creates or updates what manifests say, and nothing if one of them is invalid. */
-export async function applyManifests(session: Session, options: ApplyFlags): Promise<void> {
+export const applyManifests: Work<ApplyFlags> = async (session, options) => {
   if (options.timeout !== undefined && !options.wait)
     throw new UsageError('--timeout is how long --wait waits: give both, or neither');
   if (options.wait && options.dryRun !== 'none')
@@ -53,7 +53,7 @@ export async function applyManifests(session: Session, options: ApplyFlags): Pro
   if (options.dryRun !== 'server') await remarkOnWorkers(session);
   if (!options.wait) return;
   await waitUntilReady(choices.kube, applied, options.timeout);
-}
+};
 
 /** Applies one object, unless that is rehearsed alone, and says what there is to say of it. */
 async function applyEach(

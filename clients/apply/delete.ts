@@ -4,7 +4,7 @@ import type { ManifestOptions } from '../cli/options.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
 import { deleteOwners, type DeleteOwnersOptions, type OwnerToDelete } from '../owners/delete.ts';
 import { waitForDeletion } from '../owners/wait-for-deletion.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { readPlan } from './plan.ts';
 
 interface DeleteFlags extends ManifestOptions, DeleteOwnersOptions {
@@ -13,7 +13,7 @@ interface DeleteFlags extends ManifestOptions, DeleteOwnersOptions {
 }
 
 /** Deletes the pools and sets that words or manifests name. Throws failures only at the end, so that the others go. */
-export async function deleteNamed(session: Session, options: DeleteFlags, ...words: string[]): Promise<void> {
+export const deleteNamed: Work<DeleteFlags> = async (session, options, ...words) => {
   const keys = await keysOf(session, words, options);
   const kube = await session.kube();
   const { going, refused } = await deleteOwners(kube, keys, options);
@@ -22,7 +22,7 @@ export async function deleteNamed(session: Session, options: DeleteFlags, ...wor
     await waitForDeletion(kube, going, options.timeout).catch((error: unknown) => failures.push(error));
   }
   throwAll(failures);
-}
+};
 
 /** Reads all manifests before the first object is deleted. */
 async function keysOf(session: Session, words: string[], options: ManifestOptions): Promise<OwnerToDelete[]> {

@@ -2,7 +2,7 @@ import { Failure, FailureBesides, sentenceOf, throwAll } from '../cli/failure.ts
 import type { ManifestOptions } from '../cli/options.ts';
 import { note, print, labelOf } from '../cli/print.ts';
 import { specDiff } from '../rollout/diff.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { rehearse, type ApplyOptions, type Planned, type Rehearsed } from './apply.ts';
 import { formatChange, formatHalts } from './format-change.ts';
 import { readPlan } from './plan.ts';
@@ -14,13 +14,13 @@ interface DiffFlags extends ManifestOptions {
 }
 
 /** Prints what an apply would change; with `exitCode`, throws `Failure` if it would change anything. */
-export async function diffManifests(session: Session, flags: DiffFlags): Promise<void> {
+export const diffManifests: Work<DiffFlags> = async (session, flags) => {
   if (flags.exitCode !== true) return void (await diff(session, flags));
   const differs = await diff(session, flags).catch((error: unknown) => {
     throw new FailureBesides(error);
   });
   if (differs) throw new Failure('the cluster differs from the manifests');
-}
+};
 
 /** Prints the differences, and reports whether there are any. Throws what `drover apply` would be refused for. */
 async function diff(session: Session, options: DiffFlags): Promise<boolean> {
@@ -39,7 +39,7 @@ async function diff(session: Session, options: DiffFlags): Promise<boolean> {
     const lines = specDiff(label, before, after);
     differs ||= lines.length > 0;
     if (lines.length === 0) note(`${label} unchanged`);
-    else print(lines.join('\n'));
+    else print(lines);
     if (before === undefined) continue;
     for (const line of await formatChange(kube, kind, before, after)) print(line);
     for (const line of formatHalts(kind, after)) note(line);

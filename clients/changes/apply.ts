@@ -1,13 +1,12 @@
 import { stringify } from 'yaml';
-import { countOf } from '../../api/lib/int-or-percent.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import { note, plain, print, printData, type DataFormat } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
-import { makeAndFollow } from '../operations/make.ts';
+import { formatPace, makeAndFollow } from '../operations/make.ts';
 import { readNamed, readVms, scopeOf } from '../power/read-vms.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';
 import { patchOf } from './patch.ts';
 import { printPlan, refusalsOf } from './plan-view.ts';
@@ -22,17 +21,13 @@ interface ChangeFlags {
 }
 
 /** Says what a change would do. Throws what KubeVirt would refuse. */
-export async function planChanges(
-  session: Session,
-  flags: ChangeFlags & { output?: DataFormat },
-  ...names: string[]
-): Promise<void> {
+export const planChanges: Work<ChangeFlags & { output?: DataFormat }> = async (session, flags, ...names) => {
   const plan = await planned(session, names, flags);
   if (flags.output === undefined) printPlan(plan);
   else await printData(plan, flags.output);
   const refusals = refusalsOf(plan);
   if (refusals.length > 0) throw new AggregateError(refusals);
-}
+};
 
 async function planned(session: Session, names: string[], flags: ChangeFlags): Promise<AskedPlan> {
   const patch = await patchOf(flags);
@@ -54,11 +49,7 @@ async function vmsToChange(
 }
 
 /** Changes VMs by an operation, unless KubeVirt would refuse it. */
-export async function applyChange(
-  session: Session,
-  flags: ChangeFlags & ChangingFlags,
-  ...names: string[]
-): Promise<void> {
+export const applyChange: Work<ChangeFlags & ChangingFlags> = async (session, flags, ...names) => {
   const plan = await planned(session, names, flags);
   const { output, dryRun, restart, selector } = flags;
   if (output === undefined) printPlan(plan);
@@ -66,11 +57,10 @@ export async function applyChange(
   if (refusals.length > 0) throw new AggregateError([...refusals, new Failure('no VM was changed')]);
   if (plan.groups.length === 0 || dryRun === 'client') return;
   const vms = plan.groups.flatMap((group) => group.vms);
-  const atOnce = Math.min(countOf(flags.atOnce, vms.length, 1), vms.length);
   const which = { vms, selector: names.length > 0 ? undefined : selector };
   const merge = stringify(plan.patch, { lineWidth: 0 });
   const operation = await changeOperation(session, which, { merge }, flags);
-  const what = `${formatVms(vms.length)}, ${atOnce} at a time`;
+  const what = formatPace(vms.length, flags.atOnce);
   await makeAndFollow(
     session,
     {
@@ -85,7 +75,7 @@ export async function applyChange(
     },
     flags,
   );
-}
+};
 
 function tellRestarts({ groups }: AskedPlan): void {
   const waits = groups.flatMap(({ need, vms }) => (need === 'Restart' ? vms : []));

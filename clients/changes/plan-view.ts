@@ -33,7 +33,7 @@ export function planLines({ groups, unchanged, left }: Omit<AskedPlan, 'patch'>)
 
 /** Prints the plan. Throws a `Failure` for each group that KubeVirt refuses. */
 export function printPlan(plan: AskedPlan): void {
-  print(planLines(plan).join('\n'));
+  print(planLines(plan));
 }
 
 /** A sentence for each group that KubeVirt refuses. */

@@ -1,11 +1,9 @@
-import { countOf } from '../../api/lib/int-or-percent.ts';
 import { changesOf, type ChangeNote } from '../../decisions/changes/note.ts';
-import { formatVms } from '../../decisions/runs/report.ts';
 import { ageOf, note, plain, print, table, dryRunRemark } from '../cli/print.ts';
 import { noRecordOf } from '../operations/find-operation.ts';
-import { makeAndFollow } from '../operations/make.ts';
+import { formatPace, makeAndFollow } from '../operations/make.ts';
 import { readVms } from '../power/read-vms.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';
 
 interface Flags {
@@ -19,7 +17,7 @@ async function read(session: Session, { allNamespaces = false }: Flags) {
 }
 
 /** Restores what a change has replaced in VMs. */
-export async function undoChange(session: Session, flags: ChangingFlags, change: string): Promise<void> {
+export const undoChange: Work<ChangingFlags> = async (session, flags, change) => {
   const { namespace, vms } = await read(session, flags);
   const own = vms.flatMap(({ vm: { metadata }, notes }) =>
     notes.some(({ operation }) => operation === change) ? [`${metadata.namespace}/${metadata.name}`] : [],
@@ -27,7 +25,7 @@ export async function undoChange(session: Session, flags: ChangingFlags, change:
   if (own.length === 0) {
     throw noRecordOf(namespace === undefined ? '' : ` in namespace ${namespace}`, change);
   }
-  const what = `${formatVms(own.length)}, ${Math.min(countOf(flags.atOnce, own.length, 1), own.length)} at a time`;
+  const what = formatPace(own.length, flags.atOnce);
   const tellDryRun = (): void => {
     for (const vm of own) print(`${vm} would be as before ${plain(change)}`);
     print(`${what}${dryRunRemark(flags.dryRun)}`);
@@ -35,10 +33,10 @@ export async function undoChange(session: Session, flags: ChangingFlags, change:
   if (flags.dryRun === 'client') return tellDryRun();
   const operation = await changeOperation(session, { vms: own }, { undo: change }, flags);
   await makeAndFollow(session, { operation, what, tellDryRun }, flags);
-}
+};
 
 /** Lists the changes on record on VMs. */
-export async function listChanges(session: Session, flags: Flags): Promise<void> {
+export const listChanges: Work<Flags> = async (session, flags) => {
   const { vms } = await read(session, flags);
   const changes = new Map<string, ChangeNote & { vms: number }>();
   for (const { notes } of vms)
@@ -47,5 +45,5 @@ export async function listChanges(session: Session, flags: Flags): Promise<void>
   const rows = [...changes.values()]
     .toSorted((a, b) => b.at.localeCompare(a.at))
     .map(({ operation, vms, at, by, reason = '<none>' }) => [operation, vms, ageOf(at), by, reason]);
-  print(table(['CHANGE', 'VMS', 'AGE', 'REQUESTED BY', 'REASON'], rows).join('\n'));
-}
+  print(table(['CHANGE', 'VMS', 'AGE', 'REQUESTED BY', 'REASON'], rows));
+};

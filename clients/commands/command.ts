@@ -1,9 +1,6 @@
 import { Command as Commander } from 'commander';
 import { dryRunOption, examples, reasonOption } from '../cli/options.ts';
-import { inSession, type Session } from '../session/session.ts';
-
-/** What a command does, with its flags, and its arguments one after the other. */
-type Work<Flags> = (session: Session, flags: Flags, ...words: string[]) => Promise<unknown>;
+import { inSession, type Work } from '../session/session.ts';
 
 /** A command of which no more is loaded than its declaration until it runs: other commands start sooner. */
 export class Command extends Commander {

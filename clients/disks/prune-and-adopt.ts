@@ -6,7 +6,7 @@ import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { note, print, dryRunRemark } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { keptClaims, type ListedClaim } from './kept.ts';
 
 /** Which kept disks; each condition narrows the choice. */
@@ -24,11 +24,7 @@ interface PruneFlags extends Omit<KeptDiskChoice, 'names'> {
 }
 
 /** Deletes the kept disks that are disksToPrune. Throws `UsageError` if none is. */
-export async function pruneDisks(
-  session: Session,
-  { all, dryRun, ...choice }: PruneFlags,
-  ...names: string[]
-): Promise<void> {
+export const pruneDisks: Work<PruneFlags> = async (session, { all, dryRun, ...choice }, ...names) => {
   const isNarrow =
     names.length > 0 || choice.pool !== undefined || choice.orphaned === true || choice.olderThan !== undefined;
   if (isNarrow === (all === true))
@@ -41,7 +37,7 @@ export async function pruneDisks(
   const found = disksToPrune(claims, { ...choice, names }, Date.now());
   if (found.length === 0) return note(`No kept disks to delete in ${namespace} namespace.`);
   await eachOf(found, { done: 'deleted', dryRun }, (one, isDry) => deleteKept(kube, one, isDry));
-}
+};
 
 /** Does something to each of these disks, unless only the client is to look, and says of each what came of it. */
 async function eachOf(
@@ -113,11 +109,7 @@ const isSame = (a: KeptDisk | null, b: KeptDisk): boolean =>
   a !== null && a.poolUid === b.poolUid && a.keptAt === b.keptAt;
 
 /** Gives a pool the disks that an earlier pool of its name has kept, or those of them that are named. */
-export async function adoptDisks(
-  session: Session,
-  { pool, dryRun }: { pool?: string; dryRun: DryRun },
-  ...names: string[]
-): Promise<void> {
+export const adoptDisks: Work<{ pool?: string; dryRun: DryRun }> = async (session, { pool, dryRun }, ...names) => {
   if (pool === undefined) throw new UsageError('for which pool? Give --pool');
   const [kube, namespace] = [await session.kube(), await session.namespace()];
   const { metadata } = await kube.get(VirtualMachinePools, { namespace, name: pool });
@@ -125,7 +117,7 @@ export async function adoptDisks(
   if (found.length === 0) return note(`No earlier pool ${pool} has left kept disks in ${namespace} namespace.`);
   const done = `is kept for pool ${pool}`;
   await eachOf(found, { done, dryRun }, (one, isDry) => adopt(kube, one, metadata.uid, isDry));
-}
+};
 
 /**
  * Assigns a disk left by a deleted pool of the same name to the pool with this UID. Returns null if that is done, else

@@ -1,21 +1,21 @@
 import { Failure } from '../cli/failure.ts';
 import { print, table, type Cell, type Style, printData, type DataFormat } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { examine } from './examine.ts';
 import type { Finding, Outcome } from './finding.ts';
 import type { WorkerAccount } from './rights.ts';
 
 /** Prints what each check has found. Throws `Failure` if one has failed. */
-export async function doctor(
-  session: Session,
-  { worker, output, send }: { worker: WorkerAccount; output?: DataFormat; send?: boolean },
-): Promise<void> {
+export const doctor: Work<{ worker: WorkerAccount; output?: DataFormat; send?: boolean }> = async (
+  session,
+  { worker, output, send },
+) => {
   const findings = await examine(session, worker, send);
-  if (output === undefined) for (const line of table(HEADERS, findingRows(findings))) print(line);
+  if (output === undefined) print(table(HEADERS, findingRows(findings)));
   else await printData({ items: findings }, output);
   if (findings.some(({ outcome }) => outcome === 'Failed')) throw new Failure(summaryOf(findings));
   if (output === undefined) print(summaryOf(findings));
-}
+};
 
 const STYLES: Record<Outcome, Style> = { OK: 'green', Warning: 'yellow', Failed: 'red', Unknown: 'gray' };
 

@@ -9,12 +9,12 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { dryRunRemark, tell, type Told } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { NODE_LABEL } from './read.ts';
 import { ensureRights, TO_CANCEL } from './rights.ts';
 
 /** `drover drain cancel`: as `cancelDrain`, and says what was done. */
-export const cancelNodesDrain = async (session: Session, { dryRun }: { dryRun: DryRun }, node: string): Promise<void> =>
+export const cancelNodesDrain: Work<{ dryRun: DryRun }> = async (session, { dryRun }, node: string) =>
   tell(await cancelDrain(await session.kube(), node, dryRun));
 
 /**

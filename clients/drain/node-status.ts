@@ -5,7 +5,7 @@ import { formatCounts } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Board, printViews } from '../cli/live.ts';
 import { note, paint, plain, table, type Cell, type Style, type DataFormat } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { readNode } from './read.ts';
 
 const LOOK_MS = 2_000;
@@ -21,14 +21,10 @@ interface NodeReport {
 }
 
 /** Shows which VMIs are left on a node, once or until there are none. */
-export async function nodeStatus(
-  session: Session,
-  { watch, output }: { watch?: boolean; output?: DataFormat },
-  node: string,
-): Promise<void> {
+export const nodeStatus: Work<{ watch?: boolean; output?: DataFormat }> = async (session, { watch, output }, node) => {
   const kube = await session.kube();
   await (watch === true ? followNode(kube, node) : printNode(kube, node, output));
-}
+};
 
 /** Prints which VMIs are left on the node, and what each waits for, or says that there are none. */
 export async function printNode(kube: KubeClient, node: string, output?: DataFormat): Promise<void> {

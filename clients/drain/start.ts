@@ -6,7 +6,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { dryRunRemark, note, tell, type Told } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { evictAll, podsOn, type Evicted } from './evictions.ts';
 import { followNode, nodeViewOf, printNode } from './node-status.ts';
 import { ensureRights, TO_DRAIN } from './rights.ts';
@@ -99,18 +99,14 @@ function leftBehind(node: string, { isCordoned, ends, of }: DrainProgress): stri
 }
 
 /** `drover drain start`: says what will happen to each VM, drains, and follows until no VMI is left. */
-export async function drainNode(
-  session: Session,
-  { wait, ...options }: StartOptions & { wait: boolean },
-  node: string,
-): Promise<void> {
+export const drainNode: Work<StartOptions & { wait: boolean }> = async (session, { wait, ...options }, node) => {
   const kube = await session.kube();
   const progress = noDrainYet();
   process.prependOnceListener('SIGINT', () => note(`\n${leftBehind(node, progress)}`));
   await printNode(kube, node);
   tell(await startDrain(kube, node, options, progress));
   if (wait && options.dryRun === 'none') await untilEmpty(kube, node, progress);
-}
+};
 
 /**
  * Follows the node, and asks again for the pods that were not let go. Those that KubeVirt has marked are asked for

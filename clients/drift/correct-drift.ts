@@ -16,7 +16,7 @@ import { namedPools } from '../pool/named-pools.ts';
 import type { RequestOptions } from '../pool/request.ts';
 import { remarksOn } from '../rollout/change-template.ts';
 import { requestedBy } from '../session/requester.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { readDrift, type DriftedMember } from './read.ts';
 
 /** KubeVirt writes to a VM that starts or migrates several times a second. */
@@ -29,17 +29,13 @@ interface OrderOptions {
 }
 
 /** Has the VMs of pools corrected that have drifted by now. */
-export async function correctDrift(
-  session: Session,
-  { reason, dryRun }: RequestOptions,
-  ...words: string[]
-): Promise<void> {
+export const correctDrift: Work<RequestOptions> = async (session, { reason, dryRun }, ...words) => {
   const pools = await namedPools(session, words);
   const kube = await session.kube();
   const who = await requestedBy(async () => kube);
   const by = reason === undefined ? who : `${who}: ${reason}`;
   for (const pool of pools) await orderCorrection(kube, pool, { by, dryRun });
-}
+};
 
 /**
  * Orders the correction of the VMs of a pool that have drifted so far, by an annotation of each: what drifts later is

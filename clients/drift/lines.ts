@@ -2,18 +2,14 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { printViews } from '../cli/live.ts';
 import { note, table, type DataFormat } from '../cli/print.ts';
 import { poolsOf } from '../pool/named-pools.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { readDrift, type PoolDrift } from './read.ts';
 
 /** Longer values are cut: `-o json` has them whole. */
 const LONGEST_VALUE = 60;
 
 /** Prints what users have changed in the VMs of pools. */
-export async function printDrift(
-  session: Session,
-  { output }: { output?: DataFormat },
-  ...words: string[]
-): Promise<void> {
+export const printDrift: Work<{ output?: DataFormat }> = async (session, { output }, ...words) => {
   const pools = await poolsOf(session, words);
   if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);
   const kube = await session.kube();
@@ -21,7 +17,7 @@ export async function printDrift(
   for (const pool of pools) found.push(await readDrift(kube, pool));
   const titleOf = ({ pool }: PoolDrift): string[] => (found.length > 1 ? [`pool ${pool}`] : []);
   await printViews(found, { output, blockOf: (one) => [...titleOf(one), ...driftLines(one)] });
-}
+};
 
 /** Describes the drift of a pool: a line for each field. */
 export function driftLines({ vms, unknown }: PoolDrift): string[] {

@@ -12,7 +12,7 @@ import { plain, print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { poolAndVms } from '../cli/targets.ts';
 import { onePool } from '../pool/named-pools.ts';
 import { requestOfPool, type RequestOptions } from '../pool/request.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { nextTry } from './lines.ts';
 import { checkHeals, HealingPlace } from './pause-and-resume.ts';
 import { healView, type HealView } from './view.ts';
@@ -21,8 +21,8 @@ export type CycleAction = 'now' | 'skip';
 
 /** Returns what a command does: it asks a pool about the healing of VMs, and says what becomes of each. */
 export const asksCycles =
-  (action: CycleAction) =>
-  async (session: Session, options: RequestOptions, ...words: string[]): Promise<void> => {
+  (action: CycleAction): Work<RequestOptions> =>
+  async (session, options, ...words) => {
     const { pool: name, vms } = poolAndVms(words);
     if (vms.length === 0) throw new UsageError(`which VMs of pool ${name}? Give their names`);
     const asked = await onePool(session, ['pool', name]);

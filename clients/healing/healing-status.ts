@@ -6,21 +6,21 @@ import { Board, printViews } from '../cli/live.ts';
 import { note, paint, plain, type DataFormat } from '../cli/print.ts';
 import { followOwners } from '../cli/watch-until.ts';
 import { poolsOf } from '../pool/named-pools.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { healLines } from './lines.ts';
 import { healView, type HealView } from './view.ts';
 
 /** Shows the healing of pools, once or as it changes. */
-export async function healStatus(
-  session: Session,
-  { watch, output }: { watch?: boolean; output?: DataFormat },
-  ...words: string[]
-): Promise<void> {
+export const healStatus: Work<{ watch?: boolean; output?: DataFormat }> = async (
+  session,
+  { watch, output },
+  ...words
+) => {
   const pools = await poolsOf(session, words);
   if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);
   if (watch === true) return followHealing(await session.kube(), pools);
   await printViews(pools.map(healView), { output, blockOf });
-}
+};
 
 /** Shows healing as it changes, until the command is interrupted. Throws `Failure` if a pool is deleted. */
 async function followHealing(kube: KubeClient, pools: Stored<Pool>[]): Promise<void> {

@@ -6,7 +6,7 @@ import { ownerKindOf, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../c
 import { note, print, printData, type DataFormat } from '../cli/print.ts';
 import { oneTargetOf } from '../cli/targets.ts';
 import { readRevisions, type Revision } from '../rollout/revisions.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { TemporalUnreachable } from '../session/temporal.ts';
 import { remarkOnCluster } from '../session/unknown-cluster.ts';
 import { workersIn } from '../session/workers.ts';
@@ -23,11 +23,7 @@ interface HistoryOptions {
 }
 
 /** Shows the history of a pool, replica set or VM, which may be deleted. */
-export async function showHistory(
-  session: Session,
-  { vm, output, since }: HistoryOptions,
-  ...words: string[]
-): Promise<void> {
+export const showHistory: Work<HistoryOptions> = async (session, { vm, output, since }, ...words) => {
   const { kind, name } = oneTargetOf(words, [...OWNERS, Vms]);
   const owner = ownerKindOf(kind.resource.kind);
   if (owner === undefined && vm !== undefined)
@@ -45,14 +41,14 @@ export async function showHistory(
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (actions.length === 0) await remarkOnCluster(session, ref.cluster);
   if (output !== undefined) return printData(actions, output);
-  if (actions.length > 0) return print(actionsTable(actions, owner?.members.noun ?? 'VM').join('\n'));
+  if (actions.length > 0) return print(actionsTable(actions, owner?.members.noun ?? 'VM'));
   // Throws if there is no such object either, because the name was mistyped.
   const kube = await session.kube();
   await kube.get(kind.resource, { namespace: ref.namespace, name });
   const whose = owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`);
   const from = reading.since === null ? '' : ` since ${new Date(reading.since).toISOString().slice(0, 19)}Z`;
   note(`nothing is on record that was done to ${whose}${from}`);
-}
+};
 
 /** Returns what the cluster alone tells, and says so. Throws `error` again if Temporal does answer. */
 async function withoutTemporal(

@@ -8,7 +8,7 @@ import { note, plain } from '../cli/print.ts';
 import { formatGoesOn } from '../operations/follow.ts';
 import { makeAndFollow } from '../operations/make.ts';
 import { stateOf } from '../operations/print-operations.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { namedOperation } from './named.ts';
 import { poolLines, printPlan, skippedLines, type PlanFormat } from './plan-view.ts';
 import { plannedOf } from './planned.ts';
@@ -24,24 +24,21 @@ import {
 type TransitionFlags = ScopeFlags & RestartFlags;
 
 /** Prints what a transition would do. */
-export async function planTransition(
-  session: Session,
-  flags: TransitionFlags & { output?: PlanFormat },
-): Promise<void> {
+export const planTransition: Work<TransitionFlags & { output?: PlanFormat }> = async (session, flags) => {
   const { plan } = await plannedOf(session, transitionIn(await typesOperation(session, flags)), { asksServer: true });
   await printPlan(plan, flags.output);
-}
+};
 
 /** Changes machine types of VMs. */
-export const updateMachineTypes = async (session: Session, flags: TransitionFlags & FollowFlags): Promise<void> =>
+export const updateMachineTypes: Work<TransitionFlags & FollowFlags> = async (session, flags) =>
   beginTransition(session, await typesOperation(session, flags), flags);
 
 /** Gives VMs back the machine types that the operation of this name has changed. */
-export async function undoTransition(session: Session, flags: RestartFlags & FollowFlags, name: string): Promise<void> {
+export const undoTransition: Work<RestartFlags & FollowFlags> = async (session, flags, name) => {
   const meant = await findTransition(await session.kube(), session.globals.namespace, name);
   checkOver(meant);
   await beginTransition(session, await undoOperation(session, meant.undoneAs, flags), flags);
-}
+};
 
 /**
  * Makes the operation of a transition, and follows it, as the flags say; with `--dry-run`, only prints what it would

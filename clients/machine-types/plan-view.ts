@@ -23,7 +23,7 @@ const STYLES: Partial<Record<PlannedNeed, Style>> = { Deferred: 'yellow', Exclud
 /** Prints what a transition would do. Throws a `Failure` for each reason why it would be refused. */
 export async function printPlan(plan: TransitionPlanned, output?: PlanFormat): Promise<void> {
   if (output === 'json' || output === 'yaml') await printData(plan, output);
-  else print(planLines(plan, { wide: output === 'wide' }).join('\n'));
+  else print(planLines(plan, { wide: output === 'wide' }));
   for (const line of plan.unknown) note(plain(line));
   if (plan.refusals.length > 0)
     throw new AggregateError(plan.refusals.map((sentence) => new Failure(plain(`it would be refused: ${sentence}`))));

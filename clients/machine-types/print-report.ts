@@ -10,7 +10,7 @@ import { note, plain, print, table, printData } from '../cli/print.ts';
 import { actsOfWorkflow } from '../history/read.ts';
 import { runIdOf } from '../operations/acts.ts';
 import { outlineOf, progressOf, stateOf } from '../operations/print-operations.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { readFleet, snapshotOf } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
 import { findTransition, type FoundTransition } from './transitions.ts';
@@ -55,11 +55,7 @@ export async function readReport(
 }
 
 /** Prints what a transition has done to each VM, of the namespace of the command if it has one. */
-export async function printReport(
-  session: Session,
-  { output }: { output?: 'json' | 'csv' },
-  word?: string,
-): Promise<void> {
+export const printReport: Work<{ output?: 'json' | 'csv' }> = async (session, { output }, word?: string) => {
   const { namespace } = session.globals;
   const meant = await findTransition(await session.kube(), namespace, word);
   const { report, remarks } = await readReport(session, meant, namespace);
@@ -70,13 +66,9 @@ export async function printReport(
   if (items.length === 0)
     return note(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
   const rows = items.map((row) => cellsOf(row).map((cell) => cell ?? '<none>'));
-  print(
-    table(
-      REPORT_COLUMNS.map((name) => name.toUpperCase()),
-      rows,
-    ).join('\n'),
-  );
-}
+  const headers = REPORT_COLUMNS.map((name) => name.toUpperCase());
+  print(table(headers, rows));
+};
 
 /**
  * The VMs that are on record as changed, by `namespace/name`, if Temporal can be asked: including VMs deleted since,

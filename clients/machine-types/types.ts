@@ -2,17 +2,23 @@ import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/mach
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
 
-/** Prints the machine types in use, of all namespaces unless one is given. */
-export async function machineTypes(
-  session: Session,
-  { allNamespaces = false, output }: { allNamespaces?: boolean; output?: TypesFormat },
-): Promise<void> {
+/** Prints the machine types in use, of all namespaces unless one is given, or says that there are none. */
+export const machineTypes: Work<{ allNamespaces?: boolean; output?: DataFormat | 'wide' }> = async (
+  session,
+  { allNamespaces = false, output },
+) => {
   const namespace = allNamespaces ? undefined : session.globals.namespace;
-  await printTypes(await readTypes(await session.kube(), namespace), namespace, output);
-}
+  const types = await readTypes(await session.kube(), namespace);
+  if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
+  if (types.length === 0)
+    return note(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a machine type`);
+  print(typesLines(types, { wide: output === 'wide' }));
+  if (types.some(({ nodes }) => nodes === null))
+    note('which types the nodes have is not known: they do not say, or you may not list them');
+};
 
 /**
  * Returns the machine types in the specs and VMIs of a namespace, or of all. Throws `Failure` for a missing namespace.
@@ -25,18 +31,6 @@ async function readTypes(kube: KubeClient, namespace: string | undefined): Promi
   const missing = types.length === 0 && namespace !== undefined ? await noNamespace(kube, [namespace]) : null;
   if (missing !== null) throw missing;
   return types;
-}
-
-type TypesFormat = DataFormat | 'wide';
-
-/** Prints the types, one line per namespace, or says that there are none. */
-async function printTypes(types: TypeInUse[], namespace: string | undefined, output?: TypesFormat): Promise<void> {
-  if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
-  if (types.length === 0)
-    return note(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a machine type`);
-  print(typesLines(types, { wide: output === 'wide' }).join('\n'));
-  if (types.some(({ nodes }) => nodes === null))
-    note('which types the nodes have is not known: they do not say, or you may not list them');
 }
 
 /** A table of the types, and the totals. */

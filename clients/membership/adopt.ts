@@ -13,7 +13,7 @@ import { checkLabelSelector } from '../cli/label-selector.ts';
 import { type DryRun, parseFlag } from '../cli/parse-values.ts';
 import { note, print, dryRunRemark } from '../cli/print.ts';
 import { poolAndVms } from '../cli/targets.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { namedVms, readVmis, refuseVms } from './controlled-vms.ts';
 import { otherNames, printJoining } from './print-joining.ts';
 import { requestMembers, checkCount, poolForRequest, type WaitOptions, type PoolAt } from './request-members.ts';
@@ -30,11 +30,11 @@ export interface AdoptOptions extends WaitOptions {
 type Chosen = { names: readonly string[] } | { selector: string };
 
 /** Has the pool that is named first adopt the VMs behind it, or those that a selector matches. Throws `UsageError`. */
-export async function adoptVms(
-  session: Session,
-  { selector, ...options }: AdoptOptions & { selector?: string },
-  ...words: string[]
-): Promise<void> {
+export const adoptVms: Work<AdoptOptions & { selector?: string }> = async (
+  session,
+  { selector, ...options },
+  ...words
+) => {
   const { pool: name, vms: names } = poolAndVms(words);
   if (selector === undefined && names.length === 0)
     throw new UsageError(`which VMs for pool ${name}? Give their names, or -l SELECTOR`);
@@ -46,7 +46,7 @@ export async function adoptVms(
     selector === undefined ? { names } : { selector },
     options,
   );
-}
+};
 
 /** Has a pool adopt VMs without an owner: it wants that many more, and makes and deletes none meanwhile. */
 export async function adopt(session: Session, key: PoolAt, chosen: Chosen, options: AdoptOptions): Promise<void> {

@@ -1,7 +1,7 @@
 import { controllerOf } from '../../api/objects.ts';
 import { formerMemberOf } from '../../decisions/annotations/former-member.ts';
 import { vmNamesOf } from '../cli/targets.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { adopt, type AdoptOptions } from './adopt.ts';
 import { namedVms, refuseVms } from './controlled-vms.ts';
 
@@ -11,15 +11,11 @@ interface AttachOptions extends AdoptOptions {
 }
 
 /** Puts VMs back into their pools, as `adopt` does. */
-export async function attachVms(
-  session: Session,
-  { pool, ...options }: AttachOptions,
-  ...words: string[]
-): Promise<void> {
+export const attachVms: Work<AttachOptions> = async (session, { pool, ...options }, ...words) => {
   const [names, namespace] = [vmNamesOf(words), await session.namespace()];
   const pools = pool === undefined ? await poolsOf(session, namespace, names) : new Map([[pool, names]]);
   for (const [name, vms] of pools) await adopt(session, { namespace, name }, { names: vms }, options);
-}
+};
 
 /** Returns the names of the VMs by their pools. Throws a `Failure` for each VM whose pool is not known. */
 async function poolsOf(session: Session, namespace: string, names: readonly string[]): Promise<Map<string, string[]>> {

@@ -10,7 +10,7 @@ import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { namedVms, readVmis, refuseVms } from './controlled-vms.ts';
 import { requestMembers, checkCount, poolForRequest, wordsOf, type WaitOptions } from './request-members.ts';
 
@@ -29,7 +29,7 @@ interface Leaving {
 }
 
 /** Has pools let go of VMs, which run on. With `decrement`, a pool wants so many less, and makes no others. */
-export async function detachVms(session: Session, options: DetachOptions, ...words: string[]): Promise<void> {
+export const detachVms: Work<DetachOptions> = async (session, options, ...words) => {
   const [names, namespace] = [vmNamesOf(words), await session.namespace()];
   const { decrement = false, dryRun } = options;
   const kube = await session.kube();
@@ -47,7 +47,7 @@ export async function detachVms(session: Session, options: DetachOptions, ...wor
     for (const { metadata } of vms)
       print(`${labelOf(Vms.resource, metadata.name)} ${wordsOf('detach', name)}${dryRunRemark(dryRun)}`);
   }
-}
+};
 
 /** Refuses what would leave a change half done: the pool can't want less than none. */
 function checkNumber(pool: Stored<Pool>, { length }: readonly Vm[]): void {

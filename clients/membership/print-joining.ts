@@ -8,7 +8,7 @@ const MAX_FIELDS = 6;
 /** Prints how VMs compare with the pool's template, a line each. */
 export function printJoining(vms: readonly { name: string; joining: Joining }[]): void {
   const rows = vms.map(({ name, joining }) => [name, FATES[joining.fate], fieldsOf(joining)]);
-  for (const line of table(['VM', 'WOULD BE', 'DIFFERS IN'], rows)) print(line);
+  print(table(['VM', 'WOULD BE', 'DIFFERS IN'], rows));
 }
 
 const FATES: Record<Joining['fate'], string> = {

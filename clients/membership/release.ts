@@ -17,7 +17,7 @@ import type { DryRun } from '../cli/parse-values.ts';
 import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { oneTargetOf } from '../cli/targets.ts';
 import { waitForDeletion } from '../owners/wait-for-deletion.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { controlledBy } from './controlled-vms.ts';
 import { requestHandover, poolAt, type HandoverOptions, type PoolAt } from './request-members.ts';
 import { kubeVirtPoolsOf } from './takeover.ts';
@@ -26,7 +26,7 @@ import { kubeVirtPoolsOf } from './takeover.ts';
  * Has a worker move the VMs of a pool to a KubeVirt pool of the same name, also if a takeover of that has not ended,
  * and deletes the pool.
  */
-export async function releasePool(session: Session, options: HandoverOptions, ...words: string[]): Promise<void> {
+export const releasePool: Work<HandoverOptions> = async (session, options, ...words) => {
   const { name } = oneTargetOf(words, [Pools]);
   const key = { namespace: await session.namespace(), name };
   const { dryRun, timeout } = options;
@@ -50,7 +50,7 @@ export async function releasePool(session: Session, options: HandoverOptions, ..
   await ignoreNotFound(kube.delete(VirtualMachinePools, key, { uid, propagationPolicy: 'Orphan' }));
   await waitForDeletion(kube, [{ kind: Pools, ...key, uid }], timeout);
   print(`${labelOf(KubeVirtPools, key.name)} has ${count}`);
-}
+};
 
 /** Says what KubeVirt's pool will lack, and has the API server judge it in a dry run of its own. */
 async function preview(kube: KubeClient, resource: Resource, ours: Stored<Pool>, dryRun: DryRun): Promise<void> {

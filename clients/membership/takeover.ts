@@ -20,7 +20,7 @@ import { print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { oneTargetOf } from '../cli/targets.ts';
 import { handOver } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { controlledBy } from './controlled-vms.ts';
 import { requestHandover, isAsked, poolAt, type HandoverOptions } from './request-members.ts';
 import { plan, printPlan, type Plan } from './takeover-plan.ts';
@@ -43,7 +43,7 @@ export async function kubeVirtPoolsOf(kube: KubeClient): Promise<Resource> {
  * Has a worker move the VMs of a KubeVirt pool to a drover pool of the same name, which is made for that. Run
  * again, it asks for what has not ended.
  */
-export async function takeOver(session: Session, options: HandoverOptions, ...words: string[]): Promise<void> {
+export const takeOver: Work<HandoverOptions> = async (session, options, ...words) => {
   const { name } = oneTargetOf(words, [KubeVirtPoolKind]);
   const key = { namespace: await session.namespace(), name };
   const { dryRun } = options;
@@ -79,7 +79,7 @@ export async function takeOver(session: Session, options: HandoverOptions, ...wo
     if (ours === undefined) await deleteUnused(kube, pool!);
     throw error;
   }
-}
+};
 
 /** Throws `Failure` for a pool that was not made by a takeover that has not ended. */
 function checkBegun(ours: Stored<Pool>): void {

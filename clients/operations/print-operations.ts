@@ -151,7 +151,7 @@ export async function printOperations(
   });
   const about = isOfTypes ? ['STATE', 'FROM', 'TO', 'RESTARTED BY'] : ['ACTION', 'STATE', 'VMS'];
   const headers = ['NAMESPACE', 'NAME', ...about, 'DONE', 'FAILED', 'AGE', 'REQUESTED BY', 'REASON'];
-  print(table(headers, rows).join('\n'));
+  print(table(headers, rows));
 }
 
 /** Which types become which, and who restarts VMIs for that. */

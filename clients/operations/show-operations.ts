@@ -4,7 +4,7 @@ import type { StoredOperation } from '../../decisions/views/stored-operation.ts'
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { note, print, printObjects, printData, type DataFormat } from '../cli/print.ts';
 import { actionsTable, grouped } from '../history/table.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { actsOfOperation } from './acts.ts';
 import { checkName, listOperations, findOperation, steer } from './find-operation.ts';
 import { followOperation } from './follow.ts';
@@ -40,29 +40,25 @@ async function meantBy(
 }
 
 export const listsOperations =
-  (about: About) =>
-  async (session: Session, flags: { allNamespaces?: boolean; output?: OperationsFormat }): Promise<void> => {
+  (about: About): Work<{ allNamespaces?: boolean; output?: OperationsFormat }> =>
+  async (session, flags) => {
     const namespace = flags.allNamespaces === true ? undefined : await namespaceFor(session, about);
     const listed = await listOperations(await session.kube(), namespace, about.action);
     await printOperations(listed, flags.output, about.action);
   };
 
 export const showsOperation =
-  (about: About) =>
-  async (
-    session: Session,
-    { watch, output }: { watch?: boolean; output?: DataFormat },
-    name?: string,
-  ): Promise<void> => {
+  (about: About): Work<{ watch?: boolean; output?: DataFormat }> =>
+  async (session, { watch, output }, name?: string) => {
     const [kube, meant] = await meantBy(session, name, { orNewest: true, ...about });
     if (watch === true) return followOperation(kube, meant);
     if (output !== undefined) return printObjects([meant], output, { isOne: true });
-    print(linesOf(meant, Date.now()).join('\n'));
+    print(linesOf(meant, Date.now()));
   };
 
 export const steersOperation =
-  (about: About, verb: Steering) =>
-  async (session: Session, { reason }: { reason?: string }, name?: string): Promise<void> => {
+  (about: About, verb: Steering): Work<{ reason?: string }> =>
+  async (session, { reason }, name?: string) => {
     const [kube, meant] = await meantBy(session, name, { orNewest: false, ...about });
     await steer(kube, meant, STEERING[verb].spec, reason);
     print(`operation ${operationName(meant.metadata)} ${STEERING[verb].done}`);
@@ -73,7 +69,7 @@ export async function showLogs(session: Session, { output }: { output?: DataForm
   const [, meant] = await meantBy(session, name, { orNewest: true });
   const acts = grouped(await actsOfOperation(session, meant));
   if (output !== undefined) return printData(acts, output);
-  if (acts.length > 0) return print(actionsTable(acts, 'VM').join('\n'));
+  if (acts.length > 0) return print(actionsTable(acts, 'VM'));
   note(`operation ${operationName(meant.metadata)} has done nothing to any VM yet`);
 }
 

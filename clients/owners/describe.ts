@@ -13,7 +13,7 @@ import { timeOfEvent, type CoreEvent } from '../history/core-event.ts';
 import { lastWarnings, type Warning } from '../history/warnings.ts';
 import { rolloutLines } from '../rollout/lines.ts';
 import type { RolloutView } from '../rollout/view.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { ownerData, readState, type OwnerState } from './data.ts';
 import {
   isDown,
@@ -31,11 +31,7 @@ const EVENTS = 20;
 const SICK = 10;
 
 /** Prints all that is known about pools or replica sets. */
-export async function describeOwners(
-  session: Session,
-  { output }: { output?: DataFormat },
-  ...words: string[]
-): Promise<void> {
+export const describeOwners: Work<{ output?: DataFormat }> = async (session, { output }, ...words) => {
   const { kind, names } = targetsOf(words, OWNERS);
   const kube = await session.kube();
   const namespace = await session.namespace();
@@ -47,7 +43,7 @@ export async function describeOwners(
   if (owners.length === 0) note(`No resources found in ${namespace} namespace.`);
   for (const [index, owner] of owners.entries())
     print(`${index === 0 ? '' : '\n\n'}${(await describeOwner(session, kind, owner)).join('\n')}`);
-}
+};
 
 /** All that is known about a pool or replica set. */
 interface Known extends OwnerState {

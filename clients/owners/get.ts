@@ -5,7 +5,7 @@ import { Disks, KINDS, OWNERS, Vmis, Vms, type Kind } from '../cli/kinds.ts';
 import { checkSelector } from '../cli/parse-values.ts';
 import { noteBrokenWatch, print, serialize, type Format } from '../cli/print.ts';
 import { ownerOf, targetsOf, type NamedOwner, type Targets } from '../cli/targets.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { columnsFor, picks, read, selectorOf, type Listing } from './listing.ts';
 import { printerOf } from './printers.ts';
 
@@ -21,7 +21,7 @@ interface GetOptions {
 }
 
 /** Prints objects of a kind, or of several. */
-export const getObjects = (session: Session, options: GetOptions, word: string, ...names: string[]): Promise<void> =>
+export const getObjects: Work<GetOptions> = (session, options, word: string, ...names) =>
   word.includes(',')
     ? getKinds(session, kindsOf(word, names, options), options)
     : get(session, checked(targetsOf([word, ...names], KINDS), options), options);

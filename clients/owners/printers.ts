@@ -55,10 +55,10 @@ function tablePrinter(listing: Listing, objects: Stored[], { output, headers: wi
         const { treesOf } = await import('./tree.ts');
         return print((await treesOf(kube, owners, objects, { namespace, wide: choice.wide })).join('\n'));
       }
-      print(table(headers, rows, { headers: withHeaders }).join('\n'));
+      print(table(headers, rows, { headers: withHeaders }));
     },
     one: async (object) => {
-      print(table(headers, [rowOf(columns, choice, object)], { headers: first, widths }).join('\n'));
+      print(table(headers, [rowOf(columns, choice, object)], { headers: first, widths }));
       first = false;
     },
   };

@@ -1,5 +1,4 @@
 import { identityOf } from '../../api/owner-references.ts';
-import type { OwnerKind } from '../cli/kinds.ts';
 import { Live } from '../cli/live.ts';
 import { isPool } from '../cli/owner.ts';
 import { paint, plain } from '../cli/print.ts';
@@ -10,7 +9,7 @@ import type { Session } from '../session/session.ts';
 import { membersByOwner } from './members.ts';
 import { isCurrent, readProgress, type Progress } from './progress.ts';
 import { statusLines } from './status-view.ts';
-import { OwnerWatch } from './watch.ts';
+import { OwnerWatch, type WatchedOwners } from './watch.ts';
 
 const REDRAW_MS = 500;
 const ASK_MS = 1_000;
@@ -20,15 +19,8 @@ const QUIET_LINES = 2;
 const BROKEN_MS = 45_000;
 
 /** What a `StatusWatch` follows. */
-interface StatusChoice {
+interface StatusChoice extends WatchedOwners {
   session: Session;
-  kind: OwnerKind;
-  /** Undefined for all namespaces. */
-  namespace: string | undefined;
-  /** Empty for all objects of the kind. */
-  names: string[];
-  /** A label selector for the objects. */
-  selector?: string | undefined;
   withProgress: boolean;
   /** Whether objects are drawn again and again as they change, or once. */
   isLive: boolean;

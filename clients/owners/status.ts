@@ -3,7 +3,7 @@ import { OWNERS } from '../cli/kinds.ts';
 import { checkSelector } from '../cli/parse-values.ts';
 import { printItems, type DataFormat } from '../cli/print.ts';
 import { targetsOf } from '../cli/targets.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { readData } from './data.ts';
 import { StatusWatch } from './status-watch.ts';
 
@@ -15,7 +15,7 @@ interface StatusOptions {
 }
 
 /** Shows how far pools or replica sets are, once or live. Throws `UsageError`. */
-export async function ownersStatus(session: Session, options: StatusOptions, ...words: string[]): Promise<void> {
+export const ownersStatus: Work<StatusOptions> = async (session, options, ...words) => {
   const { kind, names } = targetsOf(words, OWNERS);
   const { allNamespaces, selector, output, watch } = options;
   if (names.length > 0 && allNamespaces === true)
@@ -41,4 +41,4 @@ export async function ownersStatus(session: Session, options: StatusOptions, ...
     isLive: watch === true,
   }).start();
   if (watch === true) await new Promise(() => {});
-}
+};

@@ -5,8 +5,8 @@ import type { OwnerKind } from '../cli/kinds.ts';
 import { byName, type Owner } from '../cli/owner.ts';
 import type { Member } from './members.ts';
 
-interface OwnerWatchOptions {
-  kube: KubeClient;
+/** Which pools or replica sets are watched. */
+export interface WatchedOwners {
   kind: OwnerKind;
   /** Undefined for all namespaces. */
   namespace: string | undefined;
@@ -14,6 +14,10 @@ interface OwnerWatchOptions {
   names: string[];
   /** A label selector for the objects, not for their members. */
   selector?: string | undefined;
+}
+
+interface OwnerWatchOptions extends WatchedOwners {
+  kube: KubeClient;
   /** Called with the UID of the object that something happened to. */
   onChange: (ownerUid: string) => void;
   onError: (error: Error) => void;

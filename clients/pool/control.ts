@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { print, dryRunRemark, labelOf } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { namedPools } from './named-pools.ts';
 import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from './request.ts';
 
@@ -60,8 +60,8 @@ interface ControlFlags extends RequestOptions {
 
 /** Returns what a command does: it asks this of named pools, and says what each answers. */
 export const controlsPools =
-  <View>(controlled: Controlled<View>, controlFor: (flags: ControlFlags) => Control<View>) =>
-  async (session: Session, flags: ControlFlags, ...words: string[]): Promise<void> => {
+  <View>(controlled: Controlled<View>, controlFor: (flags: ControlFlags) => Control<View>): Work<ControlFlags> =>
+  async (session, flags, ...words) => {
     const control = controlFor(flags);
     for (const pool of await namedPools(session, words)) {
       const after = await controlPool(session, pool, controlled, control, flags);

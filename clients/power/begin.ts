@@ -1,14 +1,13 @@
-import { countOf, type IntOrPercent } from '../../api/lib/int-or-percent.ts';
+import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import type { AnyOperation } from '../../api/operations/operation.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
 import { isAboutVmi } from '../../decisions/power/target.ts';
-import { formatVms } from '../../decisions/runs/report.ts';
 import { UsageError } from '../cli/failure.ts';
 import { note, print, dryRunRemark } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
-import { makeAndFollow, operationFor, selectionOf, type MakingFlags } from '../operations/make.ts';
+import { formatPace, makeAndFollow, operationFor, selectionOf, type MakingFlags } from '../operations/make.ts';
 import { checkWhen, makeOne } from '../schedules/make.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { checkedOwner, choose, formatApart, type Choice, type ChosenVms } from './choose.ts';
 import { scopeOf } from './read-vms.ts';
 
@@ -22,8 +21,8 @@ interface PowerOptions extends MakingFlags, Choice {
 
 /** Returns what a command does: it has VMs started, stopped, restarted or migrated, now or by a schedule. */
 export const beginsPower =
-  (action: PowerAction) =>
-  (session: Session, options: PowerOptions, ...names: string[]): Promise<void> =>
+  (action: PowerAction): Work<PowerOptions> =>
+  (session, options, ...names) =>
     isScheduled(options) ? makeSchedule(session, action, names, options) : begin(session, action, names, options);
 
 async function begin(session: Session, action: PowerAction, names: string[], options: PowerOptions): Promise<void> {
@@ -34,10 +33,7 @@ async function begin(session: Session, action: PowerAction, names: string[], opt
     note(`vm ${name} ${action === 'Start' ? 'runs already' : 'does not run'}: nothing to ${verb}`);
   if (chosen.apart.length > 0) note(formatApart(chosen.apart, verb));
   if (chosen.vms.length === 0) return note(`nothing to ${verb}`);
-  const count = chosen.vms.length;
-  const limit = limitOf(action, options);
-  const atOnce = Math.min(countOf(limit, count, 1), count);
-  const what = `${formatVms(count)}, ${atOnce} at a time`;
+  const what = formatPace(chosen.vms.length, limitOf(action, options));
   const tellDryRun = (): void => {
     for (const { vm, why } of chosen.vms)
       print(`${vm} would be ${done.toLowerCase()}${why === null ? '' : `: ${why}`}`);

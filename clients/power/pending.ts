@@ -5,10 +5,10 @@ import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
-import { ageOf, note, print, table, type Cell, printData, type DataFormat, labelOf } from '../cli/print.ts';
+import { ageOf, note, print, table, printData, type DataFormat, labelOf } from '../cli/print.ts';
 import { kubevirtRules } from '../rollout/disruption.ts';
-import type { Session } from '../session/session.ts';
-import { readVms, scopeOf, type VmScope } from './read-vms.ts';
+import type { Work } from '../session/session.ts';
+import { readVms, scopeOf } from './read-vms.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as is. */
 export interface PendingVm {
@@ -54,46 +54,27 @@ export const pendingAmong = (vms: VmWithVmi[], plugs: Pick<KubeVirtPlugs, 'migra
 
 type PendingFormat = DataFormat | 'name' | 'wide';
 
-/** Prints the VMs that wait for a restart, in a namespace or in all. */
-export async function pendingVms(
-  session: Session,
-  { output, ...choice }: { allNamespaces?: boolean; selector?: string; output?: PendingFormat },
-): Promise<void> {
+/** Prints the VMs that wait for a restart, in a namespace or in all, or says that there are none. */
+export const pendingVms: Work<{ allNamespaces?: boolean; selector?: string; output?: PendingFormat }> = async (
+  session,
+  { output, ...choice },
+) => {
   const scope = await scopeOf(session, choice);
   const kube = await session.kube();
-  const [vms, { plugs }] = await Promise.all([readVms(kube, scope), kubevirtRules(kube)]);
-  await printPending(pendingAmong(vms, plugs), scope, output);
-}
-
-/** Prints the VMs, or says that there are none. */
-async function printPending(vms: PendingVm[], { namespace, selector }: VmScope, output?: PendingFormat): Promise<void> {
+  const [read, { plugs }] = await Promise.all([readVms(kube, scope), kubevirtRules(kube)]);
+  const vms = pendingAmong(read, plugs);
   if (output === 'json' || output === 'yaml') return printData({ items: vms }, output);
   if (vms.length === 0) {
+    const { namespace, selector } = scope;
     const among = `${selector === undefined ? '' : ` with labels ${selector}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`;
     return note(`no VM${among} waits for a restart`);
   }
-  if (output === 'name') return print(vms.map(({ name }) => labelOf(VirtualMachines, name)).join('\n'));
+  if (output === 'name') return print(vms.map(({ name }) => labelOf(VirtualMachines, name)));
   const wide = output === 'wide';
-  const headers = [
-    'NAMESPACE',
-    'NAME',
-    'OWNER',
-    'SINCE',
-    ...(wide ? ['RUN STRATEGY', 'NODE', 'LEFT ALONE'] : []),
-    'WHY',
-  ];
-  print(
-    table(
-      headers,
-      vms.map((vm) => cellsOf(vm, wide)),
-    ).join('\n'),
-  );
-}
-
-function cellsOf(
-  { namespace, name, owner, since, runStrategy, node, optedOut, why }: PendingVm,
-  wide: boolean,
-): Cell[] {
-  const extra = wide ? [runStrategy, node ?? '<none>', optedOut ? 'yes' : 'no'] : [];
-  return [namespace, name, owner ?? '<none>', ageOf(since ?? undefined), ...extra, why];
-}
+  const more = wide ? ['RUN STRATEGY', 'NODE', 'LEFT ALONE'] : [];
+  const rows = vms.map(({ namespace, name, owner, since, runStrategy, node, optedOut, why }) => {
+    const extra = wide ? [runStrategy, node ?? '<none>', optedOut ? 'yes' : 'no'] : [];
+    return [namespace, name, owner ?? '<none>', ageOf(since ?? undefined), ...extra, why];
+  });
+  print(table(['NAMESPACE', 'NAME', 'OWNER', 'SINCE', ...more, 'WHY'], rows));
+};

@@ -11,7 +11,7 @@ import type { DryRun } from '../cli/parse-values.ts';
 import { print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import { isLeaving, whyExtra } from '../pool/leaving.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 
 interface ProtectionOptions {
   namespace: string;
@@ -22,8 +22,8 @@ interface ProtectionOptions {
 
 /** Returns what a command does: it protects VMs, or takes their protection off. */
 export const protects =
-  (protect: boolean) =>
-  async (session: Session, { dryRun }: { dryRun: DryRun }, ...words: string[]): Promise<void> => {
+  (protect: boolean): Work<{ dryRun: DryRun }> =>
+  async (session, { dryRun }, ...words) => {
     const names = vmNamesOf(words);
     const [kube, namespace] = [await session.kube(), await session.namespace()];
     await setProtection(kube, names, { namespace, protect, dryRun }, (vm) =>

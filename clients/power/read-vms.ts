@@ -10,7 +10,7 @@ import { byName } from '../cli/owner.ts';
 import { checkSelector } from '../cli/parse-values.ts';
 import type { Session } from '../session/session.ts';
 
-export interface VmScope {
+interface VmScope {
   /** All namespaces if undefined. */
   namespace: string | undefined;
   selector?: string | undefined;

@@ -6,7 +6,7 @@ import { poolTemplate, type PoolTemplate } from '../../decisions/template/templa
 import type { Pool } from '../../decisions/views/pool.ts';
 import { note, paint, plain, print } from '../cli/print.ts';
 import { onePool } from '../pool/named-pools.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { disruptionOf } from './disruption.ts';
 import { findRevision, formatRevision, readRevisions, type Revision } from './revisions.ts';
 
@@ -23,19 +23,15 @@ interface Compared {
 }
 
 /** Prints how two templates of a pool differ, and what it takes to bring VMIs from one to the other. */
-export async function rolloutDiff(
-  session: Session,
-  { revision, to }: { revision?: string; to?: string },
-  ...words: string[]
-): Promise<void> {
+export const rolloutDiff: Work<{ revision?: string; to?: string }> = async (session, { revision, to }, ...words) => {
   const pool = await onePool(session, words);
   const kube = await session.kube();
   const [before, after] = sidesOf(pool, await readRevisions(kube, pool), { from: revision, to });
   const lines = templateDiff(before, after);
   if (lines.length === 0) return note(`${before.title} and ${after.title} do not differ`);
-  print(lines.join('\n'));
+  print(lines);
   print(`\n${await disruptionOf(kube, pool, before.template, after.template)}`);
-}
+};
 
 /**
  * The two sides to compare: those asked for, by default the last revision that all VMs had and the pool's template.

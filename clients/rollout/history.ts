@@ -14,7 +14,7 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ageOf, note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
 import { namedPools, onePool } from '../pool/named-pools.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { changeOf } from './lines.ts';
 import { findRevision, readRevisions, type Revision } from './revisions.ts';
 
@@ -44,11 +44,7 @@ interface HistoryFlags {
 }
 
 /** Prints the revisions of pools, or the template of one. */
-export async function rolloutHistory(
-  session: Session,
-  { revision, output }: HistoryFlags,
-  ...words: string[]
-): Promise<void> {
+export const rolloutHistory: Work<HistoryFlags> = async (session, { revision, output }, ...words) => {
   if (revision !== undefined) {
     const pool = await onePool(session, words);
     const revisions = await readRevisions(await session.kube(), pool);
@@ -65,10 +61,10 @@ export async function rolloutHistory(
       note(`pool ${name} has no revisions yet: a worker keeps them as it takes the pool up`);
     else {
       if (pools.length > 1) print(`${index === 0 ? '' : '\n'}pool ${name}`);
-      print(historyTable(entries, Date.now()).join('\n'));
+      print(historyTable(entries, Date.now()));
     }
   }
-}
+};
 
 /** All revisions of the pool, the newest last. */
 async function historyOf(kube: KubeClient, pool: Stored<Pool>): Promise<HistoryEntry[]> {

@@ -4,15 +4,11 @@ import { Pools } from '../cli/kinds.ts';
 import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { namedPools } from '../pool/named-pools.ts';
 import type { RequestOptions } from '../pool/request.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { changeTemplate, remarksOn } from './change-template.ts';
 
 /** Restarts the VMs of pools that run, as a rollout. */
-export async function restartPools(
-  session: Session,
-  { reason, dryRun }: RequestOptions,
-  ...words: string[]
-): Promise<void> {
+export const restartPools: Work<RequestOptions> = async (session, { reason, dryRun }, ...words) => {
   const pools = await namedPools(session, words);
   const kube = await session.kube();
   const at = new Date().toISOString();
@@ -24,7 +20,7 @@ export async function restartPools(
     print(`${labelOf(Pools.resource, pool.metadata.name)} restarted${dryRunRemark(dryRun)}${vms}`);
     for (const remark of remarksOn(pool)) note(remark);
   }
-}
+};
 
 interface VmiTemplate {
   metadata?: { annotations?: Record<string, string> };

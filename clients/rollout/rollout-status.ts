@@ -8,7 +8,7 @@ import { note, shortDuration, type DataFormat } from '../cli/print.ts';
 import { followOwners, inTime } from '../cli/watch-until.ts';
 import { poolsOf } from '../pool/named-pools.ts';
 import { runLines } from '../runs/run-lines.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { KnownRevisions } from './known-revisions.ts';
 import { shownRollout } from './lines.ts';
 import { knownRevisions } from './revisions.ts';
@@ -22,14 +22,14 @@ interface StatusFlags {
 }
 
 /** Shows the rollouts of pools, once or until all are over. Throws `UsageError`. */
-export async function rolloutStatus(session: Session, flags: StatusFlags, ...words: string[]): Promise<void> {
+export const rolloutStatus: Work<StatusFlags> = async (session, flags, ...words) => {
   if (flags.timeout !== undefined && flags.watch !== true)
     throw new UsageError('--timeout is how long --watch waits: give both, or neither');
   const pools = await poolsOf(session, words);
   if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);
   const kube = await session.kube();
   await (flags.watch === true ? followRollouts(kube, pools, flags) : printRollouts(kube, pools, flags.output));
-}
+};
 
 /** Prints the current state of rollouts. */
 async function printRollouts(kube: KubeClient, pools: Stored<Pool>[], output?: DataFormat): Promise<void> {

@@ -8,7 +8,7 @@ import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { dryRunRemark, labelOf, tell, type Told } from '../cli/print.ts';
 import { namedPools } from '../pool/named-pools.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { changeTemplate, remarksOn } from './change-template.ts';
 import { findRevision, formatRevision, readRevisions, type Revision, type RevisionRecord } from './revisions.ts';
 
@@ -20,11 +20,11 @@ interface UndoOptions {
 }
 
 /** Gives pools an earlier template again, and says so. */
-export async function undoRollouts(session: Session, options: UndoOptions, ...words: string[]): Promise<void> {
+export const undoRollouts: Work<UndoOptions> = async (session, options, ...words) => {
   const pools = await namedPools(session, words);
   const kube = await session.kube();
   for (const pool of pools) tell(await undoRollout(kube, pool, options));
-}
+};
 
 /** Gives the pool an earlier template again. Returns what was done, in a sentence, and what else users should know. */
 export async function undoRollout(

@@ -4,7 +4,7 @@ import type { DryRun } from '../cli/parse-values.ts';
 import { print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
 import { recordAct } from '../history/record.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { removeVms } from './remove-vms.ts';
 import { scale } from './scale.ts';
 
@@ -17,7 +17,7 @@ interface ScaleFlags {
 }
 
 /** Sets the number of members of pools or replica sets, or removes VMs of a pool by name. Throws `UsageError`. */
-export async function scaleOwners(session: Session, options: ScaleFlags, ...words: string[]): Promise<void> {
+export const scaleOwners: Work<ScaleFlags> = async (session, options, ...words) => {
   const { kind, names } = namedTargetsOf(words, OWNERS);
   const { replicas, remove, dryRun, reason: why } = options;
   if (replicas !== undefined && remove !== undefined)
@@ -41,7 +41,7 @@ export async function scaleOwners(session: Session, options: ScaleFlags, ...word
       if (dryRun === 'none') await recordAct(session, kind, { namespace, name }, act);
     }
   }
-}
+};
 
 function checkRemoval(kind: OwnerKind, names: readonly string[]): void {
   if (kind !== Pools) throw new UsageError(`--remove is for pools: a ${kind.noun} chooses by itself what leaves it`);

@@ -12,7 +12,7 @@ import { UsageError } from '../cli/failure.ts';
 import { print, serialize, dryRunRemark } from '../cli/print.ts';
 import { KEPT_SECONDS, makeAndFollow, type MakingFlags } from '../operations/make.ts';
 import { usernameIn } from '../session/requester.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 import { readSchedule } from './read-schedules.ts';
 
 /** When operations are to be made. */
@@ -82,12 +82,12 @@ async function create(
 }
 
 /** Makes the operation of a schedule now, and follows it. */
-export async function runSchedule(session: Session, { wait }: { wait: boolean }, name: string): Promise<void> {
+export const runSchedule: Work<{ wait: boolean }> = async (session, { wait }, name) => {
   const [, schedule] = await readSchedule(session, name);
   const operation = operationNow(schedule, await usernameIn(() => session.kube()));
   const what = `what schedule ${name} makes`;
   await makeAndFollow(session, { operation, what, tellDryRun: () => {} }, { dryRun: 'none', wait });
-}
+};
 
 /**
  * Returns the operation that the schedule would make, for the user who runs it now: it is theirs, and needs their

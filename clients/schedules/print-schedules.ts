@@ -4,7 +4,7 @@ import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts
 import { because } from '../../decisions/runs/report.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import { ageOf, note, print, printObjects, table, type DataFormat, labelOf } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { readSchedule } from './read-schedules.ts';
 
 const nameOf = ({ metadata: { namespace, name } }: StoredSchedule): string => `${namespace}/${name}`;
@@ -16,49 +16,15 @@ export const conditionOf = ({ status }: StoredSchedule, type: string) =>
 export const stateOf = (schedule: StoredSchedule): string =>
   schedule.spec.suspend === true ? 'Suspended' : (conditionOf(schedule, 'Ready')?.reason ?? 'Pending');
 
-/** Lists schedules by name. */
-export async function getSchedules(
-  session: Session,
-  { allNamespaces, output }: { allNamespaces?: boolean; output?: DataFormat | 'name' },
-): Promise<void> {
+/** Lists schedules by name, or says that there are none. */
+export const getSchedules: Work<{ allNamespaces?: boolean; output?: DataFormat | 'name' }> = async (
+  session,
+  { allNamespaces, output },
+) => {
   const namespace = allNamespaces === true ? undefined : await session.namespace();
   const kube = await session.kube();
   const { items } = await kube.list<StoredSchedule>(VirtualMachineOperationSchedules, { namespace });
-  await printSchedules(items, output);
-}
-
-/** Shows a schedule: its times, and how its operations ended. */
-export async function describeSchedule(
-  session: Session,
-  { output }: { output?: DataFormat },
-  name: string,
-): Promise<void> {
-  const [, schedule] = await readSchedule(session, name);
-  if (output !== undefined) return printObjects([schedule], output, { isOne: true });
-  print(linesOf(schedule).join('\n'));
-}
-
-/** Returns lines about one schedule. */
-function linesOf(schedule: StoredSchedule): string[] {
-  const { spec, status = {} } = schedule;
-  const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'an unknown user' } = spec;
-  const { action, reason } = operationTemplate.spec;
-  const { lastMissed, lastScheduleTime, nextScheduleTime, active = [] } = status;
-  const ready = conditionOf(schedule, 'Ready');
-  const succeeded = conditionOf(schedule, 'Succeeded');
-  return [
-    `${nameOf(schedule)}: ${stateOf(schedule)}${ready?.status === 'False' ? `: ${ready.message ?? ''}` : ''}`,
-    `  ${action} at ${spec.schedule} (${timeZone}); requested by ${requestedBy}${because(reason)}`,
-    `  next: ${nextScheduleTime ?? 'none'}`,
-    `  last: ${lastScheduleTime ?? 'none'}${succeeded === undefined ? '' : `: ${succeeded.reason}: ${succeeded.message ?? ''}`}`,
-    ...(active.length === 0 ? [] : [`  in progress: ${active.join(', ')}`]),
-    ...(lastMissed === undefined ? [] : [`  last missed: ${lastMissed.time}: ${lastMissed.why}`]),
-  ];
-}
-
-/** Prints the schedules by name, or says that there are none. */
-async function printSchedules(schedules: StoredSchedule[], output?: DataFormat | 'name'): Promise<void> {
-  const sorted = schedules.toSorted((one, other) => nameOf(one).localeCompare(nameOf(other)));
+  const sorted = items.toSorted((one, other) => nameOf(one).localeCompare(nameOf(other)));
   if (output === 'json' || output === 'yaml') return printObjects(sorted, output, { isOne: false });
   if (output === 'name' && sorted.length === 0) return;
   if (output === 'name')
@@ -81,5 +47,30 @@ async function printSchedules(schedules: StoredSchedule[], output?: DataFormat |
     ];
   });
   const headers = ['NAMESPACE', 'NAME', 'ACTION', 'SCHEDULE', 'TIME ZONE', 'STATE', 'LAST', 'NEXT', 'OUTCOME'];
-  print(table([...headers, 'REQUESTED BY'], rows).join('\n'));
+  print(table([...headers, 'REQUESTED BY'], rows));
+};
+
+/** Shows a schedule: its times, and how its operations ended. */
+export const describeSchedule: Work<{ output?: DataFormat }> = async (session, { output }, name) => {
+  const [, schedule] = await readSchedule(session, name);
+  if (output !== undefined) return printObjects([schedule], output, { isOne: true });
+  print(linesOf(schedule));
+};
+
+/** Returns lines about one schedule. */
+function linesOf(schedule: StoredSchedule): string[] {
+  const { spec, status = {} } = schedule;
+  const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'an unknown user' } = spec;
+  const { action, reason } = operationTemplate.spec;
+  const { lastMissed, lastScheduleTime, nextScheduleTime, active = [] } = status;
+  const ready = conditionOf(schedule, 'Ready');
+  const succeeded = conditionOf(schedule, 'Succeeded');
+  return [
+    `${nameOf(schedule)}: ${stateOf(schedule)}${ready?.status === 'False' ? `: ${ready.message ?? ''}` : ''}`,
+    `  ${action} at ${spec.schedule} (${timeZone}); requested by ${requestedBy}${because(reason)}`,
+    `  next: ${nextScheduleTime ?? 'none'}`,
+    `  last: ${lastScheduleTime ?? 'none'}${succeeded === undefined ? '' : `: ${succeeded.reason}: ${succeeded.message ?? ''}`}`,
+    ...(active.length === 0 ? [] : [`  in progress: ${active.join(', ')}`]),
+    ...(lastMissed === undefined ? [] : [`  last missed: ${lastMissed.time}: ${lastMissed.why}`]),
+  ];
 }

@@ -3,7 +3,7 @@ import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { print } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, Work } from '../session/session.ts';
 
 /** Reads the schedule of this name. */
 export async function readSchedule(session: Session, name: string): Promise<[KubeClient, StoredSchedule]> {
@@ -11,11 +11,10 @@ export async function readSchedule(session: Session, name: string): Promise<[Kub
   return [kube, await kube.get<StoredSchedule>(VirtualMachineOperationSchedules, { namespace, name })];
 }
 
-export const suspendSchedule = (session: Session, { reason }: { reason?: string }, name: string): Promise<void> =>
+export const suspendSchedule: Work<{ reason?: string }> = (session, { reason }, name: string) =>
   setSuspend(session, name, true, reason);
 
-export const resumeSchedule = (session: Session, _flags: object, name: string): Promise<void> =>
-  setSuspend(session, name, false);
+export const resumeSchedule: Work<object> = (session, _flags, name: string) => setSuspend(session, name, false);
 
 async function setSuspend(session: Session, name: string, suspend: boolean, reason?: string): Promise<void> {
   print(await suspended(await session.kube(), { namespace: await session.namespace(), name }, suspend, reason));
@@ -35,9 +34,9 @@ export async function suspended(
   return `schedule ${namespace}/${name} ${suspend ? 'suspended' : 'resumed'}`;
 }
 
-export async function deleteSchedule(session: Session, _flags: object, name: string): Promise<void> {
+export const deleteSchedule: Work<object> = async (session, _flags, name) => {
   const [kube, { metadata }] = await readSchedule(session, name);
   const { namespace, uid } = metadata;
   await kube.delete(VirtualMachineOperationSchedules, { namespace, name }, { uid });
   print(`schedule ${namespace}/${name} deleted`);
-}
+};

@@ -241,6 +241,9 @@ export class Session {
   }
 }
 
+/** What a command does, with its flags, and its arguments one after the other. */
+export type Work<Flags> = (session: Session, flags: Flags, ...words: string[]) => Promise<void>;
+
 /** Runs a command's work with its session, and closes the session at the end, even after an error. */
 export async function inSession(command: Command, work: (session: Session) => Promise<void>): Promise<void> {
   // Stopping at once leaves nothing half done: each write is one call to the API server.

@@ -7,7 +7,7 @@ import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
 import { Failure } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { print, dryRunRemark } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import type { Temporal } from '../session/temporal.ts';
 import { claimNamespace, refuseOthers } from './claim.ts';
 import { applyCrds, applyPolicies, checkCrds } from './crds.ts';
@@ -27,14 +27,14 @@ interface SetupOptions {
 }
 
 /** Makes the cluster and Temporal of the session ready for drover. */
-export async function setUpCluster(
-  session: Session,
-  { dryRun, onlyNamespace: namespaces }: { dryRun: DryRun; onlyNamespace?: string[] },
-): Promise<void> {
+export const setUpCluster: Work<{ dryRun: DryRun; onlyNamespace?: string[] }> = async (
+  session,
+  { dryRun, onlyNamespace: namespaces },
+) => {
   const [kube, temporal] = await Promise.all([session.kube(), session.temporal()]);
   const say = (line: string): void => print(line + dryRunRemark(dryRun));
   await setup({ kube, temporal, cluster: session.cluster, namespaces, dryRun: dryRun !== 'none', say });
-}
+};
 
 /**
  * Makes a cluster and a Temporal namespace ready for drover: its custom resources, its search attributes, and the

@@ -5,7 +5,7 @@ import { gzip } from 'node:zlib';
 import { Failure } from '../cli/failure.ts';
 import { note, print } from '../cli/print.ts';
 import type { WorkerAccount } from '../doctor/rights.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { collect, type SupportFile } from './collect.ts';
 
 const README = `What \`drover support-bundle\` has collected, for a user who helps with drover.
@@ -22,11 +22,7 @@ and long texts. Secrets and ConfigMaps were not read. Names of VMs, namespaces, 
 `;
 
 /** Writes what explains a trouble with drover. Throws `Failure` if no server answers. */
-export async function supportBundle(
-  session: Session,
-  { worker }: { worker: WorkerAccount },
-  file?: string,
-): Promise<void> {
+export const supportBundle: Work<{ worker: WorkerAccount }> = async (session, { worker }, file?: string) => {
   const { namespace } = session.globals;
   const files = await collect(session, { namespace, worker });
   if (files.every(({ path }) => !path.startsWith('cluster/') && !path.startsWith('temporal/')))
@@ -39,7 +35,7 @@ export async function supportBundle(
   print(
     `${path} written: ${files.length + 1} files, ${Math.ceil(bytes / 1024)} KiB; look through it before you give it away`,
   );
-}
+};
 
 /** Writes a .tar.gz. Returns its size in bytes. Throws `Failure` if the file is there already or can't be written. */
 async function writeBundle(file: string, folder: string, files: readonly SupportFile[]): Promise<number> {

@@ -1,18 +1,15 @@
 import { note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
-import type { Session } from '../session/session.ts';
+import type { Work } from '../session/session.ts';
 import { skewOf } from './skew.ts';
 import { CLIENT, readVersions, type Version, type Versions } from './versions.ts';
 
 /** Prints the versions of all parts, and warns of those that do not go together. */
-export async function printVersions(
-  session: Session,
-  { output, client }: { output?: DataFormat; client?: true },
-): Promise<void> {
+export const printVersions: Work<{ output?: DataFormat; client?: true }> = async (session, { output, client }) => {
   const versions = client === true ? CLIENT : await readVersions(session);
   if (output !== undefined) return printData(versions, output);
-  for (const line of table(['WHAT', 'VERSION'], versionRows(versions), { headers: false })) print(line);
+  print(table(['WHAT', 'VERSION'], versionRows(versions), { headers: false }));
   for (const sentence of skewOf(versions)) note(`warning: ${sentence}`);
-}
+};
 
 const NAMES = {
   client: 'drover',

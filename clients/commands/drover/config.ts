@@ -24,6 +24,6 @@ export const configCommand = (): Command =>
         if (output === 'json' || output === 'yaml') return printData(shown, output);
         note(shown.file === undefined ? 'there is no settings file' : `settings file: ${shown.file}`);
         const rows = shown.items.map(({ setting, value, from }) => [setting, value ?? '<none>', from]);
-        for (const line of table(['SETTING', 'VALUE', 'FROM'], rows)) print(line);
+        print(table(['SETTING', 'VALUE', 'FROM'], rows));
       }),
     );

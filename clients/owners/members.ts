@@ -61,12 +61,26 @@ export function whyNotReady(vm: Member, warning?: Warning, now = Date.now()): st
   const telling = ['Failure', ...FALSE_TELLS].flatMap((type) => found?.find((one) => one.type === type) ?? [])[0];
   const failure = telling ?? found?.[0];
   const starts = failedStarts(vm, now);
-  const told = starts !== '' && failure?.reason === NO_VMI ? '' : (failure?.message ?? '');
+  const told = failure?.reason === NO_VMI ? whyNoVmi(vm) : (failure?.message ?? '');
   return [starts, told, warning === undefined ? '' : formatWarning(warning, now)].filter(Boolean).join('; ');
 }
 
 /** KubeVirt's reason of `Ready` while a VM has no VMI, which says nothing of why. */
 const NO_VMI = 'VMINotExists';
+
+/** What its state tells instead; empty if that tells no more. */
+function whyNoVmi(vm: Member): string {
+  switch (stateOf(vm)) {
+    case 'Provisioning':
+      return 'its disks are being made or filled';
+    case 'WaitingForVolumeBinding':
+      return 'its claims are not bound yet';
+    case 'DataVolumeError':
+      return 'a DataVolume of it has failed';
+    default:
+      return '';
+  }
+}
 
 /** `3 failed starts, the next at 2026-11-27T16:04:09Z`. */
 function failedStarts({ status }: Member, now: number): string {

@@ -1,9 +1,6 @@
-import { DISKS_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
-import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
-import { claimsOf } from '../../../decisions/disks/used-disks.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { isMeantToRun, liveVmi } from '../../../decisions/health/availability.ts';
-import { volumesOf } from '../../../decisions/template/references.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
@@ -16,8 +13,9 @@ import { formatCycle } from '../../healing/cycles.ts';
 import { healView } from '../../healing/view.ts';
 import { formatWarning, lastWarnings, type Warning } from '../../history/warnings.ts';
 import { isDown, stateOf, whyNotReady, type Member } from '../../owners/members.ts';
-import type { Disk, Fact, VmDetails } from '../contract/requests.ts';
+import type { Fact, VmDetails } from '../contract/requests.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
+import { readDisks, unfilledDisks } from './vm-disks.ts';
 
 /** What the fleet knows of a VM. */
 export interface Known {
@@ -47,16 +45,20 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
   const view = vmi === undefined ? null : vmiView(vmi);
   const member = object as Stored<Member>;
   const [disks, warnings] = await Promise.all([
-    disksOf(kube, vm ?? vmi!, unknown),
+    readDisks(kube, vm ?? vmi!, unknown),
     lastWarnings(kube, namespace, new Set(isDown(member) ? [name] : [])),
   ]);
   const isReady = vm === undefined ? (view?.ready ?? false) : vm.status?.ready === true;
   return {
     status: stateOf(member),
     isReady,
-    why: whyOf(member, vm, view, pool, warnings.get(name)),
+    why: whyOf(member, vm, view, {
+      pool,
+      warning: warnings.get(name),
+      unfilled: isDown(member) ? unfilledDisks(disks) : [],
+    }),
     facts: factsOf(vm, view, object),
-    disks,
+    disks: disks.map(({ shown }) => shown),
     unknown,
   };
 }
@@ -65,25 +67,29 @@ function whyOf(
   member: Stored<Member>,
   vm: Stored<VirtualMachine> | undefined,
   vmi: VmiView | null,
-  pool: Stored<Pool> | undefined,
-  warning: Warning | undefined,
+  { pool, warning, unfilled }: { pool: Stored<Pool> | undefined; warning: Warning | undefined; unfilled: string[] },
 ): string[] {
   const { name } = member.metadata;
   const view = vm === undefined ? null : vmView(vm);
-  const stopped = view === null ? '' : whyStopped(view, vmi);
   const found = [
     vmi?.nodeLost === true ? `its node ${vmi.node ?? ''} does not answer` : '',
-    stopped,
-    // Of a VM that is stopped, KubeVirt says only that it has no VMI.
-    stopped === '' ? whyNotReady(member) : '',
+    view === null ? '' : whyStopped(view, vmi),
+    ...unfilled,
+    isUnready(vmi) ? 'its guest runs, and is not ready' : '',
+    whyNotReady(member),
     warning === undefined ? '' : `the last warning: ${formatWarning(warning, Date.now())}`,
     vmi !== null && !vmi.ready ? (vmi.whyNotReady ?? '') : '',
     vmi?.pause == null ? '' : `it is paused: ${vmi.pause.message || vmi.pause.reason}`,
     view?.restartRequired == null ? '' : `it waits for a restart: ${view.restartRequired.why}`,
     ...(pool === undefined ? [] : whyInPool(pool, name)),
   ];
-  return [...new Set(found.filter((sentence) => sentence !== ''))];
+  // What a longer sentence has said already is not said again.
+  return found.filter((one, at) => one !== '' && !found.slice(0, at).some((other) => other.includes(one)));
 }
+
+/** KubeVirt says of it only that a container of its pod is not ready. */
+const isUnready = (vmi: VmiView | null): boolean =>
+  vmi !== null && vmi.phase === 'Running' && !vmi.ready && !vmi.deleting && !vmi.nodeLost && vmi.pause === null;
 
 /** KubeVirt does not tell who has stopped a VM: its run strategy tells who may start it again. */
 function whyStopped(vm: VmView, vmi: VmiView | null): string {
@@ -149,48 +155,3 @@ const vmiFacts = (vmi: VmiView): MaybeFact[] => [
   ['Live migration', vmi.migratable ? 'possible' : vmi.whyNotMigratable && `not possible: ${vmi.whyNotMigratable}`],
   ['Pod', vmi.launcherOutdated ? 'of an earlier KubeVirt' : null],
 ];
-
-interface Claim {
-  spec?: { storageClassName?: string; resources?: { requests?: { storage?: string } } };
-  status?: { phase?: string; capacity?: { storage?: string } };
-}
-
-const MOST_DISKS = 32;
-
-async function disksOf(kube: KubeClient, object: Stored, unknown: string[]): Promise<Disk[]> {
-  const { namespace, finalizers = [] } = object.metadata;
-  const isOfPool = controllerOf(object)?.kind === 'VirtualMachinePool';
-  const isKept = isOfPool ? finalizers.includes(DISKS_FINALIZER) : null;
-  const volumes =
-    object.kind === VirtualMachineInstances.kind
-      ? ((object['spec'] as { volumes?: object[] }).volumes ?? [])
-      : volumesOf(object['spec']);
-  return Promise.all(
-    volumes.slice(0, MOST_DISKS).map(async (volume): Promise<Disk> => {
-      const name = (volume as { name?: string }).name ?? '';
-      const [claim = null] = claimsOf([volume]);
-      const read = claim === null ? undefined : await readClaim(kube, { namespace, name: claim }, unknown);
-      return {
-        name,
-        claim,
-        isKept: claim === null ? null : isKept,
-        size: read?.status?.capacity?.storage ?? read?.spec?.resources?.requests?.storage ?? null,
-        storageClass: read?.spec?.storageClassName ?? null,
-        phase: read?.status?.phase ?? null,
-      };
-    }),
-  );
-}
-
-async function readClaim(
-  kube: KubeClient,
-  key: { namespace: string | undefined; name: string },
-  unknown: string[],
-): Promise<Claim | undefined> {
-  try {
-    return (await ignoreNotFound(kube.get(PersistentVolumeClaims, key))) as Claim | undefined;
-  } catch (error) {
-    unknown.push(`claim ${key.name} can't be read: ${sentenceOf(error)}`);
-    return undefined;
-  }
-}

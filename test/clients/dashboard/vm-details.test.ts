@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
 import { readVm } from '../../../clients/dashboard/details/vm-details.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
@@ -33,26 +34,39 @@ test('a place in the disruption budget is told with what it is for, and not with
   expect(why).toEqual([`it has a place in the disruption budget since ${claim.at}: operation shop/restart-web`]);
 });
 
-/** Answers for one VM without a VMI, as KubeVirt leaves a VM that is stopped. */
-const withStopped = (runStrategy: string): KubeClient => {
-  const conditions = [{ type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist' }];
-  const vm = {
-    apiVersion: 'kubevirt.io/v1',
-    kind: 'VirtualMachine',
-    metadata: {
-      name: 'web-1',
-      namespace: 'shop',
-      uid: 'x',
-      resourceVersion: '1',
-      creationTimestamp: '2026-01-01T00:00:00Z',
-    },
-    spec: { runStrategy, template: { spec: { domain: { devices: {} } } } },
-    status: { printableStatus: 'Stopped', conditions },
+const NO_VMI = { type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist' };
+
+/** A cluster that has these objects, and no Events. */
+const clusterOf = (...objects: Stored[]): KubeClient => {
+  const get = ({ kind }: { kind: string }): Promise<unknown> => {
+    const found = objects.find((one) => one.kind === kind);
+    return found === undefined ? Promise.reject(new KubeError(404, 'NotFound', 'gone')) : Promise.resolve(found);
   };
-  const get = ({ kind }: { kind: string }): Promise<unknown> =>
-    kind === vm.kind ? Promise.resolve(vm) : Promise.reject(new KubeError(404, 'NotFound', 'gone'));
-  return { get } as unknown as KubeClient;
+  return { get, list: () => Promise.resolve({ items: [] }) } as unknown as KubeClient;
 };
+
+const stored = (kind: string, more: object): Stored => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: {
+    name: 'web-1',
+    namespace: 'shop',
+    uid: 'x',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+  ...more,
+});
+
+/** A VM as KubeVirt leaves it while it has no VMI. */
+const withoutVmi = (runStrategy: string, printableStatus: string): Stored =>
+  stored('VirtualMachine', {
+    spec: { runStrategy, template: { spec: { volumes: [{ name: 'root', dataVolume: { name: 'root-1' } }] } } },
+    status: { printableStatus, conditions: [NO_VMI] },
+  });
+
+const readFrom = (...objects: Stored[]) =>
+  readVm(clusterOf(...objects), 'shop', 'web-1', { card: 'pool/shop/web', pool: undefined });
 
 test.each([
   ['Halted', 'it is stopped (run strategy Halted): `drover vm start web-1 -n shop` starts it'],
@@ -61,6 +75,41 @@ test.each([
     'it is stopped: a user has stopped it, its guest has shut down or its pod was evicted, after which KubeVirt starts nothing under the run strategy RerunOnFailure: `drover vm start web-1 -n shop` starts it',
   ],
 ])('a VM that is stopped says so, and how it starts, and not that it has no VMI: %s', async (runStrategy, why) => {
-  const found = await readVm(withStopped(runStrategy), 'shop', 'web-1', { card: 'pool/shop/web', pool: undefined });
+  const found = await readFrom(withoutVmi(runStrategy, 'Stopped'));
   expect(found).toMatchObject({ status: 'Stopped', isReady: false, why: [why] });
+});
+
+test('a VM that waits for its disks names each, and how far CDI is with it', async () => {
+  const claim = stored('PersistentVolumeClaim', { status: { phase: 'Bound' } });
+  const filling = stored('DataVolume', { status: { phase: 'ImportInProgress', progress: '12.5%' } });
+  expect(await readFrom(withoutVmi('Always', 'Provisioning'), claim, filling)).toMatchObject({
+    why: [
+      'its disk root-1 is not filled: its DataVolume is ImportInProgress 12.5%',
+      'its disks are being made or filled',
+    ],
+    disks: [{ name: 'root', claim: 'root-1', phase: 'ImportInProgress 12.5%' }],
+  });
+  const conditions = [{ type: 'Running', status: 'False', reason: 'Error', message: 'Unable to process data' }];
+  const failed = stored('DataVolume', { status: { phase: 'Failed', progress: 'N/A', conditions } });
+  expect((await readFrom(withoutVmi('Always', 'DataVolumeError'), claim, failed)).why[0]).toBe(
+    'its disk root-1 is not filled: its DataVolume is Failed: Unable to process data',
+  );
+  const filled = stored('DataVolume', { status: { phase: 'Succeeded' } });
+  expect(await readFrom(withoutVmi('Always', 'Starting'), claim, filled)).toMatchObject({
+    why: [],
+    disks: [{ phase: 'Bound' }],
+  });
+});
+
+test('a VM whose guest runs and is not ready says so before the words of its pod', async () => {
+  const unready = { type: 'Ready', status: 'False', message: 'containers with unready status: [compute]' };
+  const vm = stored('VirtualMachine', {
+    spec: { runStrategy: 'Always', template: { spec: {} } },
+    status: { created: true, printableStatus: 'Running', conditions: [unready] },
+  });
+  const vmi = stored('VirtualMachineInstance', { spec: {}, status: { phase: 'Running', conditions: [unready] } });
+  expect((await readFrom(vm, vmi)).why).toEqual([
+    'its guest runs, and is not ready',
+    'containers with unready status: [compute]',
+  ]);
 });

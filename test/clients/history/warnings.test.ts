@@ -37,6 +37,17 @@ test('between two starts, a VM says how often they failed and when the next is, 
   expect(whyNotReady(between(), warning, NOW)).toBe('3 failed starts; SyncFailed: no disk (2m ago)');
 });
 
+test.each([
+  ['Provisioning', 'its disks are being made or filled'],
+  ['WaitingForVolumeBinding', 'its claims are not bound yet'],
+  ['DataVolumeError', 'a DataVolume of it has failed'],
+  ['Stopped', ''],
+])('a VM that has no VMI says what its state tells, not that it has none: %s', (printableStatus, why) => {
+  const { metadata, status } = between();
+  const { startFailure: _none, ...rest } = status!;
+  expect(whyNotReady({ metadata, status: { ...rest, printableStatus } }, undefined, NOW)).toBe(why);
+});
+
 test('the last warning about a VM, its VMI or its pod counts, and no notice of drover', async () => {
   const times = ['2026-11-27T15:50:00Z', '2026-11-27T15:51:00Z', '2026-11-27T15:52:00Z'] as const;
   const kube = cluster([

@@ -40,7 +40,7 @@ export const ACTIONS: Record<ActionName, ActionWords> = {
   'rollout.promote': {
     label: 'Promote',
     title: 'Promote the rollout of NAME?',
-    effect: 'The rollout goes on to its next step.',
+    effect: 'The rollout goes on to its next step, and after the last to all VMs.',
   },
   'rollout.abort': {
     label: 'Abort',

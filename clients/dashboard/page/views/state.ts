@@ -108,7 +108,8 @@ function budgetView(
       <span class="places" aria-hidden="true"
         >${Array.from({ length: Math.min(places, 12) }, (_, index) => html`<i class=${index < takenCount ? 'taken' : ''}></i>`)}</span
       >
-      ${takenCount} of ${counted(places, 'place')} taken <small>maxUnavailable ${maxUnavailable}</small>
+      ${counted(takenCount, 'VM')} down or being worked on; ${counted(places, 'VM')} may be
+      <small>maxUnavailable ${maxUnavailable}</small>
       ${
         shown.length === 0
           ? nothing

@@ -9,122 +9,76 @@ export interface Resource {
   readonly namespaced: boolean;
 }
 
-const namespaced = (group: string, version: string, plural: string, kind: string): Resource =>
+/** Kubernetes' plurals are made so, of most kinds. */
+const pluralOf = (kind: string): string => `${kind.toLowerCase()}s`;
+
+const namespaced = (group: string, version: string, kind: string, plural = pluralOf(kind)): Resource =>
   Object.freeze({ group, version, plural, kind, namespaced: true });
-const clusterWide = (group: string, version: string, plural: string, kind: string): Resource =>
+const clusterWide = (group: string, version: string, kind: string, plural = pluralOf(kind)): Resource =>
   Object.freeze({ group, version, plural, kind, namespaced: false });
 
-export const VirtualMachinePools = namespaced(GROUP, VERSION, 'virtualmachinepools', 'VirtualMachinePool');
-export const VirtualMachineReplicaSets = namespaced(
-  GROUP,
-  VERSION,
-  'virtualmachinereplicasets',
-  'VirtualMachineReplicaSet',
-);
-export const VirtualMachineOperations = namespaced(
-  GROUP,
-  VERSION,
-  'virtualmachineoperations',
-  'VirtualMachineOperation',
-);
-export const ClusterVirtualMachineOperations = clusterWide(
-  GROUP,
-  VERSION,
-  'clustervirtualmachineoperations',
-  'ClusterVirtualMachineOperation',
-);
-export const VirtualMachineOperationSchedules = namespaced(
-  GROUP,
-  VERSION,
-  'virtualmachineoperationschedules',
-  'VirtualMachineOperationSchedule',
-);
+export const VirtualMachinePools = namespaced(GROUP, VERSION, 'VirtualMachinePool');
+export const VirtualMachineReplicaSets = namespaced(GROUP, VERSION, 'VirtualMachineReplicaSet');
+export const VirtualMachineOperations = namespaced(GROUP, VERSION, 'VirtualMachineOperation');
+export const ClusterVirtualMachineOperations = clusterWide(GROUP, VERSION, 'ClusterVirtualMachineOperation');
+export const VirtualMachineOperationSchedules = namespaced(GROUP, VERSION, 'VirtualMachineOperationSchedule');
 /** KubeVirt has a kind of the same name in its own group. */
-export const VirtualMachineInstanceReplicaSets = namespaced(
-  GROUP,
-  VERSION,
-  'virtualmachineinstancereplicasets',
-  'VirtualMachineInstanceReplicaSet',
-);
-export const VirtualMachines = namespaced('kubevirt.io', 'v1', 'virtualmachines', 'VirtualMachine');
-export const VirtualMachineInstances = namespaced(
-  'kubevirt.io',
-  'v1',
-  'virtualmachineinstances',
-  'VirtualMachineInstance',
-);
-export const VirtualMachineInstanceMigrations = namespaced(
-  'kubevirt.io',
-  'v1',
-  'virtualmachineinstancemigrations',
-  'VirtualMachineInstanceMigration',
-);
-export const VirtualMachineSnapshots = namespaced(
-  'snapshot.kubevirt.io',
-  'v1beta1',
-  'virtualmachinesnapshots',
-  'VirtualMachineSnapshot',
-);
-export const VirtualMachineRestores = namespaced(
-  'snapshot.kubevirt.io',
-  'v1beta1',
-  'virtualmachinerestores',
-  'VirtualMachineRestore',
-);
+export const VirtualMachineInstanceReplicaSets = namespaced(GROUP, VERSION, 'VirtualMachineInstanceReplicaSet');
+export const VirtualMachines = namespaced('kubevirt.io', 'v1', 'VirtualMachine');
+export const VirtualMachineInstances = namespaced('kubevirt.io', 'v1', 'VirtualMachineInstance');
+export const VirtualMachineInstanceMigrations = namespaced('kubevirt.io', 'v1', 'VirtualMachineInstanceMigration');
+export const VirtualMachineSnapshots = namespaced('snapshot.kubevirt.io', 'v1beta1', 'VirtualMachineSnapshot');
+export const VirtualMachineRestores = namespaced('snapshot.kubevirt.io', 'v1beta1', 'VirtualMachineRestore');
 /** KubeVirt's own pools. Older releases of KubeVirt serve them as `v1alpha1` alone. */
-export const KubeVirtPools = namespaced('pool.kubevirt.io', 'v1beta1', 'virtualmachinepools', 'VirtualMachinePool');
-export const Pods = namespaced('', 'v1', 'pods', 'Pod');
-export const ServiceAccounts = namespaced('', 'v1', 'serviceaccounts', 'ServiceAccount');
-export const ControllerRevisions = namespaced('apps', 'v1', 'controllerrevisions', 'ControllerRevision');
-export const DataVolumes = namespaced('cdi.kubevirt.io', 'v1beta1', 'datavolumes', 'DataVolume');
-export const CDIs = clusterWide('cdi.kubevirt.io', 'v1beta1', 'cdis', 'CDI');
-export const PersistentVolumeClaims = namespaced('', 'v1', 'persistentvolumeclaims', 'PersistentVolumeClaim');
-export const StorageClasses = clusterWide('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass');
-export const Secrets = namespaced('', 'v1', 'secrets', 'Secret');
-export const ConfigMaps = namespaced('', 'v1', 'configmaps', 'ConfigMap');
+export const KubeVirtPools = namespaced('pool.kubevirt.io', 'v1beta1', 'VirtualMachinePool');
+export const Pods = namespaced('', 'v1', 'Pod');
+export const ServiceAccounts = namespaced('', 'v1', 'ServiceAccount');
+export const ControllerRevisions = namespaced('apps', 'v1', 'ControllerRevision');
+export const DataVolumes = namespaced('cdi.kubevirt.io', 'v1beta1', 'DataVolume');
+export const CDIs = clusterWide('cdi.kubevirt.io', 'v1beta1', 'CDI');
+export const PersistentVolumeClaims = namespaced('', 'v1', 'PersistentVolumeClaim');
+export const PersistentVolumes = clusterWide('', 'v1', 'PersistentVolume');
+export const StorageClasses = clusterWide('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses');
+export const Secrets = namespaced('', 'v1', 'Secret');
+export const ConfigMaps = namespaced('', 'v1', 'ConfigMap');
 /** The same objects as `Events`, in the core API group. */
-export const CoreEvents = namespaced('', 'v1', 'events', 'Event');
-export const Events = namespaced('events.k8s.io', 'v1', 'events', 'Event');
-export const Services = namespaced('', 'v1', 'services', 'Service');
-export const PodDisruptionBudgets = namespaced('policy', 'v1', 'poddisruptionbudgets', 'PodDisruptionBudget');
-export const Deployments = namespaced('apps', 'v1', 'deployments', 'Deployment');
-export const Jobs = namespaced('batch', 'v1', 'jobs', 'Job');
-export const Leases = namespaced('coordination.k8s.io', 'v1', 'leases', 'Lease');
-export const ResourceQuotas = namespaced('', 'v1', 'resourcequotas', 'ResourceQuota');
-export const Namespaces = clusterWide('', 'v1', 'namespaces', 'Namespace');
-export const Nodes = clusterWide('', 'v1', 'nodes', 'Node');
-export const KubeVirts = namespaced('kubevirt.io', 'v1', 'kubevirts', 'KubeVirt');
-export const SelfSubjectAccessReviews = clusterWide(
-  'authorization.k8s.io',
-  'v1',
-  'selfsubjectaccessreviews',
-  'SelfSubjectAccessReview',
-);
-export const SubjectAccessReviews = clusterWide(
-  'authorization.k8s.io',
-  'v1',
-  'subjectaccessreviews',
-  'SubjectAccessReview',
-);
-export const SelfSubjectReviews = clusterWide('authentication.k8s.io', 'v1', 'selfsubjectreviews', 'SelfSubjectReview');
-export const APIServices = clusterWide('apiregistration.k8s.io', 'v1', 'apiservices', 'APIService');
-export const CustomResourceDefinitions = clusterWide(
-  'apiextensions.k8s.io',
-  'v1',
-  'customresourcedefinitions',
-  'CustomResourceDefinition',
-);
+export const CoreEvents = namespaced('', 'v1', 'Event');
+export const Events = namespaced('events.k8s.io', 'v1', 'Event');
+export const Services = namespaced('', 'v1', 'Service');
+export const PodDisruptionBudgets = namespaced('policy', 'v1', 'PodDisruptionBudget');
+export const Deployments = namespaced('apps', 'v1', 'Deployment');
+export const Jobs = namespaced('batch', 'v1', 'Job');
+export const Leases = namespaced('coordination.k8s.io', 'v1', 'Lease');
+export const ResourceQuotas = namespaced('', 'v1', 'ResourceQuota');
+export const Namespaces = clusterWide('', 'v1', 'Namespace');
+export const Nodes = clusterWide('', 'v1', 'Node');
+export const KubeVirts = namespaced('kubevirt.io', 'v1', 'KubeVirt');
+export const SelfSubjectAccessReviews = clusterWide('authorization.k8s.io', 'v1', 'SelfSubjectAccessReview');
+export const SubjectAccessReviews = clusterWide('authorization.k8s.io', 'v1', 'SubjectAccessReview');
+export const SelfSubjectReviews = clusterWide('authentication.k8s.io', 'v1', 'SelfSubjectReview');
+export const APIServices = clusterWide('apiregistration.k8s.io', 'v1', 'APIService');
+export const CustomResourceDefinitions = clusterWide('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition');
 
+export const VirtualMachinePreferences = namespaced('instancetype.kubevirt.io', 'v1beta1', 'VirtualMachinePreference');
+export const VirtualMachineClusterPreferences = clusterWide(
+  'instancetype.kubevirt.io',
+  'v1beta1',
+  'VirtualMachineClusterPreference',
+);
+export const MutatingWebhookConfigurations = clusterWide(
+  'admissionregistration.k8s.io',
+  'v1',
+  'MutatingWebhookConfiguration',
+);
 export const ValidatingAdmissionPolicies = clusterWide(
   'admissionregistration.k8s.io',
   'v1',
-  'validatingadmissionpolicies',
   'ValidatingAdmissionPolicy',
+  'validatingadmissionpolicies',
 );
 export const ValidatingAdmissionPolicyBindings = clusterWide(
   'admissionregistration.k8s.io',
   'v1',
-  'validatingadmissionpolicybindings',
   'ValidatingAdmissionPolicyBinding',
 );
 

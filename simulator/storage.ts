@@ -1,5 +1,5 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import { CustomResourceDefinitions, type Resource } from '../api/resources.ts';
+import { CDIs, CustomResourceDefinitions, PersistentVolumes, StorageClasses, type Resource } from '../api/resources.ts';
 import { cdiCrds } from '../dev/crds/cdi-crds.ts';
 import { installCrds } from '../dev/crds/crds.ts';
 import { KubeClient } from '../kubernetes/client.ts';
@@ -9,17 +9,6 @@ import { DataVolumeController } from './controllers/data-volume-controller.ts';
 import { ClaimController } from './controllers/pvc-controller.ts';
 import { Cluster } from './store/cluster.ts';
 import type { Log } from './store/log.ts';
-
-const clusterWide = (group: string, version: string, plural: string, kind: string): Resource => ({
-  group,
-  version,
-  plural,
-  kind,
-  namespaced: false,
-});
-const StorageClasses = clusterWide('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass');
-const PersistentVolumes = clusterWide('', 'v1', 'persistentvolumes', 'PersistentVolume');
-const Cdis = clusterWide('cdi.kubevirt.io', 'v1beta1', 'cdis', 'CDI');
 
 /**
  * Simulates only CDI and the storage, beside a real KubeVirt. Binds every claim of the cluster to a volume that doesn't
@@ -56,7 +45,7 @@ export async function startStorage(
 }
 
 async function refuseRealStorage(client: KubeClient): Promise<void> {
-  for (const resource of [Cdis, StorageClasses, PersistentVolumes]) {
+  for (const resource of [CDIs, StorageClasses, PersistentVolumes]) {
     const found = await firstOf(client, resource);
     if (found === undefined) continue;
     throw new Error(

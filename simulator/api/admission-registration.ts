@@ -1,5 +1,10 @@
 import { X509Certificate } from 'node:crypto';
-import type { Resource } from '../../api/resources.ts';
+import {
+  MutatingWebhookConfigurations,
+  ValidatingAdmissionPolicies,
+  ValidatingAdmissionPolicyBindings,
+  type Resource,
+} from '../../api/resources.ts';
 import { machineRules } from '../../dev/crds/kubevirt-schemas.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
@@ -15,16 +20,6 @@ export const EVICTION_PATH = '/admission/evictions';
 export const NODE_PATH = '/admission/nodes';
 
 const NAME = 'virt-api.sim.drover.dev';
-const kind = (plural: string, name: string): Resource => ({
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural,
-  kind: name,
-  namespaced: false,
-});
-const webhookConfigurations = kind('mutatingwebhookconfigurations', 'MutatingWebhookConfiguration');
-const policies = kind('validatingadmissionpolicies', 'ValidatingAdmissionPolicy');
-const bindings = kind('validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding');
 
 /** KubeVirt's service accounts don't exist here, so the simulator's writes are recognized by their field manager. */
 const byOthers = {
@@ -89,13 +84,13 @@ export async function registerAdmission(
       sideEffects: 'NoneOnDryRun',
     },
   ];
-  await ensure(client, webhookConfigurations, { metadata: { name: NAME }, webhooks });
+  await ensure(client, MutatingWebhookConfigurations, { metadata: { name: NAME }, webhooks });
   for (const policy of checks) {
     const { name } = policy.metadata;
-    await ensure(client, policies, policy);
+    await ensure(client, ValidatingAdmissionPolicies, policy);
     const configuration =
       'paramKind' in policy.spec ? { paramRef: { namespace, selector: {}, parameterNotFoundAction: 'Allow' } } : {};
-    await ensure(client, bindings, {
+    await ensure(client, ValidatingAdmissionPolicyBindings, {
       metadata: { name },
       spec: { policyName: name, validationActions: ['Deny'], ...configuration },
     });
@@ -106,8 +101,11 @@ export async function registerAdmission(
 export async function unregisterAdmission(client: KubeClient): Promise<void> {
   const names = checks.map(({ metadata }) => metadata.name);
   await Promise.all([
-    ...names.flatMap((name) => [remove(client, bindings, name), remove(client, policies, name)]),
-    remove(client, webhookConfigurations, NAME),
+    ...names.flatMap((name) => [
+      remove(client, ValidatingAdmissionPolicyBindings, name),
+      remove(client, ValidatingAdmissionPolicies, name),
+    ]),
+    remove(client, MutatingWebhookConfigurations, NAME),
   ]);
 }
 

@@ -1,6 +1,12 @@
 import { isEstablished, resourceOf, type CustomResourceDefinition } from '../../api/crd/definition.ts';
 import type { KubeObject, OwnerReference } from '../../api/objects.ts';
-import { ConfigMaps, CustomResourceDefinitions, Secrets, type Resource } from '../../api/resources.ts';
+import {
+  ConfigMaps,
+  ControllerRevisions,
+  CustomResourceDefinitions,
+  Secrets,
+  type Resource,
+} from '../../api/resources.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { Cluster } from './cluster.ts';
 import { track, type Tracked } from './owner-graph.ts';
@@ -14,13 +20,6 @@ const GROUPS = new Set([
   'cdi.kubevirt.io',
   'instancetype.kubevirt.io',
 ]);
-const ControllerRevisions: Resource = {
-  group: 'apps',
-  version: 'v1',
-  plural: 'controllerrevisions',
-  kind: 'ControllerRevision',
-  namespaced: true,
-};
 
 /**
  * The kinds that garbage collection covers: those of KubeVirt, CDI and drover, as their CRDs come and go, and some

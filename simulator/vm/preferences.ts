@@ -1,9 +1,14 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import { apiVersionOf, ControllerRevisions, type Resource } from '../../api/resources.ts';
+import {
+  apiVersionOf,
+  ControllerRevisions,
+  VirtualMachineClusterPreferences,
+  VirtualMachinePreferences,
+  type Resource,
+} from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from '../objects/kubevirt.ts';
-import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../objects/preferences.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 
 const LABEL = 'instancetype.kubevirt.io/object-';

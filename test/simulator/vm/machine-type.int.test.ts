@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import {
+  VirtualMachineClusterPreferences,
+  VirtualMachinePreferences,
   ControllerRevisions,
   KubeVirts,
   Nodes,
@@ -9,7 +11,6 @@ import {
 } from '../../../api/resources.ts';
 import { conditionOf } from '../../../simulator/objects/conditions.ts';
 import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simulator/objects/kubevirt.ts';
-import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../../../simulator/objects/preferences.ts';
 import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 

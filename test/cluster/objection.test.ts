@@ -9,6 +9,7 @@ import {
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { GivenCluster, Need } from './given/given.ts';
+import { ClusterRoles } from './given/ownership.ts';
 import { actionObjection, objection } from './objection.ts';
 
 const given = { hasStandIn: false, lacks: [] as Need[] } as GivenCluster;
@@ -40,6 +41,28 @@ test.each([
   [ClusterVirtualMachineOperations, { name: 'restart-all' }, 'ClusterVirtualMachineOperation restart-all'],
 ])('a test may not write anything else: %o %o', (resource, key, what) => {
   expect(objection(given, own, resource, key, {})).toBe(`it changes the cluster itself: ${what}`);
+});
+
+const lab = { ...given, hasStandIn: true };
+const toNode = (cluster: GivenCluster, patch?: object) => objection(cluster, own, Nodes, { name: 'node-1' }, patch);
+const role = (cluster: GivenCluster, name: string) => objection(cluster, own, ClusterRoles, { name }, { rules: [] });
+
+test('nodes that a stand-in plays may be cordoned, and nothing else may be written to them', () => {
+  const cordon = { spec: { unschedulable: true } };
+  expect(toNode(lab, cordon)).toBeUndefined();
+  for (const refused of [
+    toNode(given, cordon),
+    toNode(lab),
+    toNode(lab, { metadata: { labels: { zone: 'a' } } }),
+    toNode(lab, { ...cordon, metadata: { name: 'node-1' } }),
+  ])
+    expect(refused).toBe('it changes the cluster itself: Node node-1');
+});
+
+test("users of tests have rights in the whole cluster only in a lab, and under the test's own name", () => {
+  expect(role(lab, 'viewer-test-1')).toBeUndefined();
+  expect(role(lab, 'viewer')).toBe('it changes the cluster itself: ClusterRole viewer');
+  expect(role(given, 'viewer-test-1')).toBe('it changes the cluster itself: ClusterRole viewer-test-1');
 });
 
 const toVmi = (annotations: Record<string, unknown>, cluster = given) =>
@@ -109,6 +132,8 @@ test('a VM may be restarted in namespaces of the test, and a VMI paused if its n
   expect(actionObjection({ ...given, hasStandIn: true }, own, path('test-1', pause))).toContain(
     'it asks a VMI to pause',
   );
+  const stays = 'virtualmachineinstances/web-1/evacuate/cancel';
+  expect(actionObjection({ ...given, hasStandIn: true }, own, path('test-1', stays))).toBeUndefined();
 });
 
 test('an object that is nested thousands of levels deep may be written like any other', () => {

@@ -1,6 +1,7 @@
 import {
   ClusterVirtualMachineOperations,
   Namespaces,
+  Nodes,
   VirtualMachineInstances,
   type Resource,
 } from '../../api/resources.ts';
@@ -25,13 +26,13 @@ export function objection(
   body: unknown,
 ): string | undefined {
   if (ASKED.has(resource.group)) return undefined;
-  const isOwn =
-    resource === Namespaces
+  const isOwn = resource.namespaced
+    ? namespace !== undefined && own.has(namespace)
+    : resource === Namespaces
       ? own.has(name)
-      : resource === ClusterVirtualMachineOperations
-        ? isOfOwn(own, name)
-        : resource.namespaced && namespace !== undefined && own.has(namespace);
-  if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;
+      : isOfOwn(own, name) && (resource === ClusterVirtualMachineOperations || (given.hasStandIn && isRole(resource)));
+  const isNobodys = given.hasStandIn && resource === Nodes && isCordon(body);
+  if (!isOwn && !isNobodys) return `it changes the cluster itself: ${resource.kind} ${name}`;
   // An existing VMI can be made unready, but a starting VMI is ready for a moment, which drover may see.
   if (resource !== VirtualMachineInstances && asksFor(body, 'never-ready'))
     return 'its VMIs are never ready, not even for a moment';
@@ -39,9 +40,16 @@ export function objection(
   return beyond(given, body);
 }
 
+/** Users of tests have rights in the whole cluster only if nobody else's VMs run there. */
+const isRole = ({ group }: Resource): boolean => group === 'rbac.authorization.k8s.io';
+
+/** Reports whether a patch of a node cordons or uncordons it, and does no more. */
+const isCordon = (patch: unknown): boolean =>
+  [...entriesIn(patch)].map(([name]) => name).join('.') === 'spec.unschedulable';
+
 /**
- * Reports whether a cluster-wide operation is the test's own, by its name, which ends with a namespace of the test. The
- * worker can act in the test's namespaces alone, whatever the operation is for.
+ * Reports whether a cluster-wide object is the test's own, by its name, which ends with a namespace of the test. The
+ * worker can act in the test's namespaces alone, whatever an operation is for.
  */
 export const isOfOwn = (own: Iterable<string>, name: string | undefined): boolean =>
   [...own].some((namespace) => name?.endsWith(`-${namespace}`) === true);
@@ -55,8 +63,8 @@ const hasDisks = (value: unknown): boolean =>
 export function actionObjection(given: GivenCluster, own: ReadonlySet<string>, path: string): string | undefined {
   const [, namespace, resource, action] = /\/namespaces\/([^/]+)\/([^/]+)\/[^/]+\/([^/?]+)/.exec(path) ?? [];
   if (namespace === undefined || !own.has(namespace)) return `it changes the cluster itself: ${path}`;
-  // virt-handler does these on the node.
-  if (given.hasStandIn && resource === 'virtualmachineinstances')
+  // virt-handler does these on the node, but for what virt-api writes itself.
+  if (given.hasStandIn && resource === 'virtualmachineinstances' && action !== 'evacuate')
     return `it asks a VMI to ${action}, and the nodes are played by a stand-in`;
   return undefined;
 }

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONFIRM_DELETION_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { CustomResourceDefinitions } from '../../api/resources.ts';
+import { CustomResourceDefinitions, Nodes } from '../../api/resources.ts';
+import type { Node } from '../../decisions/views/from-object/node.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -30,7 +31,8 @@ const USAGE = `npm run test:cluster -- --kubeconfig FILE [--context NAME] [--tem
   --context NAME        another than the file's current context
   --temporal HOST:PORT  a Temporal to use, with namespaces of the tests' own; else each test file starts one
   -t PATTERN            only tests whose names match
-  --stand-in            nothing looks after the cluster's pods but a stand-in for kubelet and virt-handler
+  --stand-in            nothing looks after the cluster's pods but a stand-in for kubelet and virt-handler; tests cordon
+                        its nodes, and the end of the run uncordons them
 `;
 
 const { values, positionals } = parseArgs({
@@ -122,7 +124,8 @@ const skipsIn = ({ skips }: GivenCluster): Skip[] =>
         .map((line) => JSON.parse(line) as Skip)
     : [];
 
-async function cleanUp(kube: KubeClient, { run }: GivenCluster, { installed }: Facts): Promise<void> {
+async function cleanUp(kube: KubeClient, { run, hasStandIn }: GivenCluster, { installed }: Facts): Promise<void> {
+  if (hasStandIn) await uncordonAll(kube);
   await removeAll(kube, run);
   for (const name of installed) {
     const confirm = { metadata: { annotations: { [CONFIRM_DELETION_ANNOTATION]: 'true' } } };
@@ -130,6 +133,12 @@ async function cleanUp(kube: KubeClient, { run }: GivenCluster, { installed }: F
     await ignoreNotFound(kube.delete(CustomResourceDefinitions, { name }));
   }
   say(`removed: the namespaces and rights of run ${run}${installed.length === 0 ? '' : `, ${installed.join(', ')}`}`);
+}
+
+async function uncordonAll(kube: KubeClient): Promise<void> {
+  for (const { metadata, spec } of (await kube.list<Node>(Nodes)).items)
+    if (spec?.unschedulable === true)
+      await kube.patch(Nodes, { name: metadata.name }, 'merge', { spec: { unschedulable: null } });
 }
 
 try {

@@ -283,7 +283,7 @@ interface FleetOptions {
 /** The one place that chooses what tests run on: a stack with the simulator, or the given cluster. */
 function startServers({ ownStack = false, ...options }: FleetOptions): Promise<Stack> {
   const given = givenCluster();
-  if (given !== undefined) return GivenStack.start(given);
+  if (given !== undefined) return GivenStack.start(given, ownStack);
   if (!ownStack) return LeasedStack.lease(wantedOf(options));
   const state = mkdtempSync(join(tmpdir(), 'drover-test-'));
   return startTestStack(state, { ...wantedOf(options), durable: true }, inject('programs')!);

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
 import type { Need, OwnerCard } from '../../../clients/dashboard/contract/fleet.ts';
@@ -88,7 +87,7 @@ test('a user sees and does on the page what Kubernetes lets them, and is told wh
 });
 
 test('a namespace that is made later, and rights that are given later, are seen without a restart', async () => {
-  const { kube, stack } = fleet();
+  const { kube } = fleet();
   const namespace = await fleet().namespace();
   const reads = ['get', 'list', 'watch'];
   const [pools, vms] = [
@@ -96,8 +95,8 @@ test('a namespace that is made later, and rights that are given later, are seen 
     { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: reads },
   ];
   const listing = { apiGroups: [''], resources: ['namespaces'], verbs: reads };
-  await userWith(fleet(), namespace, 'viewer', [pools, vms], [listing]);
-  await using page = await Opened.start(join(stack.state, `${namespace}-viewer.kubeconfig`));
+  const { kubeconfig } = await userWith(fleet(), namespace, 'viewer', [pools, vms], [listing]);
+  await using page = await Opened.start(kubeconfig);
   await until(async () => expect(page.isSynced).toBe(true));
   expect(page.session?.namespaces).toEqual([namespace]);
   const unseen = { what: 'virtualmachineinstances', namespace };

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Nodes, Pods } from '../../../api/resources.ts';
 import type { Node } from '../../../decisions/views/from-object/node.ts';
@@ -34,12 +33,13 @@ const marks = async (drain: TestDrain): Promise<string[]> =>
 
 test('`drain start` empties a node of VMs as `kubectl drain` does, and leaves other pods alone', async () => {
   const { drain, node } = await aPoolOn();
-  await drain.pods('other', { stays: true });
+  await drain.pods('other', { stays: true }, node);
   const before = await drain.uids();
   const { code, stdout, stderr } = await drover('drain', 'start', node, '--reason', 'kernel update');
   expect({ code, stderr }).toMatchObject({ code: 0 });
   expect(stdout).toContain('is moved within the budget of its pool once its pod is to be evicted');
   expect(stdout).toMatch(/cordoned, and [1-9]\d* VMs? asked to leave/);
+  expect(stderr).toContain('1 other pod on the node left alone');
   await drain.left('web', 3, node);
   expect(await drain.uids()).toEqual(before);
   expect((await nodeNamed(node)).metadata.annotations).toMatchObject({ [CAUSE]: 'kernel update' });
@@ -94,8 +94,8 @@ test('who may not do all of it changes nothing, and a node that does not exist i
   const { drain, node } = await aPoolOn({ drain: CLOSED });
   const reads = { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] };
   const patch = { apiGroups: [''], resources: ['nodes'], verbs: ['patch'] };
-  await userWith(fleet(), drain.namespace, 'half', [], [reads, patch]);
-  const env = { ...nowhere, KUBECONFIG: join(fleet().stack.state, `${drain.namespace}-half.kubeconfig`) };
+  const { kubeconfig } = await userWith(fleet(), drain.namespace, 'half', [], [reads, patch]);
+  const env = { ...nowhere, KUBECONFIG: kubeconfig };
   const refused = await droverHere(['drain', 'start', node], env);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain('nothing was changed: you may not create pods/eviction in ');

@@ -47,7 +47,7 @@ export class GuardedClient extends KubeClient {
   ): Promise<Stored<T>> {
     if (resource === Namespaces) return this.#createNamespace(object);
     this.#guard(resource, object.metadata, object);
-    return super.create(resource, object, options);
+    return super.create(resource, resource.namespaced ? object : this.#labelled(object), options);
   }
 
   override async update<T extends KubeObject>(
@@ -92,11 +92,16 @@ export class GuardedClient extends KubeClient {
   }
 
   async #createNamespace<T extends KubeObject>(object: T): Promise<Stored<T>> {
-    const labels = { ...object.metadata.labels, ...labelsOf(this.#given.run) };
-    const created = await this.#plain.create(Namespaces, { ...object, metadata: { ...object.metadata, labels } });
+    const created = await this.#plain.create(Namespaces, this.#labelled(object));
     this.#own.add(object.metadata.name);
     await openNamespace(this.#plain, this.#given, object.metadata.name);
     return created;
+  }
+
+  /** The run removes at its end what carries its id. */
+  #labelled<T extends KubeObject>(object: T): T {
+    const labels = { ...object.metadata.labels, ...labelsOf(this.#given.run) };
+    return { ...object, metadata: { ...object.metadata, labels } };
   }
 
   #guard(resource: Resource, key: ObjectKey, body: unknown): void {

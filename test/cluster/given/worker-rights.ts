@@ -83,15 +83,19 @@ export async function openNamespace(kube: KubeClient, given: GivenCluster, names
   });
 }
 
-/** Writes a kubeconfig for the worker's service account, and returns its path. */
-export async function workerKubeconfig(kube: KubeClient, given: GivenCluster, folder: string): Promise<string> {
+/** Writes a kubeconfig for the worker's service account into the folder `state`, and returns its path. */
+export async function workerKubeconfig(
+  kube: KubeClient,
+  given: GivenCluster,
+  { state, kubeconfig }: { state: string; kubeconfig: string },
+): Promise<string> {
   const path = `/api/v1/namespaces/${given.home}/serviceaccounts/${ACCOUNT}/token`;
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 4 * 3600 } };
   const { status } = await kube.request<{ status: { token: string } }>({ method: 'POST', path, body });
   const config = new KubeConfig();
-  const cluster = loadKubeConfig({ kubeconfig: given.kubeconfig }).getCurrentCluster()!;
+  const cluster = loadKubeConfig({ kubeconfig }).getCurrentCluster()!;
   config.loadFromClusterAndUser(cluster, { name: ACCOUNT, token: status.token });
-  const file = join(folder, 'worker.kubeconfig');
+  const file = join(state, 'worker.kubeconfig');
   writeFileSync(file, config.exportConfig(), { mode: 0o600 });
   return file;
 }

@@ -15,41 +15,40 @@ beforeAll(async () => {
   worker = await fleet().worker();
 });
 
-const FIRST = 'sim-node-1';
-const SECOND = 'sim-node-2';
-
 crashTest('drains')('VMs leave two nodes within the budget of their pool, though the worker is killed', async () => {
   const drain = await TestDrain.in(fleet());
+  const [first, second, third] = await drain.nodes();
   await drain.pool('web', { replicas: 6, maxUnavailable: 2 }, { 'sim.drover.dev/migration-time': '1s' });
   const before = new Map((await drain.vmis('web')).map(({ metadata, status }) => [metadata.uid, status?.nodeName]));
   const watch = drain.watch(6);
-  await Promise.all([drain.drain(FIRST), drain.drain(SECOND)]);
+  await Promise.all([drain.drain(first), drain.drain(second)]);
   await until(async () =>
     expect((await drain.vmis('web')).some(({ status }) => status?.migrationState !== undefined)).toBe(true),
   );
   await worker.kill();
   worker = await fleet().startWorker();
-  await drain.left('web', 6, FIRST, SECOND);
+  await drain.left('web', 6, first, second);
   // How many are moved at once within the budget depends on how fast the machine is.
   expect([1, 2]).toContain(watch.most());
   const after = await drain.vmis('web');
   expect(after.map(({ metadata }) => metadata.uid).sort()).toEqual([...before.keys()].sort());
   for (const { metadata } of after) {
-    const moved = before.get(metadata.uid) === 'sim-node-3' ? {} : { 1: 'Succeeded' };
+    const moved = before.get(metadata.uid) === third ? {} : { 1: 'Succeeded' };
     await until(async () => expect(await drain.migrations(metadata.name)).toEqual(moved));
   }
 });
 
 test('VMs that cannot migrate, or not in time, are restarted; the others are tried again', async () => {
   const drain = await TestDrain.in(fleet());
-  await Promise.all([FIRST, SECOND].map((node) => drain.cordon(node)));
+  const [first, second] = await drain.nodes();
+  await Promise.all([first, second].map((node) => drain.cordon(node)));
   const fails = { 'sim.drover.dev/migration-fails': 'true', 'sim.drover.dev/migration-time': '200ms' };
   await Promise.all([
     drain.pool('fixed', {}, { 'sim.drover.dev/not-migratable': 'true' }),
     drain.pool('late', { drain: { deadlineSeconds: 3 } }, fails),
     drain.pool('again', {}, fails),
   ]);
-  await Promise.all([FIRST, SECOND].map((node) => drain.uncordon(node)));
+  await Promise.all([first, second].map((node) => drain.uncordon(node)));
   const before = await drain.uids();
   await Promise.all(['fixed-1', 'late-1', 'again-1'].map((vm) => drain.evict(vm)));
   await until(async () => expect(await drain.migrations('again-1')).toEqual({ 1: 'Failed' }));
@@ -152,7 +151,7 @@ test('a VM waits for a window, and for nothing once its eviction was cancelled',
     message: expect.stringMatching(/^waits: the next window opens at 20/) as string,
   });
   expect((await status(node)).stdout).toMatch(/web-1 +VirtualMachinePool\/web +Window +waits: the next window/);
-  expect(await status('sim-node-99')).toMatchObject({ code: 1, stderr: 'error: there is no node sim-node-99\n' });
+  expect(await status('nowhere')).toMatchObject({ code: 1, stderr: 'error: there is no node nowhere\n' });
   await drain.uncordon(node);
   await until(async () => expect(await reason()).toBe('Waiting'));
   expect((await status(node)).stdout).toMatch(

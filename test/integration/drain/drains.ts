@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
@@ -7,13 +8,15 @@ import {
   Nodes,
   PodDisruptionBudgets,
   Pods,
+  ServiceAccounts,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
 } from '../../../api/resources.ts';
 import type { PodDisruptionBudget } from '../../../decisions/drain/pod-budget.ts';
-import { KubeError } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound, KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
+import { skip } from '../../cluster/given/skip.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
 
 const cordoned = (on: boolean): object => ({ spec: { unschedulable: on ? true : null } });
@@ -21,11 +24,13 @@ const drained = (on: boolean): object => ({
   metadata: { annotations: { 'sim.drover.dev/drain': on ? 'true' : null } },
   ...cordoned(on),
 });
+/** How soon a drain asks again for the pods that are left. */
+const AGAIN_MS = 1_000;
 
 type Event = Stored<KubeObject & { reason: string; regarding: { name: string } }>;
 type Vmi = Stored<VirtualMachineInstance & KubeObject>;
 
-/** Pools in a namespace of their own, and nodes of the simulator that tests drain. */
+/** Pools in a namespace of their own, and nodes that tests drain. */
 export class TestDrain {
   readonly namespace: string;
   readonly #fleet: TestFleet;
@@ -61,6 +66,10 @@ export class TestDrain {
   /** Cordons the node and evicts what runs there, as `kubectl drain` does; undone when the test has finished. */
   async drain(node: string): Promise<void> {
     const { kube } = this.#fleet;
+    if (givenCluster() !== undefined) {
+      await this.cordon(node);
+      return this.#evictFrom(node);
+    }
     onTestFinished(async () => void (await kube.patch(Nodes, { name: node }, 'merge', drained(false))));
     await kube.patch(Nodes, { name: node }, 'merge', drained(true));
   }
@@ -85,6 +94,34 @@ export class TestDrain {
     await this.#fleet.kube.patch(Nodes, { name: node }, 'merge', cordoned(false));
   }
 
+  /** Asks to evict the pods on the node, and those that are left again and again, until the test has finished. */
+  async #evictFrom(node: string): Promise<void> {
+    let isOver = false;
+    let rest: Promise<void> = Promise.resolve();
+    onTestFinished(() => {
+      isOver = true;
+      return rest;
+    });
+    const evict = async (): Promise<void> => {
+      for (const pod of await this.#podsOn(node)) await ignoreNotFound(this.evictionOf(pod));
+    };
+    const goOn = async (): Promise<void> => {
+      while (!isOver) {
+        await sleep(AGAIN_MS);
+        await evict();
+      }
+    };
+    await evict();
+    rest = goOn();
+  }
+
+  /** The names of the pods that run on the node. */
+  async #podsOn(node: string, labelSelector?: string): Promise<string[]> {
+    const fieldSelector = `spec.nodeName=${node},status.phase=Running`;
+    const options = { namespace: this.namespace, fieldSelector, ...(labelSelector && { labelSelector }) };
+    return (await this.#fleet.kube.list(Pods, options)).items.map(({ metadata }) => metadata.name);
+  }
+
   /** Cordons the node that the VMI is on and evicts the pod from it, as `kubectl drain` does with all pods. */
   async evict(vm: string): Promise<void> {
     await this.cordon(await this.nodeOf(vm));
@@ -94,9 +131,8 @@ export class TestDrain {
 
   /** KubeVirt refuses, and notes on the VMI that it is to leave its node. */
   async #evictPod(vm: string): Promise<void> {
-    const { kube } = this.#fleet;
-    const { items } = await kube.list(Pods, { namespace: this.namespace, labelSelector: `vm.kubevirt.io/name=${vm}` });
-    expect(await this.evictionOf(items[0]!.metadata.name)).toMatch('Eviction triggered evacuation of VMI');
+    const [pod] = await this.#podsOn(await this.nodeOf(vm), `vm.kubevirt.io/name=${vm}`);
+    expect(await this.evictionOf(pod!)).toMatch('Eviction triggered evacuation of VMI');
   }
 
   /** Asks to evict a pod; resolves to what the API server says to that. */
@@ -113,13 +149,17 @@ export class TestDrain {
   }
 
   /** Creates pods such as those of the pool's VMs, which are ready or not: the simulator makes none. */
-  async pods(pool: string, ready: Record<string, boolean>): Promise<void> {
+  async pods(pool: string, ready: Record<string, boolean>, nodeName?: string): Promise<void> {
     const { kube } = this.#fleet;
-    const path = `/api/v1/namespaces/${this.namespace}/serviceaccounts`;
-    await kube.request({ method: 'POST', path, body: { metadata: { name: 'default' } } });
+    if (givenCluster()?.hasStandIn === false) skip('it makes pods that no kubelet can run');
+    await kube.create(ServiceAccounts, { metadata: { namespace: this.namespace, name: 'default' } });
     for (const [name, isReady] of Object.entries(ready)) {
       const metadata = { namespace: this.namespace, name, labels: { [POOL_LABEL]: pool } };
-      const spec = { containers: [{ name: 'compute', image: 'launcher' }], automountServiceAccountToken: false };
+      const spec = {
+        containers: [{ name: 'compute', image: 'launcher' }],
+        automountServiceAccountToken: false,
+        nodeName,
+      };
       await kube.create(Pods, { metadata, spec });
       const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }];
       const status = { phase: 'Running', conditions };
@@ -145,10 +185,18 @@ export class TestDrain {
 
   /** Takes that back, as `virtctl evacuate-cancel` does. */
   async cancel(vm: string): Promise<void> {
-    await this.annotate(vm, { 'sim.drover.dev/evict-from': null });
+    if (givenCluster() === undefined) await this.annotate(vm, { 'sim.drover.dev/evict-from': null });
     const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${vm}/evacuate/cancel`;
     const body = { evacuationNodeName: await this.nodeOf(vm) };
     await this.#fleet.kube.request({ method: 'PUT', path, body });
+  }
+
+  /** The names of three nodes that take VMs. */
+  async nodes(): Promise<[first: string, second: string, third: string]> {
+    const { items } = await this.#fleet.kube.list(Nodes, { labelSelector: 'kubevirt.io/schedulable=true' });
+    const names = items.map(({ metadata }) => metadata.name).toSorted();
+    expect(names.length).toBeGreaterThanOrEqual(3);
+    return names as [string, string, string];
   }
 
   async nodeOf(vm: string): Promise<string> {

@@ -135,7 +135,7 @@ export async function userWith(
   const subjects = [{ kind: 'ServiceAccount', name, namespace }];
   for (const [{ role, binding }, metadata, given] of [
     [ROLE, { namespace, name }, rules],
-    [CLUSTER_ROLE, { name: `${namespace}-${name}` }, clusterRules],
+    [CLUSTER_ROLE, { name: `${name}-${namespace}` }, clusterRules],
   ] as const) {
     // A given cluster is not changed without need.
     if (given.length === 0) continue;

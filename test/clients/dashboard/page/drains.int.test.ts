@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
 import { Nodes } from '../../../../api/resources.ts';
@@ -62,8 +61,8 @@ test('a node is drained after its name was typed and what will happen was said, 
 test('who may not drain nodes is told so on the button, and so is who only looks', async () => {
   const { drain, node } = await aPool();
   const reads = { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] };
-  await userWith(fleet(), drain.namespace, 'viewer', [], [reads]);
-  const page = await opened(join(fleet().stack.state, `${drain.namespace}-viewer.kubeconfig`));
+  const { kubeconfig } = await userWith(fleet(), drain.namespace, 'viewer', [], [reads]);
+  const page = await opened(kubeconfig);
   await show(page, `#/node/${node}`, node);
   await until(async () => expect(await whyNot(page, `Drain ${node}`)).toBe('you may not patch nodes'));
   const readOnly = await opened(fleet().stack.kubeconfig, true);

@@ -1,5 +1,6 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { KubeClient } from '../kubernetes/client.ts';
+import { ignoreNotFound } from '../kubernetes/errors.ts';
 import {
   EVICTION_PATH,
   FIELD_MANAGER,
@@ -26,7 +27,7 @@ import { ClaimController } from './controllers/pvc-controller.ts';
 import { VmController } from './controllers/vm-controller.ts';
 import { VmiController } from './controllers/vmi-controller.ts';
 import { WorkloadUpdates } from './controllers/workload-updates.ts';
-import type { Migration, Preference, VirtualMachine } from './objects/kubevirt.ts';
+import type { Migration, Preference, VirtualMachine, VirtualMachineInstance } from './objects/kubevirt.ts';
 import { Cluster } from './store/cluster.ts';
 import type { Log } from './store/log.ts';
 import { OwnedKinds } from './store/owned-kinds.ts';
@@ -125,11 +126,14 @@ async function decided(review: Review, decide: () => Promise<ReturnType<typeof a
 }
 
 async function reviewMigration(
-  { client, migrations }: Cluster,
+  { client, migrations, vmis }: Cluster,
   review: Review,
 ): Promise<ReturnType<typeof admitMigration>> {
   const { metadata, spec } = review.request.object as Migration;
-  return admitMigration(review, await inFlight(client, migrations, metadata.namespace!, spec.vmiName ?? ''));
+  const { namespace = '' } = metadata;
+  const { vmiName: name = '' } = spec;
+  const vmi = await ignoreNotFound(client.get<VirtualMachineInstance>(vmis.resource, { namespace, name }));
+  return admitMigration(review, vmi, await inFlight(client, migrations, namespace, name));
 }
 
 /** As in KubeVirt's admission, a preference that can't be read is ignored. */

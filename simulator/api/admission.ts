@@ -68,9 +68,17 @@ export class Denied extends Error {
   }
 }
 
-/** Gives a migration its label and its finalizer. Throws `Denied` if another one of its VMI has not ended. */
-export function admitMigration({ request }: Review, other: Stored<Migration> | undefined): JsonPatch {
-  if (other !== undefined) throw new Denied(whyRefused(other));
+/**
+ * Gives a migration its label and its finalizer. Throws `Denied` if its VMI cannot be migrated, or if another one of it
+ * (`other`) has not ended.
+ */
+export function admitMigration(
+  { request }: Review,
+  vmi: VirtualMachineInstance | undefined,
+  other: Stored<Migration> | undefined,
+): JsonPatch {
+  const why = whyRefused(request.object as Migration, vmi, other);
+  if (why !== undefined) throw new Denied(why);
   const { metadata } = admitted(request.object as Migration);
   return [{ op: 'add', path: '/metadata', value: metadata }];
 }

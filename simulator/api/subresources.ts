@@ -97,10 +97,10 @@ async function migrate({ vms, vmis, migrations, client }: Cluster, call: Subreso
   if (vmi === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
   if (phaseOf(vmi) !== 'Running') throw new Refusal(409, 'VM is not running');
   const added = call.body['addedNodeSelector'] as Record<string, string> | undefined;
-  const other = await inFlight(client, migrations, call.namespace, call.name);
-  if (other !== undefined) throw new Refusal(500, whyRefused(other));
   const spec = { vmiName: call.name, ...(added === undefined ? {} : { addedNodeSelector: added }) };
   const migration = newMigration({ generateName: 'kubevirt-migrate-vm-', namespace: call.namespace }, spec);
+  const why = whyRefused(migration, vmi, await inFlight(client, migrations, call.namespace, call.name));
+  if (why !== undefined) throw new Refusal(500, why);
   await client.create<Migration>(migrations.resource, migration, { dryRun: isDryRun(call) });
 }
 

@@ -1,6 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Migration } from '../objects/kubevirt.ts';
+import { conditionOf } from '../objects/conditions.ts';
+import type { Migration, VirtualMachineInstance } from '../objects/kubevirt.ts';
+import { isFinal } from '../objects/vmi.ts';
 import type { Store } from '../store/store.ts';
 import { isOver } from './migration.ts';
 
@@ -37,6 +39,19 @@ export async function inFlight(
   return items.find((migration) => !isOver(migration));
 }
 
-/** KubeVirt's words for that. */
-export const whyRefused = ({ metadata, spec }: Stored<Migration>): string =>
-  `in-flight migration detected. Active migration job (${metadata.uid}) is currently already in progress for VMI ${spec.vmiName}.`;
+/**
+ * Why KubeVirt's admission refuses a new migration, in its words; undefined if it does not. `other`: of the VMI, in
+ * flight.
+ */
+export function whyRefused(
+  { metadata, spec: { vmiName } }: Migration,
+  vmi: VirtualMachineInstance | undefined,
+  other: Stored<Migration> | undefined,
+): string | undefined {
+  if (vmi === undefined) return `the VMI "${metadata.namespace}/${vmiName}" does not exist`;
+  if (isFinal(vmi)) return 'Cannot migrate VMI in finalized state.';
+  const { status, reason, message } = conditionOf(vmi, 'LiveMigratable') ?? {};
+  if (status === 'False') return `Cannot migrate VMI, Reason: ${reason}, Message: ${message}`;
+  if (other === undefined) return undefined;
+  return `in-flight migration detected. Active migration job (${other.metadata.uid}) is currently already in progress for VMI ${vmiName}.`;
+}

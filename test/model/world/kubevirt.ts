@@ -96,8 +96,11 @@ export class KubeVirt {
       const { vmiName } = (object as Migration).spec;
       const all = this.#server.all<Migration>(VirtualMachineInstanceMigrations);
       const other = all.find((one) => one.spec.vmiName === vmiName && !isOver(one));
+      const vmi = this.#server
+        .all<VirtualMachineInstance>(VirtualMachineInstances)
+        .find(({ metadata: { namespace, name } }) => namespace === object.metadata.namespace && name === vmiName);
       try {
-        return jsonPatch(object, admitMigration({ request }, other) as JsonPatch);
+        return jsonPatch(object, admitMigration({ request }, vmi, other) as JsonPatch);
       } catch (error) {
         if (!(error instanceof Denied)) throw error;
         throw new KubeError(400, 'BadRequest', `admission webhook "virt-api" denied the request: ${error.message}`);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { admitMigration, admitVmi, admitVm, answered, denied, Denied } from '../../../simulator/api/admission.ts';
+import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { aVmi, aVm } from '../simulated.ts';
 
 const review = (operation: string, object: unknown, oldObject?: unknown) => ({
@@ -75,7 +76,7 @@ describe('admission', () => {
 
   test("gives a migration KubeVirt's label and finalizer, and refuses another one of a VMI", () => {
     const migration = { metadata: { name: 'm', namespace: 'default', uid: 'm-uid' }, spec: { vmiName: 'web-1' } };
-    expect(admitMigration(review('CREATE', migration), undefined)).toEqual([
+    expect(admitMigration(review('CREATE', migration), aVmi('Running'), undefined)).toEqual([
       {
         op: 'add',
         path: '/metadata',
@@ -87,11 +88,28 @@ describe('admission', () => {
       },
     ]);
     const other = { ...migration, metadata: { ...aVm().metadata, uid: 'other' } };
-    const refused = () => admitMigration(review('CREATE', migration), other);
+    const refused = () => admitMigration(review('CREATE', migration), aVmi('Running'), other);
     expect(refused).toThrow(/^in-flight migration detected. Active migration job \(other\)/);
     expect(denied(review('CREATE', migration), new Denied('no'))).toMatchObject({
       response: { uid: 'review-uid', allowed: false, status: { message: 'no' } },
     });
+  });
+
+  test('refuses a migration of a VMI that is gone, has ended or cannot be migrated', () => {
+    const migration = { metadata: { name: 'm', namespace: 'default' }, spec: { vmiName: 'web-1' } };
+    const refusal = (vmi: VirtualMachineInstance | undefined) => () =>
+      admitMigration(review('CREATE', migration), vmi, undefined);
+    expect(refusal(undefined)).toThrow('the VMI "default/web-1" does not exist');
+    expect(refusal(aVmi('Succeeded'))).toThrow('Cannot migrate VMI in finalized state.');
+    const fixed = {
+      type: 'LiveMigratable',
+      status: 'False',
+      reason: 'DisksNotLiveMigratable',
+      message: 'rwo',
+    } as const;
+    expect(refusal(aVmi('Running', { conditions: [fixed] }))).toThrow(
+      'Cannot migrate VMI, Reason: DisksNotLiveMigratable, Message: rwo',
+    );
   });
 
   test('answers with a review', () => {

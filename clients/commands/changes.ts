@@ -21,7 +21,10 @@ const planChangeCommand = (): Command =>
     .description('say what a change of VMs would do, and ask KubeVirt by a dry run; nothing is changed')
     .addOption(formatOption(['json', 'yaml']))
     .examples(
-      ['Another CPU model', 'drover change plan db-1 db-2 --set spec.template.spec.domain.cpu.model=host-model'],
+      [
+        'What another CPU model would take',
+        'drover change plan db-1 db-2 --set spec.template.spec.domain.cpu.model=host-model',
+      ],
       [
         "A disk's cache mode, of all VMs that have such a disk",
         "drover change plan -A -l app=db --set 'spec.template.spec.domain.devices.disks[name=root].cache=none'",
@@ -44,7 +47,7 @@ const applyChangeCommand = (): Command =>
   )
     .examples(
       [
-        'Another eviction strategy',
+        'Set another eviction strategy',
         'drover change apply -l app=db --set spec.template.spec.evictionStrategy=LiveMigrate --reason "new storage"',
       ],
       [

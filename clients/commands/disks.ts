@@ -24,7 +24,7 @@ const adoptDisksCommand = (): Command =>
     .argument('[names...]', 'of claims, as `drover get disks` shows them (default: all that it has kept)')
     .option('--pool <name>', 'the pool')
     .addOption(dryRunOption())
-    .examples(['After a pool was deleted and recreated', 'drover disks adopt --pool web'])
+    .examples(['Give them to a pool that was recreated', 'drover disks adopt --pool web'])
     .does(async () => (await import('../disks/prune-and-adopt.ts')).adoptDisks);
 
 /** `drover disks` and its commands. */

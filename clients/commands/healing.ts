@@ -10,7 +10,7 @@ const healStatusCommand = (): Command =>
     .option('-w, --watch', 'show it as it changes, until Ctrl-C')
     .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
     .examples(
-      ['All pools of the namespace, now', 'drover heal status'],
+      ['The healing of all pools of the namespace, now', 'drover heal status'],
       ['One of them, as it changes', 'drover heal status pool web --watch'],
       [
         'VMs that were given up',
@@ -22,13 +22,13 @@ const healStatusCommand = (): Command =>
 const pauseCommand = (): Command =>
   controlCommand('pause')
     .description('replace no unhealthy VM until `resume`; rollouts and scaling continue')
-    .examples(['Stop for a while', 'drover heal pause pool web --reason "the storage is slow"'])
+    .examples(['Replace none for a while', 'drover heal pause pool web --reason "the storage is slow"'])
     .does(async () => (await import('../healing/pause-and-resume.ts')).pauseHealing);
 
 const resumeCommand = (): Command =>
   controlCommand('resume')
     .description('continue after a pause')
-    .examples(['Go on', 'drover heal resume pool web'])
+    .examples(['Continue after a pause', 'drover heal resume pool web'])
     .does(async () => (await import('../healing/pause-and-resume.ts')).resumeHealing);
 
 const healNowCommand = (): Command =>

@@ -52,7 +52,7 @@ const typesCommand = (): Command =>
     .option('-A, --all-namespaces', 'in all namespaces, as without -n')
     .addOption(formatOption(['json', 'yaml', 'wide']))
     .examples(
-      ['Everywhere', 'drover machine-types types'],
+      ['The types in use, everywhere', 'drover machine-types types'],
       [
         'Types that no node has any more',
         "drover machine-types types -o json | jq -r '.items[] | select(.nodes == 0) | .type'",
@@ -67,7 +67,10 @@ const planMachineTypesCommand = (): Command =>
     )
     .addOption(formatOption(['json', 'yaml', 'wide']))
     .examples(
-      ['Everything with a RHEL 8 type', "drover machine-types plan --which-matches-glob '*rhel8.*'"],
+      [
+        'What would become of everything with a RHEL 8 type',
+        "drover machine-types plan --which-matches-glob '*rhel8.*'",
+      ],
       [
         'Which VMs would be restarted?',
         "drover machine-types plan --which-matches-glob '*rhel8.*' --restart-now -o json | jq -r '.items[] | select(.need | test(\"Restart\")) | .name'",
@@ -101,7 +104,7 @@ const undoTransitionCommand = (): Command =>
     .argument('<operation>', 'its name, as `list` shows it; its UID, if several had that name')
     .examples(
       [
-        'All of it, and restart the VMIs',
+        'Take all of it back, and restart the VMIs',
         'drover machine-types undo machine-types-x7k2p --restart-now --reason "the VMIs lose their disks"',
       ],
       ['Of one namespace', 'drover machine-types undo machine-types-x7k2p -n shop'],
@@ -116,7 +119,7 @@ const transitionReportCommand = (): Command =>
     .argument('[name]', 'of the operation, as `list` shows it, or its UID; by default the running one, or the newest')
     .addOption(formatOption(['json', 'csv']))
     .examples(
-      ['For a spreadsheet', 'drover machine-types report machine-types-x7k2p -o csv > report.csv'],
+      ['What was done, for a spreadsheet', 'drover machine-types report machine-types-x7k2p -o csv > report.csv'],
       [
         'VMs whose VMIs still have the old type',
         'drover machine-types report -o json | jq -r \'.items[] | select(.state == "Waiting") | .namespace + "/" + .name\'',

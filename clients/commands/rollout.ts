@@ -15,7 +15,7 @@ const statusCommand = (): Command =>
     .option('--timeout <duration>', 'how long --watch waits, such as 90s or 5m (default: no limit)', parseDuration)
     .addOption(formatOption(['json', 'yaml']))
     .examples(
-      ['All pools of the namespace, now', 'drover rollout status'],
+      ['The rollouts of all pools of the namespace, now', 'drover rollout status'],
       ['Wait until the template is everywhere', 'drover rollout status pool web --watch --timeout 30m'],
       ['For a script', 'drover rollout status pool web -o json | jq -r .phase'],
     )
@@ -55,7 +55,7 @@ const pauseCommand = (): Command =>
 const resumeCommand = (): Command =>
   controlCommand('resume')
     .description('continue after a pause, a failure, an abort or an automatic undo')
-    .examples(['Go on', 'drover rollout resume pool web'])
+    .examples(['Continue after a pause', 'drover rollout resume pool web'])
     .does(async () => (await import('../rollout/pause-and-promote.ts')).resumeRollouts);
 
 const promoteCommand = (): Command =>

@@ -12,7 +12,7 @@ const pendingCommand = (): Command =>
     .option('-l, --selector <selector>', 'only VMs with these labels, such as app=web,tier!=db')
     .addOption(formatOption())
     .examples(
-      ['Everywhere', 'drover vm pending -A'],
+      ['What waits for a restart, everywhere', 'drover vm pending -A'],
       ['For a script', 'drover vm pending -o json | jq -r .items[].why'],
     )
     .does(async () => (await import('../power/pending.ts')).pendingVms);
@@ -23,7 +23,7 @@ const startVmsCommand = (): Command =>
     limit: atOnceOption('starting', 10),
     deadline: 'how long a VM may take to be ready, and how long to wait for a VM that still stops',
     examples: [
-      ['Some VMs of a pool', 'drover vm start --pool web -l tier=spare'],
+      ['Start some VMs of a pool', 'drover vm start --pool web -l tier=spare'],
       ['Three VMs, one after the other', 'drover vm start db-1 db-2 db-3 --at-once 1'],
       ['What would that do?', 'drover vm start --owner vmrs/runners --dry-run'],
     ],
@@ -35,7 +35,7 @@ const stopVmsCommand = (): Command =>
     limit: atOnceOption('stopping', '100%'),
     deadline: 'how long a VM may take to stop, and how long to wait for a VM that is paused or migrates',
     examples: [
-      ['Some VMs of a pool', 'drover vm stop --pool web -l tier=spare --reason "end of the sale"'],
+      ['Stop some VMs of a pool', 'drover vm stop --pool web -l tier=spare --reason "end of the sale"'],
       ['All VMs of a project, everywhere', 'drover vm stop -A -l project=moon'],
       ['What would that do?', 'drover vm stop --pool web --dry-run'],
       ['Each working day', 'drover vm stop -l office=yes --schedule "0 20 * * 1-5" --time-zone Europe/Zurich'],
@@ -55,7 +55,7 @@ const restartVmsCommand = (): Command =>
     deadline: 'how long a VM may take to be ready again, and how long to wait for a VM that is paused or migrates',
     examples: [
       [
-        'All that wait for a restart, one in twenty at a time',
+        'Restart all that wait for it, one in twenty at a time',
         'drover vm restart --pending -A --reason "new machine type"',
       ],
       ['What would that do?', 'drover vm restart --pending -A --dry-run'],
@@ -77,7 +77,10 @@ const migrateVmsCommand = (): Command =>
       .default(2),
     deadline: 'how long a VM may take to be migrated, and how long to wait for a VM that is paused or already migrates',
     examples: [
-      ['All that run in a pod of an earlier KubeVirt', 'drover vm migrate --outdated -A --reason "KubeVirt 1.8"'],
+      [
+        'Migrate all that run in a pod of an earlier KubeVirt',
+        'drover vm migrate --outdated -A --reason "KubeVirt 1.8"',
+      ],
       ['What would that do?', 'drover vm migrate --outdated -A --dry-run'],
       ['The VMs of a pool, one after the other', 'drover vm migrate --pool web --max-unavailable 1'],
     ],
@@ -113,7 +116,7 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
 const runsCommand = (): Command =>
   new Command('runs')
     .description('list, follow and control what `drover vm start`, `stop` and `restart` have begun')
-    .examples(['Follow the running one', 'drover vm runs status --watch'])
+    .examples(['Follow what is running', 'drover vm runs status --watch'])
     .commandsBelow(commandsFor('list', 'status'), 'list');
 
 /** `drover vm` and its commands. */

@@ -124,7 +124,6 @@ async function seenSession(session: Session, isReadOnly: boolean): Promise<SeenS
     unseen: [],
     isReadOnly,
     versions: { drover: packageJson.version, kubernetes: null, kubevirt: null },
-    temporalUi: (await session.temporalUi()) ?? null,
   };
 }
 

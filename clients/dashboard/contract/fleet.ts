@@ -117,7 +117,6 @@ export interface Rollout {
   halted: { kind: string; by: string; at: string; why: string | null } | null;
   /** The newest last. */
   failures: { vm: string; why: string; at: string }[];
-  startedAt: string | null;
 }
 
 export interface Healing {
@@ -165,7 +164,6 @@ export type NeedKind =
   | 'approval'
   | 'halted'
   | 'paused'
-  | 'blocked'
   | 'given-up'
   | 'healing-suspended'
   | 'drain-stuck'

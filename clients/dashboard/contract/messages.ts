@@ -32,8 +32,6 @@ export interface Session {
   unseen: { what: string; namespace: string | null; why: string; since: string | null }[];
   isReadOnly: boolean;
   versions: { drover: string; kubernetes: string | null; kubevirt: string | null };
-  /** Address of Temporal's Web UI, without a slash at the end; null if unknown. */
-  temporalUi: string | null;
 }
 
 /** Collections whose items have an `id`. Needs are not among them: their list is sent whole, in its order. */

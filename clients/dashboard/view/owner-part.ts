@@ -93,7 +93,7 @@ function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolP
 }
 
 function rolloutOf(view: RolloutView, { spec }: Pool): Rollout {
-  const { phase, end, requestedBy, reason, updatedReplicas, replicas, paused, halted, failures, startedAt } = view;
+  const { phase, end, requestedBy, reason, updatedReplicas, replicas, paused, halted, failures } = view;
   return {
     phase,
     end,
@@ -106,7 +106,6 @@ function rolloutOf(view: RolloutView, { spec }: Pool): Rollout {
     paused,
     halted,
     failures: failures.map(({ vm, why, at }) => ({ vm, why, at: at ?? '' })),
-    startedAt,
   };
 }
 

@@ -64,7 +64,7 @@ test('two users on one kept connection see and do at the same time what each of 
   expect(sockets.size).toBe(1);
   const sessions = await Promise.all([first, second].map((headers) => peer.ask('/api/session', { headers })));
   expect(sessions.map(json)).toMatchObject([
-    { user: ada(own), namespaces: [own], temporalUi: null },
+    { user: ada(own), namespaces: [own] },
     { user: 'bob', namespaces: [other] },
   ]);
 

@@ -41,12 +41,15 @@ export class Details {
       readHistory(kube, subject, []),
       this.#urlOf(card?.owner, card?.kind ?? null),
     ]);
+    const wait = waitOf(card, name);
     return {
       namespace,
       name,
       card: card?.id ?? `none/${namespace}`,
       ...parts,
-      wait: waitOf(card, name),
+      wait,
+      // It has the reason that KubeVirt gives.
+      why: parts.why.filter((sentence) => wait?.sentence.includes(sentence) !== true),
       history: told.history,
       unknown: [...parts.unknown, ...told.unknown],
       actions: vmActions(pool, name, this.#rights.whyNot('pools', namespace)),

@@ -48,7 +48,8 @@ beforeAll(() => {
     vi.stubEnv(`GIT_${who}_NAME`, 'a test');
     vi.stubEnv(`GIT_${who}_EMAIL`, 'test@drover.example');
   }
-  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', PROJECT, clone]);
+  // Tags of earlier releases are none of this one's.
+  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', '--no-tags', PROJECT, clone]);
   execFileSync('git', ['clone', '--quiet', '--bare', clone, remote]);
   git('remote', 'set-url', 'origin', remote);
   git('checkout', '--quiet', '-B', 'release');

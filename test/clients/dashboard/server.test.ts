@@ -1,8 +1,10 @@
-import { request, type IncomingHttpHeaders } from 'node:http';
+import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Failure } from '../../../clients/cli/failure.ts';
 import type { Session } from '../../../clients/dashboard/contract/messages.ts';
+import type { Answers } from '../../../clients/dashboard/server/answer.ts';
+import { LoopbackDoor } from '../../../clients/dashboard/server/loopback-door.ts';
 import { serve, type RunningServer } from '../../../clients/dashboard/server/server.ts';
 import { Stream } from '../../../clients/dashboard/server/stream.ts';
 
@@ -175,4 +177,14 @@ describe('the server of the dashboard', () => {
     const long = JSON.stringify({ reason: 'x'.repeat(70_000) });
     expect(await ask('POST', '/api/actions', own(), long)).toMatchObject({ status: 400 });
   });
+});
+
+test('a start takes neither the token nor the cookie of an earlier one at the same address', () => {
+  const start = (): LoopbackDoor => new LoopbackDoor(1, {} as Answers);
+  const [earlier, later] = [start(), start()];
+  const [cookie = ''] = earlier.login(earlier.token)!.split(';');
+  const asked = { method: 'GET', headers: { host: '127.0.0.1:1', cookie } } as unknown as IncomingMessage;
+  expect(later.login(earlier.token)).toBeNull();
+  expect(earlier.admit(asked, '/api/session')).not.toHaveProperty('status');
+  expect(later.admit(asked, '/api/session')).toMatchObject({ status: 401 });
 });

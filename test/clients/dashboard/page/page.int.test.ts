@@ -223,7 +223,7 @@ describe('each view', () => {
 
   test('has nothing that axe finds in the question before a drain, with what becomes of each VM', async () => {
     const { page } = await opened(new Script(story, storyAnswers), { hash: '#/node/node-1' });
-    await page.getByRole('button', { name: 'Drain node-1' }).click();
+    await page.getByRole('button', { name: 'Drain node-1', exact: true }).click();
     await page.getByRole('dialog').getByText('needs a person').waitFor();
     expect(await axeFindings(page)).toEqual([]);
   });

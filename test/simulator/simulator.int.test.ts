@@ -157,9 +157,9 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.1' } } });
     await cluster.createMachine('fails', { annotations: { 'sim.drover.dev/fail-starts': '2' } });
     const failed = await cluster.shows('fails', 'CrashLoopBackOff');
-    expect(failed.status).toMatchObject({
-      startFailure: { consecutiveFailCount: 1, lastFailedVMIUID: expect.any(String) },
-    });
+    expect(failed.status?.startFailure?.lastFailedVMIUID).toEqual(expect.any(String));
+    // On a busy machine, the second start may have failed by now.
+    expect([1, 2]).toContain(failed.status?.startFailure?.consecutiveFailCount);
     await eventually(async () =>
       expect((await cluster.vm('fails')).status?.startFailure?.consecutiveFailCount).toBe(2),
     );

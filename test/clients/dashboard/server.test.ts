@@ -180,8 +180,7 @@ describe('the server of the dashboard', () => {
 });
 
 test('a start takes neither the token nor the cookie of an earlier one at the same address', () => {
-  const start = (): LoopbackDoor => new LoopbackDoor(1, {} as Answers);
-  const [earlier, later] = [start(), start()];
+  const [earlier, later] = [new LoopbackDoor(1, {} as Answers), new LoopbackDoor(1, {} as Answers)];
   const [cookie = ''] = earlier.login(earlier.token)!.split(';');
   const asked = { method: 'GET', headers: { host: '127.0.0.1:1', cookie } } as unknown as IncomingMessage;
   expect(later.login(earlier.token)).toBeNull();

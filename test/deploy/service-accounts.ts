@@ -60,15 +60,18 @@ async function createAll(kube: KubeClient, objects: KubeObject[]): Promise<void>
     if (resource.namespaced) object.metadata.namespace = NAMESPACE;
     const { subjects = [] } = object as { subjects?: { namespace?: string }[] };
     for (const subject of subjects) subject.namespace = NAMESPACE;
-    await kube.create(resource, object);
+    await kube.create(resource, object).catch(ignoreAlreadyThere);
   }
+}
+
+/** Files that share a stack, and tests of a file, ask for the same. */
+function ignoreAlreadyThere(error: unknown): void {
+  if (!isAlreadyExists(error)) throw error;
 }
 
 /** Creates the service account of the dashboard, with all that it may do, from the manifests. */
 export async function createDashboardAccount(kube: KubeClient): Promise<void> {
-  await kube.create(Namespaces, { metadata: { name: NAMESPACE } }).catch((error: unknown) => {
-    if (!isAlreadyExists(error)) throw error;
-  });
+  await kube.create(Namespaces, { metadata: { name: NAMESPACE } }).catch(ignoreAlreadyThere);
   await createAll(kube, readManifests('components/dashboard/role.yaml'));
 }
 

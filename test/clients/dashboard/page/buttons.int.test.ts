@@ -189,11 +189,10 @@ describe('for a VM that fails', () => {
 /** So many that some are left to abort when a busy machine gets to it. */
 const VMS = namesUpTo('vm', 6);
 
-/** Pauses, resumes and aborts the operation `op` between two of its VMs; returns which it has done. */
-async function steered(operation: TestOperation, namespace: string, done: () => Promise<string[]>): Promise<string[]> {
-  const page = await opened(namespace);
-  await show(page, `#/vmop/${namespace}/${operation.key.name}`, operation.key.name);
-  const { name } = operation.key;
+/** Pauses, resumes and aborts the operation between two of its VMs; returns which it has done. */
+async function steered(page: Page, operation: TestOperation, done: () => Promise<string[]>): Promise<string[]> {
+  const { namespace, name } = operation.key;
+  await show(page, `#/vmop/${namespace}/${name}`, name);
   const isDone = (count: number): Promise<void> =>
     until(async () => expect((await done()).length).toBeGreaterThan(count));
   await isDone(0);
@@ -222,12 +221,14 @@ describe('of an operation in progress, Pause, Resume and Abort', () => {
     await aSecondLater();
     const merge = 'spec: { template: { spec: { domain: { cpu: { cores: 2 } } } } }';
     const patch = { merge, restart: true } as const;
+    // A browser may take longer to start than the operation to end.
+    const page = await opened(vms.namespace);
     const operation = await TestOperation.make(fleet().kube, vms.namespace, { action: 'Patch', patch });
     const changed = async (): Promise<string[]> => {
       const { items } = await fleet().kube.list<VirtualMachine>(VirtualMachines, { namespace: vms.namespace });
       return items.flatMap(({ metadata, spec }) => (spec.template.spec.domain.cpu?.cores === 2 ? [metadata.name] : []));
     };
-    const done = await steered(operation, vms.namespace, changed);
+    const done = await steered(page, operation, changed);
     await vms.ready(VMS);
     await vms.watch.caughtUp();
     expect(vms.watch.log.mostUnavailable()).toBe(1);
@@ -236,12 +237,13 @@ describe('of an operation in progress, Pause, Resume and Abort', () => {
 
   test('stop and continue a change of machine types that restarts VMs, one at a time', async () => {
     const vms = await TypedVms.of(fleet(), each(VMS, { simulation: SLOW }));
+    const page = await opened(vms.namespace);
     const { operation } = await vms.change({ restartNow: true, maxRestarts: 1 });
     const changed = async (): Promise<string[]> => {
       const types = await Promise.all(VMS.map(async (name) => [name, (await vms.vmi(name))?.status?.machine?.type]));
       return types.flatMap(([name, type]) => (type === NEW ? [name!] : []));
     };
-    const done = await steered(operation, vms.namespace, changed);
+    const done = await steered(page, operation, changed);
     await vms.ready(VMS);
     const types = await Promise.all(VMS.map(async (name) => (await vms.vmi(name))?.status?.machine?.type));
     expect(types).toEqual(VMS.map((name) => (done.includes(name) ? NEW : OLD)));

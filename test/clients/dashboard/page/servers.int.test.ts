@@ -30,9 +30,10 @@ test('which rollout waits is the first thing on the page, and its button lets it
   const namespace = await fleet().namespace();
   await waitingPool(namespace);
   const page = await opened({ namespace });
-  await page.locator('.needs li').waitFor();
+  await page.locator('.needs').getByRole('button', { name: 'Promote web' }).waitFor();
   const read = (await page.locator('main').innerText()).split('\n').filter((line) => line.trim() !== '');
-  expect(read[0]).toBe('1 thing needs a person');
+  // Operations of the whole cluster that other tests have paused are there, too, and less urgent.
+  expect(read[0]).toMatch(/^\d+ things? needs? a person$/);
   expect(read.slice(1, 4).join(' ')).toMatch(/rollout of .*web waits for approval/i);
   const rows = page.getByRole('grid');
   await until(async () => expect(await rows.count()).toBe(2));
@@ -42,7 +43,7 @@ test('which rollout waits is the first thing on the page, and its button lets it
   await page.getByRole('dialog').getByLabel('Reason').fill('it runs well');
   await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
   await page.locator('.told').filter({ hasText: 'promoted' }).waitFor();
-  await page.getByText('Nothing needs a person').waitFor();
+  await page.locator('.needs').getByRole('button', { name: 'Promote web' }).waitFor({ state: 'detached' });
   const [handled] = (await fleet().pool(namespace, 'web'))!.status!.rollout!.handledRequests!;
   expect(handled).toMatchObject({ action: 'promote', why: 'it runs well', outcome: 'Done' });
 

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createDashboardAccount, kubeconfigOf } from '../../../deploy/service-accounts.ts';
 import { aFleet, runningTemplate, until } from '../../../integration/fleet.ts';
 import { aBrowser, aContext, textIn } from '../page/fixture/browser.ts';
@@ -9,7 +9,8 @@ import { grant, LOOK, STEER } from './users.ts';
 
 const fleet = aFleet();
 const browser = aBrowser();
-beforeAll(() => createDashboardAccount(fleet().kube));
+// Before each test: on a given cluster, which has no such account, each is skipped.
+beforeEach(() => createDashboardAccount(fleet().kube));
 const card = (page: Page) => page.getByRole('article').getByRole('link', { name: 'web', exact: true });
 
 test('two users in two browsers behind one proxy each see and steer their own, until they are signed out', async () => {

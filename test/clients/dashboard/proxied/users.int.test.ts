@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { VirtualMachinePools } from '../../../../api/resources.ts';
 import type { OwnerCard } from '../../../../clients/dashboard/contract/fleet.ts';
 import type { ActionResult } from '../../../../clients/dashboard/contract/requests.ts';
@@ -13,7 +13,8 @@ import { Proxied } from './proxied.ts';
 import { grant, LOOK, STEER } from './users.ts';
 
 const fleet = aFleet();
-beforeAll(() => createDashboardAccount(fleet().kube));
+// Before each test: on a given cluster, which has no such account, each is skipped.
+beforeEach(() => createDashboardAccount(fleet().kube));
 const account = (): Promise<string> => kubeconfigOf(fleet(), 'drover-dashboard');
 const ada = (namespace: string): string => `ada-${namespace}@example.com`;
 const viewers = (namespace: string): string => `viewers-${namespace}`;

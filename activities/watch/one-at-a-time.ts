@@ -1,5 +1,5 @@
 /**
- * Returns a function that looks, unless the last look still goes on. `onFailure` is called with the first error of
+ * Returns a function that looks, unless the last look is in progress. `onFailure` is called with the first error of
  * several in a row.
  */
 export function oneAtATime(look: () => Promise<void>, onFailure: (error: Error) => void): () => Promise<void> {

@@ -176,7 +176,7 @@ export type NeedKind =
   | 'late'
   | 'no-worker';
 
-/** Something that goes on only if a person acts, or that lasts longer than it should. */
+/** Something that continues only if a person acts, or that lasts longer than it should. */
 export interface Need {
   id: string;
   kind: NeedKind;

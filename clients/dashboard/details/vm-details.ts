@@ -91,7 +91,7 @@ function whyOf(
 const isUnready = (vmi: VmiView | null): boolean =>
   vmi !== null && vmi.phase === 'Running' && !vmi.ready && !vmi.deleting && !vmi.nodeLost && vmi.pause === null;
 
-/** KubeVirt does not tell who has stopped a VM: its run strategy tells who may start it again. */
+/** KubeVirt does not tell who has stopped a VM. Its run strategy tells who may start the VM again. */
 function whyStopped(vm: VmView, vmi: VmiView | null): string {
   if (vm.deleting || isMeantToRun(vm, vmi ?? undefined) || liveVmi(vmi ?? undefined) !== undefined) return '';
   const start = `\`drover vm start ${vm.name} -n ${vm.namespace}\` starts it`;

@@ -140,7 +140,7 @@ export class Card {
     return this.#waiting().find(({ vm }) => vm === member) ?? null;
   }
 
-  /** Members that wait; also those that healing has deleted, and is to make again. */
+  /** Members that wait, and members that healing has deleted and has yet to make again. */
   #waiting(): WaitingVm[] {
     const waits = [...this.#waits].map(([vm, wait]) => ({ vm, state: this.#seats.get(vm)!.seen.state, ...wait }));
     const cycles = this.pool?.status?.healing?.cycles ?? [];

@@ -132,7 +132,7 @@ export class Hub {
     this.#again();
   }
 
-  /** Connects again, ever more slowly: also a user who is signed out may sign in again in another tab. */
+  /** Connects again, ever more slowly. A user who is signed out may sign in again in another tab. */
   #again(): void {
     this.#close();
     this.#retry = setTimeout(() => this.#open(), this.#retryMs);

@@ -34,7 +34,7 @@ export async function readStream(
       for (const event of events) takeEvent(event, take);
     }
   } catch {
-    // The server has gone away, or nobody listens any more.
+    // The server has gone away, or the hub has ended the stream.
   }
   return BROKEN;
 }

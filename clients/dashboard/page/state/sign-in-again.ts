@@ -1,6 +1,6 @@
 const KEY = 'drover-address';
 
-/** Loads the page again, so that the proxy before the server has the user sign in, who then comes back to this view. */
+/** Loads the page again, so that the proxy asks the user to sign in. The user then comes back to this view. */
 export function signInAgain(): void {
   sessionStorage.setItem(KEY, location.hash);
   location.reload();

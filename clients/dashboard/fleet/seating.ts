@@ -161,7 +161,8 @@ export class Seating {
     this.#mark(card.namespace, card.pool, null);
     this.#around.onCard(card.id, undefined, []);
     for (const member of this.#byOwner.get(key) ?? []) {
-      this.#seatedAt.delete(member);
+      // A member that has not been brought up to date since its owner came still has its square on another card.
+      if (this.#seatedAt.get(member) === card) this.#seatedAt.delete(member);
       this.#around.members.dirty.add(member);
     }
   }

@@ -324,6 +324,19 @@ const poolOf = (is: string) => {
   return aPoolWith(is === 'a' ? {} : { status: { currentRevision: hashOf(2), healing } }, 'web', 'a');
 };
 
+/** A pool comes, goes and comes again while the square of its VM is on the card of VMs without owners. */
+const LOST_SQUARE: (typeof anyEvent extends fc.Arbitrary<infer Event> ? Event : never)[] = [
+  {
+    what: 'vm',
+    name: 'web-1',
+    vm: { owner: 'a', ready: false, hasVmi: false, deleting: false, revision: hashOf(1), roleLabel: null },
+  },
+  { what: 'send' },
+  { what: 'pool', is: 'c' },
+  { what: 'pool', is: 'none' },
+  { what: 'pool', is: 'a' },
+];
+
 test('deltas lead to what a snapshot of the same fleet shows, whatever happens in whatever order', () => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 30 }), (events) => {
@@ -357,6 +370,7 @@ test('deltas lead to what a snapshot of the same fleet shows, whatever happens i
       const fresh = new Viewer().delta(anew.take());
       expect(statesOf(viewer)).toEqual(statesOf(fresh));
     }),
+    { examples: [[LOST_SQUARE]] },
   );
 });
 

@@ -74,6 +74,9 @@ const ignoring =
 /** Resolves to the result of the call; to undefined if the object does not exist. */
 export const ignoreNotFound = ignoring(isNotFound);
 
+/** Resolves to undefined if there is an object of that name. */
+export const ignoreAlreadyExists = ignoring(isAlreadyExists);
+
 // A patch that names another UID is refused as a change of the UID.
 const isOfAnother = (error: unknown): boolean => hasStatus(error, 422) && /metadata[./]uid/.test(error.message);
 

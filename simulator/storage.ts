@@ -1,9 +1,9 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import { CDIs, CustomResourceDefinitions, PersistentVolumes, StorageClasses, type Resource } from '../api/resources.ts';
+import { CDIs, CustomResourceDefinitions, PersistentVolumes, StorageClasses } from '../api/resources.ts';
 import { cdiCrds } from '../dev/crds/cdi-crds.ts';
 import { installCrds } from '../dev/crds/crds.ts';
 import { KubeClient } from '../kubernetes/client.ts';
-import { isNotFound } from '../kubernetes/errors.ts';
+import { ignoreNotFound } from '../kubernetes/errors.ts';
 import { FIELD_MANAGER } from './api/admission-registration.ts';
 import { DataVolumeController } from './controllers/data-volume-controller.ts';
 import { ClaimController } from './controllers/pvc-controller.ts';
@@ -46,21 +46,11 @@ export async function startStorage(
 
 async function refuseRealStorage(client: KubeClient): Promise<void> {
   for (const resource of [CDIs, StorageClasses, PersistentVolumes]) {
-    const found = await firstOf(client, resource);
+    const [found] = (await ignoreNotFound(client.list(resource)))?.items ?? [];
     if (found === undefined) continue;
     throw new Error(
-      `the cluster at ${client.server} has storage of its own (${resource.kind} ${found}): it can't be simulated there`,
+      `the cluster at ${client.server} has storage of its own (${resource.kind} ${found.metadata.name}): it can't be simulated there`,
     );
-  }
-}
-
-async function firstOf(client: KubeClient, resource: Resource): Promise<string | undefined> {
-  try {
-    const { items } = await client.list(resource);
-    return items[0]?.metadata.name;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
   }
 }
 

@@ -7,7 +7,7 @@ import {
 } from '../../api/resources.ts';
 import { machineRules } from '../../dev/crds/kubevirt-schemas.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { VM_DEFAULTS } from '../vm/machine-type.ts';
 import { diskQuantityRules, quantityRules } from './quantities.ts';
 import { ensure } from './register.ts';
@@ -100,21 +100,15 @@ export async function registerAdmission(
 /** Removes these rules, so that they don't bind whatever acts as KubeVirt next. */
 export async function unregisterAdmission(client: KubeClient): Promise<void> {
   const names = checks.map(({ metadata }) => metadata.name);
+  const remove = (resource: Resource, name: string): Promise<unknown> =>
+    ignoreNotFound(client.delete(resource, { name }, { deadlineMs: 2000 }));
   await Promise.all([
     ...names.flatMap((name) => [
-      remove(client, ValidatingAdmissionPolicyBindings, name),
-      remove(client, ValidatingAdmissionPolicies, name),
+      remove(ValidatingAdmissionPolicyBindings, name),
+      remove(ValidatingAdmissionPolicies, name),
     ]),
-    remove(client, MutatingWebhookConfigurations, NAME),
+    remove(MutatingWebhookConfigurations, NAME),
   ]);
-}
-
-async function remove(client: KubeClient, resource: Resource, name: string): Promise<void> {
-  try {
-    await client.delete(resource, { name }, { deadlineMs: 2000 });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
 }
 
 interface Policy {

@@ -1,9 +1,10 @@
 import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
-import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import { ignoreAlreadyExists } from '../../kubernetes/errors.ts';
 import { durationOf, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import { timestamp } from '../objects/conditions.ts';
 import type { Claim, DataVolume } from '../objects/kubevirt.ts';
 import { isDeleting } from '../objects/vmi.ts';
+import { adopt } from '../store/adopt.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
@@ -31,7 +32,8 @@ export class DataVolumeController extends Controller {
     const volume = dataVolumes.get(key);
     if (volume !== undefined && !isDeleting(volume)) {
       if (claim === undefined) await this.#createClaim(volume);
-      else if (controllerOf(claim) === undefined && !isDeleting(claim)) await this.#adopt(claim, volume);
+      else if (controllerOf(claim) === undefined && !isDeleting(claim))
+        await adopt(this.cluster, claims, claim, ownerOf(volume));
     }
     if (claim !== undefined && !isDeleting(claim)) await this.#bind(claim);
     if (volume === undefined || isDeleting(volume)) return undefined;
@@ -53,18 +55,8 @@ export class DataVolumeController extends Controller {
 
   async #createClaim(volume: Volume): Promise<void> {
     const { client, claims } = this.cluster;
-    try {
-      claims.remember(await client.create<Claim>(claims.resource, claimOf(volume)));
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-    }
-  }
-
-  async #adopt(claim: Stored<Claim>, volume: Volume): Promise<void> {
-    const { client, claims } = this.cluster;
-    const { namespace, name, resourceVersion, ownerReferences = [] } = claim.metadata;
-    const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, ownerOf(volume)] } };
-    claims.remember(await client.patch<Claim>(claims.resource, { namespace, name }, 'merge', patch));
+    const made = await ignoreAlreadyExists(client.create<Claim>(claims.resource, claimOf(volume)));
+    if (made !== undefined) claims.remember(made);
   }
 
   /** Binds every claim: the simulator is the only storage here. */

@@ -1,40 +1,28 @@
 import type { OwnerReference, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { Cluster } from '../store/cluster.ts';
+import { Controller } from '../store/controller.ts';
 import { collectGarbage, FOREGROUND, ORPHAN } from '../store/garbage.ts';
 import type { OwnedKinds } from '../store/owned-kinds.ts';
 import { OwnerGraph, type Tracked } from '../store/owner-graph.ts';
-import { WorkQueue } from '../store/work-queue.ts';
 
 /**
  * Simulates Kubernetes' garbage collector, which is part of kube-controller-manager and so doesn't run here. Deletes
  * the dependents of deleted owners, and does what the finalizers `orphan` and `foregroundDeletion` stand for.
  */
-export class GarbageCollector {
-  readonly #cluster: Cluster;
+export class GarbageCollector extends Controller {
   readonly #kinds: OwnedKinds;
   readonly #graph = new OwnerGraph();
-  readonly #queue: WorkQueue;
 
   constructor(cluster: Cluster, kinds: OwnedKinds, concurrency: number) {
-    this.#cluster = cluster;
+    super(cluster, 'garbage collection of', concurrency);
     this.#kinds = kinds;
-    this.#queue = new WorkQueue({
-      concurrency,
-      work: (uid) => this.#reconcile(uid),
-      onError: (uid, error) =>
-        cluster.log.warn(`garbage collection of ${this.#graph.get(uid)?.name ?? uid}: ${error.message}`),
-    });
     kinds.subscribe((before, after) => this.#observe(before, after));
   }
 
-  start(): void {
-    this.#queue.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#queue.stop();
+  protected override nameOf(uid: string): string {
+    return this.#graph.get(uid)?.name ?? uid;
   }
 
   #observe(before: Tracked | undefined, after: Tracked | undefined): void {
@@ -43,17 +31,17 @@ export class GarbageCollector {
     this.#graph.put(after);
     const held = after.deleting && (after.finalizers.includes(ORPHAN) || after.finalizers.includes(FOREGROUND));
     if (held || (!after.deleting && after.owners.some(({ uid }) => this.#graph.get(uid) === undefined)))
-      this.#queue.add(after.uid);
+      this.queue.add(after.uid);
   }
 
   #forget(object: Tracked): void {
     const dependents = this.#graph.dependentsOf(object.uid);
     this.#graph.remove(object.uid);
-    for (const { uid } of dependents) this.#queue.add(uid);
-    for (const { uid } of object.owners) if (this.#graph.get(uid)?.deleting) this.#queue.add(uid);
+    for (const { uid } of dependents) this.queue.add(uid);
+    for (const { uid } of object.owners) if (this.#graph.get(uid)?.deleting) this.queue.add(uid);
   }
 
-  async #reconcile(uid: string): Promise<undefined> {
+  protected async reconcile(uid: string): Promise<undefined> {
     const object = this.#graph.get(uid);
     if (object === undefined) return;
     const gone = object.deleting ? new Set<string>() : await this.#goneOwners(object);
@@ -68,7 +56,7 @@ export class GarbageCollector {
         return this.#setOwners(object, collection.keep);
       case 'orphan':
         for (const dependent of dependents) {
-          await unlessGone(
+          await ignoreNotFound(
             this.#setOwners(
               dependent,
               dependent.owners.filter((owner) => owner.uid !== uid),
@@ -78,7 +66,7 @@ export class GarbageCollector {
         return this.#removeFinalizer(object, ORPHAN);
       case 'foreground':
         for (const dependent of collection.remove)
-          await unlessGone(this.#delete(dependent, this.#policyBelow(dependent)));
+          await ignoreNotFound(this.#delete(dependent, this.#policyBelow(dependent)));
         if (collection.waitFor === 0) await this.#removeFinalizer(object, FOREGROUND);
     }
   }
@@ -96,16 +84,9 @@ export class GarbageCollector {
   async #isGone(owner: OwnerReference, namespace: string | undefined): Promise<boolean> {
     const resource = this.#kinds.find(owner);
     if (resource === undefined) return false;
-    try {
-      const found = await this.#cluster.client.get(resource, {
-        namespace: resource.namespaced ? namespace : undefined,
-        name: owner.name,
-      });
-      return found.metadata.uid !== owner.uid;
-    } catch (error) {
-      if (isNotFound(error)) return true;
-      throw error;
-    }
+    const key = { namespace: resource.namespaced ? namespace : undefined, name: owner.name };
+    const found = await ignoreNotFound(this.cluster.client.get(resource, key));
+    return found?.metadata.uid !== owner.uid;
   }
 
   /** Foreground deletion of an owner also waits for the dependents of its dependents. */
@@ -119,7 +100,7 @@ export class GarbageCollector {
     propagationPolicy: 'Foreground' | 'Background',
     resourceVersion?: string,
   ): Promise<undefined> {
-    await this.#cluster.client.delete(
+    await this.cluster.client.delete(
       resource,
       { namespace, name },
       { uid, propagationPolicy, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
@@ -149,14 +130,6 @@ export class GarbageCollector {
     key: { namespace: string | undefined; name: string },
     metadata: Partial<Stored['metadata']> | object,
   ): Promise<void> {
-    await this.#cluster.client.patch(resource, key, 'merge', { metadata });
-  }
-}
-
-async function unlessGone(call: Promise<undefined>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
+    await this.cluster.client.patch(resource, key, 'merge', { metadata });
   }
 }

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import { ignoreAlreadyExists } from '../../kubernetes/errors.ts';
 import { isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import { timestamp } from '../objects/conditions.ts';
 import type { Node, NodeCondition } from '../objects/kubevirt.ts';
@@ -18,13 +18,8 @@ export class NodeController extends Controller {
   /** Creates missing nodes, up to `count`. */
   async create(count: number): Promise<void> {
     const { client, nodes } = this.cluster;
-    for (let n = 1; n <= count; n++) {
-      try {
-        await client.create<Node>(nodes.resource, newNode(`sim-node-${n}`, Date.now()));
-      } catch (error) {
-        if (!isAlreadyExists(error)) throw error;
-      }
-    }
+    for (let n = 1; n <= count; n++)
+      await ignoreAlreadyExists(client.create<Node>(nodes.resource, newNode(`sim-node-${n}`, Date.now())));
   }
 
   protected async reconcile(name: string): Promise<undefined> {

@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { ServiceAccounts } from '../../api/resources.ts';
-import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
+import { ignoreAlreadyExists, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import type { Pod, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { isDeleting, isFinal } from '../objects/vmi.ts';
@@ -97,9 +97,7 @@ export class PodController extends Controller {
   async #create(vmi: Stored<VirtualMachineInstance>, node: string): Promise<Stored<Pod>> {
     const { client, pods } = this.cluster;
     const namespace = vmi.metadata.namespace!;
-    await client.create(ServiceAccounts, { metadata: { namespace, name: 'default' } }).catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error;
-    });
+    await ignoreAlreadyExists(client.create(ServiceAccounts, { metadata: { namespace, name: 'default' } }));
     return pods.remember(await client.create<Pod>(pods.resource, launcherOf(vmi, node)));
   }
 

@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isTransient } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
-import type { PreferenceRef, VirtualMachineInstance, Vm, Vmi } from '../objects/kubevirt.ts';
+import type { PreferenceRef, Vm, Vmi } from '../objects/kubevirt.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 import { isDeleting, VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
+import { adopt, mayAdopt } from '../store/adopt.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
-import { mayAdopt } from '../store/may-adopt.ts';
 import { ObservationDelay } from '../store/observation-delay.ts';
 import { claimDataVolumes } from '../vm/data-volume-templates.ts';
 import { keepPreference } from '../vm/preferences.ts';
@@ -95,18 +95,13 @@ export class VmController extends Controller {
 
   /** Returns the VM's VMI. Adopts a VMI of its name that has no controller, and ignores a VMI of another controller. */
   async #ownVmi(vm: Vm): Promise<Vmi | undefined> {
-    const { vmis, client } = this.cluster;
+    const { vmis } = this.cluster;
     const vmi = vmis.get(namespacedName(vm));
     if (vmi === undefined) return undefined;
     const controller = controllerOf(vmi);
     if (controller !== undefined) return controller.uid === vm.metadata.uid ? vmi : undefined;
     if (isDeleting(vm) || isDeleting(vmi) || !(await mayAdopt(this.cluster, vm))) return undefined;
-    const { name, namespace } = vm.metadata;
-    const { resourceVersion, ownerReferences = [] } = vmi.metadata;
-    const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(vm.metadata)] } };
-    return vmis.remember(
-      await client.patch<VirtualMachineInstance>(vmis.resource, { namespace, name }, 'merge', patch),
-    );
+    return adopt(this.cluster, vmis, vmi, vmOwner(vm.metadata));
   }
 
   async #takeDown(vm: Vm, vmi: Vmi | undefined): Promise<void> {

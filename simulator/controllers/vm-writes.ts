@@ -1,4 +1,4 @@
-import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { FAIL_STARTS_DONE, failingStarts } from '../objects/annotations.ts';
 import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus, Vm, Vmi } from '../objects/kubevirt.ts';
@@ -87,11 +87,7 @@ export class VmWrites {
   async delete(vmi: Vmi): Promise<void> {
     const { client, vmis } = this.#cluster;
     const { namespace, name, uid } = vmi.metadata;
-    try {
-      await client.delete(vmis.resource, { namespace, name }, { uid });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await ignoreNotFound(client.delete(vmis.resource, { namespace, name }, { uid }));
   }
 
   /** Removes the finalizer of a finished VMI, whose end has been recorded. */

@@ -3,54 +3,39 @@ import { isTrue } from '../objects/conditions.ts';
 import type { Migration, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { isDeleting, isMigrating, phaseOf } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { WorkQueue } from '../store/work-queue.ts';
+import { Controller } from '../store/controller.ts';
 import { waitsForHotplug } from '../vm/hotplug.ts';
 import { isOver } from '../vmi/migration.ts';
 import { newMigration } from '../vmi/new-migration.ts';
 import { mostAtOnce } from './migration-places.ts';
 
 const MARK = 'kubevirt.io/workloadUpdateMigration';
-const ALL = 'all';
+const ALL = 'all VMIs';
 
 /**
  * Migrates the VMIs with pending CPU or memory hotplugs if the cluster's workload updates use live migration, as many
  * at once as the cluster allows. Doesn't simulate evictions.
  */
-export class WorkloadUpdates {
-  readonly #cluster: Cluster;
-  readonly #queue: WorkQueue;
+export class WorkloadUpdates extends Controller {
   readonly #waiting = new Set<string>();
 
   constructor(cluster: Cluster) {
-    this.#cluster = cluster;
-    this.#queue = new WorkQueue({
-      concurrency: 1,
-      work: () => this.#reconcile(),
-      onError: (_key, error) => cluster.log.warn(`workload updates: ${error.message}`),
-    });
+    super(cluster, 'workload updates of', 1);
     cluster.vmis.subscribe((key, _before, after) => {
       const waits = after !== undefined && isToMigrate(after);
       if (waits) this.#waiting.add(key);
       else if (!this.#waiting.delete(key)) return;
-      this.#queue.add(ALL);
+      this.queue.add(ALL);
     });
     const again = (): void => {
-      if (this.#waiting.size > 0) this.#queue.add(ALL);
+      if (this.#waiting.size > 0) this.queue.add(ALL);
     };
     cluster.migrations.subscribe(again);
     cluster.kubevirts.subscribe(again);
   }
 
-  start(): void {
-    this.#queue.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#queue.stop();
-  }
-
-  async #reconcile(): Promise<undefined> {
-    const { client, kubevirt, vmis, migrations } = this.#cluster;
+  protected async reconcile(): Promise<undefined> {
+    const { client, kubevirt, vmis, migrations } = this.cluster;
     if (kubevirt?.spec?.workloadUpdateStrategy?.workloadUpdateMethods?.includes('LiveMigrate') !== true) return;
     const under = [...migrations.values()].filter((migration) => !isOver(migration));
     const moving = new Set(under.map(({ metadata, spec }) => `${metadata.namespace}/${spec.vmiName}`));

@@ -1,3 +1,4 @@
+import { durationMs, isDuration } from '../../api/lib/duration.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
 
 /** Annotations that control one VM, set on its template or, while it runs, on its VMI; some on other objects. */
@@ -48,15 +49,10 @@ export const STARTED_FROM = 'sim.drover.dev/started-from';
 type SimulatorAnnotations = typeof SimulatorAnnotation;
 type Name = SimulatorAnnotations[keyof SimulatorAnnotations];
 
-const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
 /** Parses `1s`, `500ms`, `1m30s` or a bare number of seconds into milliseconds; undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;
-  let sum = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) sum += Number(amount) * UNITS[unit!]!;
-  return sum;
+  return isDuration(text) ? durationMs(text) : undefined;
 }
 
 /** Returns the annotation's duration in milliseconds; undefined if it is missing or invalid. */

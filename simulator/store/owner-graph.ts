@@ -38,10 +38,6 @@ export class OwnerGraph {
     return this.#objects.get(uid);
   }
 
-  values(): Iterable<Tracked> {
-    return this.#objects.values();
-  }
-
   dependentsOf(uid: string): Tracked[] {
     return [...(this.#dependents.get(uid) ?? NONE)].map((dependent) => this.#objects.get(dependent)!);
   }

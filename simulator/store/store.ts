@@ -1,4 +1,4 @@
-import type { KubeObject, Stored } from '../../api/objects.ts';
+import { withoutManagedFields, type KubeObject, type Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
@@ -76,8 +76,3 @@ export class Store<T extends KubeObject> {
 }
 
 const versionOf = (object: Stored): bigint => BigInt(object.metadata.resourceVersion);
-
-function withoutManagedFields<T extends KubeObject>(object: Stored<T>): Stored<T> {
-  const { managedFields: _managedFields, ...metadata } = object.metadata;
-  return { ...object, metadata };
-}

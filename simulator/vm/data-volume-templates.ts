@@ -3,8 +3,8 @@ import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
 import type { DataVolume, DataVolumeTemplate, VirtualMachine } from '../objects/kubevirt.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 import { isDeleting } from '../objects/vmi.ts';
+import { adopt, mayAdopt } from '../store/adopt.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { mayAdopt } from '../store/may-adopt.ts';
 
 const USABLE = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation']);
 
@@ -26,7 +26,7 @@ export async function claimDataVolumes(cluster: Cluster, vm: Stored<VirtualMachi
         dataVolumes.remember(await client.create<DataVolume>(dataVolumes.resource, fromTemplate(template, vm)));
       else if (controllerOf(found) === undefined && !isDeleting(found)) {
         if (!(await mayAdopt(cluster, vm))) return { ready: false };
-        await adopt(cluster, found, vm);
+        await adopt(cluster, dataVolumes, found, vmOwner(vm.metadata));
       }
     } catch (error) {
       if (isAlreadyExists(error)) return { ready: false };
@@ -51,14 +51,4 @@ export function fromTemplate({ metadata, spec }: DataVolumeTemplate, vm: Stored<
     },
     spec,
   };
-}
-
-async function adopt(
-  { client, dataVolumes }: Cluster,
-  found: Stored<DataVolume>,
-  vm: Stored<VirtualMachine>,
-): Promise<void> {
-  const { namespace, name, resourceVersion, ownerReferences = [] } = found.metadata;
-  const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(vm.metadata)] } };
-  dataVolumes.remember(await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch));
 }

@@ -7,7 +7,7 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import { ignoreAlreadyExists } from '../../kubernetes/errors.ts';
 import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from '../objects/kubevirt.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 
@@ -96,10 +96,6 @@ async function keep(
       metadata: { name, uid, generation },
     },
   };
-  try {
-    await client.create(ControllerRevisions, revision);
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-  }
+  await ignoreAlreadyExists(client.create(ControllerRevisions, revision));
   return revision.metadata.name;
 }

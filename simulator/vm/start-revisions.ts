@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import { ControllerRevisions } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isAlreadyExists, isNotFound } from '../../kubernetes/errors.ts';
+import { ignoreAlreadyExists, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 
@@ -33,26 +33,16 @@ export class StartRevisions {
     const copy = `revision-start-vm-${uid}-${generation}`;
     const before = this.#kept.get(uid);
     if (before === copy) return copy;
-    if (before !== undefined) await this.#remove(namespace, before);
+    if (before !== undefined)
+      await ignoreNotFound(this.#client.delete(ControllerRevisions, { namespace, name: before }));
     const metadata = {
       name: copy,
       ...(namespace === undefined ? {} : { namespace }),
       ownerReferences: [vmOwner({ name, uid })],
     };
-    try {
-      await this.#client.create(ControllerRevisions, { metadata, revision: generation, data: { spec } });
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-    }
+    const revision = { metadata, revision: generation, data: { spec } };
+    await ignoreAlreadyExists(this.#client.create(ControllerRevisions, revision));
     this.#kept.set(uid, copy);
     return copy;
-  }
-
-  async #remove(namespace: string | undefined, name: string): Promise<void> {
-    try {
-      await this.#client.delete(ControllerRevisions, { namespace, name });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
   }
 }

@@ -25,7 +25,7 @@ const StorageClasses: Resource = {
   namespaced: false,
 };
 const run = promisify(execFile);
-const log = { info: () => {}, warn: () => {} };
+const log = { warn: () => {} };
 
 let stack: LeasedStack;
 let kube: KubeClient;

@@ -59,7 +59,7 @@ export class KubeVirt {
         workloadUpdateStrategy: { workloadUpdateMethods: ['LiveMigrate'] },
       },
     });
-    const cluster = new Cluster(client, { info() {}, warn: (words: string) => this.#say(`kubevirt: ${words}`) });
+    const cluster = new Cluster(client, { warn: (words: string) => this.#say(`kubevirt: ${words}`) });
     this.#cluster = cluster;
     const kinds = new OwnedKinds(cluster);
     const nodes = new NodeController(cluster);

@@ -1,8 +1,9 @@
-import type { Stored } from '../../api/objects.ts';
+import type { KubeObject, OwnerReference, Stored } from '../../api/objects.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { VirtualMachine } from '../objects/kubevirt.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from './cluster.ts';
+import type { Store } from './store.ts';
 
 /**
  * Reports whether a VM may adopt objects without a controller. Asks the API server, as KubeVirt does: the VM in the
@@ -15,4 +16,16 @@ export async function mayAdopt(
 ): Promise<boolean> {
   const now = await ignoreNotFound(client.get<VirtualMachine>(vms.resource, { namespace, name }));
   return now !== undefined && now.metadata.uid === uid && !isDeleting(now);
+}
+
+/** Gives an object a further owner, in the version that was read. */
+export async function adopt<T extends KubeObject>(
+  { client }: Cluster,
+  store: Store<T>,
+  { metadata }: Stored<T>,
+  owner: OwnerReference,
+): Promise<Stored<T>> {
+  const { namespace, name, resourceVersion, ownerReferences = [] } = metadata;
+  const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, owner] } };
+  return store.remember(await client.patch<T>(store.resource, { namespace, name }, 'merge', patch));
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { rules, WholeNumber } from './text.ts';
+import { WholeNumber, withRules } from './text.ts';
 import type { VmTemplate } from './vm-template.ts';
 import { Windows } from './windows.ts';
 
@@ -40,22 +40,19 @@ const CEL =
 
 /** Refuses a pool with `drain` whose template names an eviction strategy under which KubeVirt acts by itself. */
 export function withDrainableTemplate<T extends z.ZodType>(schema: T): T {
-  const others = (schema.meta()?.['x-kubernetes-validations'] ?? []) as object[];
-  const own = rules([CEL, `${PATH.join('.')} ${SENTENCE}`])['x-kubernetes-validations'];
-  return schema
-    .refine(
-      (spec) => {
-        const { drain, template } = spec as { drain?: unknown; template?: VmTemplate };
-        return drain === undefined || STRATEGIES.has(evictionStrategyOf(template));
-      },
-      {
-        error: SENTENCE,
-        path: PATH,
-        when: ({ value, issues }) =>
-          typeof value === 'object' && value !== null && issues.every(({ path }) => path?.[0] !== 'template'),
-      },
-    )
-    .meta({ 'x-kubernetes-validations': [...others, ...own] });
+  const checked = schema.refine(
+    (spec) => {
+      const { drain, template } = spec as { drain?: unknown; template?: VmTemplate };
+      return drain === undefined || STRATEGIES.has(evictionStrategyOf(template));
+    },
+    {
+      error: SENTENCE,
+      path: PATH,
+      when: ({ value, issues }) =>
+        typeof value === 'object' && value !== null && issues.every(({ path }) => path?.[0] !== 'template'),
+    },
+  );
+  return withRules(checked, [CEL, `${PATH.join('.')} ${SENTENCE}`]);
 }
 
 const evictionStrategyOf = (template: VmTemplate | undefined): unknown =>

@@ -1,9 +1,8 @@
 import * as z from 'zod';
-import { API_VERSION } from '../labels-and-annotations.ts';
 import { Autohealing } from './autohealing.ts';
 import { Drain, withDrainableTemplate } from './drain.ts';
-import { nameRule, nameShape, ownerMeta } from './metadata.ts';
 import { withOwnSelector } from './own-selector.ts';
+import { ownerSchema } from './owner-schema.ts';
 import { Rollout } from './rollout.ts';
 import { LabelSelector } from './selection.ts';
 import { Standby, withRunningStandby } from './standby.ts';
@@ -14,15 +13,9 @@ import { IntOrPercentFrom0, WholeNumber } from './text.ts';
 import { VmTemplate } from './vm-template.ts';
 
 export { Autohealing } from './autohealing.ts';
-export { Drain, type DrainMethod } from './drain.ts';
+export { Drain } from './drain.ts';
 export { Rollout, type CheckStatus, type RolloutStep, type StepCheck } from './rollout.ts';
-export {
-  LabelSelector,
-  SelectionPolicy,
-  type BasePolicy,
-  type ScaleInSelectionPolicy,
-  type Spread,
-} from './selection.ts';
+export { LabelSelector, SelectionPolicy, type BasePolicy, type ScaleInSelectionPolicy } from './selection.ts';
 export {
   Condition,
   PoolStatus,
@@ -43,14 +36,11 @@ export {
 } from './strategies.ts';
 export { Standby, type StandbyState } from './standby.ts';
 export { VmTemplate } from './vm-template.ts';
-export { MAX_POOL_NAME } from './metadata.ts';
 export type { MaintenanceWindow } from './windows.ts';
 export type { IntOrPercent } from '../lib/int-or-percent.ts';
 
 /** Five digits: keeps a VM's name within the 63 characters that KubeVirt's labels and host names allow. */
 export const MAX_REPLICAS = 99_999;
-
-const NAME_SHAPE = nameShape('VMs are named <pool>-<number>');
 
 export const NameGeneration = z
   .strictObject({
@@ -101,13 +91,10 @@ export const PoolSpec = withSurgeRules(
 );
 export type PoolSpec = z.infer<typeof PoolSpec>;
 
-export const VirtualMachinePool = z
-  .strictObject({
-    apiVersion: z.literal(API_VERSION),
-    kind: z.literal('VirtualMachinePool'),
-    metadata: ownerMeta(NAME_SHAPE),
-    spec: PoolSpec,
-    status: PoolStatus.exactOptional(),
-  })
-  .meta(nameRule(NAME_SHAPE));
+export const VirtualMachinePool = ownerSchema(
+  'VirtualMachinePool',
+  'VMs are named <pool>-<number>',
+  PoolSpec,
+  PoolStatus,
+);
 export type VirtualMachinePool = z.infer<typeof VirtualMachinePool>;

@@ -56,7 +56,6 @@ const Spread = z
   .describe(
     'Of VMs of equal rank, one leaves from the node or zone that has most VMs of the pool, so that the others stay spread.',
   );
-export type Spread = z.infer<typeof Spread>;
 
 /** The same with what makes sense only for VMs that go. */
 export const ScaleInSelectionPolicy = z

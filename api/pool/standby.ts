@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { crossFieldRule, rules, uncheckedField, WholeNumber } from './text.ts';
+import { RUNS_BY_ITSELF, VMS_RUN_BY_THEMSELVES } from '../run-strategies.ts';
+import { crossFieldRule, uncheckedField, WholeNumber, withRules } from './text.ts';
 
 /** Keeps the numbers of a pool's VMs within five digits, or little more. */
 const MAX_STANDBY = 1_000;
@@ -28,12 +29,6 @@ const RUNNING =
  * replicas.
  */
 export function withRunningStandby<T extends z.ZodType>(schema: T): T {
-  const { 'x-kubernetes-validations': others = [], ...meta } = schema.meta() ?? {};
-  const [own] = rules([
-    '!has(self.standby) || (has(self.template.spec.running) && self.template.spec.running) || ' +
-      "(has(self.template.spec.runStrategy) && self.template.spec.runStrategy in ['Always', 'RerunOnFailure', 'Once'])",
-    RUNNING,
-  ])['x-kubernetes-validations'];
   const checked = crossFieldRule(
     schema,
     ({ standby, template }) => {
@@ -42,10 +37,10 @@ export function withRunningStandby<T extends z.ZodType>(schema: T): T {
         standby === undefined ||
         template === undefined ||
         uncheckedField(spec, 'running') === true ||
-        ['Always', 'RerunOnFailure', 'Once'].includes(String(uncheckedField(spec, 'runStrategy')))
+        RUNS_BY_ITSELF.includes(String(uncheckedField(spec, 'runStrategy')))
       );
     },
     RUNNING,
   );
-  return checked.meta({ ...meta, 'x-kubernetes-validations': [...(others as object[]), own] });
+  return withRules(checked, [`!has(self.standby) || ${VMS_RUN_BY_THEMSELVES}`, RUNNING]);
 }

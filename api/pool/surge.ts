@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { isZero, type IntOrPercent } from '../lib/int-or-percent.ts';
-import { RUNS_BY_ITSELF } from '../run-strategies.ts';
+import { RUNS_BY_ITSELF, VMS_RUN_BY_THEMSELVES } from '../run-strategies.ts';
 import { withRules } from './text.ts';
 
 /** What the rules read of a pool's spec. */
@@ -60,9 +60,7 @@ const RULES: readonly Rule[] = [
       const { running, runStrategy = '' } = spec.template.spec;
       return isOff(spec) || running === true || RUNS_BY_ITSELF.includes(runStrategy);
     },
-    cel:
-      `${IS_OFF} || (has(${VM}.running) && ${VM}.running) || ` +
-      `(has(${VM}.runStrategy) && ${VM}.runStrategy in [${RUNS_BY_ITSELF.map((strategy) => `'${strategy}'`).join(', ')}])`,
+    cel: `${IS_OFF} || ${VMS_RUN_BY_THEMSELVES}`,
   },
 ];
 

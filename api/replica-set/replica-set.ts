@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { API_VERSION } from '../labels-and-annotations.ts';
-import { nameRule, nameShape, ownerMeta } from '../pool/metadata.ts';
+import { ownerSchema } from '../pool/owner-schema.ts';
 import { MAX_REPLICAS } from '../pool/pool.ts';
 import { desiredReplicas, WritesAndConditions } from '../pool/status.ts';
 import { WholeNumber, count } from '../pool/text.ts';
@@ -85,29 +84,22 @@ export type VmiSetSpec = z.infer<typeof VmiSetSpec>;
 export const ReplicaSetStatus = statusOf(VMS);
 export type ReplicaSetStatus = z.infer<typeof ReplicaSetStatus>;
 
-const shapeOf = ({ members }: Words<z.ZodType>): string =>
-  nameShape(`${members} are named <set>-<five letters and digits>`);
+const namesOf = ({ members }: Words<z.ZodType>): string => `${members} are named <set>-<five letters and digits>`;
 
 /** Identical VMs, kept at a number that they never exceed. */
-export const VirtualMachineReplicaSet = z
-  .strictObject({
-    apiVersion: z.literal(API_VERSION),
-    kind: z.literal('VirtualMachineReplicaSet'),
-    metadata: ownerMeta(shapeOf(VMS)),
-    spec: ReplicaSetSpec,
-    status: ReplicaSetStatus.exactOptional(),
-  })
-  .meta(nameRule(shapeOf(VMS)));
+export const VirtualMachineReplicaSet = ownerSchema(
+  'VirtualMachineReplicaSet',
+  namesOf(VMS),
+  ReplicaSetSpec,
+  ReplicaSetStatus,
+);
 export type VirtualMachineReplicaSet = z.infer<typeof VirtualMachineReplicaSet>;
 
 /** Identical VMIs: an instance that ends or leaves is replaced at once. */
-export const VirtualMachineInstanceReplicaSet = z
-  .strictObject({
-    apiVersion: z.literal(API_VERSION),
-    kind: z.literal('VirtualMachineInstanceReplicaSet'),
-    metadata: ownerMeta(shapeOf(VMIS)),
-    spec: VmiSetSpec,
-    status: statusOf(VMIS).exactOptional(),
-  })
-  .meta(nameRule(shapeOf(VMIS)));
+export const VirtualMachineInstanceReplicaSet = ownerSchema(
+  'VirtualMachineInstanceReplicaSet',
+  namesOf(VMIS),
+  VmiSetSpec,
+  statusOf(VMIS),
+);
 export type VirtualMachineInstanceReplicaSet = z.infer<typeof VirtualMachineInstanceReplicaSet>;

@@ -1,7 +1,10 @@
-import { DATASOURCE, graph, list, row, stat, type Panel } from './panels.ts';
+import { graph, list, row, stat, type Panel } from './panels.ts';
 
 const COLUMNS = 24;
 const HEIGHTS: Record<Panel['type'], number> = { row: 1, stat: 4, timeseries: 8, table: 8 };
+
+/** Of a panel or a variable; a panel's queries are for that of the panel. */
+const DATASOURCE = { type: 'prometheus', uid: '${datasource}' } as const;
 
 /** Those that are chosen above the dashboard. Sets are chosen by their namespace. */
 const POOL = 'namespace=~"$namespace", pool=~"$pool"';

@@ -15,10 +15,7 @@ interface Target {
   refId: string;
   instant?: boolean;
   format?: 'table';
-  datasource: object;
 }
-
-export const DATASOURCE = { type: 'prometheus', uid: '${datasource}' } as const;
 
 const REF_IDS = 'ABCDEF';
 
@@ -28,7 +25,6 @@ const targets = (queries: Record<string, string>, more: Partial<Target> = {}): T
     expr,
     legendFormat,
     refId: REF_IDS[index]!,
-    datasource: DATASOURCE,
     ...more,
   }));
 

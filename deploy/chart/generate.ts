@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -15,18 +15,8 @@ interface Schema {
 
 const FOLDER = new URL('../', import.meta.url);
 const HEADER = '# Generated from deploy/chart/values.ts by deploy/chart/generate.ts.\n';
-const [BEGIN, END] = ['<!-- values: generated from deploy/chart/values.ts -->\n', '<!-- end of values -->'];
 
 const schema = z.toJSONSchema(Values, { target: 'draft-7', io: 'input' }) as Schema;
-
-/** Values that are not groups of others, by their paths. */
-function* leaves({ properties = {} }: Schema, path: string[] = []): Generator<[path: string, schema: Schema]> {
-  for (const [name, inner] of Object.entries(properties)) {
-    const own = [...path, name];
-    if (inner.properties === undefined) yield [own.join('.'), inner];
-    else yield* leaves(inner, own);
-  }
-}
 
 function wordsOf({ description = '', enum: of = [] }: Schema): string {
   const isTold = of.every((one) => description.includes(one));
@@ -36,7 +26,7 @@ function wordsOf({ description = '', enum: of = [] }: Schema): string {
 /** `values.yaml`: each value with its default, below what it means. */
 function commented({ properties = {} }: Schema, indent = ''): string {
   const lines = Object.entries(properties).map(([name, inner]) => {
-    const words = wordsOf(inner).replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+    const words = wordsOf(inner).replaceAll(/\[([^\]]*)\]\(\.\.\/([^)]*)\)/g, '$1 ($2)');
     const comment = words === '' ? '' : `${indent}# ${words}\n`;
     if (inner.properties === undefined) {
       // What has no default is there to be seen.
@@ -55,18 +45,6 @@ function commented({ properties = {} }: Schema, indent = ''): string {
   return lines.join(indent === '' ? '\n' : '');
 }
 
-const table = (): string =>
-  ['| value | default | |', '|---|---|---|']
-    .concat(
-      [...leaves(schema)]
-        .filter(([path]) => path !== 'global' && path !== 'enabled')
-        .map(([path, leaf]) => {
-          const value = leaf.default === undefined ? '' : `\`${JSON.stringify(leaf.default)}\``;
-          return `| \`${path}\` | ${value} | ${wordsOf(leaf).replaceAll('|', '\\|')} |`;
-        }),
-    )
-    .join('\n');
-
 const chart = {
   apiVersion: 'v2',
   name: packageJson.name,
@@ -83,13 +61,10 @@ const chart = {
  * it.
  */
 export function generateChart(): Map<string, string> {
-  const readme = readFileSync(new URL('README.md', FOLDER), 'utf8');
-  const [before, after] = [readme.split(BEGIN)[0]!, readme.split(END)[1]!];
   return new Map([
     ['Chart.yaml', HEADER + stringify(chart)],
     ['values.yaml', `${HEADER}\n${commented(schema)}`],
     ['values.schema.json', `${JSON.stringify(schema, null, 2)}\n`],
-    ['README.md', `${before}${BEGIN}\n${table()}\n\n${END}${after}`],
   ]);
 }
 

@@ -1,4 +1,4 @@
-import { SelfSubjectAccessReviews, type Resource } from '../api/resources.ts';
+import { SelfSubjectAccessReviews, SubjectAccessReviews, type Resource } from '../api/resources.ts';
 import type { KubeClient } from './client.ts';
 
 /** A permission on the API server. */
@@ -6,33 +6,35 @@ export interface Right {
   verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
   resource: Pick<Resource, 'group' | 'plural'>;
   subresource?: string;
+  /** The only object that it is for. */
+  name?: string;
 }
 
 interface AccessReview {
   metadata: { name: string };
-  spec: {
-    resourceAttributes: { verb: string; group: string; resource: string; subresource?: string; namespace?: string };
-  };
+  spec: object;
   status?: { allowed?: boolean };
   [field: string]: unknown;
 }
 
-/** Asks the API server whether this client has the right in the namespace; undefined: in all of them. */
+/** Another than the client itself. */
+interface Account {
+  user: string;
+  groups: string[];
+}
+
+/** Asks the API server whether this client, or `account`, has the right in the namespace; undefined: in all of them. */
 export async function hasRight(
   client: KubeClient,
-  { verb, resource: { group, plural }, subresource }: Right,
+  { verb, resource: { group, plural }, subresource, name }: Right,
   namespace: string | undefined,
   signal?: AbortSignal,
+  account?: Account,
 ): Promise<boolean> {
-  const asked = {
-    verb,
-    group,
-    resource: plural,
-    ...(subresource === undefined ? {} : { subresource }),
-    ...(namespace === undefined ? {} : { namespace }),
-  };
-  const review: AccessReview = { metadata: { name: '' }, spec: { resourceAttributes: asked } };
-  const { status } = await client.create<AccessReview>(SelfSubjectAccessReviews, review, { signal });
+  const resourceAttributes = { verb, group, resource: plural, subresource, name, namespace };
+  const review: AccessReview = { metadata: { name: '' }, spec: { ...account, resourceAttributes } };
+  const resource = account === undefined ? SelfSubjectAccessReviews : SubjectAccessReviews;
+  const { status } = await client.create<AccessReview>(resource, review, { signal });
   return status?.allowed === true;
 }
 

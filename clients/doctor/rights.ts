@@ -1,9 +1,4 @@
-import {
-  ServiceAccounts,
-  SubjectAccessReviews,
-  VirtualMachineOperations,
-  VirtualMachinePools,
-} from '../../api/resources.ts';
+import { ServiceAccounts, VirtualMachineOperations, VirtualMachinePools } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { formatRight, hasRight, type Right } from '../../kubernetes/rights.ts';
@@ -30,21 +25,6 @@ export async function lookAtUser(kube: KubeClient, namespace: string): Promise<L
   );
 }
 
-interface Asked {
-  group: string;
-  resource: string;
-  subresource?: string;
-  name?: string;
-  verb: string;
-}
-
-interface Review {
-  metadata: { name: string };
-  spec: { user: string; groups: string[]; resourceAttributes: Asked & { namespace?: string } };
-  status?: { allowed?: boolean };
-  [field: string]: unknown;
-}
-
 /** The workers' ServiceAccount. */
 export interface WorkerAccount {
   namespace: string;
@@ -60,53 +40,35 @@ const AT_ONCE = 16;
  */
 export async function lookAtWorkerRights(
   kube: KubeClient,
-  account: WorkerAccount,
+  { namespace, name }: WorkerAccount,
   within: string | undefined,
 ): Promise<Looked> {
-  const { namespace, name } = account;
   const there = await ignoreNotFound(kube.get(ServiceAccounts, { namespace, name }, call()));
   if (there === undefined)
     return unknown(
       `there is no ServiceAccount ${name} in namespace ${namespace}: name that of your workers with --worker`,
     );
-  const asked = askedOf(within === undefined ? workerRules.cluster : workerRules.namespaced);
-  const allowed = await mapAtOnce(asked, AT_ONCE, (one) => isAllowed(kube, account, within, one));
+  const asked = rightsIn(within === undefined ? workerRules.cluster : workerRules.namespaced);
+  const account = {
+    user: `system:serviceaccount:${namespace}:${name}`,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
+  };
+  const allowed = await mapAtOnce(asked, AT_ONCE, (right) => hasRight(kube, right, within, call().signal, account));
   const missing = asked.filter((_, index) => allowed[index] === false);
   const who = `ServiceAccount ${name} in namespace ${namespace}`;
   if (missing.length === 0) return ok(`${who} has the ${asked.length} rights of a worker`);
   const where = within === undefined ? 'all namespaces' : `namespace ${within}`;
   return failed(
-    `${who} lacks ${missing.length} of the ${asked.length} rights of a worker in ${where}: ${missing.map(asText).join(', ')}`,
+    `${who} lacks ${missing.length} of the ${asked.length} rights of a worker in ${where}: ${missing.map(formatRight).join(', ')}`,
     `apply drover's ${within === undefined ? 'ClusterRole' : 'Role'} drover-worker of this release, and bind it to the ServiceAccount`,
   );
 }
 
 /** Reads rights such as `virtualmachinepools.drover.dev/status get,patch`, or `namespaces get NAME`. */
-const askedOf = (rules: readonly string[]): Asked[] =>
+const rightsIn = (rules: readonly string[]): Right[] =>
   rules.flatMap((rule) => {
     const [path = '', verbs = '', name] = rule.split(' ');
-    const [, resource = '', group = '', subresource] = /^(\w[\w-]*)\.?([^/]*)\/?(.*)$/.exec(path) ?? [];
+    const [, plural = '', group = '', subresource] = /^(\w[\w-]*)\.?([^/]*)\/?(.*)$/.exec(path) ?? [];
     const named = { ...(subresource ? { subresource } : {}), ...(name === undefined ? {} : { name }) };
-    return verbs.split(',').map((verb) => ({ group, resource, verb, ...named }));
+    return (verbs.split(',') as Right['verb'][]).map((verb) => ({ verb, resource: { group, plural }, ...named }));
   });
-
-async function isAllowed(
-  kube: KubeClient,
-  { namespace, name }: WorkerAccount,
-  within: string | undefined,
-  asked: Asked,
-): Promise<boolean> {
-  const review: Review = {
-    metadata: { name: '' },
-    spec: {
-      user: `system:serviceaccount:${namespace}:${name}`,
-      groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
-      resourceAttributes: { ...asked, ...(within === undefined ? {} : { namespace: within }) },
-    },
-  };
-  const { status } = await kube.create<Review>(SubjectAccessReviews, review, call());
-  return status?.allowed === true;
-}
-
-const asText = ({ verb, group, resource, subresource }: Asked): string =>
-  `${verb} ${resource}${group === '' ? '' : `.${group}`}${subresource === undefined ? '' : `/${subresource}`}`;

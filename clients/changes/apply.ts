@@ -8,14 +8,11 @@ import { formatPace, makeAndFollow } from '../operations/make.ts';
 import { readNamed, readVms, scopeOf } from '../power/read-vms.ts';
 import type { Session, Work } from '../session/session.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';
-import { patchOf } from './patch.ts';
-import { printPlan, refusalsOf } from './plan-view.ts';
+import { patchOf, type ChangeOptions } from './patch.ts';
+import { planLines, refusalsOf } from './plan-view.ts';
 import { planAndAsk, type AskedPlan } from './plan.ts';
 
-/** Which change, and of which VMs. */
-interface ChangeFlags {
-  patch?: string;
-  set: string[];
+interface ChangeFlags extends ChangeOptions {
   selector?: string;
   allNamespaces?: boolean;
 }
@@ -23,7 +20,7 @@ interface ChangeFlags {
 /** Says what a change would do. Throws what KubeVirt would refuse. */
 export const planChanges: Work<ChangeFlags & { output?: DataFormat }> = async (session, flags, ...names) => {
   const plan = await planned(session, names, flags);
-  if (flags.output === undefined) printPlan(plan);
+  if (flags.output === undefined) print(planLines(plan));
   else await printData(plan, flags.output);
   const refusals = refusalsOf(plan);
   if (refusals.length > 0) throw new AggregateError(refusals);
@@ -52,7 +49,7 @@ async function vmsToChange(
 export const applyChange: Work<ChangeFlags & ChangingFlags> = async (session, flags, ...names) => {
   const plan = await planned(session, names, flags);
   const { output, dryRun, restart, selector } = flags;
-  if (output === undefined) printPlan(plan);
+  if (output === undefined) print(planLines(plan));
   const refusals = refusalsOf(plan);
   if (refusals.length > 0) throw new AggregateError([...refusals, new Failure('no VM was changed')]);
   if (plan.groups.length === 0 || dryRun === 'client') return;

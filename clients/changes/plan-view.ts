@@ -3,7 +3,7 @@ import { formatEdit } from '../../decisions/changes/plan.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
-import { paint, plain, print } from '../cli/print.ts';
+import { paint, plain } from '../cli/print.ts';
 import type { AskedPlan } from './plan.ts';
 
 /** From least to most that has to be done. */
@@ -29,11 +29,6 @@ export function planLines({ groups, unchanged, left }: Omit<AskedPlan, 'patch'>)
     ...left.map(({ why, vms }) => plain(`left as they are: ${formatNames(vms)}: ${why}`)),
     ...(groups.length === 0 ? ['nothing to change'] : []),
   ];
-}
-
-/** Prints the plan. Throws a `Failure` for each group that KubeVirt refuses. */
-export function printPlan(plan: AskedPlan): void {
-  print(planLines(plan));
 }
 
 /** A sentence for each group that KubeVirt refuses. */

@@ -4,7 +4,6 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { loadDataConverter } from '../../workers/data-converter.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 
-/** Temporal as a command uses it. */
 export interface Temporal {
   client: Client;
   connection: Connection;
@@ -81,14 +80,12 @@ function readConfig(): ReturnType<typeof loadClientConnectConfig> {
   }
 }
 
-/** The gRPC status codes that drover distinguishes. */
 export const GrpcCode = {
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
   NOT_FOUND: 5,
   ALREADY_EXISTS: 6,
   PERMISSION_DENIED: 7,
-  UNAVAILABLE: 14,
 } as const;
 
 /** Returns the gRPC status of an error of Temporal's client, even a wrapped one; `undefined` for other errors. */

@@ -1,5 +1,6 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import {
+  apiVersionOf,
   ClusterVirtualMachineOperations,
   ControllerRevisions,
   CustomResourceDefinitions,
@@ -19,7 +20,7 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import { serialize } from '../cli/print.ts';
 import { examine } from '../doctor/examine.ts';
@@ -119,17 +120,12 @@ async function objects(
   isWanted: (object: Stored) => boolean = () => true,
 ): Promise<SupportFile[]> {
   const within = resource.namespaced && resource !== KubeVirts ? { namespace } : {};
-  try {
-    const { items } = await kube.list(resource, within);
-    const { kind } = resource;
-    const apiVersion = resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
-    const wanted = items.filter(isWanted).map((object) => shown({ ...object, apiVersion, kind }));
-    const group = resource.group === '' ? '' : `.${resource.group}`;
-    return [{ path: `cluster/${resource.plural}${group}.yaml`, text: `${await serialize(wanted, 'yaml')}\n` }];
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
+  const list = await ignoreNotFound(kube.list(resource, within));
+  if (list === undefined) return [];
+  const typed = { apiVersion: apiVersionOf(resource), kind: resource.kind };
+  const wanted = list.items.filter(isWanted).map((object) => shown({ ...object, ...typed }));
+  const group = resource.group === '' ? '' : `.${resource.group}`;
+  return [{ path: `cluster/${resource.plural}${group}.yaml`, text: `${await serialize(wanted, 'yaml')}\n` }];
 }
 
 /** The last lines of the workers' logs, if they run as pods. */

@@ -29,7 +29,6 @@ export interface OwnerKind {
   /** What sentences call one object of the kind. */
   readonly noun: 'pool' | 'replica set' | 'VMI replica set';
   readonly members: MemberKind;
-  /** drover's finalizer on each object. */
   readonly finalizer: string;
   /** The cache of the objects in a worker, and their resource versions. */
   readonly cache: 'pools' | 'replicaSets' | 'vmiSets';

@@ -15,7 +15,6 @@ export function defaultCache(env: NodeJS.ProcessEnv = process.env): string {
   return resolve(env['DROVER_CACHE'] || join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'drover'));
 }
 
-/** Returns the paths of one stack's files. */
 export const pathsOf = (state: string) => ({
   kubeconfig: join(state, 'kubeconfig'),
   env: join(state, 'env'),

@@ -133,7 +133,6 @@ function setCrd(words: Words, crd: Omit<Replicated, 'what' | 'columns'>): Custom
   return replicated({ ...crd, what, columns: [...Object.values(countColumns(what, words)), AGE] });
 }
 
-/** The fields of an operation that `kubectl get` shows. */
 const OPERATION_COLUMNS: PrinterColumn[] = [
   column('Action', '.spec.action', 'What is done to the VMs.'),
   stateColumn('State', 'Its state, or how it ended.'),

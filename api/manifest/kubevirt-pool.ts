@@ -119,7 +119,6 @@ function basePolicyOf(sortPolicy: KubeVirtSelectionPolicy['sortPolicy']): Select
   return sortPolicy === 'DescendingOrder' ? 'Newest' : sortPolicy;
 }
 
-/** Returns `object` with its keys renamed. */
 function renamed<T extends object, N extends { [K in keyof T]?: string }>(object: T, names: N): Renamed<T, N> {
   return Object.fromEntries(
     Object.entries(object).map(([key, value]) => [names[key as keyof T] ?? key, value]),

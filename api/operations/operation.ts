@@ -9,7 +9,6 @@ import { MachineTypeChange, MachineTypeStatus } from './machine-type.ts';
 import { VmPatch } from './patch.ts';
 import { VmSelection } from './selection.ts';
 
-/** What an operation does to VMs. */
 export const OperationAction = z.enum(['Restart', 'Start', 'Stop', 'Migrate', 'Patch', 'MachineType']);
 export type OperationAction = z.infer<typeof OperationAction>;
 

@@ -52,7 +52,6 @@ export type EndReason = Exclude<
   | 'Aborting'
 >;
 
-/** A condition of an operation, without its transition time. */
 export type OperationCondition = Omit<Condition, 'lastTransitionTime' | 'type' | 'reason'> &
   (
     | { type: 'Progressing' | 'Ready' | 'Reconciling' | 'Stalled'; reason: ProgressingReason }

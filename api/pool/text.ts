@@ -80,7 +80,6 @@ export const WholeNumber = z.int32({
 
 /** A duration such as `30s`, `10m` or `1h30m`. */
 export const Duration = textMatching(new RegExp(`^${DURATION.source}$`), 32, DURATION_SHAPE);
-/** A duration, or `never`. */
 export const DurationOrNever = textMatching(
   new RegExp(`^(never|${DURATION.source})$`),
   32,

@@ -16,7 +16,6 @@ export const SCHEDULE_REASONS = {
   },
 } as const satisfies Record<string, Record<string, string>>;
 
-/** A condition of a schedule, without its transition time. */
 export type ScheduleCondition = Omit<Condition, 'lastTransitionTime' | 'type' | 'reason'> &
   (
     | { type: 'Ready' | 'Stalled'; reason: keyof typeof SCHEDULE_REASONS.Ready }

@@ -5,7 +5,6 @@ import type { VmPatch } from '../../api/operations/patch.ts';
 import { operationFor, selectionOf, type MakingFlags } from '../operations/make.ts';
 import type { Session } from '../session/session.ts';
 
-/** Flags of commands that change VMs. */
 export interface ChangingFlags extends MakingFlags {
   atOnce: IntOrPercent;
   restart?: true;

@@ -35,7 +35,6 @@ export const undoChange: Work<ChangingFlags> = async (session, flags, change) =>
   await makeAndFollow(session, { operation, what, tellDryRun }, flags);
 };
 
-/** Lists the changes on record on VMs. */
 export const listChanges: Work<Flags> = async (session, flags) => {
   const { vms } = await read(session, flags);
   const changes = new Map<string, ChangeNote & { vms: number }>();

@@ -51,7 +51,6 @@ export const Pools: OwnerKind = ownerKind('VirtualMachinePool', {
   hasNamed: (pool, vm) => numberOf(pool, vm) !== null,
 });
 
-/** Kinds of replica sets. */
 const REPLICA_SETS: readonly OwnerKind[] = [
   ownerKind('VirtualMachineReplicaSet', { short: ['vmrs'], hasNamed: isReplicaName }),
   // KubeVirt's own sets of this kind, which kubectl calls vmirs, are not drover's.

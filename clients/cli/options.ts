@@ -32,7 +32,6 @@ export const windowOption = (verb: string): Option =>
     `${verb} only then: cron, duration and perhaps a time zone, such as "0 2 * * * 4h Europe/Zurich" (repeatable)`,
   ).argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
 
-/** Flags of commands that read manifests. */
 export interface ManifestOptions {
   filename?: string[];
   recursive?: boolean;

@@ -16,7 +16,6 @@ export const plain = plainText;
 /** Colours text on a terminal; leaves it as it is elsewhere and under NO_COLOR. */
 export const paint = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
 
-/** Prints a text, or lines. */
 export function print(text: string | readonly string[]): void {
   process.stdout.write(`${printable(typeof text === 'string' ? text : text.join('\n'))}\n`);
 }

@@ -81,7 +81,6 @@ const listChangesCommand = (): Command =>
     .option('-A, --all-namespaces', 'in all namespaces')
     .does(async () => (await import('../changes/undo.ts')).listChanges);
 
-/** `drover change` and its commands. */
 export const changeCommand = (): Command =>
   new Command('change')
     .description('plan, apply or undo a change of any field of many VMs at once')

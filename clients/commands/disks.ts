@@ -27,7 +27,6 @@ const adoptDisksCommand = (): Command =>
     .examples(['Give them to a pool that was recreated', 'drover disks adopt --pool web'])
     .does(async () => (await import('../disks/prune-and-adopt.ts')).adoptDisks);
 
-/** `drover disks` and its commands. */
 export const disksCommand = (): Command =>
   new Command('disks')
     .description('disks that VMs have left, kept for the next VMs of their numbers')

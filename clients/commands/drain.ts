@@ -37,7 +37,6 @@ const cancelCommand = (): Command =>
     .examples(['Call a drain off', 'drover drain cancel worker-7'])
     .does(async () => (await import('../drain/cancel.ts')).cancelNodesDrain);
 
-/** `drover drain` and its commands. */
 export const drainCommand = (): Command =>
   new Command('drain')
     .description('have VMs leave a node, see what each waits for, and cancel that')

@@ -57,7 +57,6 @@ const cycle = (action: CycleAction): Command =>
     .addOption(dryRunOption())
     .does(async () => (await import('../healing/cycles.ts')).asksCycles(action));
 
-/** `drover heal` and its commands. */
 export const healCommand = (): Command =>
   new Command('heal')
     .description("follow and control the autohealing of a pool's VMs")

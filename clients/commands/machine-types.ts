@@ -127,7 +127,6 @@ const transitionReportCommand = (): Command =>
     )
     .does(async () => (await import('../machine-types/print-report.ts')).printReport);
 
-/** `drover machine-types` and its commands. */
 export const machineTypesCommand = (): Command =>
   new Command('machine-types')
     .description(

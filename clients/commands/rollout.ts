@@ -117,7 +117,6 @@ const restartCommand = (): Command =>
         : (await import('../rollout/restart.ts')).restartPools,
     );
 
-/** `drover rollout` and its commands. */
 export const rolloutCommand = (): Command =>
   new Command('rollout')
     .description("follow, control, undo and compare rollouts of a pool's template")

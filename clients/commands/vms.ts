@@ -89,7 +89,6 @@ const migrateVmsCommand = (): Command =>
 interface PowerCommand {
   description: string;
   limit: Option;
-  /** Describes `--deadline`. */
   deadline: string;
   examples: [what: string, command: string][];
 }
@@ -119,7 +118,6 @@ const runsCommand = (): Command =>
     .examples(['Follow what is running', 'drover vm runs status --watch'])
     .commandsBelow(commandsFor('list', 'status'), 'list');
 
-/** `drover vm` and its commands. */
 export const vmCommand = (): Command =>
   new Command('vm')
     .description(

@@ -10,7 +10,6 @@ export interface CommandLine {
   flag: Option | undefined;
   /** What is typed of the last word. */
   last: string;
-  /** Global flags. */
   globals: Globals;
 }
 

@@ -4,7 +4,6 @@ import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note } from '../cli/print.ts';
 
-/** The flags of `drover dev`. */
 export interface DevOptions {
   ephemeral?: boolean;
   simulator: boolean;
@@ -19,7 +18,6 @@ export interface DevOptions {
   background?: boolean;
 }
 
-/** Returns the state folder of the stack. */
 export const stateOf = ({ state }: Globals): string => (state === undefined ? defaultState() : resolve(state));
 
 /** Returns in one sentence why the stack did not start. If the message quotes a log after it, notes that log first. */

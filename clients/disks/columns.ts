@@ -10,7 +10,6 @@ const column = (header: string, cell: (kept: KeptDisk, claim: Stored<Claim>) => 
   wide,
 });
 
-/** Columns for kept disks. */
 export const diskColumns: Column[] = [
   column('NAME', (_kept, { metadata }) => metadata.name),
   column('POOL', ({ pool }) => pool),

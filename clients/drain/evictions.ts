@@ -17,7 +17,6 @@ interface Pod extends KubeObject {
   status?: { phase?: string };
 }
 
-/** The pod of a VMI. */
 interface LauncherPod {
   namespace: string;
   name: string;

@@ -23,13 +23,11 @@ import {
 
 type TransitionFlags = ScopeFlags & RestartFlags;
 
-/** Prints what a transition would do. */
 export const planTransition: Work<TransitionFlags & { output?: PlanFormat }> = async (session, flags) => {
   const { plan } = await plannedOf(session, transitionIn(await typesOperation(session, flags)), { asksServer: true });
   await printPlan(plan, flags.output);
 };
 
-/** Changes machine types of VMs. */
 export const updateMachineTypes: Work<TransitionFlags & FollowFlags> = async (session, flags) =>
   beginTransition(session, await typesOperation(session, flags), flags);
 

@@ -36,7 +36,6 @@ export interface ReportRow {
   why: string | null;
 }
 
-/** The fields of a VM that a report uses. */
 export type ReportedVm = Pick<
   VmView,
   'namespace' | 'name' | 'owner' | 'machineType' | 'transition' | 'transitionMark'

@@ -19,7 +19,6 @@ export interface ScopeFlags {
   to?: string;
 }
 
-/** How to restart VMs. */
 export interface RestartFlags {
   restartNow?: boolean;
   maxRestarts?: IntOrPercent;

@@ -35,7 +35,6 @@ export function refuseVms(vms: readonly Vm[], whyNot: (vm: Vm) => string | null)
   );
 }
 
-/** Returns each of these VMs with its VMI. */
 export const readVmis = async (kube: KubeClient, namespace: string, vms: readonly Vm[]): Promise<VmWithVmi[]> =>
   withVmis(vms, (await kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })).items);
 

@@ -21,7 +21,6 @@ import { nameOf } from './print-operations.ts';
 /** How long operations that commands make are kept after their end: a week. */
 export const KEPT_SECONDS = 7 * 86_400;
 
-/** Flags of all commands that make operations. */
 export interface MakingFlags {
   maxFailures: number;
   window?: string[] | undefined;
@@ -105,7 +104,6 @@ export function operationOf(namespace: string | undefined, asked: OperationSpec)
 export const formatPace = (vms: number, atOnce: IntOrPercent): string =>
   `${formatVms(vms)}, ${Math.min(countOf(atOnce, vms, 1), vms)} at a time`;
 
-/** How an operation chooses VMs. */
 interface Selection {
   /** Empty if VMs are chosen otherwise. */
   names: readonly string[];

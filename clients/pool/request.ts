@@ -27,7 +27,6 @@ export interface RequestPlace {
   isOneAtATime?: true;
 }
 
-/** A request to a pool. */
 interface PoolRequest extends RequestPlace {
   /** What is asked for, with its `action`. */
   asked: object;

@@ -26,7 +26,6 @@ export interface Choice extends OwnerOptions {
   selector?: string | undefined;
 }
 
-/** The VMs of a run. */
 export interface ChosenVms {
   /** `namespace/name`, and why the VM waits for a restart; null if it was not chosen for that. */
   vms: { vm: string; why: string | null }[];

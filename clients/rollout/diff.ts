@@ -10,7 +10,6 @@ import type { Work } from '../session/session.ts';
 import { disruptionOf } from './disruption.ts';
 import { findRevision, formatRevision, readRevisions, type Revision } from './revisions.ts';
 
-/** One side of a comparison. */
 interface Side {
   title: string;
   template: PoolTemplate;

@@ -31,7 +31,6 @@ export const rolloutStatus: Work<StatusFlags> = async (session, flags, ...words)
   await (flags.watch === true ? followRollouts(kube, pools, flags) : printRollouts(kube, pools, flags.output));
 };
 
-/** Prints the current state of rollouts. */
 async function printRollouts(kube: KubeClient, pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
   const views = await Promise.all(pools.map(async (pool) => rolloutView(pool, await knownRevisions(kube, pool))));
   await printViews(views, { output, blockOf });

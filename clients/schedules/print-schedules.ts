@@ -57,7 +57,6 @@ export const describeSchedule: Work<{ output?: DataFormat }> = async (session, {
   print(linesOf(schedule));
 };
 
-/** Returns lines about one schedule. */
 function linesOf(schedule: StoredSchedule): string[] {
   const { spec, status = {} } = schedule;
   const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'an unknown user' } = spec;

@@ -5,7 +5,6 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { print } from '../cli/print.ts';
 import type { Session, Work } from '../session/session.ts';
 
-/** Reads the schedule of this name. */
 export async function readSchedule(session: Session, name: string): Promise<[KubeClient, StoredSchedule]> {
   const [kube, namespace] = [await session.kube(), await session.namespace()];
   return [kube, await kube.get<StoredSchedule>(VirtualMachineOperationSchedules, { namespace, name })];

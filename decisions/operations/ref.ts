@@ -16,7 +16,6 @@ type Named = Pick<OperationRef, 'namespace' | 'name'>;
 /** Stands in keys for the namespace of a cluster-wide operation: no namespace has such a name. */
 const CLUSTER_WIDE = '-';
 
-/** Returns the kind of the operation. */
 export const operationResource = ({ namespace }: Pick<OperationRef, 'namespace'>): Resource =>
   namespace === undefined ? ClusterVirtualMachineOperations : VirtualMachineOperations;
 

@@ -30,7 +30,6 @@ export interface Surroundings {
   nodeLost: boolean;
   /** Its node was deleted, and its pod with it. */
   nodeGone: boolean;
-  /** True if this start fails. */
   failing: boolean;
   /** True if its VM exists, which must record the VMI's end before the VMI is deleted. */
   hasVm: boolean;

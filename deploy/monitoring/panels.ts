@@ -61,6 +61,8 @@ export function stat(
   };
 }
 
+const STACKED = { fillOpacity: 30, stacking: { mode: 'normal', group: 'A' } };
+
 /** What there is over time. */
 export const graph = (
   title: string,
@@ -73,19 +75,8 @@ export const graph = (
   description,
   width,
   targets: targets(queries),
-  fieldConfig: {
-    defaults: {
-      unit,
-      min: 0,
-      custom: {
-        fillOpacity: stacked ? 30 : 0,
-        lineWidth: 1,
-        stacking: { mode: stacked ? 'normal' : 'none', group: 'A' },
-      },
-    },
-    overrides: [],
-  },
-  options: { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } },
+  fieldConfig: { defaults: { unit, min: 0, ...(stacked ? { custom: STACKED } : {}) }, overrides: [] },
+  options: { tooltip: { mode: 'multi', sort: 'desc' } },
 });
 
 /** A line for each series that there is now: what a user should look at. */

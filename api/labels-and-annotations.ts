@@ -51,8 +51,8 @@ export const REMOVE_VMS_ANNOTATION = `${GROUP}/remove-vms`;
 export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
 
 /**
- * On a VM: a user has ordered that what it differs in from its template is corrected; who, and when. Whoever sets it
- * right takes the annotation off in the same write.
+ * On a VM: a user has ordered that what it differs in from its template is corrected; who, and when. The
+ * correction takes the annotation off in the same write.
  */
 export const CORRECT_DRIFT_ANNOTATION = `${GROUP}/correct-drift`;
 

@@ -4,7 +4,7 @@
  */
 export const requesterAnnotation = (who: string, revision: string): string => `${who} ${revision}`;
 
-/** Returns who asked for the template of this revision; undefined if the stamp is for another revision, or absent. */
-export function requesterOf(stamp: string | undefined, revision: string): string | undefined {
-  return stamp?.endsWith(` ${revision}`) === true ? stamp.slice(0, -revision.length - 1) : undefined;
+/** Returns who asked for the template of this revision; undefined if it is for another revision, or absent. */
+export function requesterOf(annotation: string | undefined, revision: string): string | undefined {
+  return annotation?.endsWith(` ${revision}`) === true ? annotation.slice(0, -revision.length - 1) : undefined;
 }

@@ -113,6 +113,43 @@ test.each(['activities', 'api', 'clients', 'decisions', 'dev', 'simulator', 'wor
   },
 );
 
+/** Stands for all folders of a room that are on no other floor. */
+const CAPABILITIES = '…';
+
+/** The floors of rooms, from the top to the ground, as docs/architecture.md has them. */
+const FLOORS = {
+  decisions: [
+    ['pool', 'replica-sets'],
+    [CAPABILITIES, 'views/from-object'],
+    ['owners'],
+    ['health', 'disruption', 'disruption-budget'],
+    ['views', 'annotations', 'template', 'merge'],
+    ['lib'],
+  ],
+  activities: [
+    ['pool', 'replica-sets'],
+    [CAPABILITIES],
+    ['disks', 'disruption-budget'],
+    ['owners'],
+    ['cache'],
+    ['configuration', 'lib'],
+  ],
+};
+
+/** Returns which floor a folder of a room is on, counted from the top. */
+const floorOf = (floors: string[][], folder: string): number =>
+  [folder, folder.split('/')[0]!, CAPABILITIES]
+    .map((name) => floors.findIndex((folders) => folders.includes(name)))
+    .find((index) => index >= 0)!;
+
+test.each(Object.entries(FLOORS))('folders of %s import none of a floor above their own', (room, floors) => {
+  const floorIn = (folder: string): number => floorOf(floors, relative(room, folder));
+  const upwards = [...foldersImported(room)].flatMap(([from, imported]) =>
+    [...imported].filter((to) => floorIn(to) < floorIn(from)).map((to) => `${from} imports ${to}`),
+  );
+  expect(upwards).toEqual([]);
+});
+
 /** The words of a name by their first letters, so that `prune` is of `pruning`. */
 const wordsOf = (name: string): string[] =>
   (name.match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/g) ?? []).map((word) =>

@@ -183,8 +183,9 @@ function originOf(
   pool: StoredPool,
   revision: string,
 ): { requestedBy: string | undefined; changeCause: string | undefined } {
-  const { [REQUESTED_BY_ANNOTATION]: stamp, [CHANGE_CAUSE_ANNOTATION]: changeCause } = pool.metadata.annotations ?? {};
-  return { requestedBy: requesterOf(stamp, revision) ?? writerOfTemplate(pool), changeCause };
+  const { [REQUESTED_BY_ANNOTATION]: requester, [CHANGE_CAUSE_ANNOTATION]: changeCause } =
+    pool.metadata.annotations ?? {};
+  return { requestedBy: requesterOf(requester, revision) ?? writerOfTemplate(pool), changeCause };
 }
 
 /** Reports whether this keeps a template of the pool, as only drover writes it. */

@@ -109,7 +109,7 @@ function setsOf(member: Membership | undefined, kind: SetKind, sets: readonly St
 }
 
 /**
- * The sets that have something in common with a VM or VMI, whoever controls it, if it has come, gone, or changed hands
+ * The sets that have something in common with a VM or VMI, whatever controls it, if it has come, gone, or changed hands
  * or labels: their statuses tell of it.
  */
 function setsInCommon(

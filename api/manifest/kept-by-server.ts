@@ -27,10 +27,10 @@ export function withoutKeptByServer(document: Json): { object: Json; notes: stri
   const notes: string[] = [];
   if (isObject(status) && Object.keys(status).length > 0) notes.push('status is left out: drover writes it');
   if (isObject(object['metadata'])) {
-    const { kept, dropped, isStamped } = withoutServerFields(object['metadata']);
+    const { kept, dropped, namesRequester } = withoutServerFields(object['metadata']);
     object['metadata'] = kept;
     if (dropped.length > 0) notes.push(`metadata: ${dropped.join(', ')} left out: the API server keeps them`);
-    if (isStamped)
+    if (namesRequester)
       notes.push(
         `metadata.annotations: ${REQUESTED_BY_ANNOTATION} is left out: drover writes it, from the user or from $DROVER_REQUESTED_BY`,
       );
@@ -46,14 +46,14 @@ export function withoutKeptByServer(document: Json): { object: Json; notes: stri
   return { object, notes };
 }
 
-function withoutServerFields(metadata: Json): { kept: Json; dropped: string[]; isStamped: boolean } {
+function withoutServerFields(metadata: Json): { kept: Json; dropped: string[]; namesRequester: boolean } {
   const kept = withoutNulls(metadata);
   const dropped = KEPT_BY_SERVER.filter((key) => key in kept);
   for (const key of dropped) delete kept[key];
-  if (!isObject(kept['annotations'])) return { kept, dropped, isStamped: false };
-  const { [LAST_APPLIED]: _, [REQUESTED_BY_ANNOTATION]: stamp, ...annotations } = kept['annotations'];
+  if (!isObject(kept['annotations'])) return { kept, dropped, namesRequester: false };
+  const { [LAST_APPLIED]: _, [REQUESTED_BY_ANNOTATION]: requester, ...annotations } = kept['annotations'];
   kept['annotations'] = annotations;
-  return { kept, dropped, isStamped: stamp !== undefined };
+  return { kept, dropped, namesRequester: requester !== undefined };
 }
 
 const withoutNulls = (metadata: Json): Json =>

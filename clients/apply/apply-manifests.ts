@@ -10,7 +10,7 @@ import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
 import { collisions } from '../disks/collisions.ts';
 import type { Session, Work } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
-import { applyOne, rehearse, type ApplyOptions as Choices, type Rehearsed } from './apply.ts';
+import { applyOne, dryRunAll, type Accepted, type ApplyOptions as Choices } from './apply.ts';
 import { formatChange, formatDrainChange, formatHalts } from './format-change.ts';
 import { missingReferences } from './missing-references.ts';
 import { readPlan } from './plan.ts';
@@ -44,20 +44,20 @@ export const applyManifests: Work<ApplyFlags> = async (session, options) => {
     keepReplicas: options.keepReplicas === true,
     checksVms: options.vmCheck,
   };
-  const rehearsed = await rehearse(planned, choices);
-  const pools = rehearsed.flatMap(({ kind, after }) => (isPool(kind, after) ? [after] : []));
+  const accepted = await dryRunAll(planned, choices);
+  const pools = accepted.flatMap(({ kind, after }) => (isPool(kind, after) ? [after] : []));
   for (const line of await collisions(choices.kube, pools)) note(line);
   for (const line of await missingReferences(choices.kube, pools)) note(line);
   const applied = [];
-  for (const each of rehearsed) applied.push(await applyEach(each, choices, options.dryRun));
+  for (const each of accepted) applied.push(await applyEach(each, choices, options.dryRun));
   if (options.dryRun !== 'server') await remarkOnWorkers(session);
   if (!options.wait) return;
   await waitUntilReady(choices.kube, applied, options.timeout);
 };
 
-/** Applies one object, unless that is rehearsed alone, and says what there is to say of it. */
+/** Applies one object, unless this is a dry run, and says what there is to say of it. */
 async function applyEach(
-  each: Rehearsed,
+  each: Accepted,
   choices: Choices,
   dryRun: DryRun,
 ): Promise<{ kind: OwnerKind; owner: Stored<Owner> }> {
@@ -79,7 +79,7 @@ async function applyEach(
  * Says what the change would do to the members of an existing object, or does that nobody may expect; and that its
  * template's rollout is halted or paused: users would wait for ever for what is not rolled out.
  */
-async function outlook({ kind, before, after }: Rehearsed, kube: KubeClient, isDry: boolean): Promise<string[]> {
+async function outlook({ kind, before, after }: Accepted, kube: KubeClient, isDry: boolean): Promise<string[]> {
   if (before === undefined) return [];
   const change = await (isDry ? formatChange : formatDrainChange)(kube, kind, before, after);
   return [...change, ...formatHalts(kind, after)];

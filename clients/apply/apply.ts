@@ -45,12 +45,12 @@ interface Applied {
   outcome: Outcome;
   /** Whether the object is being deleted, so that what was applied is lost with it. */
   isGoing: boolean;
-  /** The object as the server has it now; in a rehearsal, as it would be. */
+  /** The object as the server has it now; in a dry run, as it would be. */
   after: Stored<Owner>;
 }
 
-/** An object that the server accepts; a pool is withRequester with who asks for it. */
-export interface Rehearsed extends Planned, Applied {
+/** An object that the server accepts; a pool names who asks for it. */
+export interface Accepted extends Planned, Applied {
   /** The requester of a change of VMs; undefined if the VMs stay as they are. */
   requestedBy: string | undefined;
   /** The object as it is. */
@@ -64,31 +64,31 @@ export interface Rehearsed extends Planned, Applied {
 const REPLICAS = '.spec.replicas';
 
 /** Dry-runs every object on the server. Throws an `AggregateError` of everything that the server refuses. */
-export async function rehearse(planned: Planned[], options: ApplyOptions): Promise<Rehearsed[]> {
-  const tried = await Promise.allSettled(planned.map((each) => rehearseOne(each, options)));
+export async function dryRunAll(planned: Planned[], options: ApplyOptions): Promise<Accepted[]> {
+  const tried = await Promise.allSettled(planned.map((each) => dryRunOne(each, options)));
   const refused = tried.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
   const unreachable = refused.find((error) => error instanceof KubeUnreachable);
   if (unreachable !== undefined) throw unreachable;
   // Mostly the same cause (missing permissions, no drover) keeps all objects from being applied.
   const distinct = new Map(refused.map((error) => [sentenceOf(error), error]));
   if (distinct.size > 0) throw new AggregateError(distinct.values());
-  return tried.map((result) => (result as PromiseFulfilledResult<Rehearsed>).value);
+  return tried.map((result) => (result as PromiseFulfilledResult<Accepted>).value);
 }
 
-/** Dry-runs one object. Renews a stamp only with the template: an unchanged pool isn't written just for that. */
-async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Rehearsed> {
+/** Dry-runs one object. Names a new requester only with a new template: no pool is written just for that. */
+async function dryRunOne(planned: Planned, options: ApplyOptions): Promise<Accepted> {
   const before = await readBefore(planned, options);
   const kept = { ...planned, object: withRequester(planned.object, requesterAnnotationOf(before, APPLY_MANAGER)) };
   const after = await applyOver(before, kept, { ...options, dryRun: true });
-  const rehearsed = {
+  const accepted = {
     ...kept,
     ...appliedTo(before, after),
     before: before as Stored<Owner> | undefined,
     requestedBy: undefined,
   };
-  if (!asksForOtherVms(before, after)) return rehearsed;
-  const unchecked = options.checksVms ? await checkTemplate(planned, rehearsed.after, options.kube) : undefined;
-  const checked = unchecked === undefined ? rehearsed : { ...rehearsed, unchecked };
+  if (!asksForOtherVms(before, after)) return accepted;
+  const unchecked = options.checksVms ? await checkTemplate(planned, accepted.after, options.kube) : undefined;
+  const checked = unchecked === undefined ? accepted : { ...accepted, unchecked };
   // Revisions show who asked for them, and sets have none.
   if (planned.kind !== Pools) return checked;
   const by = await requestedBy(async () => options.kube);
@@ -114,9 +114,9 @@ async function checkTemplate(
 /**
  * Applies one object by server-side apply. Throws `Failure` with where the object was read for a conflict or refusal.
  */
-export async function applyOne(rehearsed: Rehearsed, options: ApplyOptions): Promise<Applied> {
-  const before = await readBefore(rehearsed, options);
-  return appliedTo(before, await applyOver(before, rehearsed, { ...options, dryRun: false }));
+export async function applyOne(accepted: Accepted, options: ApplyOptions): Promise<Applied> {
+  const before = await readBefore(accepted, options);
+  return appliedTo(before, await applyOver(before, accepted, { ...options, dryRun: false }));
 }
 
 const readBefore = ({ kind, object: { metadata } }: Planned, { kube }: ApplyOptions): Promise<Stored | undefined> =>
@@ -135,7 +135,7 @@ async function applyOver(
       throw error instanceof KubeError && unknownKindOf(error) === undefined ? refusal(where, error) : error;
     const all = fieldsOf(error.message);
     const fields = all.filter((field) => field !== REQUESTER_FIELD);
-    // The stamp of an earlier requester may be taken over without `force`.
+    // The annotation of an earlier requester may be taken over without `force`.
     if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
     // So may a number that a worker has written because the manifest has none.
     const isDefault = fields.join() === REPLICAS && managersOf(error.message).includes(REPLICAS_MANAGER);
@@ -162,18 +162,18 @@ async function serverSideApply(
 ): Promise<Stored> {
   const { namespace, name } = object.metadata;
   const key = { namespace, name };
-  const patch = (one: KubeObject, isRehearsal: boolean): Promise<Stored> => {
-    const options = { force, dryRun: isRehearsal, fieldManager: APPLY_MANAGER };
+  const patch = (one: KubeObject, isDry: boolean): Promise<Stored> => {
+    const options = { force, dryRun: isDry, fieldManager: APPLY_MANAGER };
     return kube.patch(resource, key, 'apply', one, options);
   };
   if (withoutEmptying(before, object) === object) return patch(object, dryRun);
-  const rehearse = async (): Promise<Stored> => {
+  const dryRunApply = async (): Promise<Stored> => {
     const live = await ignoreNotFound(kube.get(resource, key));
     return emptied(live, await patch(withoutEmptying(live, object), true), object);
   };
-  const rehearsed = await rehearse();
-  if (dryRun) return rehearsed;
-  await writeEmptied(kube, { resource, key, rehearse });
+  const applied = await dryRunApply();
+  if (dryRun) return applied;
+  await writeEmptied(kube, { resource, key, dryRunApply });
   return patch(object, false);
 }
 

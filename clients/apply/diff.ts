@@ -3,7 +3,7 @@ import type { ManifestOptions } from '../cli/options.ts';
 import { note, print, labelOf } from '../cli/print.ts';
 import { specDiff } from '../rollout/diff.ts';
 import type { Session, Work } from '../session/session.ts';
-import { rehearse, type ApplyOptions, type Planned, type Rehearsed } from './apply.ts';
+import { dryRunAll, type Accepted, type ApplyOptions, type Planned } from './apply.ts';
 import { formatChange, formatHalts } from './format-change.ts';
 import { readPlan } from './plan.ts';
 
@@ -27,14 +27,14 @@ async function diff(session: Session, options: DiffFlags): Promise<boolean> {
   const { planned, notes } = await readPlan(session, options);
   for (const line of notes) note(line);
   const kube = await session.kube();
-  const { rehearsed, refused } = await compared(planned, {
+  const { accepted, refused } = await compared(planned, {
     kube,
     force: options.forceConflicts === true,
     keepReplicas: options.keepReplicas === true,
     checksVms: true,
   });
   let differs = false;
-  for (const { kind, object, before, after } of rehearsed) {
+  for (const { kind, object, before, after } of accepted) {
     const label = labelOf(kind.resource, object.metadata.name);
     const lines = specDiff(label, before, after);
     differs ||= lines.length > 0;
@@ -49,20 +49,20 @@ async function diff(session: Session, options: DiffFlags): Promise<boolean> {
 }
 
 /**
- * Rehearses each object as `drover apply` would. One that `apply` would not take over from other field managers is
+ * Dry-runs each object as `drover apply` would. One that `apply` would not take over from other field managers is
  * compared all the same, and refused at the end.
  */
 async function compared(
   planned: Planned[],
   choices: ApplyOptions,
-): Promise<{ rehearsed: Rehearsed[]; refused: Failure[] }> {
-  const forced = await rehearse(planned, { ...choices, force: true });
-  const tries = await Promise.allSettled(planned.map((each) => rehearse([each], { ...choices, checksVms: false })));
+): Promise<{ accepted: Accepted[]; refused: Failure[] }> {
+  const forced = await dryRunAll(planned, { ...choices, force: true });
+  const tries = await Promise.allSettled(planned.map((each) => dryRunAll([each], { ...choices, checksVms: false })));
   const refused = tries.flatMap((tried) =>
     tried.status === 'rejected'
       ? [new Failure(`\`drover apply\` would refuse this: ${sentenceOf(tried.reason)}`, { cause: tried.reason })]
       : [],
   );
-  const rehearsed = tries.map((tried, index) => (tried.status === 'fulfilled' ? tried.value[0]! : forced[index]!));
-  return { rehearsed, refused };
+  const accepted = tries.map((tried, index) => (tried.status === 'fulfilled' ? tried.value[0]! : forced[index]!));
+  return { accepted, refused };
 }

@@ -67,13 +67,13 @@ interface Emptying {
   resource: Resource;
   key: ObjectKey;
   /** What an apply is to make of the object, as it is now. */
-  rehearse: () => Promise<Stored>;
+  dryRunApply: () => Promise<Stored>;
 }
 
 /** Writes what an apply is to make of the spec, in one go, as fields of `drover apply`. */
-export async function writeEmptied(kube: KubeClient, { resource, key, rehearse }: Emptying): Promise<void> {
+export async function writeEmptied(kube: KubeClient, { resource, key, dryRunApply }: Emptying): Promise<void> {
   const write = async (): Promise<void> => {
-    const after = await rehearse();
+    const after = await dryRunApply();
     const patch = [
       { op: 'replace', path: '/metadata/resourceVersion', value: after.metadata.resourceVersion },
       // With who asks for it: a worker may begin with the new template at once.

@@ -7,22 +7,22 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { Owner } from '../cli/owner.ts';
 import type { ManagedFields } from '../fields/field-ownership.ts';
 
-/** The field of the stamp, as the API server names it in a conflict. */
+/** The field of the annotation, as the API server names it in a conflict. */
 export const REQUESTER_FIELD = `.metadata.annotations.${REQUESTED_BY_ANNOTATION}`;
 
-/** Returns `pool` with this stamp; unchanged if there is none. */
-export function withRequester(pool: KubeObject, stamp: string | undefined): KubeObject {
-  if (stamp === undefined) return pool;
+/** Returns `pool` with this annotation; unchanged if there is none. */
+export function withRequester(pool: KubeObject, annotation: string | undefined): KubeObject {
+  if (annotation === undefined) return pool;
   const { metadata } = pool;
   return {
     ...pool,
-    metadata: { ...metadata, annotations: { ...metadata.annotations, [REQUESTED_BY_ANNOTATION]: stamp } },
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [REQUESTED_BY_ANNOTATION]: annotation } },
   };
 }
 
 /**
- * Returns the stamp that `manager` has applied, since its next apply would remove a stamp that it leaves out. Undefined
- * if another manager owns the stamp.
+ * Returns the annotation that `manager` has applied, since its next apply would remove it if left out. Undefined if
+ * another manager owns it.
  */
 export function requesterAnnotationOf(pool: Stored | undefined, manager: string): string | undefined {
   const entries = (pool?.metadata.managedFields ?? []) as ManagedFields[];
@@ -37,6 +37,6 @@ export const asksForOtherVms = (before: Stored | undefined, after: Stored): bool
 
 const templateHash = ({ spec }: Owner): string => revisionOf(poolTemplate(spec));
 
-/** Returns a stamp that names who asks for the pool's template as the server has it. */
+/** Returns an annotation that names who asks for the pool's template as the server has it. */
 export const newRequesterAnnotation = (by: string, pool: Stored): string =>
   requesterAnnotation(by, templateHash(pool as Pool));

@@ -12,7 +12,7 @@ import { Disks, KINDS, Pools } from '../cli/kinds.ts';
 import { Session } from '../session/session.ts';
 import type { CommandLine } from './command-line.ts';
 
-/** Whoever presses Tab waits no longer for the cluster. */
+/** How long a user who presses Tab waits for the cluster. */
 const DEADLINE_MS = 2_000;
 
 /** What the names are of that follow a command, or one of its commands, without a kind. */

@@ -7,7 +7,7 @@ import { defaultState, pathsOf } from '../../dev/paths.ts';
 import { exportLines } from '../../dev/services/environment.ts';
 import { startStack } from '../../dev/stack.ts';
 import { poolIdOf } from '../../workflows/lib/messages.ts';
-import { applyOne, rehearse } from '../apply/apply.ts';
+import { applyOne, dryRunAll } from '../apply/apply.ts';
 import { planOf } from '../apply/plan.ts';
 import { readyStateOf } from '../apply/ready-state.ts';
 import { Failure } from '../cli/failure.ts';
@@ -93,7 +93,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
     const choices = { kube, force: false, keepReplicas: false, checksVms: true };
 
     say(`Applying examples/pool.yaml: a pool of 10 VMs (drover apply -f examples/pool.yaml).`);
-    for (const each of await rehearse(planned, choices)) await applyOne(each, choices);
+    for (const each of await dryRunAll(planned, choices)) await applyOne(each, choices);
     await untilSettled(session, signal);
 
     say(`Scaling out to ${OUT} (drover scale pool ${POOL} --replicas ${OUT}).`);

@@ -30,7 +30,7 @@ export async function cancelDrain(kube: KubeClient, node: string, dryRun: DryRun
   const isCordoned = found.spec?.unschedulable === true;
   if (!isCordoned && marked.length === 0)
     return { sentence: `node ${node} unchanged: it is not cordoned, and no VM on it was asked to leave`, remarks: [] };
-  // First the node: until then, whoever drains it may ask again.
+  // First the node: until then, the drain may ask again.
   if (isCordoned && dryRun !== 'client') await uncordon(kube, node, dryRun);
   const kept: string[] = [];
   for (const { namespace, name } of dryRun === 'client' ? [] : marked)

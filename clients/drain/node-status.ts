@@ -15,7 +15,7 @@ interface NodeReport {
   node: string;
   /** Cordoned, or tainted as for a drain. */
   isDrained: boolean;
-  /** Why, if whoever drains it has said so. */
+  /** Why it is drained, if the user who drains it has said so. */
   reason: string | null;
   items: NodeReportItem[];
 }

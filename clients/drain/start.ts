@@ -110,7 +110,7 @@ export const drainNode: Work<StartOptions & { wait: boolean }> = async (session,
 
 /**
  * Follows the node, and asks again for the pods that were not let go. Those that KubeVirt has marked are asked for
- * once: whoever takes a mark back wants the VM to stay. Throws `Failure` if the node is uncordoned meanwhile.
+ * once: a user who takes a mark back wants the VM to stay. Throws `Failure` if the node is uncordoned meanwhile.
  */
 async function untilEmpty(kube: KubeClient, node: string, progress: DrainProgress): Promise<void> {
   let askedAt = Date.now();

@@ -157,7 +157,7 @@ export function whyNoCycle(view: HealView, vm: string): string | null {
 export function formatNoCycle({ pool, notListed, suspended }: HealView, vm: string): string {
   const none = `no replacement of vm ${vm} is in progress`;
   if (notListed === 0) {
-    const others = `\`drover heal status pool ${pool}\` shows those that are`;
+    const others = `\`drover heal status pool ${pool}\` lists unhealthy VMs`;
     return `${none}, and by the rules of pool ${pool} it is not unhealthy: ${others}`;
   }
   const left = `the status of pool ${pool} leaves out ${notListed} of the VMs that are not replaced`;

@@ -28,7 +28,7 @@ import {
 import { workflowUrl, type Progress } from './progress.ts';
 
 const EVENTS = 20;
-const SICK = 10;
+const NOT_READY_SHOWN = 10;
 
 /** Prints all that is known about pools or replica sets. */
 export const describeOwners: Work<{ output?: DataFormat }> = async (session, { output }, ...words) => {
@@ -69,8 +69,8 @@ async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Pr
   ]);
   const url = state.progress.known ? await workflowUrl(session, state.workflow) : undefined;
   const newest = events.sort((a, b) => Date.parse(timeOfEvent(a)) - Date.parse(timeOfEvent(b))).slice(-EVENTS);
-  const sick = new Set(members.filter(isDown).map(({ metadata: { name } }) => name));
-  const warnings = await lastWarnings(kube, namespace, sick);
+  const down = new Set(members.filter(isDown).map(({ metadata: { name } }) => name));
+  const warnings = await lastWarnings(kube, namespace, down);
   return { ...state, url, events: newest, warnings };
 }
 
@@ -209,13 +209,13 @@ function conditionLines({ status }: Owner): string[] {
 }
 
 function memberLines({ members, warnings }: Pick<Known, 'members' | 'warnings'>): string[] {
-  const sick = members
+  const notReady = members
     .filter((vm) => !isReady(vm))
     .flatMap((vm) => rowsOf(vm, warnings.get(vm.metadata.name)))
-    .slice(0, SICK);
+    .slice(0, NOT_READY_SHOWN);
   return [
     field('States', formatStates(members)),
-    ...(sick.length === 0 ? [] : ['Not ready:', ...indent(table(['NAME', 'STATUS', 'WHY'], sick))]),
+    ...(notReady.length === 0 ? [] : ['Not ready:', ...indent(table(['NAME', 'STATUS', 'WHY'], notReady))]),
   ];
 }
 

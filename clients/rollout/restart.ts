@@ -16,7 +16,7 @@ export const restartPools: Work<RequestOptions> = async (session, { reason, dryR
     const template = restarted(poolTemplate(pool.spec), at);
     await changeTemplate(kube, pool, { template, cause: reason ?? 'restart of all VMs' }, dryRun);
     const { replicas = 0 } = pool.status ?? {};
-    const vms = dryRun === 'none' ? '' : `: ${replicas} ${replicas === 1 ? 'VM' : 'VMs'}, those that run`;
+    const vms = dryRun === 'none' ? '' : `: ${replicas} ${replicas === 1 ? 'VM' : 'VMs'}, except stopped ones`;
     print(`${labelOf(Pools.resource, pool.metadata.name)} restarted${dryRunRemark(dryRun)}${vms}`);
     for (const remark of remarksOn(pool)) note(remark);
   }

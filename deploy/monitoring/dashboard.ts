@@ -42,7 +42,7 @@ const PANELS: Panel[] = [
   stat('Pools that need help', 'Pools with the condition Stalled.', `count(${ofPools('drover_pool_stalled')} == 1)`, {
     bad: 1,
   }),
-  stat('VMs given up', 'Sick VMs that are no longer replaced.', `sum(${ofPools('drover_healing_given_up')})`, {
+  stat('VMs given up', 'Unhealthy VMs that are no longer replaced.', `sum(${ofPools('drover_healing_given_up')})`, {
     bad: 1,
   }),
 
@@ -111,7 +111,7 @@ const PANELS: Panel[] = [
   row('Healing and drains'),
   graph(
     'VMs that are being replaced',
-    'Sick VMs by the phase of their replacement.',
+    'Unhealthy VMs by the phase of their replacement.',
     { '{{phase}}': `sum by (phase) (max by (namespace, pool, phase) (drover_healing_cycles{${POOL}}))` },
     { stacked: true },
   ),

@@ -144,7 +144,7 @@ function withIoError(vmi: Vmi, now: number): Vmi {
 }
 
 function withReadiness(vmi: Vmi, now: number): Vmi {
-  // Whoever plays a disk that fails has written why the VMI is not ready.
+  // The part that plays a failing disk has written why the VMI is not ready.
   const isBroken = isPaused(vmi) && conditionOf(vmi, 'Paused')?.reason !== 'PausedByUser';
   if (isBroken && conditionOf(vmi, 'Ready')?.status === 'False') return vmi;
   if (isPaused(vmi)) return notReady(vmi, 'ReadinessGatesNotReady', 'the virtual machine is paused', now);

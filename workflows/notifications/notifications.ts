@@ -50,7 +50,7 @@ const LONGEST_WAIT_MS = 3_600_000;
  * this workflow. It ends when nothing is left to tell, or to end.
  */
 export const notifications = (input: NotificationsInput): Promise<void> =>
-  // Whoever wants it to end has nothing to gain: the watch would start it again.
+  // To end it would gain nothing: the watch would start it again.
   CancellationScope.nonCancellable(() => new Notifications(input).run());
 
 class Notifications {

@@ -41,7 +41,7 @@ const LONGEST_WAIT_MS = 24 * 3_600_000;
  * read from the API server, so that a caller who starts it without an object starts nothing.
  */
 export const operation = (key: OperationKey): Promise<void> =>
-  // Whoever wants it to end aborts or deletes the object.
+  // A user who wants it to end aborts or deletes the object.
   CancellationScope.nonCancellable(() => carryOut(key));
 
 async function carryOut(key: OperationKey): Promise<void> {

@@ -121,7 +121,7 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
    * aborted meanwhile. It may be tried for long, so signals are handled meanwhile.
    */
   protected async preflight<T>(check: () => Promise<T>): Promise<T | null> {
-    // Whoever looks for runs that go on finds it by the phase that its operation has started it with.
+    // A search for runs in progress finds it by the phase that its operation has started it with.
     this.phase = 'Checking';
     setCurrentDetails(this.details());
     try {

@@ -27,7 +27,7 @@ const LONGEST_WAIT_MS = 3_600_000;
  * without an object starts nothing. `ranUntil`: milliseconds since the epoch.
  */
 export const operationSchedule = (key: OperationKey, ranUntil: number | null = null): Promise<void> =>
-  // Whoever wants it to end suspends or deletes the object.
+  // A user who wants it to end suspends or deletes the object.
   CancellationScope.nonCancellable(() => keepTime(key, ranUntil));
 
 async function keepTime(key: OperationKey, from: number | null): Promise<void> {

@@ -39,7 +39,7 @@ describe('a pool that was recreated under its name', () => {
   });
 });
 
-test('is read from the cache if that has it, and the API server decides whether a pool is gone', async () => {
+test('a pool is read from the cache if that has it, and the API server decides whether it is gone', async () => {
   expect(await found('first', first, undefined)).toBe('first');
   expect(await found(undefined, first, second)).toBe('first');
   expect(await found(undefined, undefined, second)).toBe('second');

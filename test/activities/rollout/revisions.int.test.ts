@@ -106,8 +106,11 @@ test('an earlier template is found again, gets the highest number and names who 
   const [before] = (await kept(namespace)).filter(({ metadata }) => metadata.name === nameFor('a'));
 
   const annotations = { [REQUESTED_BY_ANNOTATION]: 'anna', [CHANGE_CAUSE_ANNOTATION]: 'b was slow' };
-  const stamp = { ...annotations, [REQUESTED_BY_ANNOTATION]: requesterAnnotation('anna', revisionOf(templateOf('a'))) };
-  await cluster().kube.patch(VirtualMachinePools, first.metadata, 'merge', { metadata: { annotations: stamp } });
+  const requested = {
+    ...annotations,
+    [REQUESTED_BY_ANNOTATION]: requesterAnnotation('anna', revisionOf(templateOf('a'))),
+  };
+  await cluster().kube.patch(VirtualMachinePools, first.metadata, 'merge', { metadata: { annotations: requested } });
   await worker.revisions.keep(await changed(first, 'a'));
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 3, [nameFor('b')]: 2 });
   const [after] = (await kept(namespace)).filter(({ metadata }) => metadata.name === nameFor('a'));
@@ -131,8 +134,8 @@ test('the revision names the field manager that wrote the template, not one that
   const namespace = await cluster().namespace();
   const { revisions } = await aWorker();
   const pool = await createPool(namespace);
-  const stamp = { [REQUESTED_BY_ANNOTATION]: requesterAnnotation('anna', revisionOf(pool.spec.template)) };
-  await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { annotations: stamp } });
+  const requested = { [REQUESTED_BY_ANNOTATION]: requesterAnnotation('anna', revisionOf(pool.spec.template)) };
+  await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { annotations: requested } });
   const edited = { spec: { template: templateOf('b') } };
   await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', edited, { fieldManager: 'kubectl-edit' });
   const scaled = await cluster().kube.patch(

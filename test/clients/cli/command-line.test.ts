@@ -74,7 +74,7 @@ describe('help', () => {
   });
 });
 
-test.runIf(existsSync('/dev/full'))('is replaced by one sentence if it cannot be written', async () => {
+test.runIf(existsSync('/dev/full'))('output that cannot be written is replaced by one sentence', async () => {
   const full = openSync('/dev/full', 'w');
   onTestFinished(() => closeSync(full));
   const child = spawn(process.execPath, [BIN, '--help'], { env: nowhere, stdio: ['ignore', full, 'pipe'] });

@@ -232,7 +232,7 @@ test('a node with VMs may be drained, and one that VMs are to leave is counted a
   expect(n1(viewer)).toBeUndefined();
 });
 
-test('that no worker works is told first and once, since when nothing tells otherwise', () => {
+test('a fleet without workers says so first and once, since when nothing tells otherwise', () => {
   let now = NOW;
   const fleet = aFleet(null, () => now);
   fleet.setOwner(POOL, undefined, aPoolWith({ generation: 3 }));

@@ -127,7 +127,7 @@ describe('the server of the dashboard', () => {
     expect(acts).toHaveLength(before);
   });
 
-  test('refuses a write that is no JSON, or does not say where it comes from', async () => {
+  test('refuses a write that is not JSON, or does not say where it comes from', async () => {
     const before = acts.length;
     const plain = own({ 'Content-Type': 'text/plain' });
     expect(await ask('POST', '/api/actions', plain, '{}')).toMatchObject({ status: 415 });

@@ -90,7 +90,7 @@ test('Ctrl-C says how far a drain is, and what continues it or takes it back', a
   expect(await marks(drain)).toEqual(['web-1']);
 });
 
-test('who may not do all of it changes nothing, and a node that does not exist is named', async () => {
+test('a user who may not do all of a drain changes nothing, and a node that does not exist is named', async () => {
   const { drain, node } = await aPoolOn({ drain: CLOSED });
   const reads = { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] };
   const patch = { apiGroups: [''], resources: ['nodes'], verbs: ['patch'] };

@@ -134,7 +134,7 @@ test('a user sees a VM that is being replaced, pauses that, ends its delay, and 
       /^virtualmachine\.kubevirt\.io\/web-3 skipped\n {2}skipped after 1 replacement: skipped by admin \(why not\)\n$/,
     ),
     stderr:
-      'error: no replacement of vm web-1 is in progress, and by the rules of pool web it is not unhealthy: `drover heal status pool web` shows those that are\n',
+      'error: no replacement of vm web-1 is in progress, and by the rules of pool web it is not unhealthy: `drover heal status pool web` lists unhealthy VMs\n',
   });
 
   const history = async (): Promise<Act[]> =>

@@ -61,7 +61,7 @@ test('the last warning about a VM, its VMI or its pod counts, and no notice of d
   expect([...warnings]).toEqual([['web-1', { at: times[1], reason: 'Failed', message: `at ${times[1]}` }]]);
 });
 
-test('who may not read Events sees what the VM itself tells', async () => {
+test('a user who may not read Events sees what the VM itself tells', async () => {
   const kube = {
     list: () => Promise.reject(new KubeError(403, 'Forbidden', 'no')),
   } as unknown as KubeClient;

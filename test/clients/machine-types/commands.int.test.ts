@@ -292,7 +292,7 @@ describe('VMs of two namespaces, some with a label', () => {
   });
 });
 
-test('are followed without --restart-now until all are changed, and the change continues until the owners have restarted their VMIs', async () => {
+test('a command without --restart-now follows until all VMs are changed, and the change continues until their owners have restarted them', async () => {
   await setAlias(fleet(), OLD);
   const typedVms = await TypedVms.of(fleet(), { alias: { type: 'q35' }, db: {}, off: { runStrategy: 'Halted' } });
   await setAlias(fleet(), NEW);

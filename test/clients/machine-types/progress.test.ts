@@ -111,14 +111,14 @@ describe('the progress of a transition', () => {
   });
 });
 
-test('has what is left if failures have ended it early', () => {
+test('the progress of a transition that failures have ended says what is left', () => {
   expect(linesOf({ phase: 'Failed', failed: [], counts: { done: 1, toRestart: 3 } }).slice(1, -1)).toEqual([
     '  3 VMs are not done: too many have failed (--max-failures 0)',
   ]);
   expect(linesOf({ phase: 'Failed', counts: { done: 1 } }).slice(1, -1)).toEqual([]);
 });
 
-test('no longer has what held it once it is over', () => {
+test('the progress of a transition that is over no longer says what held it', () => {
   const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: null };
   expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(1, -1)).toEqual([
     '  aborted by bob 3m ago',

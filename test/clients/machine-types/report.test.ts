@@ -211,7 +211,7 @@ describe('the report of a transition', () => {
   });
 });
 
-test('is CSV with quotes only where they are needed', () => {
+test('a report in CSV has quotes only where they are needed', () => {
   const row: ReportRow = {
     namespace: 'shop',
     name: 'db',

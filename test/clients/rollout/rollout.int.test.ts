@@ -362,7 +362,7 @@ describe('restart', () => {
     await untilAllRun(namespace, templateWith(1), 2);
     expect(await rolloutIn(namespace)('restart', '--reason', 'leaks', '--dry-run=client')).toMatchObject({
       code: 0,
-      stdout: `${WEB} restarted (dry run): 2 VMs, those that run\n`,
+      stdout: `${WEB} restarted (dry run): 2 VMs, except stopped ones\n`,
     });
     expect(await rolloutIn(namespace)('restart', '--reason', 'leaks')).toMatchObject({
       code: 0,

@@ -208,7 +208,7 @@ describe('a sick VM', () => {
   });
 });
 
-test('goes on while updates are paused', () => {
+test('continues while updates are paused', () => {
   const planned = plan({ vms: [sick(1), ...numbered(well, 2, 10)], spec: { paused: true } });
   expect(begun(planned)).toHaveLength(1);
   expect(condition(planned, 'HealingSuspended')).toMatchObject({ status: 'False' });

@@ -18,7 +18,7 @@ const shown = (acts: readonly Act[]): string[] => acts.map(({ vms, end }) => `${
 describe('an act in progress', () => {
   const acts = [anOpenAct({ vms: ['web-1', 'web-2', 'web-3'] })];
 
-  test('ends for some of its VMs, and goes on for the others', () => {
+  test('ends for some of its VMs, and continues for the others', () => {
     const ended = endActs(acts, { vms: ['web-2'] }, { end: 'Failed', why: 'late' }, NOW);
     expect(shown(ended)).toEqual(['web-1,web-3 InProgress', 'web-2 Failed']);
     expect(ended[1]).toMatchObject({ endedAt: NOW, why: 'late', from: 'a', to: 'b' });

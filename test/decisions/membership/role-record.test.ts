@@ -87,7 +87,7 @@ describe('a record of UIDs', () => {
   });
 });
 
-test('is brought up to date with the VMs that exist', () => {
+test('a record of roles is brought up to date with the VMs that exist', () => {
   const vm = aVm('web-4', { roleLabel: 'Surge', createdAt: NOW });
   expect(reconciled([extra()], () => vm, NOW)).toEqual([extra({ uid: vm.uid })]);
   expect(reconciled([extra({ uid: 'another' })], () => vm, NOW)).toEqual([]);

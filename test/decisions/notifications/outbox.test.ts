@@ -147,7 +147,7 @@ test('a receiver that takes nothing for days keeps nothing from others', () => {
   }
 });
 
-test('a receiver that there is no longer is forgotten', () => {
+test('a receiver that no longer exists is forgotten', () => {
   const outbox = new Outbox();
   look(outbox, START, notice('a', WAITING, START, ['ops', 'old']));
   outbox.forget('old');

@@ -24,7 +24,7 @@ const statusOf = (operation = anOperation(), standing: Partial<Standing> = {}): 
 const told = ({ conditions = [] }: OperationStatus): string[] =>
   conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
 
-test('a run that goes on is reported in numbers, and is in progress for kstatus', () => {
+test('a run in progress is reported in numbers, and is in progress for kstatus', () => {
   const progress = aProgress({
     done: ['shop/a'],
     failed: [{ vm: 'shop/b', why: 'late', wasDown: true }],
@@ -130,7 +130,7 @@ const stamped = (spec: object, generation: number) =>
     annotations: { 'drover.dev/requested-by': 'ada 3', 'kubernetes.io/change-cause': 'lunch' },
   });
 
-test('who paused or aborted an operation is told as long as its spec is what they asked for', () => {
+test('the user who paused or aborted an operation is named as long as its spec is what they asked for', () => {
   const pausedBy = (generation: number) =>
     statusOf(stamped({ paused: true }, generation)).conditions?.find(({ type }) => type === 'Paused')?.message;
   expect([pausedBy(3), pausedBy(4)]).toEqual(['asked by ada: lunch', 'lunch']);

@@ -8,7 +8,7 @@ const MINUTE = 60_000;
 const after = (times: readonly number[], random = 0) =>
   times.reduce((known, at) => overruled(known, at, random), NO_CONTENTION);
 
-test('a status from before a restore of Temporal is no contention, and neither are a few far apart', () => {
+test('a status from before a restore of Temporal is not contention, and neither are a few far apart', () => {
   for (const times of [[NOW], [NOW, NOW], [NOW, NOW + 5 * MINUTE, NOW + 10 * MINUTE]]) {
     const known = after(times);
     expect([isContended(known, times.at(-1)!), known.asideUntil]).toEqual([false, 0]);

@@ -186,7 +186,7 @@ describe('a deletion of the pool', () => {
   });
 });
 
-test('is taken up again by the next worker for a VM that is held for its disks', () => {
+test('the deletion of a VM that is held for its disks is continued by the next plan', () => {
   const vms = [aVm('web-1'), aVm('web-2', { deleting: true, keepsDisks: true })];
   expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([
     { kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] },

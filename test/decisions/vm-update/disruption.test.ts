@@ -343,7 +343,7 @@ describe('the disruption between any templates', () => {
   });
 });
 
-test('is none for power', () => {
+test('a change of the run strategy alone starts or stops the VM, unless the old field meant the same', () => {
   expect(startsOrStops(vm({ runStrategy: 'Always' }), vm({ runStrategy: 'Halted' }))).toBe(true);
   const running: VmTemplate = { spec: { running: true, template: {} } };
   expect(startsOrStops(running, { spec: { runStrategy: 'Always', template: {} } })).toBe(false);

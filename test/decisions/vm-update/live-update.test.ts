@@ -156,7 +156,7 @@ describe('a live update of hot-plugged devices', () => {
   });
 });
 
-test('does not take away what KubeVirt has asked for and the VMI never got', () => {
+test('a live update is not refused for taking away what the VMI never got', () => {
   const pending = vmi({ sockets: 4, current: 2 });
   expect(liveRefusal(to(2), pending, to(4))).toBeNull();
   expect(liveProgress({ ...vm, spec: to(2).spec }, pending)).toEqual({ state: 'done' });

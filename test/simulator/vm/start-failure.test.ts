@@ -47,7 +47,7 @@ test('a failure is kept while the next start is in progress, and forgotten once 
   expect(startFailureOf(aVm(undefined, before), aVmi('Running', passed('Pending', 'Running')), chance)).toBeUndefined();
 });
 
-test('an end after having run is no failed start, and some strategies never count', () => {
+test('an end after having run is not a failed start, and some strategies never count', () => {
   expect(startFailureOf(aVm(), aVmi('Failed', passed('Pending', 'Running', 'Failed')), chance)).toBeUndefined();
   expect(startFailureOf(aVm({ runStrategy: 'Manual' }), failed, chance)).toBeUndefined();
   expect(startFailureOf(aVm({ runStrategy: 'Halted' }), failed, chance)).toBeUndefined();

@@ -27,6 +27,6 @@ test.each([
   'http://169.254.169.254/latest',
   'file:///etc/passwd',
   'prometheus',
-])('%s may not', (address) => expect(isAllowed(address, ALLOWED)).toBe(false));
+])('%s may not be asked', (address) => expect(isAllowed(address, ALLOWED)).toBe(false));
 
-test('none may be asked unless the workers say so', () => expect(isAllowed('http://a', [])).toBe(false));
+test('no address may be asked unless the workers say so', () => expect(isAllowed('http://a', [])).toBe(false));

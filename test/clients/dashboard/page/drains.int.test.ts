@@ -58,7 +58,7 @@ test('a node is drained after its name was typed and what will happen was said, 
   expect((await nodeNamed(node)).spec?.unschedulable).toBeUndefined();
 });
 
-test('who may not drain nodes is told so on the button, and so is who only looks', async () => {
+test('a user who may not drain nodes is told so on the button, and so is a user who only looks', async () => {
   const { drain, node } = await aPool();
   const reads = { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] };
   const { kubeconfig } = await userWith(fleet(), drain.namespace, 'viewer', [], [reads]);

@@ -360,7 +360,7 @@ describe('the stream', () => {
     expect(await textIn(page, '.banner')).toContain('signed out: sign in first');
   });
 
-  test('goes on while the API server is away, and the page says since when and why', async () => {
+  test('continues while the API server is away, and the page says since when and why', async () => {
     const script = new Script(story, storyAnswers);
     const { page } = await opened(script);
     script.send(aSession({ state: 'reconnecting', since: minutes(-3), why: 'connection refused' }));

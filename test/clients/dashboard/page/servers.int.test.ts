@@ -26,7 +26,7 @@ async function waitingPool(namespace: string): Promise<void> {
   await fleet().patchPool(namespace, 'web', { template: withMemory('65Mi') });
 }
 
-test('which rollout waits is the first thing on the page, and its button lets it go on', async () => {
+test('the rollout that waits is the first thing on the page, and its button lets it continue', async () => {
   const namespace = await fleet().namespace();
   await waitingPool(namespace);
   const page = await opened({ namespace });

@@ -78,7 +78,7 @@ test('two users in two browsers behind one proxy each see and steer their own, u
   expect(bobs.url()).toBe(`${proxy.origin}/#/pool/${bank}/web`);
 });
 
-test('who signs in in the browser of another sees nothing of them', async () => {
+test('a user who signs in in the browser of another sees nothing of them', async () => {
   const [shop, bank] = [await fleet().namespace(), await fleet().namespace()];
   for (const namespace of [shop, bank]) await fleet().createPool(namespace, 'web', { replicas: 1 });
   const [first, second] = [`ada-${shop}`, `bob-${bank}`];

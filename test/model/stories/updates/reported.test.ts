@@ -122,7 +122,7 @@ test('a pool is scaled in and out at a step, and continues from there', () =>
     1,
   ));
 
-test('guests that use their whole grace period are no failures', () =>
+test('guests that use their whole grace period are not failures', () =>
   play(
     async (world) => {
       await begun(world, {

@@ -4,7 +4,7 @@ import { isConflict } from './errors.ts';
 /** KubeVirt writes to a starting or stopping VM several times a second. */
 const TRIES = 8;
 
-interface RetryOptions {
+export interface RetryOptions {
   /** How often `act` is called at most. */
   tries?: number;
   /** Which errors are worth another try; conflicts by default. */
@@ -12,6 +12,9 @@ interface RetryOptions {
   /** How long to wait after this many tries, in milliseconds. */
   pauseMs?: (tries: number) => number;
 }
+
+/** For the status of a busy pool, which is written often: each write makes the other writers read it again. */
+export const ON_BUSY_STATUS = { tries: 12, pauseMs: (tries: number): number => Math.random() * 20 * tries };
 
 /**
  * Calls `act`, which reads an object and writes it, again if another client has written it in between; `act` may make

@@ -6,7 +6,7 @@ import type { KubeClient, ObjectKey, WriteOptions } from '../../kubernetes/clien
 import { ActRefused } from '../../kubernetes/errors.ts';
 
 /** A merge patch (RFC 7386) of an object. */
-interface ObjectPatch {
+export interface ObjectPatch {
   metadata?: object;
   spec?: object;
   status?: object;

@@ -11,19 +11,16 @@ import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { MemberRole, VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { ON_BUSY_STATUS } from '../../kubernetes/retry.ts';
 import { recordEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { ifOwned } from '../owners/if-owned.ts';
-import { livePool } from '../owners/live-owner.ts';
+import { livePool, patchPool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 
-/** The status of a busy pool is written often. */
-const TRIES = 12;
-const TRY_AGAIN_MS = 20;
 /** Calls at once to find which VMs of the record there are. */
 const CONCURRENCY = 8;
 
@@ -100,25 +97,19 @@ export class RoleRecord {
     return liveVm(this.#client, { namespace: this.#key.namespace, name });
   }
 
-  #write(change: Change): Promise<void> {
-    const write = async (): Promise<void> => {
-      const pool = await livePool(this.#client, this.#key);
-      if (pool === undefined) return;
-      const before = pool.status?.roles ?? [];
+  async #write(change: Change): Promise<void> {
+    const changeOf = async (pool: StoredPool) => {
+      const { status } = pool;
       const roles = await change(pool);
-      let { resourceVersion } = pool.metadata;
-      if (JSON.stringify(roles) !== JSON.stringify(before)) {
-        const status = {
-          ...(pool.status === undefined ? { replicas: 0 } : {}),
-          roles: roles.length === 0 ? null : roles,
-        };
-        const patch = { metadata: { uid: this.#key.uid, resourceVersion }, status };
-        const written = await patchKept(this.#client, VirtualMachinePools, this.#key, patch, { subresource: 'status' });
-        ({ resourceVersion } = written.metadata);
-      }
-      this.minVersions = maxVersions(this.minVersions, { pools: resourceVersion });
+      if (JSON.stringify(roles) === JSON.stringify(status?.roles ?? [])) return null;
+      const isFirst = status === undefined;
+      return { status: { ...(isFirst && { replicas: 0 }), roles: roles.length === 0 ? null : roles } };
     };
-    return retryOnConflict(write, { tries: TRIES, pauseMs: (tries) => Math.random() * TRY_AGAIN_MS * tries });
+    const { minVersions } = await patchPool(this.#client, this.#key, changeOf, {
+      subresource: 'status',
+      ...ON_BUSY_STATUS,
+    });
+    this.minVersions = maxVersions(this.minVersions, minVersions);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { MemberRole } from '../../decisions/views/vm.ts';
+import { isRefusal } from '../../kubernetes/errors.ts';
 
 export interface Refused {
   reason: string;
@@ -23,6 +24,16 @@ export interface Done {
 }
 
 export const nothingDone: Done = { count: 0, nameConflicts: [], notWanted: [], refused: null, minVersions: {} };
+
+/** Resolves to what was done, or to why the API server refuses it; `what`: how to say that it is not done. */
+export async function doneOrRefused(what: string, act: Promise<Pick<Done, 'count' | 'minVersions'>>): Promise<Done> {
+  try {
+    return { ...nothingDone, ...(await act) };
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return { ...nothingDone, refused: { reason: error.reason, message: `${what}: ${error.message}` } };
+  }
+}
 
 export interface CreateOptions {
   /** Generation of the pool's spec when this was planned; absent if the VMs take the places of others. */

@@ -3,10 +3,13 @@ import type { SetKind } from '../../api/owner-kinds.ts';
 import { ownerView } from '../../decisions/views/from-object/owner.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
+import type { KubeClient, WriteOptions } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict, type RetryOptions } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { kindOfOwner } from './kinds.ts';
+import { patchKept, type ObjectPatch } from '../lib/refuse-unkept.ts';
+import type { Done } from './done.ts';
+import { kindOfOwner, versionsOf } from './kinds.ts';
 import type { OwnerKey, PoolKey } from './owner-key.ts';
 
 /**
@@ -59,3 +62,37 @@ async function read(client: KubeClient, { kind, namespace, name }: MeantOwner): 
   const owner = await ignoreNotFound(client.get<KubeObject>(kindOfOwner({ kind }).resource, { namespace, name }));
   return owner && ownerView(owner);
 }
+
+/** What is to be changed of an owner; null if it is right as it is. */
+type Change = ObjectPatch | null | Promise<ObjectPatch | null>;
+
+/**
+ * Changes the pool or set as the API server has it, and again if another client writes it in between. `count`: 0 if
+ * there was nothing to change; `minVersions`: what a later plan must have seen.
+ */
+export const patchOwner = (
+  client: KubeClient,
+  key: OwnerKey,
+  changeOf: (owner: StoredVmOwner) => Change,
+  options: WriteOptions & RetryOptions = {},
+): Promise<Pick<Done, 'count' | 'minVersions'>> =>
+  retryOnConflict(async () => {
+    const owner = await liveOwner(client, key);
+    // A plan whose cache still has it need not learn that it is gone.
+    if (owner === undefined) return { count: 0, minVersions: {} };
+    const { resourceVersion } = owner.metadata;
+    const change = await changeOf(owner);
+    if (change === null) return { count: 0, minVersions: versionsOf(key, resourceVersion) };
+    const patch = { ...change, metadata: { ...change.metadata, resourceVersion } };
+    const written = await ignoreNotFound(patchKept(client, kindOfOwner(key).resource, key, patch, options));
+    return { count: 1, minVersions: versionsOf(key, written?.metadata.resourceVersion) };
+  }, options);
+
+/** Changes the pool as `patchOwner` does. */
+export const patchPool = (
+  client: KubeClient,
+  { namespace, name, uid }: PoolKey,
+  changeOf: (pool: StoredPool) => Change,
+  options?: WriteOptions & RetryOptions,
+): ReturnType<typeof patchOwner> =>
+  patchOwner(client, { namespace, name, uid }, (owner) => changeOf(owner as StoredPool), options);

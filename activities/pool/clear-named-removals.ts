@@ -5,10 +5,8 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import type { Member } from '../../decisions/owners/steps.ts';
 import { namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { patchKept } from '../lib/refuse-unkept.ts';
 import { slowStart } from '../lib/slow-start.ts';
-import { livePool } from '../owners/live-owner.ts';
+import { patchPool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 
@@ -32,19 +30,12 @@ export async function clearNamedRemovals(
       gone.push(named);
   };
   await slowStart(vms, look, { most: concurrency, atFirst: concurrency });
-  const write = async (): Promise<void> => {
-    const pool = await livePool(client, key);
-    if (pool === undefined) return;
-    const { resourceVersion, annotations } = pool.metadata;
-    minVersions = maxVersions(minVersions, { pools: resourceVersion });
+  const { minVersions: seen } = await patchPool(client, key, ({ metadata: { annotations } }) => {
     const { vms: before } = namedRemovals(annotations);
     const rest = new Map(before);
     for (const { name, uid } of gone) if (rest.get(name) === uid) rest.delete(name);
-    if (rest.size === before.size) return;
-    const patch = { metadata: { resourceVersion, annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(rest) } } };
-    const written = await patchKept(client, VirtualMachinePools, key, patch);
-    minVersions = maxVersions(minVersions, { pools: written.metadata.resourceVersion });
-  };
-  await retryOnConflict(write);
-  return minVersions;
+    if (rest.size === before.size) return null;
+    return { metadata: { annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(rest) } } };
+  });
+  return maxVersions(minVersions, seen);
 }

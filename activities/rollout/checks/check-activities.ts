@@ -1,5 +1,4 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { VirtualMachinePools } from '../../../api/resources.ts';
 import type { ResourceVersions } from '../../../decisions/lib/resource-versions.ts';
 import {
   afterLook,
@@ -12,19 +11,17 @@ import {
 } from '../../../decisions/rollout/checks/check.ts';
 import { jobName } from '../../../decisions/rollout/checks/job-check.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import type { KubeClient } from '../../../kubernetes/client.ts';
-import { retryOnConflict } from '../../../kubernetes/retry.ts';
-import { withHeartbeat } from '../../lib/heartbeat.ts';
-import { patchKept } from '../../lib/refuse-unkept.ts';
-import { livePool } from '../../owners/live-owner.ts';
+import { ON_BUSY_STATUS } from '../../../kubernetes/retry.ts';
+import { livePool, patchPool } from '../../owners/live-owner.ts';
 import type { PoolKey } from '../../owners/owner-key.ts';
 import { deleteJob, lookByJob } from './job.ts';
 import { lookByPrometheus, type PrometheusOptions } from './prometheus.ts';
 
 /** How far the caller's clock, by which pools plan, may differ from the API server's. */
 const APART_MS = 600_000;
-/** The status of a busy pool is written often. */
-const TRIES = 12;
+/** How what was seen is recorded. */
+const TO_STATUS = { subresource: 'status', ...ON_BUSY_STATUS };
+
 interface CheckOptions extends PrometheusOptions {
   /** Called with what a look has found, before it is recorded. */
   onLooked?: (looked: Looked) => void;
@@ -36,8 +33,7 @@ export const createCheckActivities = (options: CheckOptions) => ({
    * see. Takes from its caller only the time, in milliseconds since the epoch. Returns what a later plan must have
    * seen.
    */
-  lookAtCheck: (key: PoolKey, at: number): Promise<ResourceVersions> =>
-    withHeartbeat(() => lookAtCheck(options, key, at)),
+  lookAtCheck: (key: PoolKey, at: number): Promise<ResourceVersions> => lookAtCheck(options, key, at),
 });
 
 export type CheckActivities = ReturnType<typeof createCheckActivities>;
@@ -53,17 +49,19 @@ async function lookAtCheck(options: CheckOptions, key: PoolKey, at: number): Pro
   const left = leftJob(pool);
   if (left !== null) {
     await deleteJob(client, pool, left);
-    return write(client, key, pool, { job: null });
+    const forgets = (now: StoredPool) =>
+      leftJob(now)?.name === left.name ? { status: { check: { job: null } } } : null;
+    return (await patchPool(client, key, forgets, TO_STATUS)).minVersions;
   }
   const due = dueCheck(pool);
   if (due === null) return { pools: pool.metadata.resourceVersion };
   const begunAt = Date.now();
   const now = (): number => at + Date.now() - begunAt;
-  const record = (looked: Looked): Promise<ResourceVersions> =>
-    retryOnConflict(() => recorded(client, key, due, { looked, at: now() }), { tries: TRIES });
+  const record = (looked: Looked) =>
+    patchPool(client, key, (pool) => recordOf(pool, due, { looked, at: now() }), TO_STATUS);
   const looked = await lookAt(options, pool, due, record);
   options.onLooked?.(looked);
-  return record(looked);
+  return (await record(looked)).minVersions;
 }
 
 /** `record`: records that a Job is started, so that the next worker finds it. */
@@ -83,27 +81,16 @@ async function lookAt(
   return lookByJob(options.client, { pool, check, template: job.template, name, known: seen?.job, signal });
 }
 
-/** Records a look, unless the rollout waits for something else meanwhile, or a later look is on record. */
-async function recorded(
-  client: KubeClient,
-  key: PoolKey,
-  due: DueCheck,
-  { looked, at }: { looked: Looked; at: number },
-): Promise<ResourceVersions> {
-  const pool = await livePool(client, key);
-  if (pool === undefined) return {};
+/**
+ * Returns what a look changes in the status; null if the rollout waits for something else meanwhile, or a later look is
+ * on record.
+ */
+function recordOf(pool: StoredPool, due: DueCheck, { looked, at }: { looked: Looked; at: number }) {
   const { check } = pool.status ?? {};
   const isDue = JSON.stringify(dueCheck(pool)?.of) === JSON.stringify(due.of);
-  if (!isDue || Date.parse(known(check, due.of)?.lastAt ?? '') > at) return { pools: pool.metadata.resourceVersion };
-  return write(client, key, pool, { ...NOTHING, ...afterLook(check, due, looked, at) });
+  if (!isDue || Date.parse(known(check, due.of)?.lastAt ?? '') > at) return null;
+  return { status: { check: { ...NOTHING, ...afterLook(check, due, looked, at) } } };
 }
 
 /** A merge patch leaves what it does not mention. */
 const NOTHING = { holdsSince: null, holdsUntil: null, run: null, job: null };
-
-async function write(client: KubeClient, key: PoolKey, pool: StoredPool, check: object): Promise<ResourceVersions> {
-  const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status: { check } };
-  const options = { subresource: 'status' };
-  const written = await patchKept(client, VirtualMachinePools, key, patch, options);
-  return { pools: written.metadata.resourceVersion };
-}

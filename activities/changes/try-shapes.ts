@@ -9,8 +9,9 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
-import { liveVm } from '../owners/live-vm.ts';
-import { MOST_SHAPES, VmChanger, type Change, type ChangeableVm } from './vm-changer.ts';
+import { slowStart } from '../lib/slow-start.ts';
+import { liveVm, type LiveVm } from '../owners/live-vm.ts';
+import { MOST_SHAPES, VmChanger, type Change } from './vm-changer.ts';
 
 /** Of a namespace with more chosen VMs than this, all VMs are listed. */
 const READ_ONE_BY_ONE = 20;
@@ -22,7 +23,7 @@ export interface TryShapesOptions {
   /** The VMs, each by its UID. */
   chosen: Chosen;
   /** Whether the VM may be changed now. */
-  isMeant: (vm: ChangeableVm) => boolean;
+  isMeant: (vm: LiveVm) => boolean;
   /** Concurrent calls to the API server. */
   concurrency: number;
 }
@@ -49,7 +50,7 @@ export async function tryShapes(options: TryShapesOptions): Promise<TriedShapes 
   const shapes = new Map<string, Shape>();
   let untried = 0;
   let hasBegun = false;
-  const add = async (live: ChangeableVm): Promise<void> => {
+  const add = async (live: LiveVm): Promise<void> => {
     hasBegun ||= live.vm.changes.some(({ id }) => id === change.note.id);
     const found = await changer.find(live);
     if (found instanceof NoPlace || found.is !== 'change') return;
@@ -63,18 +64,17 @@ export async function tryShapes(options: TryShapesOptions): Promise<TriedShapes 
     }
   };
   const namespaces = [...Map.groupBy(options.chosen.keys(), (key) => key.slice(0, key.indexOf('/')))];
-  const readAll = { take: (of: (typeof namespaces)[number]) => read(options, of, add).then(() => null) };
-  await forEachConcurrently(readAll, namespaces, concurrency);
+  await slowStart(namespaces, (of) => read(options, of, add), { most: concurrency, atFirst: concurrency });
   if (hasBegun) return null;
-  const trial = { take: (shape: Shape) => refusalOf(options, changer, shape) };
-  return { shapes: shapes.size, untried, refused: await forEachConcurrently(trial, [...shapes.values()], concurrency) };
+  const trial = (shape: Shape) => refusalOf(options, changer, shape);
+  return { shapes: shapes.size, untried, refused: await forEachConcurrently([...shapes.values()], trial, concurrency) };
 }
 
 /** Reads the chosen VMs of a namespace, and passes those on that may be changed now. */
 async function read(
   { client, cache, chosen, isMeant }: TryShapesOptions,
   [namespace, keys]: [string, string[]],
-  add: (live: ChangeableVm) => Promise<void>,
+  add: (live: LiveVm) => Promise<void>,
 ): Promise<void> {
   const take = async (stored: Stored<VirtualMachine> | undefined): Promise<void> => {
     if (stored === undefined || chosen.get(`${namespace}/${stored.metadata.name}`) !== stored.metadata.uid) return;
@@ -110,7 +110,7 @@ function keyOf(key: string): ObjectKey & { namespace: string } {
   return { namespace, name };
 }
 
-function asCached(cache: ClusterCache, stored: Stored<VirtualMachine>): ChangeableVm {
+function asCached(cache: ClusterCache, stored: Stored<VirtualMachine>): LiveVm {
   const vm = cache.vmView(stored);
   return { stored, vm, vmi: cache.vmiOf(vm) };
 }

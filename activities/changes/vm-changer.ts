@@ -19,6 +19,7 @@ import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import { digestOf } from '../lib/digest.ts';
+import type { LiveVm } from '../owners/live-vm.ts';
 import { startedFrom } from './started-from.ts';
 
 /** What an operation with `action: Patch` does to VMs, by its object. */
@@ -27,13 +28,6 @@ export interface Change {
   /** Whether VMs whose change needs a restart are restarted for it. */
   restarts: boolean;
   note: Pick<ChangeNote, 'id' | 'operation' | 'by' | 'reason'>;
-}
-
-/** A VM as the API server has it. */
-export interface ChangeableVm {
-  stored: Stored<VirtualMachine>;
-  vm: VmView;
-  vmi: VmiView | undefined;
 }
 
 /** What is left of a VM that is not changed: it has all of it already (`nothing`), or is left as it is. */
@@ -78,7 +72,7 @@ export class VmChanger {
   }
 
   /** Throws what the API server refuses. */
-  async change(live: ChangeableVm): Promise<Changed | NoPlace> {
+  async change(live: LiveVm): Promise<Changed | NoPlace> {
     const found = await this.find(live);
     if (found instanceof NoPlace || found.is !== 'change') return found;
     if (!this.#tried.has(found.shape)) await this.tryOut(live, found);
@@ -86,13 +80,13 @@ export class VmChanger {
   }
 
   /** Makes a dry run of what was found for the VM. Throws what the API server refuses, or would not keep. */
-  async tryOut(live: ChangeableVm, change: VmChange): Promise<void> {
+  async tryOut(live: LiveVm, change: VmChange): Promise<void> {
     await this.#write(live, change, true);
     if (this.#tried.size < MOST_SHAPES) this.#tried.add(change.shape);
   }
 
   /** Returns what is to be changed of the VM; why nothing is, or not now. */
-  async find({ stored, vm, vmi }: ChangeableVm): Promise<VmChange | Unchanged | NoPlace> {
+  async find({ stored, vm, vmi }: LiveVm): Promise<VmChange | Unchanged | NoPlace> {
     const found = wantedOf(stored, this.#change.wanted);
     if (found.is !== 'change') return found;
     const { after, edits, kept } = found;
@@ -127,7 +121,7 @@ export class VmChanger {
   }
 
   async #write(
-    { stored, vm: { namespace, name } }: ChangeableVm,
+    { stored, vm: { namespace, name } }: LiveVm,
     { after, note, edits }: VmChange,
     dryRun = false,
   ): Promise<Stored<VirtualMachine>> {

@@ -16,7 +16,7 @@ import { isOwnedBy, isSurge, type MemberRole, type VmView } from '../../decision
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, ignoreStale } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { ON_BUSY_STATUS, retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
@@ -25,9 +25,6 @@ import { ObservedClaims } from './observed-claims.ts';
 
 /** Maximum number of claims in one write to a pool's status. */
 const TOGETHER = 100;
-/** The status of a busy pool is written often, and each write makes the other writers read it again. */
-const TRIES = 12;
-const TRY_AGAIN_MS = 20;
 
 /** A place in a pool's disruption budget: its VM may be disrupted. */
 interface DisruptionClaim {
@@ -121,11 +118,8 @@ export class DisruptionClaims {
     const requests = queue.requests.splice(0, TOGETHER);
     const released = queue.released.splice(0);
     try {
-      const answers = await this.#write(
-        key,
-        requests.map(({ ask }) => ask),
-        released,
-      );
+      const asks = requests.map(({ ask }) => ask);
+      const answers = await this.#write(key, asks, released);
       requests.forEach(({ answer }, index) => answer.resolve(answers[index]!));
     } catch (error) {
       for (const { answer } of requests) answer.reject(error);
@@ -164,7 +158,7 @@ export class DisruptionClaims {
         why === null ? { place: this.#place(key, claims, asks[index]!, since), pool: now } : refused(why),
       );
     };
-    return retryOnConflict(write, { tries: TRIES, pauseMs: (tries) => Math.random() * TRY_AGAIN_MS * tries });
+    return retryOnConflict(write, ON_BUSY_STATUS);
   }
 
   /** The newest that this worker knows of the pool: its cache, or what it has written since. */
@@ -206,8 +200,7 @@ export class DisruptionClaims {
 
   async #isUsed(pool: StoredPool, claim: DisruptedVm): Promise<boolean> {
     const at = { namespace: pool.metadata.namespace, name: claim.vm };
-    const { vm: stored, vmi } = await liveVmWithVmi(this.#client, at);
-    const vm = stored && this.#cache.vmView(stored);
+    const { vm, vmi } = (await liveVmWithVmi({ client: this.#client, cache: this.#cache }, at)) ?? {};
     const others = this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata).filter(({ name }) => name !== claim.vm);
     const vms = vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', pool.metadata) ? [...others, vm] : others;
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : this.#cache.vmiOf(one));

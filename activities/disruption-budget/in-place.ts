@@ -1,4 +1,5 @@
 import { activityInfo } from '@temporalio/activity';
+import type { NotMoved } from '../../decisions/drain/refusals.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -36,12 +37,16 @@ export interface Acted<T> {
   value: T;
 }
 
-/** The budget had no place; `whyNot` completes "it waits:". */
+export const notDone = <T>(value: T): Acted<T> => ({ isDone: false, value });
+
+/** The VM waits: the budget had no place, or `reason` names what else stands in the way. `whyNot`: why, in words. */
 export class NoPlace {
   readonly whyNot: string;
+  readonly reason: Exclude<NotMoved['reason'], 'Refused'>;
 
-  constructor(whyNot: string) {
+  constructor(whyNot: string, reason: NoPlace['reason'] = 'NoPlace') {
     this.whyNot = whyNot;
+    this.reason = reason;
   }
 }
 

@@ -7,7 +7,6 @@ import {
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
 import { shouldBeginBy, whyMigrating, whyNotBegun } from '../../decisions/disruption/migration.ts';
 import { triesInARow } from '../../decisions/drain/need.ts';
-import type { NotMoved } from '../../decisions/drain/refusals.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { attemptOf, migrationName, type MigrationPurpose } from '../../decisions/views/evacuation.ts';
 import {
@@ -24,9 +23,6 @@ import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts
 import { doInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { refuseLeft } from './refuse-left.ts';
-
-/** Why the wave does not start on a VM now. */
-export type Held = Pick<NotMoved, 'reason' | 'why'>;
 
 interface MigrationsOptions {
   client: KubeClient;
@@ -56,26 +52,24 @@ export class Migrations {
    * Creates the migration, unless another one of the VMI is in flight or the budget has no room. Safe to call again:
    * its name says which one it is. Throws what the API server refuses.
    */
-  async begin({ purpose, vm, vmi, attempt }: MigrationTarget): Promise<Held | ResourceVersions> {
+  async begin({ purpose, vm, vmi, attempt }: MigrationTarget): Promise<NoPlace | ResourceVersions> {
     const { places, key } = this.#in;
     const migration = migrationOf(purpose, vmi, attempt, key);
     const other = await this.#otherInFlight(migration);
     if (other !== undefined) return other;
     const create = (place: Place) => this.#create(migration, vm, place);
-    const target = { vm, vmi, migration: attempt };
-    const begun = await doInPlace(places, key, target, create).catch(async (error: unknown) => {
+    return doInPlace(places, key, { vm, vmi, migration: attempt }, create).catch(async (error: unknown) => {
       const sooner = isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
       if (sooner === undefined) throw error;
       return sooner;
     });
-    return begun instanceof NoPlace ? { reason: 'NoPlace', why: begun.whyNot } : begun;
   }
 
   /**
    * Deletes drover's migration of the VMI if KubeVirt should have begun it already, and still has not. Resolves to null
    * if there is nothing to delete.
    */
-  async cancel(vmi: VmiView): Promise<Held | null> {
+  async cancel(vmi: VmiView): Promise<NoPlace | null> {
     const { client } = this.#in;
     const beginBy = shouldBeginBy(vmi);
     if (beginBy === null || beginBy > Date.now()) return null;
@@ -87,7 +81,7 @@ export class Migrations {
     const at = { namespace, name: own.metadata.name };
     const left = await ignoreStale(client.delete(VirtualMachineInstanceMigrations, at, { uid, resourceVersion }));
     if (left === undefined) return null;
-    return { reason: 'NotBegun', why: whyNotBegun(vmi) };
+    return new NoPlace(whyNotBegun(vmi), 'NotBegun');
   }
 
   async #create(migration: VirtualMachineInstanceMigration, vm: VmView, place: Place): Promise<ResourceVersions> {
@@ -110,11 +104,11 @@ export class Migrations {
   }
 
   /** KubeVirt migrates a VMI once at a time, and refuses another migration of the VMI meanwhile. */
-  async #otherInFlight(own: VirtualMachineInstanceMigration): Promise<Held | undefined> {
+  async #otherInFlight(own: VirtualMachineInstanceMigration): Promise<NoPlace | undefined> {
     const vmi = { namespace: own.metadata.namespace!, name: own.spec.vmiName };
     const other = (await this.#inFlight(vmi)).find(({ metadata }) => metadata.name !== own.metadata.name);
     const view = other && inFlightView(other);
-    return view == null ? undefined : { reason: 'OtherMigration', why: whyMigrating(view) };
+    return view == null ? undefined : new NoPlace(whyMigrating(view), 'OtherMigration');
   }
 
   /** Migrations of the VMI, of any client. */
@@ -148,5 +142,3 @@ function migrationOf(
     spec: { vmiName: name },
   };
 }
-
-export const isHeld = (begun: Held | ResourceVersions): begun is Held => 'reason' in begun;

@@ -90,8 +90,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   #isOpen = true;
   #turnDueAt = Infinity;
   #hasTaken = false;
-  #error: unknown;
-  #hasFailed = false;
+  #failure: { error: unknown } | null = null;
 
   constructor(method: DisruptionMethod<Held, O, B>, options: WaveOptions, changes: Changes) {
     this.#method = method;
@@ -111,7 +110,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
       cancellationSignal().throwIfAborted();
       if (this.#in.cache.lost.aborted) throw serverLost();
       if (this.#in.cache.restores !== this.#restores) throw serverRestored();
-      if (this.#hasFailed) throw this.#error;
+      if (this.#failure !== null) throw this.#failure.error;
       const began = performance.now();
       const now = Date.now();
       const times = await this.#look(now);
@@ -139,22 +138,18 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   async #follow(now: number): Promise<number[]> {
     const times: number[] = [];
     const late: string[] = [];
-    for (const [name, { held, begun }] of this.#onTheirWay) {
-      if (this.#inHand.has(name)) continue;
-      const found = await this.#method.follow(held, begun, now);
-      if (found.outcome === null) times.push(...found.times);
-      else if (found.isLate) late.push(name);
-      else this.#settle(found.outcome);
-    }
+    const look = async (name: string, isConfirmed: boolean): Promise<void> => {
+      const { held, begun } = this.#onTheirWay.get(name)!;
+      const { outcome, isLate, times: next } = await this.#method.follow(held, begun, now);
+      if (outcome === null) times.push(...next);
+      else if (isLate && !isConfirmed) late.push(name);
+      else this.#settle(outcome);
+    };
+    for (const name of this.#onTheirWay.keys()) if (!this.#inHand.has(name)) await look(name, false);
     if (late.length === 0) return times;
     // The caches alone may be outdated.
     await this.#in.cache.confirm(late.map((name) => this.#method.keyOf(name)));
-    for (const name of late) {
-      const one = this.#onTheirWay.get(name)!;
-      const found = await this.#method.follow(one.held, one.begun, now);
-      if (found.outcome === null) times.push(...found.times);
-      else this.#settle(found.outcome);
-    }
+    for (const name of late) await look(name, true);
     return times;
   }
 
@@ -223,8 +218,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     // Temporal has told it of a cancellation before this wave has heard of that.
     if (error instanceof CancelledFailure) return;
     if (!isTransient(error) || isRefusal(error)) {
-      this.#error = error;
-      this.#hasFailed = true;
+      this.#failure = { error };
       return;
     }
     const tries = (this.#tries.get(held.name) ?? 0) + 1;

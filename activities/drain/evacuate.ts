@@ -11,9 +11,9 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ActivityOptions, ClusterAccess } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { doInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
+import { doInPlace, NoPlace } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
-import { isHeld, Migrations, type Held } from '../disruption/migrations.ts';
+import { Migrations } from '../disruption/migrations.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -41,7 +41,7 @@ export function createEvacuationActivities({ client, cache, places, concurrency 
     evacuateVms: async (key: PoolKey, vms: EvacuationTarget[], minVersions: ResourceVersions): Promise<Evacuated> => {
       await cache.catchUp(minVersions);
       const evacuator = new Evacuator({ client, cache, places, key });
-      const notMoved = await forEachConcurrently(evacuator, vms, concurrency);
+      const notMoved = await forEachConcurrently(vms, (vm) => evacuator.take(vm), concurrency);
       return { notMoved, minVersions: evacuator.minVersions };
     },
 
@@ -78,22 +78,20 @@ class Evacuator {
 
   /** Returns null if there is nothing more to do. Throws transient errors, for the caller to retry. */
   async take(target: EvacuationTarget): Promise<NotMoved | null> {
+    const about = { vm: target.name, uid: target.uid };
     const held = await actOnVm(
       () => this.#take(target),
-      ({ message }) => ({ reason: 'Refused' as const, why: message }),
+      ({ message }): NotMoved => ({ ...about, reason: 'Refused', why: message }),
     );
-    return held === null ? null : { vm: target.name, uid: target.uid, ...held };
+    return held instanceof NoPlace ? { ...about, reason: held.reason, why: held.whyNot } : held;
   }
 
-  async #take(target: EvacuationTarget): Promise<Held | null> {
-    const { client, key, cache } = this.#in;
-    const [pool, { vm: stored, vmi: live }] = await Promise.all([
-      livePool(client, key),
-      liveVmWithVmi(client, { namespace: key.namespace, name: target.name }),
-    ]);
-    if (pool === undefined || stored === undefined || live === undefined) return null;
-    const vm = cache.vmView(stored);
-    const vmi = cache.withSurroundings(live);
+  async #take(target: EvacuationTarget): Promise<NoPlace | null> {
+    const { client, key, places } = this.#in;
+    const at = { namespace: key.namespace, name: target.name };
+    const [pool, live] = await Promise.all([livePool(client, key), liveVmWithVmi(this.#in, at)]);
+    if (pool === undefined || live?.vmi === undefined) return null;
+    const { stored, vm, vmi } = live;
     this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (target.act === 'cancel')
       return isMemberOf(pool, vm) && vmi.uid === target.uid ? this.#migrations.cancel(vmi) : null;
@@ -103,21 +101,14 @@ class Evacuator {
     const begun =
       target.act === 'migrate'
         ? await this.#migrations.begin({ purpose: 'drain', vm, vmi, attempt })
-        : await this.#restart(vm, vmi);
-    if (isHeld(begun)) return begun;
+        : await doInPlace(places, key, { vm, vmi }, (place) => restartVm(client, vm, vmi, place));
+    if (begun instanceof NoPlace) return begun;
     this.#note(begun);
     const what = target.act === 'migrate' ? `Migrated (attempt ${tryOf(triesInARow(vmi, Date.now()))})` : 'Restarted';
     const isDrained = departureOf(vmi) === 'Drain';
     const note = `${what} to leave node ${target.node}${isDrained ? ', which is drained' : ''}: ${target.why}`;
     await recordVmEvent(client, vm, { type: 'Normal', reason: 'Evacuating', action: 'Evacuate', note });
     return null;
-  }
-
-  async #restart(vm: VmView, vmi: VmiView): Promise<Held | ResourceVersions> {
-    const { client, key, places } = this.#in;
-    const restart = (place: Place) => restartVm(client, vm, vmi, place);
-    const begun = await doInPlace(places, key, { vm, vmi }, restart);
-    return begun instanceof NoPlace ? { reason: 'NoPlace', why: begun.whyNot } : begun;
   }
 
   #note(newer: ResourceVersions): void {

@@ -87,7 +87,8 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
      */
     patchMachineTypes: async (request: PatchRequest): Promise<PatchedVms> => {
       const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });
-      const outcomes = await forEachConcurrently(patcher, request.vms, concurrency, patchConcurrency);
+      const patch = (vm: string) => patcher.take(vm);
+      const outcomes = await forEachConcurrently(request.vms, patch, concurrency, patchConcurrency);
       onPatched?.(patcher.patched);
       const { patched, changes, minVersions } = patcher;
       return { patched, outcomes, changes, minVersions };

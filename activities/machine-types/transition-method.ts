@@ -1,5 +1,4 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
-import { CountedVms } from '../../decisions/disruption-budget/counted-vms.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { NotRetried } from '../../decisions/machine-types/not-retried.ts';
 import {
@@ -12,7 +11,6 @@ import type { TransitionCounts } from '../../decisions/machine-types/transition.
 import { transitionNeed } from '../../decisions/machine-types/vm-need.ts';
 import { operationName } from '../../decisions/operations/ref.ts';
 import type { PowerOutcome, Verification } from '../../decisions/power/outcome.ts';
-import type { TakenVm } from '../../decisions/power/plan.ts';
 import { isTripped } from '../../decisions/power/progress.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -60,7 +58,6 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   readonly #in: TransitionMethodOptions;
   readonly #atOnce: number;
   #context: TransitionContext;
-  #counted: CountedVms | undefined;
   #failed: NotRetried[] = [];
   #isEnding: boolean;
   #isFirst = true;
@@ -134,7 +131,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
       now,
     });
     // Which VMs count may change with each look.
-    this.#counted = undefined;
+    this.countAnew();
     onLook?.(operationName(request.operation), plan.counts);
     return plan;
   }
@@ -159,16 +156,8 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return this.#context.needs.noted(this.#in.request.turn);
   }
 
-  protected get counted(): CountedVms {
-    return (this.#counted ??= new CountedVms(new Set(this.#context.needs.tally.limited), this.snapshot));
-  }
-
-  protected override changed(key: string): void {
-    this.#counted?.changed(key);
-  }
-
-  protected targetOf({ vmi = '' }: TakenVm): string {
-    return vmi;
+  protected get limited(): ReadonlySet<string> {
+    return new Set(this.#context.needs.tally.limited);
   }
 
   protected whyNotMeant(vm: VmView, live: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {

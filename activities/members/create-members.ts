@@ -7,10 +7,8 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import type { SpecWriter } from '../disks/spec-writer.ts';
-import { sharedCall } from '../lib/shared-call.ts';
 import type { Done } from '../owners/done.ts';
 import { kindOfOwner } from '../owners/kinds.ts';
-import { liveOwner } from '../owners/live-owner.ts';
 import { liveMember } from '../owners/live-vm.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
 import { Tally } from '../owners/tally.ts';
@@ -57,23 +55,19 @@ export async function createEach<Item extends { name: string }>(target: Creation
 /** Creates VMs one by one, each only while its owner, read again, still wants it. */
 class Creation<Item extends { name: string }> extends Tally {
   readonly #target: CreationTarget<Item>;
-  readonly #ownerNow: () => Promise<StoredVmOwner | undefined>;
   /** Names of VMs that are being created, or were. */
   readonly #made = new Set<string>();
 
   constructor(target: CreationTarget<Item>) {
-    const { client, key } = target;
-    super(client, key);
+    super(target.client, target.key);
     this.#target = target;
-    this.#ownerNow = sharedCall(() => liveOwner(client, key));
   }
 
   async create(item: Item): Promise<Acted> {
     const { client, key } = this;
     const { creationBlockedBy, onMade } = this.#target;
     const { name } = item;
-    const owner = await this.#ownerNow();
-    this.sawOwner(owner);
+    const owner = await this.ownerNow();
     // No pause between the two: VMs that are created at once count each other.
     if (creationBlockedBy(item, owner, this.#made) !== null) {
       this.notWanted.push(name);

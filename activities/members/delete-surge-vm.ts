@@ -26,12 +26,9 @@ export async function deleteSurgeVm(
   isWanted: IfOwnedOptions['isWanted'],
 ): Promise<OwnedActResult> {
   const at = { namespace: key.namespace, name: vm.name };
-  const { vm: stored, vmi: live } = await liveVmWithVmi(client, at);
-  const now = stored && cache.vmView(stored);
-  const vmi = live && cache.withSurroundings(live);
+  const { vm: now, vmi } = (await liveVmWithVmi({ client, cache }, at)) ?? {};
   const isMeant = now?.uid === vm.uid && isOwnedBy(now, 'VirtualMachinePool', key) && isSurge(now) && !now.deleting;
-  if (!isMeant || now.protected || whyNotNow(now, liveVmi(vmi)) !== null)
-    return { left: stored?.metadata.resourceVersion };
+  if (!isMeant || now.protected || whyNotNow(now, liveVmi(vmi)) !== null) return { left: now?.resourceVersion };
   const acted = await actInPlace(places, key, { vm: now, vmi }, async ({ lastCheck }) => {
     // If it changes meanwhile, the next plan decides again.
     const options = { propagationPolicy: 'Background', isWanted, lastCheck, tries: 1 } as const;

@@ -11,15 +11,10 @@ import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts
 import { matchesLabels } from '../../api/rules/label-selector.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
-import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
-import { patchKept } from '../lib/refuse-unkept.ts';
-import { sharedCall } from '../lib/shared-call.ts';
 import type { Done } from '../owners/done.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
-import { kindOfOwner } from '../owners/kinds.ts';
-import { liveOwner } from '../owners/live-owner.ts';
-import { liveMember } from '../owners/live-vm.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
 import { Tally } from '../owners/tally.ts';
 import type { Acted } from '../owners/try-each.ts';
@@ -37,37 +32,25 @@ export function createReleaseActivities({ client, concurrency }: Omit<ActivityOp
      */
     releaseVms: async (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> => {
       const tally = new Tally(client, key);
-      const ownerNow = sharedCall(() => liveOwner(client, key));
       // Only a set lets go of what its selector no longer matches.
-      const mayRelease = (owner: StoredVmOwner): boolean =>
-        because === undefined ? isOrphaned(owner) : key.kind !== undefined;
-      const release = async ({ name, uid }: Target): Promise<Acted> => {
-        const owner = await ownerNow();
-        tally.sawOwner(owner);
-        if (owner === undefined || !mayRelease(owner)) return 'left';
-        const vm = await liveMember(client, key, { namespace: key.namespace, name });
-        tally.sawMember(vm);
-        if (vm === undefined || vm.metadata.uid !== uid || !isMemberOf(key, seenMember(key, vm))) return 'left';
-        if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return 'left';
-        if (key.kind === undefined) await goOn(vm);
-        const { ownerReferences: owners = [], resourceVersion, labels } = vm.metadata;
-        const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
-        const annotations = {
-          [REMOVING_ANNOTATION]: null,
-          [MEMBER_OF_ANNOTATION]: null,
-          ...(vm.metadata.annotations?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
-        };
-        // What it was beside the replicas of this pool, it is in no later one.
-        const role = labels?.[ROLE_LABEL] === undefined ? {} : { labels: { [ROLE_LABEL]: null } };
-        const patch = { metadata: { resourceVersion, ...role, annotations, ownerReferences } };
-        const released = await ignoreStale(
-          patchKept(client, kindOfOwner(key).members.resource, { namespace: key.namespace, name }, patch),
-        );
-        tally.sawMember(released);
-        if (released === undefined) return 'left';
-        tally.acted.push(name);
-        return 'done';
-      };
+      const mayLeave = (owner: StoredVmOwner, vm: Stored): boolean =>
+        because === undefined ? isOrphaned(owner) : key.kind !== undefined && isUnmatched(owner as StoredSet, vm);
+      const release = (target: Target): Promise<Acted> =>
+        tally.patch(target, async (owner, vm) => {
+          if (!mayLeave(owner, vm) || !isMemberOf(key, seenMember(key, vm))) return null;
+          if (key.kind === undefined) await goOn(vm);
+          const { ownerReferences: owners = [], labels, annotations: before } = vm.metadata;
+          return {
+            // What it was beside the replicas of this pool, it is in no later one.
+            ...(labels?.[ROLE_LABEL] === undefined ? {} : { labels: { [ROLE_LABEL]: null } }),
+            annotations: {
+              [REMOVING_ANNOTATION]: null,
+              [MEMBER_OF_ANNOTATION]: null,
+              ...(before?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
+            },
+            ownerReferences: owners.filter((reference) => reference.uid !== key.uid),
+          };
+        });
       await tally.each(vms, release, { most: concurrency });
       if (because !== undefined) await tally.report('Release');
       return tally.done();

@@ -1,6 +1,5 @@
 import { activityInfo, log } from '@temporalio/activity';
 import { REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { scaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../../decisions/health/availability.ts';
@@ -28,7 +27,6 @@ import { activeMembers } from '../owners/active-members.ts';
 import type { Done } from '../owners/done.ts';
 import { ifOwned, type IfOwnedOptions, type OwnedActResult, type SeenMember } from '../owners/if-owned.ts';
 import { kindOfOwner, memberVersions } from '../owners/kinds.ts';
-import { liveOwner } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { OwnerKey, PoolKey } from '../owners/owner-key.ts';
 import { Tally } from '../owners/tally.ts';
@@ -94,8 +92,14 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
       const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
       const isWanted = leaving.asking('halt');
       const halt = async (vm: Target): Promise<Acted> => {
-        const write = async ({ resourceVersion }: SeenMember): Promise<void> =>
-          leaving.sawMember(await haltVm(key, vm, resourceVersion, cause));
+        const write = async ({ resourceVersion }: SeenMember): Promise<void> => {
+          // One that was marked before keeps its mark, which says why it leaves.
+          const isMarked = cause.because === 'Marked';
+          const mark = isMarked ? {} : { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
+          const patch = { metadata: { resourceVersion, ...mark }, spec: { running: null, runStrategy: 'Halted' } };
+          const at = { namespace: key.namespace, name: vm.name };
+          leaving.sawMember(await ignoreNotFound(patchKept(client, VirtualMachines, at, patch)));
+        };
         const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });
         return leaving.note(vm, acted);
       };
@@ -104,22 +108,6 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
       return leaving.done();
     },
   };
-
-  /** Returns the VM as it was written; undefined if it is deleted. */
-  function haltVm(
-    { namespace }: PoolKey,
-    { name }: Target,
-    resourceVersion: string,
-    { because }: RemovalCause,
-  ): Promise<Stored | undefined> {
-    // One that was marked before keeps its mark, which says why it leaves.
-    const mark = because === 'Marked' ? {} : { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
-    const patch = {
-      metadata: { resourceVersion, ...mark },
-      spec: { running: null, runStrategy: 'Halted' },
-    };
-    return ignoreNotFound(patchKept(client, VirtualMachines, { namespace, name }, patch));
-  }
 }
 
 /** One that leaves for what it does, and has changed since the plan, may do something else by now. */
@@ -195,15 +183,14 @@ class LeavingVms extends Tally {
 
   /** Resolves to null if the VM has none. */
   async #liveVmiOf(vm: VmView): Promise<VmiView | null> {
-    const { vm: now, vmi } = await liveVmWithVmi(this.client, vm);
-    return now?.metadata.uid === vm.uid ? (vmi ?? null) : null;
+    const { vm: now, vmi = null } = (await liveVmWithVmi({ client: this.client, cache: this.#cache }, vm)) ?? {};
+    return now?.uid === vm.uid ? vmi : null;
   }
 
   async #askAgain(): Promise<{ owner: StoredVmOwner | undefined; why: string | null }> {
     const { vms, cause, planned } = this.#leaving;
     const role = cause.because === 'StandbySurplus' ? 'Standby' : null;
-    const owner = await liveOwner(this.client, this.key);
-    this.sawOwner(owner);
+    const owner = await this.ownerNow();
     const why = (): string | null =>
       removalBlockedBy({ cause, owner, vms: activeMembers(this.#cache, this.key, owner, role), leaving: vms }) ??
       (isLate(this.key, cause) ? whyOvertaken(this.#cache, this.key, owner as StoredPool, this.#leaving) : null);

@@ -19,13 +19,9 @@ import type { Target } from '../../decisions/owners/steps.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
-import { patchKept } from '../lib/refuse-unkept.ts';
-import { sharedCall } from '../lib/shared-call.ts';
 import type { Done } from '../owners/done.ts';
 import { livePool } from '../owners/live-owner.ts';
-import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { Tally } from '../owners/tally.ts';
 import type { Acted } from '../owners/try-each.ts';
@@ -49,33 +45,27 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
       vms: Target[],
       { generation, role }: AdoptReturnedOptions,
     ): Promise<Done> => {
-      const tally = new Tally(client, key);
-      const poolNow = sharedCall(() => livePool(client, key));
+      const { namespace, name: poolName, uid } = key;
+      const tally = new Tally(client, { namespace, name: poolName, uid });
       const members = await membersOf(key, role);
+      const adopting = new Set<string>();
       const record = new RoleRecord(client, key);
-      const adopt = async ({ name, uid }: Target): Promise<Acted> => {
-        const at = { namespace: key.namespace, name };
-        const pool = await poolNow();
-        tally.sawOwner(pool);
-        const vm = await liveVm(client, at);
-        tally.sawMember(vm);
-        if (vm?.metadata.uid !== uid || pool === undefined || !isReturned(pool, vmView(vm))) return 'left';
-        if (!takesBack(pool, generation) || members.size >= placesOf(pool, role)) {
-          tally.notWanted.push(name);
-          return 'left';
-        }
-        members.add(name);
-        // Before the VM is the pool's: it is never a replica too many.
-        if (role !== null) await record.identify([{ vm: vmView(vm), isNew: true }], role);
-        const patch = patchOf(pool, vm, role, client.clock.now());
-        const stored = await ignoreStale(patchKept(client, VirtualMachines, at, patch));
-        tally.sawMember(stored);
-        if (stored === undefined) {
-          members.delete(name);
-          return 'left';
-        }
-        tally.acted.push(name);
-        return 'done';
+      const adopt = async (target: Target): Promise<Acted> => {
+        const { name } = target;
+        const acted = await tally.patch(target, async (owner, vm) => {
+          const pool = owner as StoredPool;
+          if (!isReturned(pool, vmView(vm))) return null;
+          if (!takesBack(pool, generation) || members.size + adopting.size >= placesOf(pool, role)) {
+            tally.notWanted.push(name);
+            return null;
+          }
+          adopting.add(name);
+          // Before the VM is the pool's: it is never a replica too many.
+          if (role !== null) await record.identify([{ vm: vmView(vm), isNew: true }], role);
+          return metadataOf(pool, vm, role, client.clock.now());
+        });
+        if (acted === 'left') adopting.delete(name);
+        return acted;
       };
       await tally.each(vms, adopt, { most: concurrency });
       await tally.report('Adopt', ', restored from a backup');
@@ -107,22 +97,18 @@ const placesOf = (pool: StoredPool, role: 'Standby' | null): number =>
  * The VM is as the backup has it, but for what no longer holds: its disks hold data that its VMIs did not write here,
  * and what was about to become of it when it was saved is over.
  */
-function patchOf(pool: StoredPool, { metadata }: Stored<VirtualMachine>, role: 'Standby' | null, now: number): object {
-  const { name, uid, resourceVersion, ownerReferences = [], finalizers = [] } = metadata;
+function metadataOf(pool: StoredPool, { metadata }: Stored, role: 'Standby' | null, now: number): object {
+  const { name, ownerReferences = [], finalizers = [] } = metadata;
   const kept = finalizers.filter((finalizer) => finalizer !== DISKS_FINALIZER);
   return {
-    metadata: {
-      uid,
-      resourceVersion,
-      ownerReferences: [...ownerReferences, ownerReference('VirtualMachinePool', pool.metadata)],
-      ...(kept.length === finalizers.length ? {} : { finalizers: kept }),
-      labels: role === null ? { [ROLE_LABEL]: null } : {},
-      annotations: {
-        ...memberOfAnnotation(pool.metadata.uid, name, now),
-        [REMOVING_ANNOTATION]: null,
-        [NOT_YET_RUN_ANNOTATION]: null,
-        ...(role === null ? { [STANDBY_ANNOTATION]: null } : {}),
-      },
+    ownerReferences: [...ownerReferences, ownerReference('VirtualMachinePool', pool.metadata)],
+    ...(kept.length === finalizers.length ? {} : { finalizers: kept }),
+    labels: role === null ? { [ROLE_LABEL]: null } : {},
+    annotations: {
+      ...memberOfAnnotation(pool.metadata.uid, name, now),
+      [REMOVING_ANNOTATION]: null,
+      [NOT_YET_RUN_ANNOTATION]: null,
+      ...(role === null ? { [STANDBY_ANNOTATION]: null } : {}),
     },
   };
 }

@@ -1,11 +1,13 @@
-import { type Stored } from '../../api/objects.ts';
+import type { Stored } from '../../api/objects.ts';
 import { isControlledBy, identityOf } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { kindOfOwner } from './kinds.ts';
 import type { OwnerKey } from './owner-key.ts';
 
@@ -23,16 +25,29 @@ export const liveMember = (
   { namespace, name }: ObjectKey,
 ): Promise<Stored | undefined> => ignoreNotFound(client.get(kindOfOwner(key).members.resource, { namespace, name }));
 
-/** Returns the VM of this name, and the VMI that is its own, as the API server has them now. */
+/** A VM as the API server has it. */
+export interface LiveVm {
+  stored: Stored<VirtualMachine>;
+  vm: VmView;
+  /** Its own, with what only other objects tell of it. */
+  vmi: VmiView | undefined;
+}
+
+/** Returns the VM of this name with its VMI, as the API server has them now; undefined if there is no such VM. */
 export async function liveVmWithVmi(
-  client: KubeClient,
+  { client, cache }: LiveAccess,
   { namespace, name }: ObjectKey,
-): Promise<{ vm?: Stored<VirtualMachine>; vmi?: VmiView }> {
-  const [vm, vmi] = await Promise.all([
+): Promise<LiveVm | undefined> {
+  const [stored, found] = await Promise.all([
     liveVm(client, { namespace, name }),
     ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name })),
   ]);
-  if (vm === undefined) return {};
-  const isOwn = vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm));
-  return isOwn ? { vm, vmi: vmiView(vmi) } : { vm };
+  if (stored === undefined) return undefined;
+  const isOwn = found !== undefined && isControlledBy(found, VirtualMachines, identityOf(stored));
+  return { stored, vm: cache.vmView(stored), vmi: isOwn ? cache.withSurroundings(vmiView(found)) : undefined };
+}
+
+interface LiveAccess {
+  client: KubeClient;
+  cache: Pick<ClusterCache, 'vmView' | 'withSurroundings'>;
 }

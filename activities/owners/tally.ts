@@ -1,9 +1,17 @@
+import type { Stored } from '../../api/objects.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { Member } from '../../decisions/owners/steps.ts';
+import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreStale } from '../../kubernetes/errors.ts';
 import { recordEvent } from '../lib/events.ts';
+import { patchKept } from '../lib/refuse-unkept.ts';
+import { sharedCall } from '../lib/shared-call.ts';
 import type { Done } from './done.ts';
-import { memberVersions, versionsOf } from './kinds.ts';
+import { kindOfOwner, memberVersions, versionsOf } from './kinds.ts';
+import { liveOwner } from './live-owner.ts';
+import { liveMember } from './live-vm.ts';
 import type { OwnerKey } from './owner-key.ts';
 import { tryEach, type Acted, type TryEachOptions } from './try-each.ts';
 
@@ -40,6 +48,13 @@ export class Tally {
   /** What a later plan must have seen: with an older cache, it would have the same done again, without a pause. */
   #minVersions: ResourceVersions = {};
 
+  /** Returns the owner as it is after this call. */
+  readonly ownerNow = sharedCall(async () => {
+    const owner = await liveOwner(this.client, this.key);
+    this.saw(versionsOf(this.key, owner?.metadata.resourceVersion));
+    return owner;
+  });
+
   constructor(client: KubeClient, key: OwnerKey) {
     this.client = client;
     this.key = key;
@@ -58,12 +73,32 @@ export class Tally {
     this.#minVersions = maxVersions(this.#minVersions, versions);
   }
 
-  sawOwner(owner: Seen | undefined): void {
-    this.saw(versionsOf(this.key, owner?.metadata.resourceVersion));
-  }
-
   sawMember(member: Seen | undefined): void {
     this.saw(memberVersions(this.key, member?.metadata.resourceVersion));
+  }
+
+  /**
+   * Patches the metadata of a member, or of what is to be one, as it is now: `changeOf` says how, and null if it is to
+   * be left. It is left, too, if it changes meanwhile.
+   */
+  async patch(
+    { name, uid }: Member,
+    changeOf: (owner: StoredVmOwner, member: Stored) => object | null | Promise<object | null>,
+  ): Promise<Acted> {
+    const { client, key } = this;
+    const at = { namespace: key.namespace, name };
+    const owner = await this.ownerNow();
+    const member = owner && (await liveMember(client, key, at));
+    this.sawMember(member);
+    if (owner === undefined || member?.metadata.uid !== uid) return 'left';
+    const change = await changeOf(owner, member);
+    if (change === null) return 'left';
+    const patch = { metadata: { ...change, resourceVersion: member.metadata.resourceVersion } };
+    const written = await ignoreStale(patchKept(client, kindOfOwner(key).members.resource, at, patch));
+    this.sawMember(written);
+    if (written === undefined) return 'left';
+    this.acted.push(name);
+    return 'done';
   }
 
   /** Records Events on the owner: what was done to which, and what was refused. `more`: words after the names. */

@@ -1,8 +1,7 @@
-import { CountedVms } from '../../decisions/disruption-budget/counted-vms.ts';
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { RunLimits } from '../../decisions/operations/limits.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
-import { planPower, type PowerPlan, type TakenVm } from '../../decisions/power/plan.ts';
+import { planPower, type PowerPlan } from '../../decisions/power/plan.ts';
 import { isTripped } from '../../decisions/power/progress.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { Changed } from '../cache/changes.ts';
@@ -26,7 +25,6 @@ interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | '
 export class PowerMethod extends RunMethod<PowerPlan> {
   readonly #in: PowerMethodOptions;
   readonly #limits: RunLimits;
-  readonly #counted: CountedVms;
   readonly #namespaces: ReadonlySet<string>;
   /** Why a VM is not to be touched, ever; null if the operation is about it. */
   readonly #whyExcluded: ReturnType<typeof whyExcludedBy>;
@@ -38,7 +36,6 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     this.#in = options;
     this.#limits = limits;
     this.#namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
-    this.#counted = new CountedVms(chosen, this.snapshot);
     this.#whyExcluded = whyExcludedBy(cache, authority.operation);
   }
 
@@ -59,7 +56,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       action: request.action,
       chosen,
       snapshot: this.snapshot,
-      counted: this.#counted,
+      counted: this.counted,
       inProgress: this.acting,
       ended: new Set([...request.ended, ...ended]),
       whyNot: (vm) => this.power.whyRefused(vm, now),
@@ -86,12 +83,8 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     for (const key of this.#in.chosen.keys()) if (!ended.has(key)) yield key;
   }
 
-  protected get counted(): CountedVms {
-    return this.#counted;
-  }
-
-  protected targetOf({ vm }: TakenVm): string {
-    return this.#in.chosen.get(vm)!;
+  protected get limited(): Chosen {
+    return this.#in.chosen;
   }
 
   protected whyNotMeant(vm: VmView, { vmiOf }: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {

@@ -3,7 +3,6 @@ import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts
 import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { Authority } from '../operations/authority.ts';
 import { refuseRestored } from '../operations/refuse-restored.ts';
 import type { RunControl } from '../operations/run-control.ts';
@@ -27,15 +26,11 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
      * Makes a dry run of each kind of change that an operation makes, before the first. Throws a non-retryable failure
      * if more VMs would be refused than may fail. Writes nothing: safe to run again at any point.
      */
-    preflightPatch: ({ operation }: Pick<ChangePowerRequest, 'operation'>): Promise<TriedChange> =>
-      withHeartbeat(async () => {
-        const authority = await Authority.verify(
-          { client, cache, runs },
-          { operation, action: 'Patch', isFresh: true },
-        );
-        const chosen = await chosenUids.ofThisRun();
-        return preflightPatch({ client, cache, authority, chosen, concurrency: options.concurrency });
-      }),
+    preflightPatch: async ({ operation }: Pick<ChangePowerRequest, 'operation'>): Promise<TriedChange> => {
+      const authority = await Authority.verify({ client, cache, runs }, { operation, action: 'Patch', isFresh: true });
+      const chosen = await chosenUids.ofThisRun();
+      return preflightPatch({ client, cache, authority, chosen, concurrency: options.concurrency });
+    },
 
     /**
      * Starts, stops, restarts, migrates or changes the chosen VMs, each as the limits allow it and only if it is still
@@ -43,22 +38,20 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
      * there is something to tell. Safe to run again at any point: what it has begun is noted on the VMs.
      */
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
-      withGracefulCancel((asked) =>
-        withHeartbeat(async () => {
-          const { action, operation, requestedBy, reason, lastProgressAt, reportMs, ...has } = request;
-          const isFresh = has.takes && has.inProgress.length === 0 && has.ended.length === 0;
-          const authority = await Authority.verify({ client, cache, runs }, { operation, action, isFresh });
-          const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));
-          const chosen = await chosenUids.ofThisRun();
-          const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
-          const change = changeOf(authority.operation);
-          const method = new PowerMethod({ client, cache, places, request, authority, change, chosen, note });
-          const pace = { idleMs: method.deadlineMs, idleSince: lastProgressAt, reportMs };
-          const wave = { ...options, ...pace, cache, asked };
-          const { changes, plan, idleSince } = await method.carryOut(wave, operationVersion);
-          return { ...changes, ...pick(plan, ['open', 'skipped', 'full']), lastProgressAt: idleSince ?? Date.now() };
-        }),
-      ),
+      withGracefulCancel(async (asked) => {
+        const { action, operation, requestedBy, reason, lastProgressAt, reportMs, ...has } = request;
+        const isFresh = has.takes && has.inProgress.length === 0 && has.ended.length === 0;
+        const authority = await Authority.verify({ client, cache, runs }, { operation, action, isFresh });
+        const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));
+        const chosen = await chosenUids.ofThisRun();
+        const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
+        const change = changeOf(authority.operation);
+        const method = new PowerMethod({ client, cache, places, request, authority, change, chosen, note });
+        const pace = { idleMs: method.deadlineMs, idleSince: lastProgressAt, reportMs };
+        const wave = { ...options, ...pace, cache, asked };
+        const { changes, plan, idleSince } = await method.carryOut(wave, operationVersion);
+        return { ...changes, ...pick(plan, ['open', 'skipped', 'full']), lastProgressAt: idleSince ?? Date.now() };
+      }),
   };
 }
 

@@ -1,5 +1,5 @@
-import type { CountedVms } from '../../decisions/disruption-budget/counted-vms.ts';
-import { RunBudget, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import { CountedVms } from '../../decisions/disruption-budget/counted-vms.ts';
+import { RunBudget, type Chosen, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
   deadlineOf,
@@ -9,7 +9,7 @@ import {
   type VmInProgress,
 } from '../../decisions/power/outcome.ts';
 import type { TakenVm } from '../../decisions/power/plan.ts';
-import { isAboutVmi } from '../../decisions/power/target.ts';
+import { isAboutVmi, targetOfVmi } from '../../decisions/power/target.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -67,6 +67,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   /** What the API server fails with. */
   #trouble: string | null = null;
   #found: { plan: Plan; digest: string } | undefined;
+  #counted: CountedVms | undefined;
 
   constructor(options: RunMethodOptions) {
     this.#in = options;
@@ -94,11 +95,8 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   /** VMs on which this run may have noted that it acts, and of which nothing was told yet. */
   protected abstract noted(): Iterable<string>;
 
-  /** VMs that count against the limit of a restart. */
-  protected abstract get counted(): CountedVms;
-
-  /** The UID that a VM was chosen by. */
-  protected abstract targetOf(taken: TakenVm): string;
+  /** VMs that count against the limit of a restart, by `namespace/name`. */
+  protected abstract get limited(): Chosen | ReadonlySet<string>;
 
   /** Why the VM, as the API server has it, is not one to act on any more; null if it is. */
   protected abstract whyNotMeant(...of: Parameters<VmPowerOptions['whyNotAnyMore']>): string | null;
@@ -122,13 +120,17 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   }
 
   readonly #isOfMembers = ofMembers((changed) => {
-    this.changed(`${changed.namespace}/${changed.name}`);
+    this.#counted?.changed(`${changed.namespace}/${changed.name}`);
     return this.isAbout(changed);
   });
 
-  /** Notes that the VM, or its VMI, has changed in the caches. */
-  protected changed(key: string): void {
-    this.counted.changed(key);
+  protected get counted(): CountedVms {
+    return (this.#counted ??= new CountedVms(this.limited, this.snapshot));
+  }
+
+  /** Called if other VMs are `limited` now. */
+  protected countAnew(): void {
+    this.#counted = undefined;
   }
 
   /**
@@ -236,7 +238,9 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   }
 
   #heldOf(taken: TakenVm): PowerVm {
-    return { name: taken.vm, target: this.targetOf(taken), taken };
+    const { action } = this.#in;
+    const { vm: name, uid, vmi = '', pod = null } = taken;
+    return { name, target: isAboutVmi(action) ? targetOfVmi(action, { uid: vmi, pod }) : uid, taken };
   }
 }
 

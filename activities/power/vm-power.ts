@@ -1,6 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import type { NotedChange } from '../../decisions/annotations/noted-change.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
@@ -23,12 +22,12 @@ import { References } from '../configuration/references.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { doInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
-import { isHeld, Migrations } from '../disruption/migrations.ts';
+import { Migrations } from '../disruption/migrations.ts';
 import { Refusals } from '../disruption/refusals.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { livePool } from '../owners/live-owner.ts';
-import { liveVmWithVmi } from '../owners/live-vm.ts';
+import { liveVmWithVmi, type LiveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { askKubeVirt } from './ask-kubevirt.ts';
 import { restartVm } from './restart-vm.ts';
@@ -70,11 +69,8 @@ export interface PowerVm {
   taken: TakenVm;
 }
 
-/** A VM as the API server has it, with its VMI and its pool. */
-interface LiveVm {
-  stored: Stored<VirtualMachine>;
-  vm: VmView;
-  vmi: VmiView | undefined;
+/** A VM and its pool, if a pool of drover's owns it. */
+interface PooledVm extends LiveVm {
   owner: OwningPool | undefined;
 }
 
@@ -162,7 +158,7 @@ export class VmPower {
   async #power(
     action: Exclude<PowerAction, 'Patch'>,
     { name: key, target }: PowerVm,
-    live: LiveVm | undefined,
+    live: PooledVm | undefined,
     begun: VmInProgress,
   ): Promise<NoPlace | null> {
     const why = this.#whyNot(action, target, live);
@@ -177,7 +173,11 @@ export class VmPower {
   }
 
   /** Changes the VM, unless it was done before, and restarts it if it is to be restarted for that. */
-  async #change(held: PowerVm, live: LiveVm | undefined, begun: VmInProgress): Promise<PowerOutcome | NoPlace | null> {
+  async #change(
+    held: PowerVm,
+    live: PooledVm | undefined,
+    begun: VmInProgress,
+  ): Promise<PowerOutcome | NoPlace | null> {
     const { name: key } = held;
     if (live !== undefined && this.#noted(live.vm) !== undefined) return this.#restartFor(held, live.vm, begun);
     const why = this.#whyNot('Patch', held.target, live);
@@ -202,7 +202,7 @@ export class VmPower {
   }
 
   /** Why this is not to be done to the VM, as it is now; null if it is. */
-  #whyNot(action: PowerAction, target: string, live: LiveVm | undefined): string | null {
+  #whyNot(action: PowerAction, target: string, live: PooledVm | undefined): string | null {
     const { vm, vmi, owner } = live ?? {};
     const need = powerNeed(action, { target, vm, vmi, owner });
     if (vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) return 'another client has done it';
@@ -227,7 +227,7 @@ export class VmPower {
   /** A restart or a migration takes a place in the budget of the VM's pool, if it has one. */
   async #act(
     action: Exclude<PowerAction, 'Patch'>,
-    { vm, vmi, owner }: LiveVm,
+    { vm, vmi, owner }: PooledVm,
     begun: VmInProgress,
   ): Promise<ResourceVersions | NoPlace> {
     const { client, places } = this.#in;
@@ -254,7 +254,7 @@ export class VmPower {
     if (attempt === undefined || (vmi.evacuation?.attempt ?? 0) >= attempt)
       return new NoPlace('another migration of it has just ended');
     const begun = await new Migrations({ ...this.#in, key }).begin({ purpose: 'operation', vm, vmi, attempt });
-    return isHeld(begun) ? new NoPlace(begun.why) : { ...begun, vms: vm.resourceVersion };
+    return begun instanceof NoPlace ? begun : { ...begun, vms: vm.resourceVersion };
   }
 
   /** Notes on the VM what is about to be done, unless the VM has changed since it was read. */
@@ -269,17 +269,15 @@ export class VmPower {
   }
 
   /** Returns the VM, its VMI and its pool as the API server has them now. */
-  async #read(key: string): Promise<LiveVm | undefined> {
+  async #read(key: string): Promise<PooledVm | undefined> {
     const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
-    const { vm: stored, vmi: live } = await liveVmWithVmi(client, { namespace, name });
-    if (stored === undefined) return undefined;
-    const vm = cache.vmView(stored);
-    const vmi = live && cache.withSurroundings(live);
-    if (vm.owner?.kind !== VirtualMachinePools.kind) return { stored, vm, vmi, owner: undefined };
+    const live = await liveVmWithVmi({ client, cache }, { namespace, name });
+    const owner = live?.vm.owner;
+    if (live === undefined || owner?.kind !== VirtualMachinePools.kind) return live && { ...live, owner: undefined };
     // KubeVirt's own pools have the same kind: the UID tells them apart.
-    const pool = await livePool(client, { namespace, ...vm.owner });
-    return { stored, vm, vmi, owner: owningPool(cache, vm, pool) };
+    const pool = await livePool(client, { namespace, ...owner });
+    return { ...live, owner: owningPool(cache, live.vm, pool) };
   }
 }
 

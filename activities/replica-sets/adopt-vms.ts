@@ -4,14 +4,8 @@ import { matchesLabels } from '../../api/rules/label-selector.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';
-import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
-import { patchKept } from '../lib/refuse-unkept.ts';
-import { sharedCall } from '../lib/shared-call.ts';
 import type { Done } from '../owners/done.ts';
-import { kindOfOwner } from '../owners/kinds.ts';
-import { liveOwner } from '../owners/live-owner.ts';
-import { liveMember } from '../owners/live-vm.ts';
 import { Tally } from '../owners/tally.ts';
 import type { Acted } from '../owners/try-each.ts';
 import type { ReplicaSetKey } from './replica-set-request.ts';
@@ -25,28 +19,16 @@ export function createAdoptionActivities({ client, concurrency }: Omit<ActivityO
      */
     adoptVms: async (key: ReplicaSetKey, vms: Target[]): Promise<Done> => {
       const tally = new Tally(client, key);
-      const setNow = sharedCall(() => liveOwner(client, key));
-      const adopt = async ({ name, uid }: Target): Promise<Acted> => {
-        const set = (await setNow()) as StoredSet | undefined;
-        tally.sawOwner(set);
-        if (set === undefined || set.metadata.deletionTimestamp !== undefined) return 'left';
-        const at = { namespace: key.namespace, name };
-        const vm = await liveMember(client, key, at);
-        tally.sawMember(vm);
-        if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return 'left';
-        const { resourceVersion, labels = {}, ownerReferences: others = [] } = vm.metadata;
-        if (controllerOf(vm) !== undefined || !matchesLabels(set.spec.selector, labels)) return 'left';
-        const ownerReferences = [...others, ownerReference(key.kind, set.metadata)];
-        // A VM that was leaving a pool when that let it go must not be taken for one that leaves.
-        const patch = {
-          metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
-        };
-        const stored = await ignoreStale(patchKept(client, kindOfOwner(key).members.resource, at, patch));
-        tally.sawMember(stored);
-        if (stored === undefined) return 'left';
-        tally.acted.push(name);
-        return 'done';
-      };
+      const adopt = (target: Target): Promise<Acted> =>
+        tally.patch(target, (owner, vm) => {
+          const { metadata: set, spec } = owner as StoredSet;
+          const { deletionTimestamp, labels = {}, ownerReferences: others = [] } = vm.metadata;
+          if (set.deletionTimestamp !== undefined || deletionTimestamp !== undefined) return null;
+          if (controllerOf(vm) !== undefined || !matchesLabels(spec.selector, labels)) return null;
+          // A VM that was leaving a pool when that let it go must not be taken for one that leaves.
+          const annotations = { [REMOVING_ANNOTATION]: null };
+          return { annotations, ownerReferences: [...others, ownerReference(key.kind, set)] };
+        });
       await tally.each(vms, adopt, { most: concurrency });
       await tally.report('Adopt');
       return tally.done();

@@ -17,20 +17,16 @@ import { ofMembers } from '../cache/changes.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import type { Aside, Begun, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { Refusals } from '../disruption/refusals.ts';
-import { labelVmi } from '../lib/label-vmi.ts';
-import type { Revisions } from './revisions.ts';
 import type { UpdateRequest } from './update-request.ts';
 import type { VmUpdater } from './vm-updater.ts';
-import { vmiMetadataPatch } from './vmi-metadata.ts';
 
 /** The only budget is that of the pool. */
 const OWN_BUDGET = '';
 const GONE: WaveStop = { stop: 'superseded', why: 'its pool is gone' };
 
-interface UpdateMethodOptions extends ClusterAccess {
+interface UpdateMethodOptions extends Pick<ClusterAccess, 'cache'> {
   request: UpdateRequest;
   updater: VmUpdater;
-  revisions: Revisions;
   template: PoolTemplate;
   /** The template with what its instance type and preference stand for; absent if it refers to none. */
   expanded: PoolTemplate | undefined;
@@ -79,7 +75,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     const { vms, revision } = this.#request;
     const known = new Map(this.#request.begun.map((one) => [one.vm, one]));
     // What has drifted is looked at by who acts on it.
-    const queue = { vmiOf: (one: VmView) => this.#vmiOf(one), hasDrift: () => true };
+    const queue = { vmiOf: this.#vmiOf, hasDrift: () => true };
     const isHalfDone = (held: BatchVm): boolean =>
       !known.has(held.name) && !isQueued(held, revision, this.#vmOf(held.name), queue);
     const begunOf = (held: BatchVm) => (known.has(held.name) ? [{ held, begun: known.get(held.name)! }] : []);
@@ -100,7 +96,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     const full = whyNotOnRecord(pool, this.#request);
     if (full !== null) return { next: [], full };
     const vms = (): VmView[] => this.#in.cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
-    const vmiOf = (vm: VmView) => this.#vmiOf(vm);
+    const vmiOf = this.#vmiOf;
     const isFull = this.#refusals.whyNot(OWN_BUDGET, now) !== null;
     let room = isFull ? 0 : roomIn({ pool, vms: vms(), vmiOf, onTheirWay: busy, now });
     let toStep = roomToStep({ ...this.#request, pool, vms, vmiOf, onTheirWay: busy }) ?? Infinity;
@@ -150,13 +146,14 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
 
   /** Writes only to a VMI that has taken a live update: the revision that it now runs. */
   async follow(held: BatchVm, begun: Begun, now: number): Promise<Followed<UpdateOutcome>> {
-    const { expanded, template } = this.#in;
+    const { expanded, template, updater } = this.#in;
     const { revision, minReadyMs, deadlineMs } = this.#request;
     const vm = this.#vmOf(held.name);
-    const vmiOf = (one: VmView) => this.#vmiOf(one);
+    const vmiOf = this.#vmiOf;
     const expansion = expanded && { of: template, to: expanded };
     const progress = progressOf({ held, revision, vm, vmiOf, expansion, minReadyMs, now });
-    if (progress.state === 'applied') await this.#label(vm!);
+    const updated = progress.state === 'applied' ? liveVmi(vmiOf(vm!)) : undefined;
+    if (updated !== undefined) await updater.label(updated, true);
     const deadline = this.#countsFrom(held, begun, vm, now) + deadlineMs;
     const outcome = outcomeOf(held, begun, progress, now >= deadline);
     const until = progress.state === 'waiting' ? progress.until : undefined;
@@ -171,16 +168,6 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
       return migrationCountsFrom(vmi, begun.since, deadlineMs, now);
     const isOld = (one: VmiView): boolean => one.deleting || one.revision !== revision || one.uid === restarted;
     return countsFrom(begun, vm, vmi, isOld);
-  }
-
-  /** Writes to the VMI which revision it now runs; leaves it alone if it is another VMI by now. */
-  async #label(vm: VmView): Promise<void> {
-    const { client, revisions, template: to } = this.#in;
-    const { key } = this.#request;
-    const vmi = liveVmi(this.#vmiOf(vm));
-    const from = vmi?.revision == null ? undefined : await revisions.find(key, vmi.revision);
-    if (vmi === undefined) return;
-    await labelVmi(client, vmi, vmiMetadataPatch(key.name, from ?? to, to, vmi));
   }
 
   givenBack({ name: vm }: BatchVm, { stop, why }: WaveStop): UpdateOutcome {
@@ -201,9 +188,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', key) ? vm : undefined;
   }
 
-  #vmiOf(vm: VmView): VmiView | undefined {
-    return this.#in.cache.vmiOf(vm);
-  }
+  readonly #vmiOf = (vm: VmView): VmiView | undefined => this.#in.cache.vmiOf(vm);
 
   #pool(): StoredPool | undefined {
     const { namespace, name, uid } = this.#request.key;

@@ -9,7 +9,6 @@ import { NoPlace } from '../disruption-budget/in-place.ts';
 import { disrupt } from '../disruption/wave.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
-import { withHeartbeat } from '../lib/heartbeat.ts';
 import { isLastingFailure } from '../lib/lasting-failure.ts';
 import { knownPool } from '../owners/live-owner.ts';
 import { recordUpdates } from './record-updates.ts';
@@ -39,45 +38,42 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
      * restarted VMI.
      */
     updateVms: (request: UpdateRequest): Promise<Updated> =>
-      withGracefulCancel((asked) =>
-        withHeartbeat(async () => {
-          const { key, revision } = request;
-          const prepared = await prepare(request);
-          if ('outcomes' in prepared) return { ...prepared, begun: [] };
-          const { pool, updater, template } = prepared;
-          const expanded = await revisions.expanded(key, revision);
-          const method = new UpdateMethod({ ...options, request, updater, template, expanded });
-          const { outcomes, begun, minVersions } = await disrupt(method, { ...options, asked, ...PACE });
-          await recordUpdates(client, pool, revision, outcomes);
-          return { outcomes, begun, minVersions };
-        }),
-      ),
+      withGracefulCancel(async (asked) => {
+        const { key, revision } = request;
+        const prepared = await prepare(request);
+        if ('outcomes' in prepared) return { ...prepared, begun: [] };
+        const { pool, updater, template } = prepared;
+        const expanded = await revisions.expanded(key, revision);
+        const method = new UpdateMethod({ cache, request, updater, template, expanded });
+        const { outcomes, begun, minVersions } = await disrupt(method, { ...options, asked, ...PACE });
+        await recordUpdates(client, pool, revision, outcomes);
+        return { outcomes, begun, minVersions };
+      }),
 
     /**
      * Deletes these VMs, which are to be replaced, with their disks, VM by VM and within the budget: each only if its
      * update still takes that, by the pool and the VM as they are, and not if it is leaving the pool. VMs without an
      * outcome are gone, or go. A refusal (by a policy, or the owner's protection) holds up no other VM.
      */
-    removeVms: (request: RemoveRequest): Promise<Pick<Updated, 'outcomes' | 'minVersions'>> =>
-      withHeartbeat(async () => {
-        const prepared = await prepare(request);
-        if ('outcomes' in prepared) return prepared;
-        const { updater, pool } = prepared;
-        const take = async (held: BatchVm): Promise<UpdateOutcome | null> => {
-          const deferred = (why: string) => ({ vm: held.name, end: 'Deferred' as const, why });
-          try {
-            const outcome = await updater.take(held, (wait) => wait);
-            return outcome instanceof NoPlace ? deferred(outcome.whyNot) : outcome;
-          } catch (error) {
-            if (!isLastingFailure(error)) throw error;
-            return { ...deferred(`the API server fails: ${error.message}`), isOwn: true };
-          }
-        };
-        const vms = request.vms.filter(({ act }) => act === 'replace');
-        const outcomes = await forEachConcurrently({ take }, vms, concurrency);
-        await recordUpdates(client, pool, request.revision, outcomes);
-        return { outcomes, minVersions: updater.minVersions };
-      }),
+    removeVms: async (request: RemoveRequest): Promise<Pick<Updated, 'outcomes' | 'minVersions'>> => {
+      const prepared = await prepare(request);
+      if ('outcomes' in prepared) return prepared;
+      const { updater, pool } = prepared;
+      const take = async (held: BatchVm): Promise<UpdateOutcome | null> => {
+        const deferred = (why: string) => ({ vm: held.name, end: 'Deferred' as const, why });
+        try {
+          const outcome = await updater.take(held, (wait) => wait);
+          return outcome instanceof NoPlace ? deferred(outcome.whyNot) : outcome;
+        } catch (error) {
+          if (!isLastingFailure(error)) throw error;
+          return { ...deferred(`the API server fails: ${error.message}`), isOwn: true };
+        }
+      };
+      const vms = request.vms.filter(({ act }) => act === 'replace');
+      const outcomes = await forEachConcurrently(vms, take, concurrency);
+      await recordUpdates(client, pool, request.revision, outcomes);
+      return { outcomes, minVersions: updater.minVersions };
+    },
   };
 
   /** Finds the template of the revision, and who brings VMs to it; or their outcomes, if there is none. */

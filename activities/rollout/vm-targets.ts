@@ -27,7 +27,7 @@ import type { References } from '../configuration/references.ts';
 import { correctVm, type CorrectedVm } from '../drift/correct-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { livePool } from '../owners/live-owner.ts';
-import { liveVmWithVmi } from '../owners/live-vm.ts';
+import { liveVmWithVmi, type LiveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import type { Revisions } from './revisions.ts';
 
@@ -90,10 +90,13 @@ export class VmTargets {
 
   /** As the API server has them now. */
   async live(held: BatchVm): Promise<Look | undefined> {
-    const { client, cache, key } = this.#in;
-    const at = { namespace: key.namespace, name: held.name };
-    const [pool, { vm, vmi }] = await Promise.all([this.#livePool(), liveVmWithVmi(client, at)]);
-    return this.#look(held, pool, vm, vmi && cache.withSurroundings(vmi));
+    const at = { namespace: this.#in.key.namespace, name: held.name };
+    const [pool, live] = await Promise.all([this.#livePool(), liveVmWithVmi(this.#in, at)]);
+    if (pool === undefined || live === undefined) return undefined;
+    const { stored: vm, vm: view, vmi: own } = live;
+    const right = held.setsRight === true ? await this.#correctVm(pool, live) : undefined;
+    const vmi = own !== undefined && right?.isVmiOld === true ? { ...own, revision: null } : own;
+    return { pool, vm, view, own, vmi, right, seen: view.resourceVersion };
   }
 
   /**
@@ -112,18 +115,6 @@ export class VmTargets {
     const { revisions, key, template } = this.#in;
     const before = revision === null || spec === null ? undefined : await revisions.find(key, revision);
     return before !== undefined && annotationsIn(before) === annotationsIn(template);
-  }
-
-  async #look(
-    held: BatchVm,
-    pool: StoredPool | undefined,
-    vm: Stored<VirtualMachine> | undefined,
-    own: VmiView | undefined,
-  ): Promise<Look | undefined> {
-    if (pool === undefined || vm === undefined) return undefined;
-    const right = held.setsRight === true ? await this.#correctVm(pool, vm, own) : undefined;
-    const vmi = own !== undefined && right?.isVmiOld === true ? { ...own, revision: null } : own;
-    return { pool, vm, view: this.#in.cache.vmView(vm), own, vmi, right, seen: vm.metadata.resourceVersion };
   }
 
   async targetOf({ pool, vm, view, right }: Pick<Look, 'pool' | 'vm' | 'view' | 'right'>): Promise<Made> {
@@ -177,16 +168,12 @@ export class VmTargets {
   }
 
   /** Returns the VM without its drift, if that is still wanted; undefined if nothing will be corrected. */
-  async #correctVm(
-    pool: StoredPool,
-    vm: Stored<VirtualMachine>,
-    own: VmiView | undefined,
-  ): Promise<CorrectedVm | undefined> {
+  async #correctVm(pool: StoredPool, { stored, vm: view, vmi }: LiveVm): Promise<CorrectedVm | undefined> {
     const { client, cache } = this.#in;
-    const view = cache.vmView(vm);
     const made = await this.#madeOf(pool, view);
     const strategy = pool.spec.vmRolloutStrategy ?? cache.rolloutStrategy();
-    return made === null ? undefined : correctVm(client, pool, { vm, vmi: activeVmi(view, own), made, strategy });
+    if (made === null) return undefined;
+    return correctVm(client, pool, { vm: stored, vmi: activeVmi(view, vmi), made, strategy });
   }
 
   /** What the pool would make from the VM's own revision; null if that is not known any more. */

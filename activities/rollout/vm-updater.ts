@@ -19,10 +19,10 @@ import { waitForObservedGeneration } from '../cache/wait-for-observed-generation
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { actInPlace, NO_PLACE, NoPlace, type Acted, type Place } from '../disruption-budget/in-place.ts';
+import { actInPlace, NO_PLACE, NoPlace, notDone, type Acted, type Place } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import type { Aside } from '../disruption/method.ts';
-import { isHeld, Migrations } from '../disruption/migrations.ts';
+import { Migrations } from '../disruption/migrations.ts';
 import { refuseDrift } from '../drift/correct-vm.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import { deleteVm } from '../members/delete-member.ts';
@@ -122,7 +122,7 @@ export class VmUpdater {
     const { attempt } = held.migration!;
     const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: todo.vmi, attempt });
     // Another migration gives it another pod as well, and holds up no other VM.
-    if (isHeld(begun)) return begun.reason === 'NoPlace' ? new NoPlace(begun.why) : ownDeferred(held, begun.why);
+    if (begun instanceof NoPlace) return begun.reason === 'NoPlace' ? begun : ownDeferred(held, begun.whyNot);
     this.#note(begun);
     return null;
   }
@@ -151,9 +151,7 @@ export class VmUpdater {
 
   /** Does to the VM what is to be done, in its place if that costs one. */
   async #actOn(held: BatchVm, look: Look | undefined, place: Place, aside: Aside): Promise<Acted<Outcome>> {
-    const { key } = this.#in;
-    const notDone = (value: Outcome): Acted<Outcome> => ({ isDone: false, value });
-    if (held.act === 'replace' && isGoing(key, held, look?.view)) return notDone(null);
+    if (held.act === 'replace' && isGoing(this.#in.key, held, look?.view)) return notDone(null);
     if (look === undefined) return notDone(gone(held));
     const todo = this.#decide(held, look);
     if (todo.need === 'gone') return notDone(gone(held));
@@ -168,7 +166,6 @@ export class VmUpdater {
 
   /** Does it, unless something that concerns this VM alone stands in the way. */
   async #act(held: BatchVm, todo: ToDo, look: Look, place: Place, aside: Aside): Promise<Acted<Outcome>> {
-    const notDone = (value: Outcome): Acted<Outcome> => ({ isDone: false, value });
     const made = await this.#targets.targetOf(look);
     const ofItsOwn = await this.#whyOwnLater(held, todo, look, made);
     if (ofItsOwn !== null) return notDone(ofItsOwn);
@@ -183,7 +180,7 @@ export class VmUpdater {
     }
     if (held.act !== 'write') return notDone(null);
     const live = liveVmi(look.vmi);
-    if (live !== undefined) await this.#label(live);
+    if (live !== undefined) await this.label(live);
     return notDone({ vm: held.name, end: 'Updated' });
   }
 
@@ -242,7 +239,7 @@ export class VmUpdater {
     if (!vm.generationObserved) {
       const isObserved = await aside(waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal()));
       // KubeVirt would start the next VMI from the previous spec.
-      if (!isObserved) return { isDone: false, value: deferred(held, 'KubeVirt has not observed its new spec') };
+      if (!isObserved) return notDone(deferred(held, 'KubeVirt has not observed its new spec'));
       const seen = this.#targets.cached(held);
       const todo = seen && this.#decide(held, seen);
       if (todo?.need !== 'act' || todo.restarts?.uid !== target.uid) return { isDone: true, value: 'again' };
@@ -267,19 +264,14 @@ export class VmUpdater {
     this.#minVersions = maxVersions(this.#minVersions, newer);
   }
 
-  /** The VMI runs drifted content, so its revision label is removed until it has restarted or was updated live. */
-  async #forgetRevision(vmi: VmiView): Promise<void> {
-    const metadata = { labels: { [REVISION_LABEL]: null } };
-    this.#note({ vmis: await labelVmi(this.#in.client, vmi, metadata) });
-  }
-
   /** Returns the VM as it is after the write: its run strategy may have changed. */
   async #write({ pool, vm, view, own, right }: Look, { target, merged }: Made, { lastCheck }: Place): Promise<VmView> {
     const { client, key, startedAt } = this.#in;
     // Before the write: a VM whose disks can't grow is not at the new revision.
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
     await growDisks(client, key.namespace, grownDisks(vm, merged), deadline);
-    if (right?.isVmiOld === true) await this.#forgetRevision(own!);
+    // The VMI runs drifted content: it has no revision until it has restarted or was updated live.
+    if (right?.isVmiOld === true) await this.#writeToVmi(own!, { labels: { [REVISION_LABEL]: null } });
     const written = await this.#writer.update(pool, { before: vm, after: merged, made: target, lastCheck });
     if (written === undefined) return view;
     this.#note({ vms: written.metadata.resourceVersion });
@@ -287,13 +279,18 @@ export class VmUpdater {
     return vmView(written);
   }
 
-  /** If the VMI needs no restart, gives it the new labels and annotations at once, and with them the revision. */
-  async #label(vmi: VmiView): Promise<void> {
-    const { revision: from } = vmi;
-    const { client, cache, revisions, key, template } = this.#in;
-    const before = from === null ? undefined : await revisions.find(key, from);
-    if (before === undefined || disruptionBetween(before, template, cache.rolloutStrategy()) !== 'None') return;
-    const metadata = vmiMetadataPatch(key.name, before, template, vmi);
-    this.#note({ vmis: await labelVmi(client, vmi, metadata) });
+  /**
+   * Gives the VMI the labels and annotations of the template, and with them the revision: if it has taken all else of
+   * the template while it ran (`isUpdated`), or if there is nothing else to take.
+   */
+  async label(vmi: VmiView, isUpdated = false): Promise<void> {
+    const { cache, revisions, key, template } = this.#in;
+    const from = vmi.revision === null ? undefined : await revisions.find(key, vmi.revision);
+    const isAll = from !== undefined && disruptionBetween(from, template, cache.rolloutStrategy()) === 'None';
+    if (isUpdated || isAll) await this.#writeToVmi(vmi, vmiMetadataPatch(key.name, from ?? template, template, vmi));
+  }
+
+  async #writeToVmi(vmi: VmiView, metadata: object): Promise<void> {
+    this.#note({ vmis: await labelVmi(this.#in.client, vmi, metadata) });
   }
 }

@@ -13,7 +13,6 @@ import { powerOf } from '../../decisions/views/power.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
-import { sharedCall } from '../lib/shared-call.ts';
 import { RoleRecord } from '../membership/role-record.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -38,7 +37,6 @@ interface Now {
 export class StandbyVms extends Tally {
   readonly #in: StandbyOptions;
   readonly #generation: number;
-  readonly #poolNow: () => Promise<StoredPool | undefined>;
   readonly #record: RoleRecord;
   /** Names of VMs that are being promoted. */
   readonly #promoting = new Set<string>();
@@ -51,7 +49,6 @@ export class StandbyVms extends Tally {
     this.#in = options;
     this.#generation = generation;
     this.#record = new RoleRecord(options.client, key);
-    this.#poolNow = sharedCall(() => livePool(options.client, key));
   }
 
   /**
@@ -107,9 +104,9 @@ export class StandbyVms extends Tally {
     let vm: Stored<VirtualMachine>;
     const acted = await ifOwned(client, this.key, { name, uid }, () => act({ pool: pool!, vm }), {
       isWanted: async ({ stored, resourceVersion }) => {
-        pool = await this.#poolNow();
+        pool = (await this.ownerNow()) as StoredPool | undefined;
         vm = stored as Stored<VirtualMachine>;
-        this.saw({ pools: pool?.metadata.resourceVersion, vms: resourceVersion });
+        this.saw({ vms: resourceVersion });
         const why = isStandbyNow(pool, vmView(vm)) ? whyNot(pool, name) : 'it is not a standby VM';
         if (why !== null) log.info('a standby VM is left as it is', { name, reason: why });
         return why === null;
@@ -140,25 +137,21 @@ export class StandbyVms extends Tally {
 
   async #goesOn(name: string): Promise<void> {
     const at = { namespace: this.key.namespace, name };
-    const { vmi } = await liveVmWithVmi(this.client, at);
-    if (vmi?.pause != null) await askForPause(this.client, at, 'unpause');
+    const live = await liveVmWithVmi(this.#in, at);
+    if (live?.vmi?.pause != null) await askForPause(this.client, at, 'unpause');
   }
 
   /** KubeVirt's pause takes no precondition: if the VM has become a replica meanwhile, its VMI is unpaused again. */
   async #pause(name: string): Promise<void> {
     const { client } = this.#in;
     const at = { namespace: this.key.namespace, name };
-    const { vmi } = await liveVmWithVmi(client, at);
+    const { vmi } = (await liveVmWithVmi(this.#in, at)) ?? {};
     if (vmi === undefined || vmi.pause !== null || !vmi.ready || vmi.deleting) return;
     await askForPause(client, at, 'pause');
-    const after = await liveVmWithVmi(client, at);
-    const isStandby = after.vm === undefined || isStandbyNow(await this.#livePool(), vmView(after.vm));
+    const after = await liveVmWithVmi(this.#in, at);
+    const isStandby = after === undefined || isStandbyNow(await livePool(client, this.key), after.vm);
     if (!isStandby) await askForPause(client, at, 'unpause');
-    this.saw({ vms: after.vm?.metadata.resourceVersion, vmis: after.vmi?.resourceVersion });
-  }
-
-  #livePool(): Promise<StoredPool | undefined> {
-    return livePool(this.client, this.key);
+    this.saw({ vms: after?.vm.resourceVersion, vmis: after?.vmi?.resourceVersion });
   }
 }
 

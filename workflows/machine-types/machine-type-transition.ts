@@ -1,4 +1,4 @@
-import { continueAsNew, log, proxyActivities } from '@temporalio/workflow';
+import { CancellationScope, continueAsNew, log, proxyActivities } from '@temporalio/workflow';
 import type { MachineTypeActivities } from '../../activities/machine-types/machine-types.ts';
 import type { TypeChanges, Unpatched } from '../../activities/machine-types/patch-vms.ts';
 import type { FollowedTransition } from '../../activities/machine-types/transition-method.ts';
@@ -18,7 +18,6 @@ import { transitionProgress } from '../lib/messages.ts';
 import { onQuery } from '../lib/on-signal.ts';
 import { actingActivities } from '../lib/queues.ts';
 import { runDetails } from '../runs/details.ts';
-import { withControls } from '../runs/run-controls.ts';
 import { CHECKING, Run } from '../runs/run.ts';
 import { awaitDetails, CHECK, PREFLIGHT } from './details.ts';
 import { actOf, recordChanges } from './records.ts';
@@ -51,7 +50,8 @@ const MAX_CHANGED_LISTED = 100;
  */
 export const machineTypeTransition = (
   input: MachineTypeTransitionInput,
-): Promise<TransitionProgress & { acts: Act[] }> => withControls(() => new TransitionRun(input).carryOut());
+): Promise<TransitionProgress & { acts: Act[] }> =>
+  CancellationScope.nonCancellable(() => new TransitionRun(input).carryOut());
 
 type Working = 'Changing' | 'Waiting';
 

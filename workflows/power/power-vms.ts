@@ -1,4 +1,4 @@
-import { continueAsNew, log, proxyActivities } from '@temporalio/workflow';
+import { CancellationScope, continueAsNew, log, proxyActivities } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
 import type { PowerActivities } from '../../activities/power/power.ts';
 import type { ChangedPower } from '../../activities/power/request.ts';
@@ -18,7 +18,6 @@ import { powerProgress } from '../lib/messages.ts';
 import { onQuery } from '../lib/on-signal.ts';
 import { actingActivities } from '../lib/queues.ts';
 import { runDetails } from '../runs/details.ts';
-import { withControls } from '../runs/run-controls.ts';
 import { CHECKING, Run, type RunState } from '../runs/run.ts';
 
 export interface PowerVmsInput {
@@ -68,7 +67,7 @@ const PREFLIGHT = { summary: 'try each kind of change in a dry run' };
  * tried in dry runs before.
  */
 export const powerVms = (input: PowerVmsInput): Promise<PowerProgress & { acts: Act[] }> =>
-  withControls(() => new PowerRun(input).carryOut());
+  CancellationScope.nonCancellable(() => new PowerRun(input).carryOut());
 
 class PowerRun extends Run<ChangedPower, PowerDoing> {
   readonly #input: PowerVmsInput;

@@ -2,6 +2,7 @@ import {
   ActivityCancellationType,
   ActivityFailure,
   ApplicationFailure,
+  CancellationScope,
   condition,
   isCancellation,
   setCurrentDetails,
@@ -14,10 +15,11 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import { RESTORED } from '../../decisions/operations/restored.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { withNamespaces } from '../../decisions/runs/namespaces.ts';
-import type { ControlledRun } from '../../decisions/runs/user-request.ts';
+import type { ControlledRun, UserRequest } from '../../decisions/runs/user-request.ts';
 import type { Journal } from '../history/journal.ts';
+import { abort, pause, resume } from '../lib/messages.ts';
+import { onSignal } from '../lib/on-signal.ts';
 import { DroverNamespaces, DroverPhase } from '../lib/search-attributes.ts';
-import { RunControls } from './run-controls.ts';
 
 /** What every run hands to the next when its history has grown long: plain data. */
 export interface RunState extends ControlledRun {
@@ -55,25 +57,48 @@ export const CHECKING = {
 } as const;
 
 /**
- * A run that a user has started, and may pause, resume and abort. One activity acts on VMs, a few at a time, and
- * follows them; it returns when there is something to tell, or something else to do. `Working`: its phases while it is
- * neither paused nor over.
+ * A run that a user has started, and may pause, resume and abort, within a scope that can't be cancelled: a
+ * cancellation, which the Web UI offers, is an abort, or else the run would end with VMs in flight and marks to clear.
+ * One activity acts on VMs, a few at a time, and follows them; it returns when there is something to tell, or something
+ * else to do. `Working`: its phases while it is neither paused nor over.
  */
 export abstract class Run<Found extends RunChanges, Working extends string> {
-  protected readonly controls: RunControls;
   protected phase: Phase<Working>;
   protected readonly journal: Journal;
   readonly #state: RunState;
+  #look = new CancellationScope();
 
+  /** `pauses`, `aborts`: what pausing and aborting mean here, for Temporal's Web UI. */
   constructor(
     state: RunState,
     phase: Working,
-    { journal, ...meaning }: { pauses: string; aborts: string; journal: Journal },
+    { journal, pauses, aborts }: { pauses: string; aborts: string; journal: Journal },
   ) {
     this.#state = state;
     this.journal = journal;
     this.phase = phase;
-    this.controls = new RunControls(state, { ...meaning, onAsked: () => this.onAsked() });
+    const asked =
+      (change: (what: UserRequest) => void) =>
+      ({ by = 'unknown', why = null }: { by?: string; why?: string | null }): void => {
+        change({ by, at: new Date(Date.now()).toISOString(), why });
+        this.onAsked();
+        // What is looked for was asked for under the old rules.
+        this.#look.cancel();
+      };
+    const abortRun = asked((what) => (state.aborted = what));
+    onSignal(
+      pause,
+      pauses,
+      asked((what) => (state.paused = what)),
+    );
+    onSignal(
+      resume,
+      'Continue after a pause.',
+      asked(() => (state.paused = null)),
+    );
+    onSignal(abort, aborts, abortRun);
+    const inTemporal = { why: 'its cancellation was requested in Temporal' };
+    void CancellationScope.current().cancelRequested.catch(() => state.aborted ?? abortRun(inTemporal));
   }
 
   /** The phase while the run is neither paused nor over. */
@@ -126,7 +151,7 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
     setCurrentDetails(this.details());
     try {
       let found: T | null = null;
-      while (found === null && this.#state.aborted === null) found = await this.controls.look(check);
+      while (found === null && this.#state.aborted === null) found = await this.#unlessAsked(check);
       return found;
     } catch (error) {
       if (isCancellation(error)) throw error;
@@ -204,11 +229,24 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
    */
   async #found(): Promise<Found | 'restored' | null> {
     try {
-      return await this.controls.look(() => this.observe());
+      return await this.#unlessAsked(() => this.observe());
     } catch (error) {
       if (!isRestored(error)) throw error;
       await condition(() => this.mayTouch() || this.isEnding());
       if (this.isEnding()) return 'restored';
+      throw error;
+    }
+  }
+
+  /** Resolves with what `look` has found; null if a user asks for something meanwhile. */
+  async #unlessAsked<T>(look: () => Promise<T>): Promise<T | null> {
+    const scope = new CancellationScope();
+    this.#look = scope;
+    try {
+      return await scope.run(look);
+    } catch (error) {
+      if (isCancellation(error) && scope.consideredCancelled && !CancellationScope.current().consideredCancelled)
+        return null;
       throw error;
     }
   }

@@ -65,7 +65,12 @@ export const minVersions: Reader<ResourceVersions> = (value) => {
   });
   return Object.fromEntries(versions);
 };
-const words = (value: unknown): { by?: string; why?: string } => {
+
+/**
+ * Accepts whatever users type in Temporal's Web UI, since the signal alone says enough: nothing, `null`, or a bare
+ * word, which is the reason.
+ */
+export const requestPayload: Reader<RequestPayload> = (value) => {
   if (typeof value === 'string') return value === '' ? {} : { why: text(value, '') };
   const by = field(value, 'by');
   const why = field(value, 'why');
@@ -74,12 +79,6 @@ const words = (value: unknown): { by?: string; why?: string } => {
     ...(typeof why === 'string' ? { why: text(why, '') } : {}),
   };
 };
-
-/**
- * Accepts whatever users type in Temporal's Web UI, since the signal alone says enough: nothing, `null`, or a bare
- * word, which is the reason.
- */
-export const requestPayload: Reader<RequestPayload> = words;
 
 export const actRecord: Reader<ActRecord> = object<ActRecord>({
   action: name,

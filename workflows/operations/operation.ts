@@ -1,6 +1,5 @@
 import { TypedSearchAttributes, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
-  ApplicationFailure,
   CancellationScope,
   condition,
   continueAsNew,
@@ -23,6 +22,7 @@ import { changed, operationRunIdOf, type OperationKey } from '../lib/messages.ts
 import { onSignal } from '../lib/on-signal.ts';
 import { waitingActivities } from '../lib/queues.ts';
 import { DroverCluster, DroverPhase } from '../lib/search-attributes.ts';
+import { unknownObject } from '../lib/unknown-object.ts';
 import type { machineTypeTransition } from '../machine-types/machine-type-transition.ts';
 import type { powerVms } from '../power/power-vms.ts';
 
@@ -54,7 +54,7 @@ async function carryOut(key: OperationKey): Promise<void> {
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operation>(key);
     isAsked = false;
     const now: Beginning = await beginOperation(ref);
-    if (now.is === 'missing' && !isKnown) throw unknownOperation(key);
+    if (now.is === 'missing' && !isKnown) throw unknownObject(operationResource(ref).kind, ref, 'carries it out');
     if (now.is === 'missing') return;
     setCurrentDetails(`Operation **${name}**: **${now.is}**`);
     if (now.is === 'paused') await wait(LONGEST_WAIT_MS);
@@ -66,12 +66,6 @@ async function carryOut(key: OperationKey): Promise<void> {
     else await deleteOperation(ref);
   }
 }
-
-const unknownOperation = (key: OperationKey): ApplicationFailure =>
-  ApplicationFailure.nonRetryable(
-    `there is no ${operationResource(key).kind} ${operationName(key)} with the UID ${key.uid}: make one, and drover carries it out`,
-    'Refused',
-  );
 
 /**
  * Starts the run, unless there is or was one: it outlives this workflow, which finds it again by its id. Only after a

@@ -9,7 +9,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf, type FailureReason } from '../../decisions/owners/failures.ts';
 import { HOUSEKEEPING, type HousekeepingKind } from '../../decisions/owners/housekeeping.ts';
-import type { PoolStep, Target, RemovalCause } from '../../decisions/owners/steps.ts';
+import type { Target, RemovalCause } from '../../decisions/owners/steps.ts';
 import type { RemovalStep } from '../../decisions/scaling/removal.ts';
 import type { Journal } from '../history/journal.ts';
 import type { FailureBackoff } from './failure-backoff.ts';
@@ -41,9 +41,7 @@ export const FEW_WRITES = {
 export const MANY_WRITES = { ...FEW_WRITES, startToCloseTimeout: '5m', heartbeatTimeout: '10s' } as const;
 
 const { deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>(ON_VMS);
-const { setFinalizer, keepReplicas, noteUid } = proxyActivities<PoolActivities>(FEW_WRITES);
-
-type KeptReplicas = Extract<PoolStep, { kind: 'keepReplicas' }>;
+const { setFinalizer, noteUid } = proxyActivities<PoolActivities>(FEW_WRITES);
 
 export interface OwnerStepContext {
   key: OwnerKey;
@@ -72,51 +70,36 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
   // The Web UI shows it next to the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   const failure = failureOf(step)!;
-  const leave = (vms: readonly Target[], act: () => Promise<Done>): void =>
-    runOperation(
-      { kind: 'deleting', names: vms.map((vm) => vm.name), reason, act: { action: step.kind } },
-      context,
-      failure,
-      act,
-    );
+  const leaving = { kind: 'deleting', reason, act: { action: step.kind } } as const;
   switch (step.kind) {
     case 'delete':
-      for (const vms of chunks(step.vms))
-        leave(vms, () =>
-          deleteVms.executeWithOptions(words, [
-            key,
-            vms,
-            step.keepDisks,
-            removalCauseOf(step, vms, context),
-            minVersions,
-          ]),
-        );
-      return;
+      return runInParts(step.vms, leaving, context, failure, (vms) =>
+        deleteVms.executeWithOptions(words, [
+          key,
+          vms,
+          step.keepDisks,
+          removalCauseOf(step, vms, context),
+          minVersions,
+        ]),
+      );
     case 'halt':
-      for (const vms of chunks(step.vms))
-        leave(vms, () =>
-          haltVms.executeWithOptions(words, [key, vms, removalCauseOf(step, vms, context), minVersions]),
-        );
-      return;
+      return runInParts(step.vms, leaving, context, failure, (vms) =>
+        haltVms.executeWithOptions(words, [key, vms, removalCauseOf(step, vms, context), minVersions]),
+      );
     case 'release': {
       const { because } = step;
-      for (const vms of chunks(step.vms))
-        leave(vms, () =>
-          releaseVms.executeWithOptions(words, because === undefined ? [key, vms] : [key, vms, because]),
-        );
-      return;
+      return runInParts(step.vms, leaving, context, failure, (vms) =>
+        releaseVms.executeWithOptions(words, because === undefined ? [key, vms] : [key, vms, because]),
+      );
     }
     case 'addFinalizer':
     case 'removeFinalizer':
-      if (context.inProgress.has('finalizer')) return;
-      runOperation({ kind: 'finalizer', names: [], reason }, context, failure, () =>
-        setFinalizer.executeWithOptions(words, [key, step.kind === 'addFinalizer']),
-      );
-      return;
     case 'noteUid':
       if (context.inProgress.has('finalizer')) return;
       runOperation({ kind: 'finalizer', names: [], reason }, context, failure, () =>
-        noteUid.executeWithOptions(words, [key]),
+        step.kind === 'noteUid'
+          ? noteUid.executeWithOptions(words, [key])
+          : setFinalizer.executeWithOptions(words, [key, step.kind === 'addFinalizer']),
       );
   }
 }
@@ -174,6 +157,18 @@ export function runOperation(
   void run.then(() => onEnd(minVersions));
 }
 
+/** Runs an activity on VMs, as many at a time as it takes, with names in the operation. */
+export function runInParts<T extends { name: string }>(
+  vms: readonly T[],
+  operation: Omit<OperationInput, 'names'>,
+  context: OperationContext,
+  failure: FailureReason,
+  act: (part: T[]) => Promise<Done>,
+): void {
+  for (const part of chunks(vms))
+    runOperation({ ...operation, names: part.map(({ name }) => name) }, context, failure, () => act(part));
+}
+
 /** How an operation ended: differently for VMs that it left alone. */
 function endsOf({ count, nameConflicts, notWanted, refused }: Done, names: readonly string[]): [string[], ActEnd][] {
   const others = names.filter((name) => !nameConflicts.includes(name) && !notWanted.includes(name));
@@ -204,12 +199,6 @@ const isNothing = (versions: ResourceVersions): boolean =>
 /** Whether an operation has neither done anything nor seen why, so that a later plan would not differ. */
 const isNoNews = ({ count, notWanted, nameConflicts, minVersions }: Done): boolean =>
   count + notWanted.length + nameConflicts.length === 0 && isNothing(minVersions);
-
-/** Begins to write the number of members into a spec that leaves it out. */
-export const beginKeptReplicas = ({ reason }: KeptReplicas, context: OwnerStepContext): void =>
-  tidy(context, 'keepReplicas', reason, () =>
-    keepReplicas.executeWithOptions({ summary: summary(reason) }, [context.key]),
-  );
 
 /**
  * Runs housekeeping that may fail, since it can be done later. If another of its kind is running, the step is planned

@@ -4,7 +4,7 @@ import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf } from '../../decisions/owners/failures.ts';
 import type { PoolStep } from '../../decisions/owners/steps.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
-import { runOperation, chunks, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
+import { runInParts, runOperation, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 
 const { createVms, adoptReturnedVms, promoteStandbyVms, setStandbyState } = proxyActivities<PoolActivities>(ON_VMS);
 
@@ -23,36 +23,26 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
     case 'create': {
       const { revision, role } = step;
       const kind = role === 'Standby' ? 'standby' : 'creating';
-      for (const numbers of chunks(step.numbers)) {
-        const names = numbers.map((number) => vmName(key.name, number));
-        const how = { generation, skipSlowStart: failureBackoff.hasSucceeded, ...(role === undefined ? {} : { role }) };
-        runOperation({ kind, names, reason, act: { action: 'create', to: revision } }, context, failure, () =>
-          createVms.executeWithOptions(words, [key, numbers, revision, minVersions, how]),
-        );
-      }
-      return;
+      const how = { generation, skipSlowStart: failureBackoff.hasSucceeded, ...(role === undefined ? {} : { role }) };
+      const vms = step.numbers.map((number) => ({ number, name: vmName(key.name, number) }));
+      return runInParts(vms, { kind, reason, act: { action: 'create', to: revision } }, context, failure, (part) => {
+        const numbers = part.map(({ number }) => number);
+        return createVms.executeWithOptions(words, [key, numbers, revision, minVersions, how]);
+      });
     }
     case 'adopt': {
       const { role = null } = step;
       const kind = role === null ? 'creating' : 'standby';
-      for (const vms of chunks(step.vms))
-        runOperation(
-          { kind, names: vms.map(({ name }) => name), reason, act: { action: 'adopt' } },
-          context,
-          failure,
-          () => adoptReturnedVms.executeWithOptions(words, [key, vms, { generation, role }]),
-        );
-      return;
+      return runInParts(step.vms, { kind, reason, act: { action: 'adopt' } }, context, failure, (vms) =>
+        adoptReturnedVms.executeWithOptions(words, [key, vms, { generation, role }]),
+      );
     }
-    case 'promoteStandby':
-      for (const vms of chunks(step.vms))
-        runOperation(
-          { kind: 'creating', names: vms.map(({ name }) => name), reason, act: { action: 'promote standby' } },
-          context,
-          failure,
-          () => promoteStandbyVms.executeWithOptions(words, [key, vms, generation, minVersions]),
-        );
-      return;
+    case 'promoteStandby': {
+      const act = { action: 'promote standby' };
+      return runInParts(step.vms, { kind: 'creating', reason, act }, context, failure, (vms) =>
+        promoteStandbyVms.executeWithOptions(words, [key, vms, generation, minVersions]),
+      );
+    }
     case 'setStandbyState':
       return runOperation({ kind: 'standby', names: step.vms.map(({ name }) => name), reason }, context, failure, () =>
         setStandbyState.executeWithOptions(words, [key, step.vms, step.act, generation]),

@@ -1,16 +1,17 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { EvacuationActivities } from '../../activities/drain/evacuate.ts';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
+import type { Acted } from '../../activities/owners/try-each.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { CheckActivities } from '../../activities/rollout/checks/check-activities.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { MembersReport } from '../../decisions/membership/change.ts';
 import { failureOf } from '../../decisions/owners/failures.ts';
+import { HOUSEKEEPING, type HousekeepingKind } from '../../decisions/owners/housekeeping.ts';
 import type { PoolStep } from '../../decisions/owners/steps.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
-import { carryOut, isMembersStep } from '../membership/steps.ts';
 import {
-  beginKeptReplicas,
   beginRemoval,
   runOperation,
   tidy,
@@ -22,7 +23,8 @@ import {
 import type { Rollouts } from '../rollout/rollouts.ts';
 import { beginArrival, isArrival } from './arrivals.ts';
 
-const { deleteKeptDisks, unmarkKeptDisks } = proxyActivities<PoolActivities>(ON_VMS);
+const { deleteKeptDisks, unmarkKeptDisks, labelVms, unlabelVms, setRoles, removeDiskFinalizers, changeMembers } =
+  proxyActivities<PoolActivities>(ON_VMS);
 const { annotateRuns, clearNamedRemovals } = proxyActivities<PoolActivities & HealActivities>(MANY_WRITES);
 /** A look counts from when it was planned: a late one is planned anew. */
 const { lookAtCheck } = proxyActivities<CheckActivities>({
@@ -31,7 +33,7 @@ const { lookAtCheck } = proxyActivities<CheckActivities>({
   heartbeatTimeout: '10s',
   retry: { maximumAttempts: 1 },
 });
-const { createRevision, deleteRevisions, updatePodDisruptionBudget } = proxyActivities<
+const { createRevision, deleteRevisions, keepReplicas, updatePodDisruptionBudget } = proxyActivities<
   PoolActivities & EvacuationActivities
 >(FEW_WRITES);
 
@@ -48,9 +50,7 @@ export function begin(step: PoolStep, context: StepContext): void {
   // The Web UI shows it next to the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   if (isArrival(step)) return beginArrival(step, context);
-  if (isMembersStep(step))
-    return tidy(context, step.kind, reason, () => carryOut(step, key, words, context.onMembersReport));
-  if (isTidied(step)) return tidy(context, step.kind, reason, tidying(step, context, words));
+  if (isHousekeeping(step)) return tidy(context, step.kind, reason, () => housekeep(step, context, words));
   switch (step.kind) {
     case 'delete':
     case 'halt':
@@ -59,8 +59,6 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'removeFinalizer':
     case 'noteUid':
       return beginRemoval(step, context);
-    case 'keepReplicas':
-      return beginKeptReplicas(step, context);
     case 'deleteKeptDisks':
       if (context.inProgress.has('disks')) return;
       return runOperation({ kind: 'disks', names: [], reason }, context, failureOf(step)!, () =>
@@ -74,38 +72,44 @@ export function begin(step: PoolStep, context: StepContext): void {
   }
 }
 
-const TIDIED = [
-  'unmarkKeptDisks',
-  'updatePodDisruptionBudget',
-  'createRevision',
-  'clearNamedRemovals',
-  'annotateRuns',
-  'lookAtCheck',
-  'deleteRevisions',
-] as const;
-type Tidied = Extract<PoolStep, { kind: (typeof TIDIED)[number] }>;
-const isTidied = (step: PoolStep): step is Tidied => TIDIED.some((kind) => kind === step.kind);
+type Housekeeping = Extract<PoolStep, { kind: HousekeepingKind }>;
+const isHousekeeping = (step: PoolStep): step is Housekeeping => step.kind in HOUSEKEEPING;
 
-/** What carries out housekeeping of a pool. */
-function tidying(
-  step: Tidied,
-  { key, minVersions }: StepContext,
+/** Resolves to what a later plan must have seen, or to whether anything was done, if the step tells that. */
+function housekeep(
+  step: Housekeeping,
+  { key, minVersions, onMembersReport }: StepContext,
   words: { summary: string },
-): Parameters<typeof tidy>[3] {
+): Promise<ResourceVersions | Acted | void> {
   switch (step.kind) {
+    case 'keepReplicas':
+      return keepReplicas.executeWithOptions(words, [key]);
+    case 'addLabels':
+      return labelVms.executeWithOptions(words, [key, step.vms]);
+    case 'removeLabels':
+      return unlabelVms.executeWithOptions(words, [key, step.vms]);
+    case 'setRoles':
+      return setRoles.executeWithOptions(words, [key, step.vms]);
+    case 'removeDiskFinalizers':
+      return removeDiskFinalizers.executeWithOptions(words, [key, step.vms]);
+    case 'changeMembers':
+      return changeMembers.executeWithOptions(words, [key]).then(({ report, minVersions }) => {
+        if (report !== null) onMembersReport(report);
+        return minVersions;
+      });
     case 'unmarkKeptDisks':
-      return () => unmarkKeptDisks.executeWithOptions(words, [key, step.claims]);
+      return unmarkKeptDisks.executeWithOptions(words, [key, step.claims]);
     case 'updatePodDisruptionBudget':
-      return () => updatePodDisruptionBudget.executeWithOptions(words, [key, minVersions]);
+      return updatePodDisruptionBudget.executeWithOptions(words, [key, minVersions]);
     case 'createRevision':
-      return () => createRevision.executeWithOptions(words, [key]);
+      return createRevision.executeWithOptions(words, [key]);
     case 'clearNamedRemovals':
-      return () => clearNamedRemovals.executeWithOptions(words, [key, step.vms]);
+      return clearNamedRemovals.executeWithOptions(words, [key, step.vms]);
     case 'annotateRuns':
-      return () => annotateRuns.executeWithOptions(words, [key, step.vms]);
+      return annotateRuns.executeWithOptions(words, [key, step.vms]);
     case 'lookAtCheck':
-      return () => lookAtCheck.executeWithOptions(words, [key, step.at]);
+      return lookAtCheck.executeWithOptions(words, [key, step.at]);
     case 'deleteRevisions':
-      return () => deleteRevisions.executeWithOptions(words, [key, step.revisions]);
+      return deleteRevisions.executeWithOptions(words, [key, step.revisions]);
   }
 }

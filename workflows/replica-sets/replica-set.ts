@@ -1,5 +1,6 @@
 import { continueAsNew, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Done } from '../../activities/owners/done.ts';
+import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PlannedSet } from '../../activities/replica-sets/replica-set-request.ts';
 import type { ReplicaSetActivities } from '../../activities/replica-sets/replica-sets.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
@@ -14,7 +15,7 @@ import { replicaSetProgress, type PoolRef, type ReplicaSetProgress } from '../li
 import { onQuery } from '../lib/on-signal.ts';
 import { OWNER_PROGRESS, type CarriedOwner, type OwnerRequest } from '../owners/owner-plan.ts';
 import { OwnerRun } from '../owners/owner-run.ts';
-import { beginKeptReplicas, beginRemoval, runOperation, chunks, ON_VMS } from '../owners/steps.ts';
+import { beginRemoval, chunks, runInParts, runOperation, tidy, FEW_WRITES, ON_VMS } from '../owners/steps.ts';
 import { replicaSetDetails } from './details.ts';
 
 export interface ReplicaSetInput extends PoolRef {
@@ -27,6 +28,7 @@ const { planReplicaSet } = proxyLocalActivities<ReplicaSetActivities>({
   retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 3 },
 });
 const { createReplicas, adoptVms } = proxyActivities<ReplicaSetActivities>(ON_VMS);
+const { keepReplicas } = proxyActivities<PoolActivities>(FEW_WRITES);
 
 const WAITS: Record<SetKind, string> = {
   VirtualMachineReplicaSet: 'VMs become available by the clock',
@@ -130,13 +132,13 @@ class ReplicaSetRun extends OwnerRun<Planned> {
         }
         return;
       case 'adopt':
-        for (const vms of chunks(step.vms)) {
-          const names = vms.map(({ name }) => name);
-          runOperation({ kind: 'creating', names, reason, act: { action: 'adopt' } }, context, failureOf(step)!, () =>
-            adoptVms.executeWithOptions(words, [key, vms]),
-          );
-        }
-        return;
+        return runInParts(
+          step.vms,
+          { kind: 'creating', reason, act: { action: 'adopt' } },
+          context,
+          failureOf(step)!,
+          (vms) => adoptVms.executeWithOptions(words, [key, vms]),
+        );
       case 'addFinalizer':
       case 'removeFinalizer':
       case 'noteUid':
@@ -145,7 +147,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
       case 'release':
         return beginRemoval(step, context);
       case 'keepReplicas':
-        return beginKeptReplicas(step, context);
+        return tidy(context, step.kind, reason, () => keepReplicas.executeWithOptions(words, [key]));
     }
   }
 

@@ -1,5 +1,4 @@
 import {
-  ApplicationFailure,
   CancellationScope,
   condition,
   continueAsNew,
@@ -11,6 +10,7 @@ import type { ScheduleActivities } from '../../activities/schedules/schedules.ts
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { changed, type OperationKey } from '../lib/messages.ts';
 import { onSignal } from '../lib/on-signal.ts';
+import { unknownObject } from '../lib/unknown-object.ts';
 
 const { lookAtSchedule } = proxyActivities<ScheduleActivities>({
   startToCloseTimeout: '1m',
@@ -40,7 +40,7 @@ async function keepTime(key: OperationKey, from: number | null): Promise<void> {
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operationSchedule>(key, ranUntil);
     isAsked = false;
     const looked = await lookAtSchedule(ref, ranUntil);
-    if (looked.is === 'missing' && !isKnown) throw unknownSchedule(key);
+    if (looked.is === 'missing' && !isKnown) throw unknownObject('VirtualMachineOperationSchedule', ref, 'keeps it');
     if (looked.is === 'missing') return;
     ranUntil = looked.ranUntil ?? ranUntil;
     const last = ranUntil === null ? 'never' : new Date(ranUntil).toISOString();
@@ -48,9 +48,3 @@ async function keepTime(key: OperationKey, from: number | null): Promise<void> {
     await condition(() => isAsked, Math.min(looked.waitMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS));
   }
 }
-
-const unknownSchedule = ({ namespace, name, uid }: OperationKey): ApplicationFailure =>
-  ApplicationFailure.nonRetryable(
-    `there is no VirtualMachineOperationSchedule ${namespace}/${name} with the UID ${uid}: make one, and drover keeps it`,
-    'Refused',
-  );

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
-import { serverLost, workerStopping } from '../lib/shutdown.ts';
+import { serverLost, workerShutdown } from '../lib/shutdown.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 import type { CacheChange } from './objects/cache-change.ts';
 
@@ -53,7 +53,7 @@ export class Changes {
       await Promise.race([changed, sleep(timeoutMs, undefined, { signal })]);
       this.#changed = Promise.withResolvers<void>();
     } catch (error) {
-      if (this.#stopping.aborted) throw workerStopping();
+      if (this.#stopping.aborted) throw workerShutdown();
       throw lost.aborted ? serverLost() : error;
     } finally {
       over.abort();

@@ -125,12 +125,12 @@ export class ClusterCache extends FollowedObjects {
 
   /** Returns what KubeVirt does when a running VM's template changes. */
   rolloutStrategy(): VmRolloutStrategy {
-    return this.strategy.current;
+    return this.strategy.known.strategy;
   }
 
   /** Returns what KubeVirt plugs into VMIs that run, and whether it migrates them for that. */
   kubevirtPlugs(): KubeVirtPlugs {
-    return this.strategy.plugs;
+    return this.strategy.known.plugs;
   }
 
   /**

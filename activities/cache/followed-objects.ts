@@ -1,5 +1,6 @@
+import { CLAIM_LABEL } from '../../api/claims/claim.ts';
 import { KEPT_DISK, POOL_LABEL } from '../../api/labels-and-annotations.ts';
-import type { KubeObject } from '../../api/objects.ts';
+import { withoutManagedFields, type KubeObject } from '../../api/objects.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import {
   ControllerRevisions,
@@ -25,10 +26,10 @@ import {
   type ControllerRevision,
   type RevisionView,
 } from '../../decisions/views/from-object/revision.ts';
+import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { ConfigurationContents } from '../configuration/contents.ts';
-import { claimCache, type ClaimCache } from './claims.ts';
 import type { CacheChange, OwnerChange } from './objects/cache-change.ts';
 import { Expansions } from './objects/expansions.ts';
 import { changeRoles, withKnownRole } from './objects/known-roles.ts';
@@ -38,20 +39,8 @@ import { memberCaches, type MemberCaches } from './objects/member-caches.ts';
 import { MigrationCache } from './objects/migration-cache.ts';
 import type { NamedOperations } from './objects/named-operations.ts';
 import { NodeCache } from './objects/node-cache.ts';
-import {
-  namespaceCache,
-  OperationCache,
-  scheduleCache,
-  type NamespaceCache,
-  type ScheduleCache,
-} from './objects/operation-cache.ts';
-import {
-  commonTo,
-  ownerCaches,
-  type AllOptions,
-  type CommonOptions,
-  type OwnerCaches,
-} from './objects/owner-caches.ts';
+import { OperationCache } from './objects/operation-cache.ts';
+import { commonTo, ownerCaches, type AllOptions, type OwnerCaches } from './objects/owner-caches.ts';
 import { isOptional } from './optional-kinds.ts';
 
 /** What a worker follows, and whom it tells. */
@@ -63,19 +52,6 @@ export interface FollowedOptions extends AllOptions {
 }
 
 type Cache = Pick<ListWatch<KubeObject, unknown>, 'size' | 'synced' | 'missing' | 'behindMs'>;
-
-const podBudgetCache = (
-  options: CommonOptions,
-  onChange: (change: Extract<CacheChange, { kind: 'pod budget' }>) => void,
-): ListWatch<PodDisruptionBudget, PodBudgetView | null> =>
-  new ListWatch<PodDisruptionBudget, PodBudgetView | null>({
-    ...options,
-    view: podBudgetView,
-    onChange: (_key, before, after) => {
-      if ((after ?? before) != null)
-        onChange({ kind: 'pod budget', before: before ?? undefined, after: after ?? undefined });
-    },
-  });
 
 /** Why a worker of one namespace does without what is in none. */
 const OUT_OF_REACH = 'the worker has rights in one namespace alone';
@@ -92,7 +68,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   /** What users have asked to be done to VMs. */
   readonly operations: OperationCache;
   /** When they want which of these. */
-  readonly schedules: ScheduleCache;
+  readonly schedules: ListWatch<KubeObject, StoredSchedule>;
   readonly vms: MemberCaches['vms'];
   readonly vmis: MemberCaches['vmis'];
   readonly failedVmis: MemberCaches['failedVmis'];
@@ -104,9 +80,10 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
   readonly nodes: NodeCache;
-  /** Labels of namespaces. */
-  readonly namespaces: NamespaceCache;
-  protected readonly claims: ClaimCache;
+  /** Labels of namespaces, by their names: cluster-wide operations select by them. */
+  readonly namespaces: ListWatch<KubeObject, Readonly<Record<string, string>>>;
+  /** The claims of namespaces by workers of their own, as the names of these namespaces. */
+  protected readonly claims: ListWatch<KubeObject, string>;
   readonly keptClaims: LabelledObjects<KubeObject, KeptClaim & { poolUid: string }>;
   /** Secrets and ConfigMaps of pools whose VMs restart when they change. */
   readonly contents: ConfigurationContents;
@@ -131,12 +108,8 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
       onMissed: (count) => options.onMissed?.('secrets and configmaps', count),
       onChange: (namespace, reference) => this.#notify({ kind: 'content', namespace, reference }),
     });
-    const members = memberCaches({
-      common,
-      notify: (change) => this.#notify(change),
-      withRole: (vm) => withKnownRole(this.pools, vm),
-      onVmiFailed,
-    });
+    const notify = this.#notify;
+    const members = memberCaches({ common, notify, withRole: (vm) => withKnownRole(this.pools, vm), onVmiFailed });
     this.pools = owners.pools;
     this.replicaSets = owners.replicaSets;
     this.vmiSets = owners.vmiSets;
@@ -146,28 +119,40 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
     this.vmiHistories = members.vmiHistories;
     this.diskUsers = members.diskUsers;
     this.namedOperations = members.operations;
-    this.namespaces = namespaceCache(common);
-    this.claims = claimCache(common, (namespace) => this.#notify({ kind: 'claim', namespace }));
-    this.operations = new OperationCache(
-      common,
-      (change) => this.#notify(change),
-      () => this.namespaces.missing === null,
-    );
-    this.schedules = scheduleCache(common, (change) => this.#notify(change));
+    this.namespaces = new ListWatch({
+      ...common(Namespaces),
+      metadataOnly: true,
+      view: ({ metadata }) => metadata.labels ?? {},
+    });
+    this.claims = new ListWatch<KubeObject, string>({
+      ...common(Leases),
+      labelSelector: CLAIM_LABEL,
+      view: ({ metadata }) => metadata.namespace!,
+      onChange: (_key, before, after) => notify({ kind: 'claim', namespace: (after ?? before)! }),
+    });
+    this.operations = new OperationCache(common, notify, () => this.namespaces.missing === null);
+    this.schedules = new ListWatch({
+      ...common(VirtualMachineOperationSchedules),
+      view: (object) => withoutManagedFields(object) as StoredSchedule,
+      onChange: (_key, before, after) => notify({ kind: 'schedule', before, after }),
+    });
     this.migrations = new MigrationCache({
       ...common(VirtualMachineInstanceMigrations),
-      onOwnChange: (before, after) => this.#notify({ kind: 'migration', before, after }),
-      onInFlight: (key, former, latter) => {
+      onOwnChange: (before, after) => notify({ kind: 'migration', before, after }),
+      onInFlight: (key, was, is) => {
         const vmi = this.vmis.get(key);
-        if (vmi === undefined) return;
-        this.#notify({
-          kind: 'vmi',
-          before: { ...vmi, migration: former ?? null },
-          after: { ...vmi, migration: latter ?? null },
-        });
+        if (vmi !== undefined)
+          notify({ kind: 'vmi', before: { ...vmi, migration: was }, after: { ...vmi, migration: is } });
       },
     });
-    this.podBudgets = podBudgetCache(common(PodDisruptionBudgets), (change) => this.#notify(change));
+    this.podBudgets = new ListWatch({
+      ...common(PodDisruptionBudgets),
+      view: podBudgetView,
+      onChange: (_key, former, latter) => {
+        const [before, after] = [former ?? undefined, latter ?? undefined];
+        if ((after ?? before) !== undefined) notify({ kind: 'pod budget', before, after });
+      },
+    });
     this.revisions = new LabelledObjects({
       ...common(ControllerRevisions),
       labelSelector: POOL_LABEL,
@@ -179,16 +164,14 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
       labelSelector: KEPT_DISK,
       view: keptClaimView,
       ownerOf: ({ poolUid }) => poolUid,
-      onChange: (before, after) => this.#notify({ kind: 'disk', before, after }),
+      onChange: (before, after) => notify({ kind: 'disk', before, after }),
     });
     this.nodes = new NodeCache({
       ...common(Nodes),
-      onChange: (before, after) => this.#notify({ kind: 'node', before, after }),
-      drainTaint: () => this.strategy.drainTaint,
+      onChange: (before, after) => notify({ kind: 'node', before, after }),
+      drainTaint: () => this.strategy.known.drainTaint,
     });
-    this.strategy = new KubeVirtStrategy(common(KubeVirts), (before, after) =>
-      this.#notify({ kind: 'strategy', before, after }),
-    );
+    this.strategy = new KubeVirtStrategy(common(KubeVirts), notify);
   }
 
   /** The kinds that are followed. */
@@ -255,7 +238,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
     this.#notify(change);
   }
 
-  #notify(change: CacheChange): void {
+  readonly #notify = (change: CacheChange): void => {
     if (change.kind === 'node') this.#changedAt.nodes = this.nodes.version;
     if (change.kind === 'migration') this.#changedAt.migrations = this.migrations.version;
     for (const listener of this.#listeners) {
@@ -266,5 +249,5 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
         this.#onListenerFailed(error as Error);
       }
     }
-  }
+  };
 }

@@ -32,47 +32,46 @@ const TRIES = 6;
 /** Follows the Secrets and ConfigMaps of one namespace, by their metadata. */
 export class NamespaceContents {
   readonly #options: NamespaceContentsOptions;
-  readonly #watches: Record<Kind, KindWatch>;
+  readonly #watches: readonly KindWatch[];
   readonly #stop = new AbortController();
 
   constructor(options: NamespaceContentsOptions) {
     this.#options = options;
-    const watch = (kind: Kind): KindWatch => new KindWatch(kind, options, this.#stop.signal);
-    this.#watches = { Secret: watch('Secret'), ConfigMap: watch('ConfigMap') };
+    this.#watches = KINDS.map((kind) => new KindWatch(kind, options, this.#stop.signal));
   }
 
   /** Resolves once everything is known, or it is known that it can't be. */
   async start(): Promise<void> {
-    await Promise.all(KINDS.map((kind) => this.#watches[kind].start()));
+    await Promise.all(this.#watches.map((watch) => watch.start()));
     this.#options.onChange();
   }
 
   /** As `ListWatch.restart`. */
   restart(): void {
-    for (const kind of KINDS) this.#watches[kind].restart();
+    for (const { list } of this.#watches) list.restart();
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    await Promise.all(KINDS.map((kind) => this.#watches[kind].stop()));
+    await Promise.all(this.#watches.map((watch) => watch.stop()));
   }
 
   /** Null as long as not everything is known. */
   get contents(): Contents | null {
-    const forbidden = KINDS.filter((kind) => this.#watches[kind].isForbidden);
+    const forbidden = this.#watches.filter(({ isForbidden }) => isForbidden);
     if (forbidden.length > 0)
-      return { forbidden: forbidden.map((kind) => REFERENCE_RESOURCES[kind].plural).join(' and ') };
-    if (!KINDS.every((kind) => this.#watches[kind].isSynced)) return null;
-    return { of: ({ kind, name }) => this.#watches[kind].find(name) };
+      return { forbidden: forbidden.map(({ kind }) => REFERENCE_RESOURCES[kind].plural).join(' and ') };
+    if (!this.#watches.every(({ list }) => list.synced)) return null;
+    return { of: ({ kind, name }) => this.#watches.find((watch) => watch.kind === kind)!.find(name) };
   }
 }
 
 /** Follows the Secrets, or the ConfigMaps, of one namespace. */
 class KindWatch {
-  readonly #kind: Kind;
+  readonly kind: Kind;
+  readonly list: ListWatch<KubeObject, ContentView>;
   readonly #options: NamespaceContentsOptions;
   readonly #signal: AbortSignal;
-  readonly #list: ListWatch<KubeObject, ContentView>;
   /** By name. A version that is not judged yet does not count. */
   readonly #known = new Map<string, Known>();
   /** What was deleted, and the last version of the cluster that had it: it may come back as it was. */
@@ -84,10 +83,10 @@ class KindWatch {
 
   constructor(kind: Kind, options: NamespaceContentsOptions, signal: AbortSignal) {
     const { client, namespace, relistMs, onMissed } = options;
-    this.#kind = kind;
+    this.kind = kind;
     this.#options = options;
     this.#signal = signal;
-    this.#list = new ListWatch<KubeObject, ContentView>({
+    this.list = new ListWatch<KubeObject, ContentView>({
       client,
       resource: REFERENCE_RESOURCES[kind],
       namespace,
@@ -102,20 +101,12 @@ class KindWatch {
   }
 
   async start(): Promise<void> {
-    await Promise.race([this.#list.start().ready(), this.#refused.promise]);
-  }
-
-  restart(): void {
-    this.#list.restart();
+    await Promise.race([this.list.start().ready(), this.#refused.promise]);
   }
 
   async stop(): Promise<void> {
-    await this.#list.stop();
+    await this.list.stop();
     await Promise.all(this.#slots);
-  }
-
-  get isSynced(): boolean {
-    return this.#list.synced;
   }
 
   find(name: string): Content | undefined {
@@ -124,7 +115,7 @@ class KindWatch {
 
   #failed(error: Error): void {
     const isForbidden = error instanceof KubeError && error.status === 403;
-    if (!isForbidden) return this.#options.onError?.(REFERENCE_RESOURCES[this.#kind].plural, error);
+    if (!isForbidden) return this.#options.onError?.(REFERENCE_RESOURCES[this.kind].plural, error);
     this.#refused.resolve();
     this.#setForbidden(true);
   }
@@ -137,14 +128,14 @@ class KindWatch {
 
   #changed(before: ContentView | undefined, after: ContentView | undefined): void {
     const { name } = (after ?? before)!;
-    const { version: reached } = this.#list;
-    const reference = { kind: this.#kind, name };
+    const { version: reached } = this.list;
+    const reference = { kind: this.kind, name };
     // The last version of the cluster that had what was there before.
     const lastAsOf = (after?.version ?? reached) - 1n;
     const isFirst = !this.#known.has(name) && !this.#gone.has(name);
     if (isFirst && after !== undefined) {
       this.#known.set(name, firstSeen(reference, after));
-      if (this.#list.synced) this.#options.onChange(reference);
+      if (this.list.synced) this.#options.onChange(reference);
       return;
     }
     const slot = scatter(name) % CONCURRENCY;
@@ -177,7 +168,7 @@ class KindWatch {
       try {
         return await judged(this.#options.client, known, after, lastAsOf, Date.now());
       } catch (error) {
-        this.#options.onError?.(REFERENCE_RESOURCES[this.#kind].plural, error as Error);
+        this.#options.onError?.(REFERENCE_RESOURCES[this.kind].plural, error as Error);
         await sleep(1_000 * tried, undefined, { signal: this.#signal }).catch(() => {});
       }
     }

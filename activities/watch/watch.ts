@@ -10,7 +10,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { vmiSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
-import { rejectOnServerLost, rejectOnShutdown } from '../lib/shutdown.ts';
+import { rejectOn, serverLost, workerShutdown } from '../lib/shutdown.ts';
 import { ownerName, affectedPools } from './affected-pools.ts';
 import { affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
@@ -85,7 +85,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       onWatching?.(true);
       log.info('watching', { cluster, ...sizes, attempt: info.attempt });
       try {
-        await Promise.race([context.cancelled, rejectOnShutdown(stopping), rejectOnServerLost(cache.lost)]);
+        await Promise.race([context.cancelled, rejectOn(stopping, workerShutdown), rejectOn(cache.lost, serverLost)]);
       } finally {
         onWatching?.(false);
         clearInterval(beat);
@@ -103,59 +103,43 @@ export type WatchActivities = ReturnType<typeof createWatchActivities>;
 /** Returns what is watched, by the kind of owner. */
 function watchedKinds({ cache, burst }: WatchActivityOptions): Watched[] {
   const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst };
+  const ofSet = { ...idle, uncertain: [] };
+  const ofPool = { ...idle, rollout: null, batches: [], healing: null, batchesNotBefore: 0 };
 
-  /** Reports whether the pool's workflow would have nothing to do now. */
-  const isSettledPool = (pool: StoredPool): boolean => {
-    const { plan } = containedPlan({
-      ...snapshotOf(cache, pool),
-      ...idle,
-      rollout: null,
-      batches: [],
-      healing: null,
-      batchesNotBefore: 0,
-      now: Date.now(),
-    });
-    // The status says nothing of attempts that run, so that a pool with one counts as unsettled.
-    return isSettled(plan) && plan.healing.begin.length === 0;
+  /** Reports whether the workflow of an owner would have nothing to do now. */
+  const isSettled = (kind: VmOwnerKind, owner: StoredVmOwner): boolean => {
+    const now = Date.now();
+    if (kind === 'VirtualMachinePool') {
+      const { plan } = containedPlan({ ...snapshotOf(cache, owner as StoredPool), ...ofPool, now });
+      // The status says nothing of attempts that run, so that a pool with one counts as unsettled.
+      return isEmpty(plan) && plan.healing.begin.length === 0;
+    }
+    const { plan } =
+      kind === 'VirtualMachineReplicaSet'
+        ? containedReplicaSetPlan({ ...setSnapshot(cache, owner as StoredReplicaSet), ...ofSet, now })
+        : containedVmiSetPlan({ ...vmiSetSnapshot(cache, owner as StoredVmiSet), ...ofSet, starts: null, now });
+    return isEmpty(plan);
   };
 
-  /** Reports the same of replica sets. */
-  const isSettledSet = (set: StoredReplicaSet): boolean =>
-    isSettled(containedReplicaSetPlan({ ...setSnapshot(cache, set), ...idle, uncertain: [], now: Date.now() }).plan);
-  const isSettledVmiSet = (set: StoredVmiSet): boolean => {
-    const input = { ...vmiSetSnapshot(cache, set), ...idle, uncertain: [], starts: null, now: Date.now() };
-    return isSettled(containedVmiSetPlan(input).plan);
-  };
-
-  const watched = <K extends VmOwnerKind>(
-    kind: K,
-    /** Whether the owner's workflow would have nothing to do now. */
-    isSettled: (owner: StoredOwners[K]) => boolean,
-  ): WatchedObjects => {
+  const watched = (kind: VmOwnerKind): WatchedObjects => {
     const { noun, members, cache: owners } = OWNER_KINDS[kind];
-    const all = (): StoredOwners[K][] => [...cache[owners].values()] as StoredOwners[K][];
     return {
       what: noun,
-      all: () => all().map(ownerName),
+      all: () => [...cache[owners].values()].map(ownerName),
       exists: (key) => cache[owners].get(key) !== undefined,
       affected: (change) =>
         kind === 'VirtualMachinePool' ? affectedPools(change, cache) : affectedSets(kind, change, cache),
       leastMs: (key) => leastPlanIntervalMs(cache[owners].get(key)),
       isUnsettled: (key) => {
-        const owner = cache[owners].get(key) as StoredOwners[K] | undefined;
-        return owner !== undefined && !isSettled(owner);
+        const owner: StoredVmOwner | undefined = cache[owners].get(key);
+        return owner !== undefined && !isSettled(kind, owner);
       },
       // The worker that plans may be behind in any of these.
       versions: () => cache.versionsOf(owners, members.cache, 'vmis', 'migrations', 'nodes'),
     };
   };
-  const ofObjects = [
-    watched('VirtualMachinePool', isSettledPool),
-    watched('VirtualMachineReplicaSet', isSettledSet),
-    watched('VirtualMachineInstanceReplicaSet', isSettledVmiSet),
-    watchedOperations(cache),
-    watchedSchedules(cache),
-  ];
+  const owners = (Object.keys(OWNER_KINDS) as VmOwnerKind[]).map(watched);
+  const ofObjects = [...owners, watchedOperations(cache), watchedSchedules(cache)];
   return [...ofObjects.map((watched) => besidesClaimed(watched, cache)), watchedNotices(cache)];
 }
 
@@ -174,13 +158,7 @@ function besidesClaimed(watched: WatchedObjects, cache: Pick<ClusterCache, 'isLe
   };
 }
 
-interface StoredOwners extends Record<VmOwnerKind, StoredVmOwner> {
-  VirtualMachinePool: StoredPool;
-  VirtualMachineReplicaSet: StoredReplicaSet;
-  VirtualMachineInstanceReplicaSet: StoredVmiSet;
-}
-
-const isSettled = ({ steps, status }: Pick<ReplicaSetPlan | PoolPlan, 'steps' | 'status'>): boolean =>
+const isEmpty = ({ steps, status }: Pick<ReplicaSetPlan | PoolPlan, 'steps' | 'status'>): boolean =>
   steps.length === 0 && status === null;
 
 interface Follower {

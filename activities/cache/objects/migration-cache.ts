@@ -19,7 +19,7 @@ interface Seen {
 type Options = Omit<ListWatchOptions<VirtualMachineInstanceMigration, Seen | null>, 'onChange' | 'view'> & {
   onOwnChange: (before: MigrationView | undefined, after: MigrationView | undefined) => void;
   /** Called when the migration of a VMI that has not ended, by `namespace/name`, appears, ends or progresses. */
-  onInFlight: (vmi: string, before: MigrationInFlight | undefined, after: MigrationInFlight | undefined) => void;
+  onInFlight: (vmi: string, before: MigrationInFlight | null, after: MigrationInFlight | null) => void;
 };
 
 /** A cache of all migrations, of any client. Of migrations that have ended, it keeps only drover's. */
@@ -44,7 +44,7 @@ export class MigrationCache extends ListWatch<VirtualMachineInstanceMigration, S
         if (former !== undefined || latter !== undefined) onOwnChange(former, latter);
         const one = isInFlight ?? wasInFlight;
         if (one !== undefined && wasInFlight?.phase !== isInFlight?.phase)
-          onInFlight(`${one.namespace}/${one.vmiName}`, wasInFlight, isInFlight);
+          onInFlight(`${one.namespace}/${one.vmiName}`, wasInFlight ?? null, isInFlight ?? null);
       },
     });
     this.#own = own;

@@ -1,15 +1,8 @@
 import { withoutManagedFields, type KubeObject } from '../../../api/objects.ts';
-import {
-  ClusterVirtualMachineOperations,
-  Namespaces,
-  VirtualMachineOperations,
-  VirtualMachineOperationSchedules,
-  type Resource,
-} from '../../../api/resources.ts';
+import { ClusterVirtualMachineOperations, VirtualMachineOperations, type Resource } from '../../../api/resources.ts';
 import { isVersion } from '../../../decisions/lib/resource-versions.ts';
 import { operationName, type OperationRef } from '../../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
-import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { CacheChange } from './cache-change.ts';
 import type { CommonOptions } from './owner-caches.ts';
@@ -77,27 +70,3 @@ export class OperationCache {
     return namespace === undefined ? this.#clusterWide : this.#namespaced;
   }
 }
-
-/** The labels of all namespaces, by their names: cluster-wide operations select by them. */
-export type NamespaceCache = ListWatch<KubeObject, Readonly<Record<string, string>>>;
-
-export const namespaceCache = (common: (resource: Resource) => CommonOptions): NamespaceCache =>
-  new ListWatch<KubeObject, Readonly<Record<string, string>>>({
-    ...common(Namespaces),
-    metadataOnly: true,
-    view: ({ metadata }) => metadata.labels ?? {},
-  });
-
-/** When users want which operations, by `namespace/name`. */
-export type ScheduleCache = ListWatch<KubeObject, StoredSchedule>;
-
-/** Creates the cache of all schedules, as whole. */
-export const scheduleCache = (
-  common: (resource: Resource) => CommonOptions,
-  onChange: (change: Extract<CacheChange, { kind: 'schedule' }>) => void,
-): ScheduleCache =>
-  new ListWatch<KubeObject, StoredSchedule>({
-    ...common(VirtualMachineOperationSchedules),
-    view: (object) => withoutManagedFields(object) as StoredSchedule,
-    onChange: (_key, before, after) => onChange({ kind: 'schedule', before, after }),
-  });

@@ -4,15 +4,16 @@ import { createEvacuationActivities } from '../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
 import { createHealActivities } from '../activities/healing/heal-vm.ts';
 import { callSignal } from '../activities/lib/current-attempt.ts';
+import type { OnPlanned } from '../activities/lib/planned.ts';
 import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
 import { createNotificationActivities } from '../activities/notifications/notifications.ts';
 import { postByHttp } from '../activities/notifications/post.ts';
 import { createOperationActivities } from '../activities/operations/operations.ts';
-import { createPoolActivities, type PoolActivityOptions } from '../activities/pool/pool.ts';
+import { createPoolActivities } from '../activities/pool/pool.ts';
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../activities/power/power.ts';
-import { createReplicaSetActivities, type ReplicaSetActivityOptions } from '../activities/replica-sets/replica-sets.ts';
+import { createReplicaSetActivities } from '../activities/replica-sets/replica-sets.ts';
 import { askPrometheus } from '../activities/rollout/checks/ask-prometheus.ts';
 import { createCheckActivities } from '../activities/rollout/checks/check-activities.ts';
 import { Revisions } from '../activities/rollout/revisions.ts';
@@ -78,8 +79,8 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
   const measured = measures(metrics, tracing);
   return {
     working: withFailures({
-      ...createPoolActivities({ ...common, burst, onPlanned: measured.poolPlanned }),
-      ...createReplicaSetActivities({ ...common, burst, onPlanned: measured.setPlanned }),
+      ...createPoolActivities({ ...common, burst, onPlanned: measured.planned }),
+      ...createReplicaSetActivities({ ...common, burst, onPlanned: measured.planned }),
       removeVms,
       ...createCheckActivities({ client: ended, addresses: config.checkAddresses, ask: askPrometheus }),
       ...createEvacuationActivities(common),
@@ -117,14 +118,12 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
 /** What activities tell of themselves, in metrics and traces. */
 function measures(metrics: Metrics, tracing: FollowedTraces | undefined) {
   return {
-    poolPlanned: (({ namespace, name: pool, seconds, isFailed }) => {
-      metrics.planSeconds.observe({ kind: 'VirtualMachinePool' }, seconds);
-      if (isFailed) metrics.failedPlans.inc({ namespace, pool });
-    }) satisfies PoolActivityOptions['onPlanned'],
-    setPlanned: (({ kind, namespace, name: set, seconds, isFailed }) => {
+    planned: (({ kind, namespace, name, seconds, isFailed }) => {
       metrics.planSeconds.observe({ kind }, seconds);
-      if (isFailed) metrics.failedSetPlans.inc({ namespace, kind, set });
-    }) satisfies ReplicaSetActivityOptions['onPlanned'],
+      if (!isFailed) return;
+      if (kind === 'VirtualMachinePool') metrics.failedPlans.inc({ namespace, pool: name });
+      else metrics.failedSetPlans.inc({ namespace, kind, set: name });
+    }) satisfies OnPlanned,
     signalled: (({ kind, key, seconds }) => {
       if (kind !== 'notice') tracing?.signalled({ kind, key, seconds });
       metrics.lastSignal.setToCurrentTime();

@@ -1,4 +1,4 @@
-import { Context, log } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { compactStatus } from '../../decisions/healing/conditions.ts';
@@ -11,8 +11,8 @@ import { isMislabelled } from '../cache/objects/known-roles.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
 import { createDiskActivities } from '../disks/disk-activities.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
+import { planned, type OnPlanned } from '../lib/planned.ts';
 import { serverLost } from '../lib/shutdown.ts';
-import { timed } from '../lib/timed.ts';
 import { createReleaseActivities } from '../members/release-vms.ts';
 import { createScaleInActivities } from '../members/scale-in.ts';
 import { createReturnActivities } from '../membership/adopt-returned.ts';
@@ -41,19 +41,11 @@ export interface PoolActivityOptions extends ActivityOptions {
   revisions: Revisions;
   /** Maximum number of VMs of a pool in flight, creations and deletions each. */
   burst: number;
-  /** Told of each plan of a pool: how long the decisions took, and whether one has thrown. */
-  onPlanned?: (plan: { namespace: string; name: string; seconds: number; isFailed: boolean }) => void;
+  onPlanned?: OnPlanned;
 }
 
-export function createPoolActivities({
-  client,
-  cache,
-  places,
-  revisions,
-  burst,
-  concurrency,
-  onPlanned,
-}: PoolActivityOptions) {
+export function createPoolActivities(options: PoolActivityOptions) {
+  const { client, cache, revisions, burst, concurrency, onPlanned } = options;
   const told = new ToldBatches();
   const requests = new RequestsSeen(cache);
   return {
@@ -79,12 +71,7 @@ export function createPoolActivities({
       const { uid, generation = 0 } = pool.metadata;
       await revisions.expandAll(pool);
       const input = { ...snapshotOf(cache, pool), ...asked, batches, burst };
-      const [{ plan, error }, seconds] = timed(() => containedPlan(input));
-      onPlanned?.({ namespace, name, seconds, isFailed: error !== null });
-      if (error !== null) {
-        const about = { pool: `${namespace}/${name}`, error: error.stack ?? error.message };
-        log.error('no plan could be made for a pool: its condition Stalled has the reason', about);
-      }
+      const plan = planned({ kind: 'VirtualMachinePool', namespace, name }, () => containedPlan(input), onPlanned);
       return {
         gone: false,
         key: { namespace, name, uid },
@@ -96,21 +83,16 @@ export function createPoolActivities({
       };
     },
 
-    ...createCreationActivities({ client, cache, revisions, concurrency }),
-    ...createDiskActivities({ client, cache, concurrency }),
-    ...createScaleInActivities({ client, cache, places, concurrency }),
-    ...createReleaseActivities({ client, concurrency }),
-    ...createStandbyActivities({ client, cache, revisions, concurrency }),
-    ...createLabelActivities({ client, concurrency }),
-    ...createReturnActivities({ client, cache, concurrency }),
+    ...createCreationActivities(options),
+    ...createDiskActivities(options),
+    ...createScaleInActivities(options),
+    ...createReleaseActivities(options),
+    ...createStandbyActivities(options),
+    ...createLabelActivities(options),
+    ...createReturnActivities(options),
 
-    /** Adds drover's finalizer to the pool or set, or removes it: with it, none can be deleted before its VMs. */
     setFinalizer: (key: OwnerKey, held: boolean): Promise<Done> => setFinalizer(client, key, held),
-
-    /** Writes the wanted number of members into the spec of the pool or set, if it is left out there. */
     keepReplicas: (key: OwnerKey): Promise<ResourceVersions> => keepReplicas(client, key),
-
-    /** Notes on the pool or set which UID it has, so that it continues after a restore. */
     noteUid: (key: OwnerKey): Promise<Done> => noteUid(client, key),
 
     /** Keeps the pool's template, in case it changes. */
@@ -118,24 +100,13 @@ export function createPoolActivities({
       const pool = await knownPool(client, cache, key);
       if (pool !== undefined) await revisions.keep(pool);
     },
+    deleteRevisions: (key: PoolKey, names: string[]): Promise<void> => revisions.prune(key, names),
 
-    /** Deletes ControllerRevisions of the pool that nothing uses. */
-    async deleteRevisions(key: PoolKey, names: string[]): Promise<void> {
-      await revisions.prune(key, names);
-    },
-
-    /** Takes VMs that the pool no longer has off the list of VMs that users want removed. */
     clearNamedRemovals: (key: PoolKey, vms: Member[]): Promise<ResourceVersions> =>
       clearNamedRemovals(client, key, vms, concurrency),
-
-    /** Lets the deletion of VMs end that nothing controls any more, and keeps their disks. */
     removeDiskFinalizers: (key: PoolKey, vms: Target[]): Promise<Acted> =>
       removeDiskFinalizers(client, key, vms, concurrency),
-
-    /** Has role labels follow the pool's record, and the record the VMs that there are. */
     setRoles: (key: PoolKey, vms: Target[]): Promise<ResourceVersions> => setRoles(client, key, vms, concurrency),
-
-    /** Moves VMs into the pool or out of it, as the request asks for that stands on the pool. */
     changeMembers: (key: PoolKey): Promise<MembersChanged> => changeMembers(client, key, concurrency),
 
     /** `events`: what the status says that the one before did not. `minVersions`: what its plan has seen. */

@@ -1,5 +1,3 @@
-import { log } from '@temporalio/activity';
-import type { SetKind } from '../../api/owner-kinds.ts';
 import {
   containedVmiSetPlan,
   containedReplicaSetPlan,
@@ -8,24 +6,23 @@ import {
 import type { StoredVmiSet, StoredReplicaSet, StoredSet } from '../../decisions/views/owner.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { vmiSetSnapshot, setSnapshot } from '../cache/snapshot.ts';
+import { planned, type OnPlanned } from '../lib/planned.ts';
 import { serverLost } from '../lib/shutdown.ts';
-import { timed } from '../lib/timed.ts';
 import { kindOfOwner } from '../owners/kinds.ts';
 import { knownSet } from '../owners/live-owner.ts';
 import { createAdoptionActivities } from './adopt-vms.ts';
 import { createMakeActivities } from './make-replicas.ts';
 import type { PlannedSet, ReplicaSetRequest } from './replica-set-request.ts';
 
-export interface ReplicaSetActivityOptions extends ActivityOptions {
+interface ReplicaSetActivityOptions extends ActivityOptions {
   /** Maximum number of VMs of a set in flight, creations and deletions each. */
   burst: number;
-  /** Told of each plan of a set: how long the decisions took, and whether one has thrown. */
-  onPlanned?: (plan: { kind: SetKind; namespace: string; name: string; seconds: number; isFailed: boolean }) => void;
+  onPlanned?: OnPlanned;
 }
 
 /** Creates the activities of replica sets alone; their members leave as the VMs of pools do. */
 export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
-  const { client, cache, burst, concurrency, onPlanned } = options;
+  const { client, cache, burst, onPlanned } = options;
   const planOf = ({ kind, starts, ...asked }: ReplicaSetRequest, set: StoredSet): ContainedSetPlan =>
     kind === 'VirtualMachineReplicaSet'
       ? containedReplicaSetPlan({ ...setSnapshot(cache, set as StoredReplicaSet), ...asked, burst })
@@ -45,22 +42,14 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       const set = await knownSet(client, cache, { kind, namespace, name });
       if (set === undefined || cache.isLeft(request.namespace)) return { gone: true };
       const { uid, generation = 0 } = set.metadata;
-      const [{ plan, error }, seconds] = timed(() => planOf({ ...request, now }, set));
-      onPlanned?.({ kind, namespace, name, seconds, isFailed: error !== null });
-      if (error !== null) {
-        const why = error.stack ?? error.message;
-        log.error('no plan could be made for a set: its condition Stalled says so', {
-          set: `${namespace}/${name}`,
-          error: why,
-        });
-      }
+      const plan = planned({ kind, namespace, name }, () => planOf({ ...request, now }, set), onPlanned);
       const key = { kind, namespace, name, uid };
       const wakeAt = plan.wakeAt === null ? null : plan.wakeAt - clockAheadMs;
       return { gone: false, key, generation, minVersions: reached, ...plan, wakeAt, clockAheadMs };
     },
 
-    ...createMakeActivities({ client, cache, concurrency }),
-    ...createAdoptionActivities({ client, concurrency }),
+    ...createMakeActivities(options),
+    ...createAdoptionActivities(options),
   };
 }
 

@@ -166,29 +166,16 @@ export class KubeClient {
     object: T,
     options: WriteOptions & { strict?: boolean } = {},
   ): Promise<Stored<T>> {
-    const { dryRun, strict, subresource, fieldManager, ...call } = options;
-    const name = subresource === undefined ? undefined : object.metadata.name;
-    const path = pathOf(resource, object.metadata.namespace, name, subresource);
-    const query = this.#writeQuery(dryRun, fieldManager) + (strict === true ? '&fieldValidation=Strict' : '');
-    return this.#send({
-      method: 'POST',
-      path: path + query,
-      body: this.#noted(resource, typed(resource, object), dryRun),
-      ...call,
-    });
+    const { strict, ...write } = options;
+    const { namespace, name } = object.metadata;
+    const at = write.subresource === undefined ? { namespace } : { namespace, name };
+    const body = this.#noted(resource, typed(resource, object), write.dryRun);
+    return this.#write({ method: 'POST', body }, resource, at, write, strict === true ? '&fieldValidation=Strict' : '');
   }
 
   /** Replaces the whole object; if its metadata has a `resourceVersion`, only that version of it. */
   update<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
-    const { dryRun, subresource, fieldManager, ...call } = options;
-    const { namespace, name } = object.metadata;
-    const path = pathOf(resource, namespace, name, subresource);
-    return this.#send({
-      method: 'PUT',
-      path: path + this.#writeQuery(dryRun, fieldManager),
-      body: typed(resource, object),
-      ...call,
-    });
+    return this.#write({ method: 'PUT', body: typed(resource, object) }, resource, object.metadata, options);
   }
 
   patch<T extends KubeObject>(
@@ -198,18 +185,15 @@ export class KubeClient {
     patch: unknown,
     options: WriteOptions & { force?: boolean } = {},
   ): Promise<Stored<T>> {
-    const { dryRun, subresource, fieldManager, force, ...call } = options;
-    const query = this.#writeQuery(dryRun, fieldManager) + (force === true ? '&force=true' : '');
+    const { force, ...write } = options;
     const body = type === 'apply' ? typed(resource, patch as KubeObject) : patch;
-    const isWhole = type !== 'json' && subresource === undefined;
-    const path = pathOf(resource, key.namespace, key.name, subresource);
-    return this.#send({
+    const isWhole = type !== 'json' && write.subresource === undefined;
+    const request = {
       method: 'PATCH',
-      path: path + query,
-      body: isWhole ? this.#noted(resource, body as Partial<KubeObject>, dryRun) : body,
+      body: isWhole ? this.#noted(resource, body as Partial<KubeObject>, write.dryRun) : body,
       contentType: PATCH_CONTENT_TYPE[type],
-      ...call,
-    });
+    } as const;
+    return this.#write(request, resource, key, write, force === true ? '&force=true' : '');
   }
 
   /**
@@ -218,17 +202,13 @@ export class KubeClient {
    */
   delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
     const { uid, resourceVersion, propagationPolicy = 'Background', gracePeriodSeconds, dryRun, ...call } = options;
-    const preconditions = {
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    };
     const body = {
       apiVersion: 'v1',
       kind: 'DeleteOptions',
       propagationPolicy,
-      ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
-      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-      ...(dryRun === true ? { dryRun: ['All'] } : {}),
+      ...((uid ?? resourceVersion) !== undefined && { preconditions: { uid, resourceVersion } }),
+      gracePeriodSeconds,
+      ...(dryRun === true && { dryRun: ['All'] }),
     };
     return this.#send({ method: 'DELETE', path: pathOf(resource, key.namespace, key.name), body, ...call });
   }
@@ -285,8 +265,16 @@ export class KubeClient {
     return { ...object, metadata: { ...metadata, annotations } };
   }
 
-  #writeQuery(dryRun: boolean | undefined, fieldManager = this.#options.fieldManager ?? FIELD_MANAGER): string {
-    return `?fieldManager=${fieldManager}${dryRun === true ? '&dryRun=All' : ''}`;
+  #write<T>(
+    request: Pick<HttpRequest, 'method' | 'body' | 'contentType'>,
+    resource: Resource,
+    { namespace, name }: Partial<ObjectKey>,
+    { dryRun, subresource, fieldManager = this.#options.fieldManager ?? FIELD_MANAGER, ...call }: WriteOptions,
+    more = '',
+  ): Promise<T> {
+    const path = pathOf(resource, namespace, name, subresource);
+    const query = `?fieldManager=${fieldManager}${dryRun === true ? '&dryRun=All' : ''}${more}`;
+    return this.#send({ ...request, path: path + query, ...call });
   }
 }
 

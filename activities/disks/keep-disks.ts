@@ -1,5 +1,5 @@
 import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/labels-and-annotations.ts';
-import { type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
+import type { OwnerReference, Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
 import { diskOfVm } from '../../decisions/disks/kept-volumes.ts';
@@ -17,6 +17,7 @@ import { isMemberOf, seenMember, type IfOwnedOptions, type OwnedActResult, type 
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
+import { isOwnedBy } from './shared-disks.ts';
 import { stateClaimsOf } from './state-claims.ts';
 
 /** More than usual: no one else deletes a VM that is held back for its disks. */
@@ -162,6 +163,3 @@ async function disown(
   };
   return retryOnConflict(write, { tries: TRIES });
 }
-
-const isOwnedBy = (object: KubeObject | undefined, uid: string): boolean =>
-  object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;

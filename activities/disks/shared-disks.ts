@@ -28,7 +28,7 @@ export async function keepSharedDisks(
       ignoreNotFound(client.get(DataVolumes, at)),
       ignoreNotFound(client.get(PersistentVolumeClaims, at)),
     ]);
-    if (isOwned(dataVolume, uid) || isOwned(claim, uid))
+    if (isOwnedBy(dataVolume, uid) || isOwnedBy(claim, uid))
       throw new ActRefused(
         'DiskHeld',
         `${name} is not deleted: its disk ${disk} would go with it, and is used by ${user.kind} ${user.name}`,
@@ -36,5 +36,6 @@ export async function keepSharedDisks(
   }
 }
 
-const isOwned = (object: Stored | undefined, uid: string): boolean =>
+/** Reports whether the object is one of the owner's, if it exists. */
+export const isOwnedBy = (object: Stored | undefined, uid: string): boolean =>
   object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;

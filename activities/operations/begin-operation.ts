@@ -113,24 +113,15 @@ function choose(cache: ClusterCache, operation: StoredOperation): Choice<RunInpu
   const labelsOf = (namespace: string) => cache.namespaces.get(namespace);
   const missing = missingOf({ operation, scope, vms: cache.vms.values(), labelsOf });
   if (missing !== null) return { end: { reason: 'NotFound', message: missing } };
-  const wrong = whyNoPatch(operation);
-  if (wrong !== null) return { end: { reason: 'InvalidPatch', message: wrong } };
+  const { patch } = operation.spec;
+  const wanted = patch && parseWanted(patch);
+  if (wanted !== undefined && 'fault' in wanted) return { end: { reason: 'InvalidPatch', message: wanted.fault } };
   try {
     return operation.spec.action === 'MachineType'
       ? transitionInput(operation, includedIn(cache, operation))
       : powerInput(cache, operation, scope);
   } catch (error) {
     if (error instanceof RangeError) return { end: { reason: 'InvalidGlob', message: error.message } };
-    throw error;
-  }
-}
-
-function whyNoPatch({ spec }: StoredOperation): string | null {
-  try {
-    if (spec.patch !== undefined) parseWanted(spec.patch);
-    return null;
-  } catch (error) {
-    if (error instanceof RangeError) return error.message;
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/objects.ts';
+import type { Resource } from '../../api/resources.ts';
 import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -6,12 +7,18 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 
-/** Returns the operation as the API server has it; undefined if it is deleted, or another has taken its name. */
-export async function liveOperation(client: KubeClient, ref: OperationRef): Promise<StoredOperation | undefined> {
-  const read = client.get<KubeObject>(operationResource(ref), ref);
-  const found = (await ignoreNotFound(read)) as StoredOperation | undefined;
+/** Returns the object as the API server has it; undefined if it is deleted, or another has taken its name. */
+export async function liveObject<T extends Pick<StoredOperation, 'metadata'>>(
+  client: KubeClient,
+  resource: Resource,
+  ref: OperationRef,
+): Promise<T | undefined> {
+  const found = (await ignoreNotFound(client.get<KubeObject>(resource, ref))) as T | undefined;
   return found?.metadata.uid === ref.uid ? found : undefined;
 }
+
+export const liveOperation = (client: KubeClient, ref: OperationRef): Promise<StoredOperation | undefined> =>
+  liveObject(client, operationResource(ref), ref);
 
 /** Reports whether users have changed what this operation asks for, or have deleted it: its status does not count. */
 export function isChangeByPeople(

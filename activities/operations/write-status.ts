@@ -1,9 +1,11 @@
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Resource } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import { operationStatus, type Standing } from '../../decisions/operations/status.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, isConflict, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { liveOperation } from './live-operation.ts';
 
@@ -26,20 +28,24 @@ export async function writeOperationStatus(
       if (operation === undefined || operation.status?.completionTime !== undefined) return operation;
       const status = operationStatus(operation, standing, new Date().toISOString());
       if (canonical(status) === canonical(operation.status)) return operation;
-      const { uid, resourceVersion } = operation.metadata;
-      const patch = [
-        { op: 'test', path: '/metadata/uid', value: uid },
-        { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
-        { op: 'add', path: '/status', value: status },
-      ];
-      try {
-        const options = { subresource: 'status' };
-        return await client.patch<StoredOperation>(operationResource(ref), ref, 'json', patch, options);
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
+      return ignoreNotFound(replaceStatus<StoredOperation>(client, operationResource(ref), operation, status));
     },
     { isRace },
   );
+}
+
+/** Replaces the status of an object in the version that was read. */
+export function replaceStatus<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource,
+  { metadata }: Stored,
+  status: object,
+): Promise<Stored<T>> {
+  const { uid, resourceVersion } = metadata;
+  const patch = [
+    { op: 'test', path: '/metadata/uid', value: uid },
+    { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
+    { op: 'add', path: '/status', value: status },
+  ];
+  return client.patch<T>(resource, metadata, 'json', patch, { subresource: 'status' });
 }

@@ -91,25 +91,21 @@ export const isMemberOf = (key: OwnerKey, { owner }: Pick<SeenMember, 'owner'>):
 /** A caller may have sent anything, and two UIDs that are missing are not equal. */
 const isUid = (uid: unknown): boolean => typeof uid === 'string' && uid !== '';
 
+const seen = (vm: VmView | null, vmi: VmiView | null): SeenMember => {
+  const { uid, resourceVersion } = (vm ?? vmi)!;
+  return { uid, resourceVersion, owner: vm === null ? vmi!.standalone?.owner : vm.owner, vm, vmi };
+};
+
 /** Returns what there is to know of a member that was read. */
-export function seenMember(key: OwnerKey, stored: Stored): SeenMember {
-  const { uid, resourceVersion } = stored.metadata;
-  if (kindOfOwner(key).members.cache === 'vms') {
-    const vm = vmView(stored);
-    return { uid, resourceVersion, owner: vm.owner, vm, vmi: null, stored };
-  }
-  const vmi = vmiView(stored);
-  return { uid, resourceVersion, owner: vmi.standalone?.owner, vm: null, vmi, stored };
-}
+export const seenMember = (key: OwnerKey, stored: Stored): SeenMember => ({
+  ...(kindOfOwner(key).members.cache === 'vms' ? seen(vmView(stored), null) : seen(null, vmiView(stored))),
+  stored,
+});
 
 /** Returns the member from this worker's cache, if that has just the version that was planned on. */
 function cachedMember(cache: ClusterCache, key: OwnerKey, target: OwnedVm): SeenMember | undefined {
-  const at = `${key.namespace}/${target.name}`;
-  const isOfVms = kindOfOwner(key).members.cache === 'vms';
-  const vm = isOfVms ? (cache.vms.get(at) ?? null) : null;
-  const vmi = isOfVms ? null : (cache.vmis.get(at) ?? null);
-  const view = vm ?? vmi;
-  if (view === null || view.resourceVersion !== target.resourceVersion) return undefined;
-  const { uid, resourceVersion } = view;
-  return { uid, resourceVersion, owner: vm === null ? vmi!.standalone?.owner : vm.owner, vm, vmi };
+  const { members } = kindOfOwner(key);
+  const view = cache[members.cache].get(`${key.namespace}/${target.name}`);
+  if (view === undefined || view.resourceVersion !== target.resourceVersion) return undefined;
+  return members.cache === 'vms' ? seen(view as VmView, null) : seen(null, view as VmiView);
 }

@@ -9,10 +9,7 @@ export function changeOf(operation: StoredOperation | undefined): Change | undef
   if (metadata === undefined || spec?.patch === undefined) return undefined;
   const { patch, requestedBy: by = 'unknown', reason } = spec;
   const note = { id: metadata.uid, operation: metadata.name, by, ...(reason === undefined ? {} : { reason }) };
-  try {
-    return { wanted: parseWanted(patch), restarts: patch.restart === true, note };
-  } catch (error) {
-    if (error instanceof RangeError) throw runRefused(error.message);
-    throw error;
-  }
+  const wanted = parseWanted(patch);
+  if ('fault' in wanted) throw runRefused(wanted.fault);
+  return { wanted, restarts: patch.restart === true, note };
 }

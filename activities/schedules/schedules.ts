@@ -1,7 +1,6 @@
 import { CHANGE_CAUSE_ANNOTATION, SCHEDULE_LABEL } from '../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachineOperations, VirtualMachineOperationSchedules } from '../../api/resources.ts';
-import type { ScheduleStatus } from '../../api/schedules/schedule.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { isOf } from '../../decisions/schedules/names.ts';
@@ -13,6 +12,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isAlreadyExists, isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { liveObject } from '../operations/live-operation.ts';
+import { replaceStatus } from '../operations/write-status.ts';
 
 /** What a look at a schedule has come to. */
 export type Looked =
@@ -50,7 +51,7 @@ async function look(
   ref: OperationRef,
   ranUntil: number | null,
 ): Promise<Looked> {
-  const schedule = await liveSchedule(client, ref);
+  const schedule = await liveObject<StoredSchedule>(client, VirtualMachineOperationSchedules, ref);
   if (schedule?.metadata.deletionTimestamp !== undefined) return { is: 'missing' };
   if (schedule === undefined || cache.isLeft(schedule.metadata.namespace)) return { is: 'missing' };
   const operations = await operationsOf(client, schedule);
@@ -65,7 +66,8 @@ async function look(
     );
   }
   for (const operation of plan.abort) await abort(client, operation);
-  await writeStatus(client, schedule, plan.status);
+  if (canonical(plan.status) !== canonical(schedule.status))
+    await replaceStatus(client, VirtualMachineOperationSchedules, schedule, plan.status);
   for (const { metadata } of plan.surplus) {
     const { uid, resourceVersion } = metadata;
     await ignoreStale(client.delete(VirtualMachineOperations, metadata, { uid, resourceVersion }));
@@ -83,15 +85,6 @@ interface Refused {
   refused: string;
 }
 const isRefused = (made: StoredOperation | Refused): made is Refused => !('metadata' in made);
-
-async function liveSchedule(
-  client: KubeClient,
-  { namespace, name, uid }: OperationRef,
-): Promise<StoredSchedule | undefined> {
-  const read = client.get<KubeObject>(VirtualMachineOperationSchedules, { namespace, name });
-  const found = (await ignoreNotFound(read)) as StoredSchedule | undefined;
-  return found?.metadata.uid === uid ? found : undefined;
-}
 
 /** Read from the API server: a cache might not show the one before yet. */
 async function operationsOf(client: KubeClient, schedule: StoredSchedule): Promise<StoredOperation[]> {
@@ -120,20 +113,4 @@ async function abort(client: KubeClient, { metadata }: StoredOperation): Promise
   const annotations = { [CHANGE_CAUSE_ANNOTATION]: 'its schedule replaces it with the next one' };
   const patch = { metadata: { uid, annotations }, spec: { aborted: true } };
   await ignoreStale(client.patch(VirtualMachineOperations, metadata, 'merge', patch));
-}
-
-async function writeStatus(
-  client: KubeClient,
-  { metadata, status: before }: StoredSchedule,
-  status: ScheduleStatus,
-): Promise<void> {
-  if (canonical(status) === canonical(before)) return;
-  const { uid, resourceVersion } = metadata;
-  const patch = [
-    { op: 'test', path: '/metadata/uid', value: uid },
-    { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
-    { op: 'add', path: '/status', value: status },
-  ];
-  const options = { subresource: 'status' };
-  await client.patch(VirtualMachineOperationSchedules, metadata, 'json', patch, options);
 }

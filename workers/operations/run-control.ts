@@ -9,6 +9,7 @@ import {
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunControl } from '../../activities/operations/run-control.ts';
 import type { OperationProgress } from '../../decisions/operations/action-report.ts';
+import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { RESTORED } from '../../decisions/operations/restored.ts';
 import {
   abort,
@@ -26,14 +27,16 @@ const SIGNALS = { pause, resume, abort };
 /** The client of the activity that asks. */
 const clientNow = (): Client => Context.current().client;
 
+const handleOf = (cluster: string, ref: OperationRef): WorkflowHandle =>
+  clientNow().workflow.getHandle(operationRunIdOf({ cluster, ...ref }));
+
 /** Steers the runs of operations of this cluster. */
 export const runControl = (cluster: string): RunControl => ({
   workflowId: (ref) => operationIdOf({ cluster, ...ref }),
   runId: (ref) => operationRunIdOf({ cluster, ...ref }),
 
   async state(ref) {
-    const workflowId = operationRunIdOf({ cluster, ...ref });
-    const handle = clientNow().workflow.getHandle(workflowId);
+    const handle = handleOf(cluster, ref);
     const described = await describeUnlessDeleted(handle);
     if (described === null) return { is: 'missing' };
     const status = described.status.name;
@@ -44,21 +47,19 @@ export const runControl = (cluster: string): RunControl => ({
     if (failure !== null && isToBeginAnew(failure)) return { is: 'missing' };
     const progress = await progressOf(handle);
     if (failure !== null) return { is: 'ended', progress, reason: 'Refused', why: failure.message };
-    const why = `its workflow ${workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it continues`;
+    const why = `its workflow ${handle.workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it continues`;
     return { is: 'ended', progress, reason: 'RunEnded', why };
   },
 
   async over(ref, signal) {
-    const handle = clientNow().workflow.getHandle(operationRunIdOf({ cluster, ...ref }));
+    const handle = handleOf(cluster, ref);
     const ended = clientNow().withAbortSignal(signal, () => handle.result());
     await ended.catch(() => undefined);
   },
 
   async tell(ref, { signal, ...request }) {
     try {
-      await clientNow()
-        .workflow.getHandle(operationRunIdOf({ cluster, ...ref }))
-        .signal(SIGNALS[signal], request);
+      await handleOf(cluster, ref).signal(SIGNALS[signal], request);
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }

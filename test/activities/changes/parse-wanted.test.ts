@@ -19,7 +19,7 @@ test.each([
   ['metadata: { finalizers: [] }', "metadata.finalizers can't be changed"],
   ['metadata: { labels: { drover.dev/pool: web } }', 'belongs to drover'],
 ])('%s is refused: %s', (merge, why) => {
-  expect(() => parseWanted({ merge })).toThrow(RangeError);
-  expect(() => parseWanted({ merge })).toThrow(`no VM was touched: `);
-  expect(() => parseWanted({ merge })).toThrow(why);
+  const { fault } = parseWanted({ merge }) as { fault: string };
+  expect(fault).toContain('no VM was touched: ');
+  expect(fault).toContain(why);
 });

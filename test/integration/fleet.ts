@@ -254,7 +254,7 @@ export const namesUpTo = (pool: string, count: number): string[] =>
 const WATCH = watchIdOf('default');
 
 /** KubeVirt on a given cluster may be slower than the simulator. */
-const UNTIL_MS = givenCluster() === undefined ? 120_000 : 240_000;
+export const UNTIL_MS = givenCluster() === undefined ? 120_000 : 240_000;
 
 /**
  * Waits until the assertions hold. The default timeout, in milliseconds, lets Temporal time out several dead workers on

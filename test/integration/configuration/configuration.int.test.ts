@@ -27,8 +27,8 @@ test('a change of content restarts the VMs that read it, within the budget, and 
   await aSecond();
   const watch = await pool.watched();
   await change(fleet(), namespace, USER, 'second');
-  await pool.untilSaid({ UpToDate: 'RollingOut' });
-  expect((await pool.condition('Progressing'))?.message).toContain('Secret user changed');
+  const { conditions } = await pool.untilSaid({ UpToDate: 'RollingOut' });
+  expect(conditions?.find(({ type }) => type === 'Progressing')?.message).toContain('Secret user changed');
   await pool.untilSaid({ UpToDate: 'UpToDate' });
   await watch.caughtUp();
   expect(Object.fromEntries(watch.log.names().map((name) => [name, watch.log.restartsOf(name).length]))).toMatchObject({

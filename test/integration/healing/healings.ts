@@ -161,10 +161,10 @@ export class HealedPool {
     return (await this.pool.status()).healing ?? { cycles: [], finished: [] };
   }
 
-  /** Waits for a cycle of the VM that matches this. */
-  untilCycle(number: number, wanted: Partial<HealingStatus['cycles'][number]>): Promise<void> {
-    return until(async () =>
-      expect((await this.healing()).cycles).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted })),
+  /** Waits for a cycle of the VM that matches this, however soon the cycle continues. */
+  async untilCycle(number: number, wanted: Partial<HealingStatus['cycles'][number]>): Promise<void> {
+    await this.pool.seen(({ healing }) =>
+      expect(healing?.cycles).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted })),
     );
   }
 

@@ -5,6 +5,7 @@ import { soak, testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo } from '../fleet.ts';
 import { lose } from '../operations/operations.ts';
+import { HeldVmis } from '../power/held-vmis.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
 
@@ -202,16 +203,19 @@ async function objectDeleted(): Promise<void> {
   const worker = await fleet().startWorker();
   const context = await aScene({ stopped: 5, running: 12 });
   const { typedVms, running, watch } = context;
+  const vmis = await HeldVmis.of(fleet(), typedVms.namespace);
   const transition = await typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
-  await reached(transition, () => restartedIn(context), 3, running.length);
+  await vmis.ending(MOST);
   await transition.operation.delete();
+  await transition.until({ aborted: { why: 'the operation was deleted' } });
+  await vmis.letGo();
   expect(await transition.result()).toMatchObject({
     phase: 'Aborted',
     aborted: { why: 'the operation was deleted' },
     inProgress: [],
   });
   await watch.caughtUp();
-  expect(restartedIn(context)).toBeLessThan(running.length);
+  expect(restartedIn(context)).toBe(MOST);
   for (const name of running) expect(await typedVms.mark(name)).toBeUndefined();
   await worker.stop();
 }

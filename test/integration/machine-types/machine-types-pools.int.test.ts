@@ -3,6 +3,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { abort } from '../../../workflows/lib/messages.ts';
 import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
+import { HeldVmis } from '../power/held-vmis.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD } from './machine-types.ts';
@@ -58,8 +59,11 @@ test("a pool's template is changed, unless some of its VMs were not chosen, and 
   expect(await templateType(typedVms)).toBe(OLD);
 
   const watch = await watched(typedVms);
+  const vmis = await HeldVmis.of(fleet(), typedVms.namespace);
   const transition = await typedVms.change({ restartNow: true, maxRestarts: 3 });
-  await transition.until({ counts: { inPools: expect.any(Number) as number }, phase: 'Waiting' });
+  await vmis.next();
+  await transition.until({ counts: { inPools: 3 }, phase: 'Waiting' });
+  await vmis.letGo();
   const result = await transition.result();
   expect(result).toMatchObject({ phase: 'Complete', failures: 0, restarted: 0, counts: { inPools: 0 } });
   expect(await templateType(typedVms)).toBeUndefined();

@@ -13,6 +13,7 @@ import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/
 import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, until, type TestWorker } from '../fleet.ts';
 import { pauseUntilContinuedAsNew } from '../long-history.ts';
+import { HeldVmis } from '../power/held-vmis.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
 
@@ -298,44 +299,42 @@ soakTest('--only, names, labels and exclusions narrow the scope', async () => {
 testOneOf({
   'pause lets no further VM be changed or restarted, resume continues, and abort ends the transition and clears its labels':
     async () => {
-      // So many that some are left when progress is told, whatever a boot takes.
-      const names = namesUpTo('vm', 12);
-      const typedVms = await TypedVms.of(
-        fleet(),
-        Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '2s' } }])),
-      );
+      const names = namesUpTo('vm', 4);
+      const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
+      const vmis = await HeldVmis.of(fleet(), typedVms.namespace);
       const transition = await typedVms.change({ restartNow: true });
-      await until(async () => expect((await transition.progress()).restarted).toBeGreaterThanOrEqual(1));
+      const first = await vmis.next();
       await transition.handle.signal(pause, { by: 'bob', why: 'lunch' });
-      await transition.until({ phase: 'Paused', inProgress: [], paused: { by: 'bob', why: 'lunch' } });
-      const { restarted } = await transition.progress();
-      expect(restarted).toBeLessThan(names.length);
+      const paused = { phase: 'Paused', paused: { by: 'bob', why: 'lunch' } };
+      await transition.until({ ...paused, inProgress: [typedVms.key(first)] });
+      await vmis.letGo(first);
+      await transition.until({ ...paused, inProgress: [], restarted: 1 });
       await typedVms.add('late', { runStrategy: 'Halted' });
       await transition.until({ counts: { toPatch: 1 } });
       expect(await typedVms.type('late')).toBe(OLD);
       await transition.handle.signal(resume);
-      await until(async () => expect((await transition.progress()).restarted).toBeGreaterThan(restarted));
+      await vmis.next();
       await transition.handle.signal(abort, { by: 'eve' });
+      await transition.until({ aborted: { by: 'eve' } });
+      await vmis.letGo();
       const result = await transition.result();
-      expect(result).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, inProgress: [] });
-      expect(result.restarted).toBeLessThanOrEqual(names.length);
+      expect(result).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, inProgress: [], restarted: 2 });
       for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
     },
   'a cancellation, as in the Web UI, aborts the transition: VMs that already restart come back, and no label stays':
     async () => {
-      const names = namesUpTo('vm', 12);
-      const typedVms = await TypedVms.of(
-        fleet(),
-        Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '1s' } }])),
-      );
+      const names = namesUpTo('vm', 3);
+      const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
+      const vmis = await HeldVmis.of(fleet(), typedVms.namespace);
       const transition = await typedVms.change({ restartNow: true });
-      await transition.until({ inProgress: [expect.any(String)] });
+      await vmis.next();
       await transition.handle.cancel();
       const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
+      await transition.until({ aborted });
+      await vmis.letGo();
       const result = await transition.result();
-      expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [] });
-      expect(result.restarted).toBeGreaterThanOrEqual(1);
-      expect(result.counts.toRestart).toBeGreaterThanOrEqual(1);
+      expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [], restarted: 1 });
+      expect(result.counts.toRestart).toBe(2);
       for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
     },
 });

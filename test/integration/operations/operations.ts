@@ -12,6 +12,7 @@ import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { operationIdOf, operationRunIdOf, type OperationKey } from '../../../workflows/lib/messages.ts';
 import { until, type TestFleet } from '../fleet.ts';
+import { untilSeen } from '../until-seen.ts';
 
 /** Resolves when an operation that is made then is younger than what there is now: times have whole seconds. */
 export async function aSecondLater(): Promise<void> {
@@ -65,16 +66,22 @@ export class TestOperation {
     await this.#kube.delete(operationResource(this.key), this.key);
   }
 
-  /** Resolves when its status is like this. */
-  async until(wanted: object): Promise<void> {
-    await until(async () => expect((await this.read())?.status).toMatchObject(wanted));
+  /** Resolves when its status is like this, or has been so since the call. */
+  until(wanted: object): Promise<void> {
+    return this.#seen(({ status }) => expect(status).toMatchObject(wanted));
   }
 
-  /** Resolves when it stands like this, by the reason of its condition Progressing. */
-  async stands(reason: string): Promise<void> {
-    await until(async () => {
-      const { conditions = [] } = (await this.read())?.status ?? {};
-      expect(conditions.find(({ type }) => type === 'Progressing')).toMatchObject({ reason });
+  /** Resolves when it stands like this, by the reason of its condition Progressing, or has since the call. */
+  stands(reason: string): Promise<void> {
+    return this.#seen(({ status: { conditions = [] } = {} }) =>
+      expect(conditions.find(({ type }) => type === 'Progressing')).toMatchObject({ reason }),
+    );
+  }
+
+  async #seen(assertions: (operation: StoredOperation) => void): Promise<void> {
+    await untilSeen<StoredOperation>(this.#kube, operationResource(this.key), this.key, (operation) => {
+      expect(operation.metadata.uid).toBe(this.key.uid);
+      assertions(operation);
     });
   }
 }

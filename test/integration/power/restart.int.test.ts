@@ -8,6 +8,7 @@ import { DroverNamespaces, DroverPhase } from '../../../workflows/lib/search-att
 import { crashTest, soak, soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { pauseUntilContinuedAsNew } from '../long-history.ts';
+import { HeldVmis } from './held-vmis.ts';
 import { each, TestVms, type Shape } from './vms.ts';
 
 const fleet = aFleet();
@@ -162,45 +163,44 @@ soakTest(
 testOneOf({
   'a user pauses, resumes and aborts the run, and VMs that already restart come back': async () => {
     const names = namesUpTo('vm', 6);
-    const vms = await TestVms.of(fleet(), each(names, { vmi: { 'sim.drover.dev/boot-time': '3s' } }));
+    const vms = await TestVms.of(fleet(), each(names, {}));
+    const vmis = await HeldVmis.of(fleet(), vms.namespace);
     const restart = await vms.restart();
-    await restart.until({ inProgress: [expect.any(String)] });
+    const name = await vmis.next();
+    const first = vms.key(name);
     await restart.handle.signal(pause, { by: 'bob', why: 'lunch' });
-    await restart.until({
-      phase: 'Paused',
-      inProgress: [],
-      done: [expect.any(String)],
-      paused: { by: 'bob', why: 'lunch' },
-    });
+    await restart.until({ phase: 'Paused', inProgress: [first], done: [], paused: { by: 'bob', why: 'lunch' } });
+    await vmis.letGo(name);
+    await restart.until({ phase: 'Paused', inProgress: [], done: [first] });
     const { historyLength } = await restart.handle.describe();
     expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 0, 0, 1]);
     // Nothing happens meanwhile, not even history events.
     await new Promise((resolve) => void setTimeout(resolve, 1_000));
     expect((await restart.handle.describe()).historyLength).toBe(historyLength);
     await restart.handle.signal(resume);
-    await restart.until({ phase: 'Restarting', inProgress: [expect.any(String)] });
+    const second = vms.key(await vmis.next());
+    await restart.until({ phase: 'Restarting', inProgress: [second] });
     await restart.handle.signal(abort);
+    await restart.until({ aborted: { by: 'unknown' } });
+    await vmis.letGo();
     expect(await restart.result()).toMatchObject({
       phase: 'Aborted',
       inProgress: [],
+      done: [first, second],
       aborted: { by: 'unknown', why: null },
     });
-    const restarts = inOrder(await vms.restarts());
-    expect(restarts.slice(0, 3)).toEqual([0, 0, 0]);
-    expect(restarts.at(-1)).toBe(1);
+    expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 0, 1, 1]);
   },
   'a cancellation in Temporal aborts the run, and VMs that already restart come back': async () => {
-    const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
+    const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), {}));
+    const vmis = await HeldVmis.of(fleet(), vms.namespace);
     const restart = await vms.restart();
-    await restart.until({ inProgress: [expect.any(String)] });
+    const first = vms.key(await vmis.next());
     await restart.handle.cancel();
     const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
-    expect(await restart.result()).toMatchObject({
-      phase: 'Aborted',
-      inProgress: [],
-      done: [expect.any(String)],
-      aborted,
-    });
+    await restart.until({ aborted, done: [] });
+    await vmis.letGo();
+    expect(await restart.result()).toMatchObject({ phase: 'Aborted', inProgress: [], done: [first], aborted });
   },
 });
 

@@ -125,17 +125,19 @@ test('the delay after starts that fail outlives the worker', async () => {
   const namespace = await fleet().namespace();
   const watched = await mostVms(fleet(), namespace, VirtualMachineInstances);
   const template = instanceTemplateOf('bad', { 'sim.drover.dev/fail-starts': 'always' });
-  const told = (words: string) =>
-    until(async () => {
-      const failure = await instances.condition(namespace, 'bad', 'ReplicaFailure');
-      expect(failure).toMatchObject({ reason: 'FailedStart', message: expect.stringContaining(words) as string });
-    }, 40_000);
+  const told = (words: string): Promise<void> =>
+    instances.had(namespace, 'bad', 'ReplicaFailure', {
+      reason: 'FailedStart',
+      message: expect.stringContaining(words) as string,
+    });
   const first = await fleet().startWorker();
+  const twice = told('2 times in a row');
+  const thrice = told('3 times in a row');
   await instances.create(namespace, 'bad', { replicas: 3, template });
-  await told('2 times in a row');
+  await twice;
   await first.kill();
   const second = await fleet().startWorker();
-  await told('3 times in a row');
+  await thrice;
   expect(watched.made()).toBeLessThan(12);
   await second.stop();
 });

@@ -11,6 +11,7 @@ import {
 } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { until, type TestFleet } from '../fleet.ts';
+import { untilSeen } from '../until-seen.ts';
 
 type AnySpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | VmiSetSpec, 'template'>;
 type SetObject = KubeObject & { spec: AnySpec; status?: NonNullable<VirtualMachineReplicaSet['status']> };
@@ -53,6 +54,16 @@ export class TestSets {
   /** Returns the set's condition of this type; undefined if there is none. */
   async condition(namespace: string, name: string, type: string) {
     return (await this.get(namespace, name))?.status?.conditions?.find((condition) => condition.type === type);
+  }
+
+  /**
+   * Resolves when the set has had a condition of this type that is like this, from now on, however soon it changes. The
+   * set need not exist yet.
+   */
+  async had(namespace: string, name: string, type: string, condition: object): Promise<void> {
+    await untilSeen<SetObject>(this.#fleet().kube, this.#kind.sets, { namespace, name }, ({ status }) =>
+      expect(status?.conditions?.find((one) => one.type === type)).toMatchObject(condition),
+    );
   }
 
   /** Returns the VMs, or VMIs, that the set controls. */

@@ -25,7 +25,8 @@ async function aPool(check: Partial<StepCheck> = {}, query = 'shown'): Promise<T
   return TestPool.ready(fleet(), { replicas: 2, rollout: { steps: [checkAt(1, asked)] } });
 }
 
-const untilSeen = (pool: TestPool, check: Partial<NonNullable<PoolStatus['check']>>): Promise<void> =>
+/** Returns the status in which the check has looked like this. */
+const untilSeen = (pool: TestPool, check: Partial<NonNullable<PoolStatus['check']>>): Promise<PoolStatus> =>
   pool.until({ check });
 
 test('a step passes once its query has held for its time, though Prometheus and all workers are away meanwhile', async () => {
@@ -35,15 +36,16 @@ test('a step passes once its query has held for its time, though Prometheus and 
   await pool.untilSaid({ Progressing: 'WaitingForCheck' });
   await untilSeen(pool, { outcome: 'Fails', message: '0 is less than 1' });
   await prometheus.stop();
-  await untilSeen(pool, { outcome: 'Unknown' });
-  expect((await pool.status()).check!.message).toMatch(/^http:\/\/127.0.0.1:\d+ does not answer: /);
+  const unknown = await untilSeen(pool, { outcome: 'Unknown' });
+  expect(unknown.check!.message).toMatch(/^http:\/\/127.0.0.1:\d+ does not answer: /);
   expect((await pool.condition('Progressing'))!.reason).toBe('WaitingForCheck');
   prometheus.shown = 1;
   await prometheus.begin();
   await untilSeen(pool, { outcome: 'Holds', message: '1 is at least 1' });
   await worker.kill();
-  worker = await startWorker();
+  // Once a worker is back, the time may have passed.
   expect(await pool.running(next)).toHaveLength(1);
+  worker = await startWorker();
   await pool.untilComplete(next);
   const { check } = await pool.status();
   expect(Date.parse(check!.lastAt) - Date.parse(check!.holdsSince!)).toBeGreaterThanOrEqual(6_000);
@@ -64,7 +66,7 @@ test.each([
   expect(await pool.running(next)).toHaveLength(onFailure === 'Undo' ? 0 : 1);
 });
 
-test('a query that is no number neither passes nor fails a step, and a user promotes past it', async () => {
+test('a query whose value is not a number neither passes nor fails a step, and a user promotes past it', async () => {
   prometheus.shown = 1;
   const pool = await aPool({ failureThreshold: 1, holdsFor: '1s', deadline: '5s' }, 'shown * NaN');
   const next = await pool.change(templateOf({ cores: 2 }));

@@ -4,6 +4,7 @@ import { userOf } from '../../../clients/session/requester.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { HeldVmis } from '../power/held-vmis.ts';
 import { approvalAt, badTemplate, revisionIn, templateOf, TestPool, waitAt } from './rollouts.ts';
 
 const fleet = aFleet();
@@ -12,28 +13,35 @@ const first = revisionOf(templateOf());
 const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
   TestPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, ...spec });
 
-/** A stop slow enough for a user to act while the first batch is in progress. */
-const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
+/** Holds the VMIs of the pool: what follows happens while the first VM is in progress. */
+const held = ({ namespace }: TestPool): Promise<HeldVmis> => HeldVmis.of(fleet(), namespace);
 
 describe('a pause', () => {
   test('lets the VM in progress come back and starts no other, while the pool still scales', async () => {
     const asked = { why: 'lunch' };
-    const pool = await aPool({ template: templateOf(slow) });
-    const old = revisionOf(templateOf(slow));
+    const pool = await aPool();
     const before = await pool.vmiUids();
-    const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilUpdating();
+    const vmis = await held(pool);
+    const next = await pool.change(templateOf({ cores: 2 }));
+    const taken = await vmis.next();
     await pool.request('pause', asked);
     await pool.untilSaid({ Paused: 'PausedByUser', Progressing: 'Paused' });
     expect((await pool.condition('Paused'))!.message).toBe(`by ${await userOf(fleet().kube)}: lunch`);
+    await vmis.letGo();
     await until(async () => {
       expect(await pool.inProgress()).toEqual([]);
       expect(await pool.running(next)).toEqual([taken]);
     });
 
     await pool.patch({ replicas: 5 });
-    await pool.until({ replicas: 5, readyReplicas: 5, updatedReplicas: 1, currentRevision: old, updateRevision: next });
-    expect(await pool.revisions()).toMatchObject({ 'web-5': [old, old] });
+    await pool.until({
+      replicas: 5,
+      readyReplicas: 5,
+      updatedReplicas: 1,
+      currentRevision: first,
+      updateRevision: next,
+    });
+    expect(await pool.revisions()).toMatchObject({ 'web-5': [first, first] });
     const { [taken]: _taken, 'web-5': _new, ...others } = await pool.vmiUids();
     expect(before).toMatchObject(others);
 
@@ -69,18 +77,19 @@ describe('a pause', () => {
   );
 
   test('by the spec in the middle leaves a crashed VM with the revision that it had, taken or not', async () => {
-    const pool = await aPool({ template: templateOf(slow) });
-    const old = revisionOf(templateOf(slow));
-    const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilUpdating();
+    const pool = await aPool();
+    const vmis = await held(pool);
+    const next = await pool.change(templateOf({ cores: 2 }));
+    const taken = await vmis.next();
     await pool.patch({ paused: true });
     await pool.untilSaid({ Progressing: 'Paused' });
+    await vmis.letGo();
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
     await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
-    const [left = ''] = await pool.running(old);
+    const [left = ''] = await pool.running(first);
     await Promise.all([pool.crash(taken), pool.crash(left)]);
     await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
-    expect(await pool.revisions()).toMatchObject({ [taken]: [next, next], [left]: [old, old] });
+    expect(await pool.revisions()).toMatchObject({ [taken]: [next, next], [left]: [first, first] });
   });
 });
 
@@ -107,11 +116,13 @@ describe('abort', () => {
   });
 
   soakTest('lets VMs in progress come back; the next template is rolled out', async () => {
-    const pool = await aPool({ template: templateOf(slow) });
-    const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilUpdating();
+    const pool = await aPool();
+    const vmis = await held(pool);
+    const next = await pool.change(templateOf({ cores: 2 }));
+    const taken = await vmis.next();
     await pool.request('abort');
     await pool.untilSaid({ Progressing: 'Aborted' });
+    await vmis.letGo();
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
     await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
     const third = await pool.change(templateOf({ cores: 3 }));
@@ -132,13 +143,12 @@ describe('steps', () => {
     await pool.until({ replicas: 4 });
 
     await pool.request('promote');
-    await pool.untilSaid({ Progressing: 'WaitingAtStep' });
-    await pool.until({ updatedReplicas: 2, rollout: { step: 1 } });
-    const { stepReachedAt = '' } = (await pool.status()).rollout!;
+    const reached = { step: 1, stepReachedAt: expect.any(String) as string };
+    const { rollout } = await pool.until({ updatedReplicas: 2, rollout: reached }, { Progressing: 'WaitingAtStep' });
     await pool.until({ updatedReplicas: 3, rollout: { step: 2 } });
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
     const third = Date.parse((await pool.status()).rollout!.stepReachedAt!);
-    expect(third - Date.parse(stepReachedAt)).toBeGreaterThan(3_000);
+    expect(third - Date.parse(rollout!.stepReachedAt!)).toBeGreaterThan(3_000);
     await pool.request('promote');
     await pool.untilComplete(next);
   });
@@ -146,13 +156,12 @@ describe('steps', () => {
   soakTest(
     'are passed all at once by a full promotion, and a plain one passes no step that is not reached',
     async () => {
-      const pool = await aPool({
-        template: templateOf(slow),
-        rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] },
-      });
-      const next = await pool.change(templateOf({ cores: 2, ...slow }));
-      await pool.waitUntilUpdating();
+      const pool = await aPool({ rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] } });
+      const vmis = await held(pool);
+      const next = await pool.change(templateOf({ cores: 2 }));
+      await vmis.next();
       await pool.request('promote');
+      await vmis.letGo();
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
       await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });
       await pool.request('promote', { full: true });

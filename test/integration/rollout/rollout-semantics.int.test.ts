@@ -22,6 +22,7 @@ import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/lib/search-attributes.ts';
 import { sample, soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { HeldVmis } from '../power/held-vmis.ts';
 import { approvalAt, badTemplate, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
 
 const fleet = aFleet();
@@ -141,11 +142,14 @@ describe('revisions', () => {
   });
 
   soakTest('a change that is taken back restarts only the VMs that had it', async () => {
-    const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
+    const pool = await aPool({ replicas: 4, maxUnavailable: 1 });
     const watch = await pool.watched();
-    const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilUpdating();
-    const back = await pool.change(templateOf(slow));
+    const vmis = await HeldVmis.of(fleet(), pool.namespace);
+    const next = await pool.change(templateOf({ cores: 2 }));
+    const taken = await vmis.next();
+    const back = await pool.change(templateOf());
+    await pool.until({ updateRevision: back });
+    await vmis.letGo();
     await pool.untilComplete(back);
     await watch.caughtUp();
     for (const name of namesUpTo('web', 4)) {
@@ -231,14 +235,16 @@ soakTest(
     const pool = await aPool({
       replicas: 4,
       maxUnavailable: 1,
-      template: templateOf(slow),
       updateStrategy: { unmanaged: {} },
     });
-    const next = await pool.change(templateOf({ cores: 2, ...slow }));
+    const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'OutdatedVms' });
+    const vmis = await HeldVmis.of(fleet(), pool.namespace);
     await pool.patch({ updateStrategy: { unmanaged: null, proactive: {} } });
-    const taken = await pool.waitUntilUpdating();
+    const taken = await vmis.next();
     await pool.patch({ updateStrategy: { unmanaged: {}, proactive: null } });
+    await pool.until({});
+    await vmis.letGo();
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
     await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
     await pool.untilSaid({ Progressing: 'OutdatedVms' });
@@ -336,11 +342,14 @@ test('labels and annotations alone restart no VM, reach VM and VMI, and are remo
 });
 
 soakTest('a newer template replaces one that is in progress: no further VM gets the one in between', async () => {
-  const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
+  const pool = await aPool({ replicas: 4, maxUnavailable: 1 });
   const watch = await pool.watched();
-  const middle = await pool.change(templateOf({ cores: 2, ...slow }));
-  const taken = await pool.waitUntilUpdating();
-  const newest = await pool.change(templateOf({ cores: 3, ...slow }));
+  const vmis = await HeldVmis.of(fleet(), pool.namespace);
+  const middle = await pool.change(templateOf({ cores: 2 }));
+  const taken = await vmis.next();
+  const newest = await pool.change(templateOf({ cores: 3 }));
+  await pool.until({ updateRevision: newest });
+  await vmis.letGo();
   await pool.untilComplete(newest);
   await watch.caughtUp();
   for (const name of namesUpTo('web', 4)) {
@@ -557,9 +566,9 @@ describe('a rollout in progress', () => {
 test('status, Events, ids, search attributes and details show how a rollout proceeds', async () => {
   const pool = await aPool({ replicas: 2, maxUnavailable: 1, rollout: { steps: [approvalAt(1)] } });
   const { metadata } = await pool.get();
-  const stamp = requesterAnnotation('ada@desk', revisionOf(templateOf({ cores: 2 })));
+  const annotation = requesterAnnotation('ada@desk', revisionOf(templateOf({ cores: 2 })));
   await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', {
-    metadata: { annotations: { [REQUESTED_BY_ANNOTATION]: stamp } },
+    metadata: { annotations: { [REQUESTED_BY_ANNOTATION]: annotation } },
   });
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilSaid({ Progressing: 'WaitingForApproval', Paused: 'NotPaused', Degraded: 'NoFailures' });

@@ -23,6 +23,7 @@ import { poolIdOf, progress, type PoolProgress } from '../../../workflows/lib/me
 import { healingRequest, rolloutRequest, type Asking } from '../../requests.ts';
 import { until, type PoolObject, type TestFleet } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
+import { untilSeen } from '../until-seen.ts';
 
 export type Vm = Stored<VirtualMachine & KubeObject>;
 export type Vmi = Stored<VirtualMachineInstance & KubeObject>;
@@ -148,12 +149,8 @@ export class TestPool {
     await this.fleet.kube.patch(VirtualMachinePools, { namespace: this.namespace, name: NAME }, 'merge', {
       metadata: { annotations },
     });
-    let answer: HandledRequest | undefined;
-    await until(async () => {
-      answer = answerTo(digest, handledIn(await this.status()));
-      expect(answer).toBeDefined();
-    });
-    return answer!;
+    const answerIn = (status: PoolStatus): HandledRequest | undefined => answerTo(digest, handledIn(status));
+    return answerIn(await this.seen((status) => expect(answerIn(status)).toBeDefined()))!;
   }
 
   /** Merge-patches the pool's spec: null removes a field. */
@@ -181,44 +178,52 @@ export class TestPool {
     return (await this.status()).conditions?.find((condition) => condition.type === type);
   }
 
-  /** Waits for a status that has observed the newest spec and has these fields. */
-  until(wanted: object): Promise<void> {
-    return until(async () => {
-      const { metadata, status } = await this.get();
-      expect(status).toMatchObject({ observedGeneration: metadata.generation, ...wanted });
-    });
+  /** Returns the first status from now on for which the assertions hold, however soon another one follows. */
+  async seen(assertions: (status: PoolStatus, pool: Stored<PoolObject>) => void): Promise<PoolStatus> {
+    const key = { namespace: this.namespace, name: NAME };
+    const { status } = await untilSeen<PoolObject>(this.fleet.kube, VirtualMachinePools, key, (pool) =>
+      assertions(pool.status!, pool),
+    );
+    return status!;
   }
 
-  /** Waits until the conditions have these reasons, by type, for the newest spec. */
-  untilSaid(reasons: Record<string, string>): Promise<void> {
-    return until(async () => {
-      const { metadata, status } = await this.get();
-      expect(status?.observedGeneration).toBe(metadata.generation);
-      const said = Object.fromEntries((status?.conditions ?? []).map(({ type, reason }) => [type, reason]));
+  /**
+   * Returns the first status from now on that has observed the newest spec, and has these fields, and conditions with
+   * these reasons, by type.
+   */
+  until(wanted: object, reasons: Record<string, string> = {}): Promise<PoolStatus> {
+    return this.seen((status, { metadata }) => {
+      expect(status).toMatchObject({ observedGeneration: metadata.generation, ...wanted });
+      const said = Object.fromEntries((status.conditions ?? []).map(({ type, reason }) => [type, reason]));
       expect(said).toMatchObject(reasons);
     });
   }
 
+  /** Returns the first status from now on whose conditions have these reasons, by type, for the newest spec. */
+  untilSaid(reasons: Record<string, string>): Promise<PoolStatus> {
+    return this.until({}, reasons);
+  }
+
   /** Waits until all VMs are ready at this revision and the pool reports its rollout as complete. */
-  untilComplete(revision: string): Promise<void> {
+  untilComplete(revision: string): Promise<PoolStatus> {
     return this.#untilUpdated(revision, { Progressing: 'Complete' });
   }
 
   /** Waits for the same, but for pods that lack what the next start or migration gives them. */
-  untilPodsAreOutdated(revision: string): Promise<void> {
+  untilPodsAreOutdated(revision: string): Promise<PoolStatus> {
     return this.#untilUpdated(revision, { Progressing: 'OutdatedPods', UpToDate: 'OutdatedPods' });
   }
 
-  async #untilUpdated(revision: string, said: Record<string, string>): Promise<void> {
+  async #untilUpdated(revision: string, said: Record<string, string>): Promise<PoolStatus> {
     const { spec } = await this.get();
     const { replicas } = spec;
-    await this.until({
+    const wanted = {
       readyReplicas: replicas,
       updatedReplicas: replicas,
       currentRevision: revision,
       updateRevision: revision,
-    });
-    await this.untilSaid(said);
+    };
+    return this.until(wanted, said);
   }
 
   async vms(): Promise<Map<string, Vm>> {

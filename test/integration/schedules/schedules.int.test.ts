@@ -7,10 +7,11 @@ import {
 } from '../../../api/resources.ts';
 import type { ScheduleSpec } from '../../../api/schedules/schedule.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { taskQueueOf } from '../../../workflows/lib/messages.ts';
+import { operationRunIdOf, powerProgress, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
-import { userWith } from '../operations/operations.ts';
+import { aSecondLater, userWith } from '../operations/operations.ts';
+import { HeldVmis } from '../power/held-vmis.ts';
 import { each, TestVms } from '../power/vms.ts';
 import { cronBefore, TestSchedule } from './schedules.ts';
 
@@ -76,30 +77,42 @@ async function me(): Promise<string> {
 }
 
 test('a running operation is aborted by the next, and by the deletion of its schedule', async () => {
-  // Elsewhere VMs may stop before the next operation comes.
   needs('an embedded stack');
   const names = namesUpTo('vm', 3);
-  const slow = { vmi: { 'sim.drover.dev/stop-time': '2s' } };
-  const vms = await TestVms.of(fleet(), each(names, slow));
-  const oneByOne = { spec: { ...stops(names).spec, atOnce: 1 } };
+  const vms = await TestVms.of(fleet(), each(names, {}));
+  const vmis = await HeldVmis.of(fleet(), vms.namespace);
+  await aSecondLater();
+  const oneByOne = { spec: { action: 'Restart', vms: { names }, atOnce: 1 } } as const;
   const schedule = await TestSchedule.make(fleet(), vms.namespace, {
     schedule: cronBefore(4),
     concurrencyPolicy: 'Replace',
     operationTemplate: oneByOne,
   });
   await schedule.hasBeenThere(6);
-  await until(async () => expect(Object.keys(await vms.vmis())).toHaveLength(2));
+  const first = await vmis.next();
   await schedule.set({ schedule: cronBefore(2) });
   await schedule.hasBeenThere(3);
+  await until(async () =>
+    expect((await schedule.operations())[0]!.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Progressing', reason: 'Aborting' }),
+    ),
+  );
+  await vmis.letGo(first);
   await until(async () => {
-    const [first, second] = await schedule.operations();
-    expect(first!.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Failed', reason: 'Aborted' }));
-    expect(second?.status?.vms).toMatchObject({ chosen: expect.any(Number) as number });
+    const [earlier, later] = await schedule.operations();
+    expect(earlier!.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Failed', reason: 'Aborted' }));
+    expect(later?.status?.vms).toMatchObject({ chosen: expect.any(Number) as number });
   });
+  await vmis.next();
+  const { metadata } = (await schedule.operations())[1]!;
+  const run = fleet().temporal.client.workflow.getHandle(operationRunIdOf({ cluster: 'default', ...metadata }));
   await schedule.delete();
   await until(async () => expect(await schedule.operations()).toEqual([]));
-  const left = Object.keys(await vms.vmis());
-  expect(left.length).toBeGreaterThan(0);
+  await until(async () => expect(await run.query(powerProgress)).toMatchObject({ aborted: expect.any(Object) }));
+  await vmis.letGo();
+  expect(await run.result()).toMatchObject({ phase: 'Aborted' });
+  // Neither has begun with the third VM.
+  expect(Object.values(await vms.restarts()).filter((count) => count === 0)).toEqual([0]);
 });
 
 test('a cron or a time zone that cannot be read is refused, or reported in one sentence', async () => {

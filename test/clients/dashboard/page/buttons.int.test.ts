@@ -8,21 +8,22 @@ import { aFleet, namesUpTo, until } from '../../../integration/fleet.ts';
 import { withFastStarts, HealedPool } from '../../../integration/healing/healings.ts';
 import { NEW, OLD, TypedVms } from '../../../integration/machine-types/machine-types.ts';
 import { aSecondLater, TestOperation } from '../../../integration/operations/operations.ts';
+import { HeldVmis } from '../../../integration/power/held-vmis.ts';
 import { each, TestVms } from '../../../integration/power/vms.ts';
 import { approvalAt, templateOf, TestPool } from '../../../integration/rollout/rollouts.ts';
 import { aBrowser } from './fixture/browser.ts';
 import { aDashboard, openedAt, press, REASON, show } from './fixture/dashboards.ts';
 
-/** Each button is pressed while VMs change, and judged by KubeVirt's objects, which are watched independently. */
+/**
+ * Each button is pressed while VMs change, which wait for it, and judged by KubeVirt's objects, which are watched
+ * independently.
+ */
 const fleet = aFleet();
 const browser = aBrowser();
 withFastStarts(fleet);
 
 const opened = async (namespace: string): Promise<Page> =>
   openedAt(browser(), (await aDashboard(fleet().stack.kubeconfig, { namespace })).url);
-/** So long that a button is pressed before the VM is back. */
-const SLOW = { 'sim.drover.dev/boot-time': '2s' };
-const slow = (cores: number) => templateOf({ cores, annotations: SLOW });
 const versionOf = async (pool: TestPool): Promise<bigint> => BigInt((await pool.get()).metadata.resourceVersion);
 
 /** Opens the page of the pool `web`, and returns who its user is as well. */
@@ -43,18 +44,18 @@ const atRest = (pool: TestPool): Promise<void> =>
 
 describe('in the middle of a rollout', () => {
   test('Pause begins with no further VM and Resume with the rest, each once and within the budget, and who asked why is kept', async () => {
-    const pool = await TestPool.ready(fleet(), { replicas: 5, maxUnavailable: 1, template: slow(1) });
+    const pool = await TestPool.ready(fleet(), { replicas: 5, maxUnavailable: 1 });
     const { page, by } = await ofPool(pool);
     const watch = await pool.watched();
-    const revision = await pool.change(slow(2));
-    await pool.waitUntilUpdating();
+    const vmis = await HeldVmis.of(fleet(), pool.namespace);
+    const revision = await pool.change(templateOf({ cores: 2 }));
+    const first = await vmis.next();
     await press(page, 'Pause', 'web', /web paused/);
     expect((await pool.status()).rollout).toMatchObject({ paused: { by, why: REASON } });
+    await vmis.letGo();
     await atRest(pool);
     const from = await versionOf(pool);
-    const updated = await pool.running(revision);
-    expect(updated.length).toBeGreaterThan(0);
-    expect(updated.length).toBeLessThan(5);
+    expect(await pool.running(revision)).toEqual([first]);
     // A pool that scales has planned, and would have begun with another VM.
     await pool.patch({ replicas: 6 });
     await pool.until({ readyReplicas: 6 });
@@ -72,10 +73,10 @@ describe('in the middle of a rollout', () => {
 
   test('Promote leads to the next step, past all steps if asked, within the budget, and who asked why is kept', async () => {
     const rollout = { steps: [approvalAt(1), approvalAt(3)] };
-    const pool = await TestPool.ready(fleet(), { replicas: 6, maxUnavailable: 2, template: slow(1), rollout });
+    const pool = await TestPool.ready(fleet(), { replicas: 6, maxUnavailable: 2, rollout });
     const { page, by } = await ofPool(pool);
     const watch = await pool.watched();
-    const revision = await pool.change(slow(2));
+    const revision = await pool.change(templateOf({ cores: 2 }));
     for (const count of [1, 3]) {
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
       await atRest(pool);
@@ -96,17 +97,18 @@ describe('in the middle of a rollout', () => {
   });
 
   test('Abort leaves the rest as it is, and Undo brings back what was updated and nothing else, within the budget', async () => {
-    const pool = await TestPool.ready(fleet(), { replicas: 5, maxUnavailable: 1, template: slow(1) });
+    const pool = await TestPool.ready(fleet(), { replicas: 5, maxUnavailable: 1 });
     const { currentRevision } = await pool.status();
     const { page, by } = await ofPool(pool);
     const watch = await pool.watched();
-    const revision = await pool.change(slow(2));
-    await pool.waitUntilUpdating();
+    const vmis = await HeldVmis.of(fleet(), pool.namespace);
+    const revision = await pool.change(templateOf({ cores: 2 }));
+    const updated = [await vmis.next()];
     await press(page, 'Abort', 'web', /web aborted/);
     expect((await pool.status()).rollout).toMatchObject({ halted: { kind: 'Aborted', by, why: REASON } });
+    await vmis.letGo();
     await atRest(pool);
-    const updated = await pool.running(revision);
-    expect(updated.length).toBeLessThan(5);
+    expect(await pool.running(revision)).toEqual(updated);
     const from = await versionOf(pool);
     await press(page, 'Undo', 'web', /template of revision 1/);
     await pool.untilComplete(currentRevision!);
@@ -186,38 +188,49 @@ describe('for a VM that fails', () => {
   });
 });
 
-/** So many that some are left to abort when a busy machine gets to it. */
-const VMS = namesUpTo('vm', 6);
+const VMS = namesUpTo('vm', 3);
 
-/** Pauses, resumes and aborts the operation between two of its VMs; returns which it has done. */
-async function steered(page: Page, operation: TestOperation, done: () => Promise<string[]>): Promise<string[]> {
+/**
+ * Pauses the operation while it is at its first VM, resumes it, and aborts it at its second. `done`: VMs that it has
+ * done; returns those two.
+ */
+async function steered(
+  page: Page,
+  operation: TestOperation,
+  vmis: HeldVmis,
+  done: () => Promise<string[]>,
+): Promise<string[]> {
   const { namespace, name } = operation.key;
   await show(page, `#/vmop/${namespace}/${name}`, name);
-  const isDone = (count: number): Promise<void> =>
-    until(async () => expect((await done()).length).toBeGreaterThan(count));
-  await isDone(0);
+  const first = await vmis.next();
   await press(page, 'Pause', name, /paused/);
   await operation.stands('Paused');
+  await operation.until({ vms: { inProgress: 1 } });
+  await vmis.letGo(first);
   await operation.until({ vms: { inProgress: 0 } });
-  const paused = await done();
-  expect(paused.length).toBeLessThan(VMS.length);
+  expect(await done()).toEqual([first]);
   const { conditions = [] } = (await operation.read())!.status!;
   expect(conditions.find(({ type }) => type === 'Paused')).toMatchObject({
     message: expect.stringContaining(REASON),
   });
   await press(page, 'Resume', name, /resumed/);
-  await isDone(paused.length);
+  const second = await vmis.next();
   await press(page, 'Abort', name, /aborted/);
+  await operation.stands('Aborting');
+  await vmis.letGo();
   await operation.until({ completionTime: expect.any(String), vms: { inProgress: 0 } });
   expect((await operation.read())!.status!.conditions).toContainEqual(
     expect.objectContaining({ message: expect.stringContaining(REASON) }),
   );
-  return done();
+  const both = [first, second].toSorted();
+  expect(await done()).toEqual(both);
+  return both;
 }
 
 describe('of an operation in progress, Pause, Resume and Abort', () => {
   test('stop and continue a change of VMs that restarts them, one at a time', async () => {
-    const vms = await TestVms.of(fleet(), each(VMS, { vmi: SLOW }));
+    const vms = await TestVms.of(fleet(), each(VMS, {}));
+    const vmis = await HeldVmis.of(fleet(), vms.namespace);
     await aSecondLater();
     const merge = 'spec: { template: { spec: { domain: { cpu: { cores: 2 } } } } }';
     const patch = { merge, restart: true } as const;
@@ -228,7 +241,7 @@ describe('of an operation in progress, Pause, Resume and Abort', () => {
       const { items } = await fleet().kube.list<VirtualMachine>(VirtualMachines, { namespace: vms.namespace });
       return items.flatMap(({ metadata, spec }) => (spec.template.spec.domain.cpu?.cores === 2 ? [metadata.name] : []));
     };
-    const done = await steered(page, operation, changed);
+    const done = await steered(page, operation, vmis, changed);
     await vms.ready(VMS);
     await vms.watch.caughtUp();
     expect(vms.watch.log.mostUnavailable()).toBe(1);
@@ -236,14 +249,15 @@ describe('of an operation in progress, Pause, Resume and Abort', () => {
   });
 
   test('stop and continue a change of machine types that restarts VMs, one at a time', async () => {
-    const vms = await TypedVms.of(fleet(), each(VMS, { simulation: SLOW }));
+    const vms = await TypedVms.of(fleet(), each(VMS, {}));
+    const vmis = await HeldVmis.of(fleet(), vms.namespace);
     const page = await opened(vms.namespace);
     const { operation } = await vms.change({ restartNow: true, maxRestarts: 1 });
     const changed = async (): Promise<string[]> => {
       const types = await Promise.all(VMS.map(async (name) => [name, (await vms.vmi(name))?.status?.machine?.type]));
       return types.flatMap(([name, type]) => (type === NEW ? [name!] : []));
     };
-    const done = await steered(page, operation, changed);
+    const done = await steered(page, operation, vmis, changed);
     await vms.ready(VMS);
     const types = await Promise.all(VMS.map(async (name) => (await vms.vmi(name))?.status?.machine?.type));
     expect(types).toEqual(VMS.map((name) => (done.includes(name) ? NEW : OLD)));

@@ -1,3 +1,4 @@
+import { DisruptionBudget } from '../../decisions/disruption-budget/budget.ts';
 import { countsFrom, graceOf } from '../../decisions/disruption/grace.ts';
 import { migrationCountsFrom } from '../../decisions/disruption/migration.ts';
 import { activeVmi, isDown, isMeantToRun, liveVmi } from '../../decisions/health/availability.ts';
@@ -5,7 +6,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { isQueued } from '../../decisions/rollout/state/queue.ts';
 import { roomToStep, STEP_IS_FULL, whyNotOnRecord } from '../../decisions/rollout/turns/on-record.ts';
-import { needsRoom, roomIn } from '../../decisions/rollout/turns/room.ts';
+import { needsRoom } from '../../decisions/rollout/turns/room.ts';
 import { batchStop } from '../../decisions/rollout/turns/stop.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -98,7 +99,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     const vms = (): VmView[] => this.#in.cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
     const vmiOf = this.#vmiOf;
     const isFull = this.#refusals.whyNot(OWN_BUDGET, now) !== null;
-    let room = isFull ? 0 : roomIn({ pool, vms: vms(), vmiOf, onTheirWay: busy, now });
+    let room = isFull ? 0 : new DisruptionBudget({ pool, vms: vms(), vmiOf, acting: busy, now }).left;
     let toStep = roomToStep({ ...this.#request, pool, vms, vmiOf, onTheirWay: busy }) ?? Infinity;
     const next = waiting.filter((held) => {
       const [costs, advances] = [this.#costs(held), this.#advances(held)];

@@ -1,5 +1,5 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { settlesAt, type ContentChange } from '../configuration/content.ts';
+import { settlesAt } from '../configuration/content.ts';
 import { deferred } from '../disruption/need.ts';
 import { isDown, isMeantToRun } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
@@ -13,15 +13,8 @@ import type { DeferredVm } from './state/deferred.ts';
 import { hasFailed } from './state/state.ts';
 
 /** A VM, and what an update would do to it. */
-export interface Candidate {
+export interface Candidate extends Omit<Extract<UpdateNeed, { need: 'act' }>, 'need'> {
   vm: VmView;
-  act: UpdateAct;
-  /** What its VMI has read has changed, for which it is to restart. */
-  change?: ContentChange;
-  /** It has the revision, and its pod lacks something of it. */
-  forPod?: true;
-  /** Whether its drift is corrected by that. */
-  setsRight: boolean;
   /** Taking it makes no VM unavailable that is not so already. */
   down: boolean;
   /** The last batch that took it gave it back for a reason of its own: others come first. */
@@ -79,7 +72,8 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       setApart('Left', vm, 'it has failed in this rollout');
     } else {
       const down = !isRegular(vm) || isDown(vm, vmiOf(vm));
-      needs.free.push(candidateOf(vm, need, { down, wasDeferred: givenBack.has(vm.name) }));
+      const { need: _act, ...update } = need;
+      needs.free.push({ vm, ...update, down, wasDeferred: givenBack.has(vm.name) });
     }
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
@@ -92,19 +86,6 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
 
 const unlabelledIn = ({ input: { unlabelled }, active }: RolloutContext): VmView[] =>
   unlabelled === undefined ? [] : active.filter(({ name }) => unlabelled.has(name));
-
-const candidateOf = (
-  vm: VmView,
-  { act, change, forPod, setsRight }: Extract<UpdateNeed, { need: 'act' }>,
-  more: Pick<Candidate, 'down' | 'wasDeferred'>,
-): Candidate => ({
-  vm,
-  act,
-  setsRight: setsRight === true,
-  ...(change === undefined ? {} : { change }),
-  ...(forPod === undefined ? {} : { forPod }),
-  ...more,
-});
 
 /** VMs that batches to the target's revision have given back for reasons of their own, by name. */
 const deferredVms = ({ input }: RolloutContext, target: RolloutTarget): Map<string, DeferredVm> =>

@@ -1,7 +1,7 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { seenOf, subjectOf, verdictOf, whyFailed } from './checks/check.ts';
 import type { RolloutContext } from './state/context.ts';
-import { failuresOfThisWay, halted } from './state/state.ts';
+import { failuresThatCount, halted } from './state/state.ts';
 
 /** Halts the rollout, or undoes it, after too many failures; too many failures during an undo halt the undo. */
 export function haltForFailures(context: RolloutContext, state: RolloutStatus): RolloutStatus {
@@ -15,7 +15,7 @@ export function haltForFailures(context: RolloutContext, state: RolloutStatus): 
       { by: 'drover', why: `the template of revision ${current} is no longer kept` },
       now,
     );
-  const failures = failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true);
+  const failures = failuresThatCount(state);
   // A completed rollout is not judged by rules that may have changed since.
   if (state.completedAt !== undefined) return state;
   if (failures.length <= maxFailures || onFailure === 'Continue') return state;

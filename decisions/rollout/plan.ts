@@ -1,5 +1,6 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isReady } from '../health/availability.ts';
+import { pick } from '../lib/json.ts';
 import type { Batch, PlannedBatch } from '../owners/batch.ts';
 import { withRolloutRequest } from '../requests/rollout.ts';
 import { withSurgeFailures } from '../surge/failures.ts';
@@ -16,7 +17,7 @@ import { batchOf, nextVms } from './next-batch.ts';
 import { outdatedPods, type OutdatedPods } from './outdated-pods.ts';
 import { withRegressions } from './regression.ts';
 import { RolloutContext, type RolloutInput } from './state/context.ts';
-import { newRolloutState, failuresOfThisWay, hasFailed, isGoingBack } from './state/state.ts';
+import { newRolloutState, failuresThatCount, hasFailed, isGoingBack } from './state/state.ts';
 import type { Wait } from './state/waits.ts';
 import { ON_RECORD_MS, stepRoom } from './steps.ts';
 
@@ -155,29 +156,23 @@ function taken({ input, newest, now }: RolloutContext, state: RolloutStatus | nu
 /** How many more VMs may fail before the rollout, or its undo, halts; null: any number. */
 function mayFail({ spec }: RolloutContext, state: RolloutStatus): number | null {
   const { onFailure, maxFailures } = spec.rollout;
-  const failed = failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true).length;
-  return onFailure === 'Continue' ? null : Math.max(maxFailures - failed, 0);
+  return onFailure === 'Continue' ? null : Math.max(maxFailures - failuresThatCount(state).length, 0);
 }
 
 /** A null limit: only VMs that don't run may be touched. */
 function targetOf(context: RolloutContext, state: RolloutStatus): RolloutTarget {
   const { input, spec, newest, current } = context;
-  const { templateOf, pool } = input;
-  const back = isGoingBack(state) ? templateOf(current) : undefined;
-  const [revision, template] = back === undefined ? [newest, poolTemplate(pool.spec)] : [current, back];
+  const back = isGoingBack(state) ? input.templateOf(current) : undefined;
+  const [revision, template] = back === undefined ? [newest, poolTemplate(input.pool.spec)] : [current, back];
   const limit = spec.update.kind === 'proactive' ? spec.update.disruption : null;
   return {
+    ...pick(input, ['templateOf', 'changeFor', 'plugs', 'expandedOf', 'correction']),
     revision,
     template,
-    templateOf,
     strategy: spec.vmRolloutStrategy ?? input.strategy,
     clusterStrategy: input.strategy,
-    ...(input.plugs && { plugs: input.plugs }),
-    ...(input.expandedOf && { expandedOf: input.expandedOf }),
-    changeFor: input.changeFor,
     podActFor: (vm, vmi) => context.podActFor(vm, vmi, revision),
     limit,
-    ...(input.correction && { correction: input.correction }),
   };
 }
 

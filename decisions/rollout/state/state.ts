@@ -115,8 +115,12 @@ export const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
 export const goesOnSince = ({ startedAt, resumedAt, halted }: RolloutStatus): number =>
   Math.max(...[startedAt, resumedAt, halted?.at].map((time) => (time === undefined ? 0 : Date.parse(time))));
 
+/** Failures that say something about the revision that VMs are being brought to. */
+export const failuresThatCount = (state: RolloutStatus): Failure[] =>
+  failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true);
+
 /** Failures in the rollout's current direction: failures that caused an undo do not count against the undo. */
-export function failuresOfThisWay(state: RolloutStatus): Failure[] {
+function failuresOfThisWay(state: RolloutStatus): Failure[] {
   const { failures, halted } = state;
   if (halted === undefined || !isGoingBack(state)) return failures;
   return failures.filter(({ at }) => Date.parse(at) > Date.parse(halted.at));

@@ -1,3 +1,5 @@
+import { doubling } from '../lib/backoff.ts';
+
 /** An act that was refused, so that nothing in the cluster tells of it. */
 export interface RefusedEvacuation {
   vm: string;
@@ -28,8 +30,6 @@ export interface NotMoved {
 const NO_PLACE_MS = 2_000;
 /** How long to wait with a VM that another client is about to migrate. */
 const OTHER_MIGRATION_MS = 10_000;
-const FIRST_DELAY_MS = 10_000;
-const LAST_DELAY_MS = 300_000;
 
 /** They go with every plan, and from run to run: the others are tried again without a delay of their own. */
 const MAX_REFUSALS = 1_000;
@@ -41,9 +41,8 @@ const MAX_WHY_LENGTH = 300;
  */
 export const FORGOTTEN_MS = 600_000;
 
-/** How long to wait after this many failures in a row. */
-export const delayAfter = (failures: number): number =>
-  Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 16), LAST_DELAY_MS);
+/** How long to wait after this many failures in a row, in milliseconds. */
+export const delayAfter = doubling(10_000, 300_000);
 
 /**
  * Returns what is known to be refused after these VMs were tried. If that is too much, the refusals that the API server

@@ -1,8 +1,10 @@
-const FIRST_MS = 1_000;
-const LAST_MS = 60_000;
-
 /**
- * How long to wait after the `failures`-th failure in a row (from 1), in milliseconds: doubles each time, up to a
- * minute.
+ * Returns how long to wait after the n-th failure in a row (from 1): `first` after the first, then twice as long after
+ * each, up to `last`; in milliseconds.
  */
-export const backoffMs = (failures: number): number => Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 16), LAST_MS);
+export const doubling =
+  (first: number, last: number) =>
+  (failures: number): number =>
+    Math.min(first * 2 ** Math.min(failures - 1, 16), last);
+
+export const backoffMs = doubling(1_000, 60_000);

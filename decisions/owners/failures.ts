@@ -42,34 +42,33 @@ interface StepKind {
 /** Each by itself: a quota that stops extra VMs alone slows down no replica. */
 const FAILURE_OF_ROLE = { Standby: 'FailedStandby', Surge: 'FailedSurge' } as const;
 
+const FAILURE_OF_KIND: Partial<Record<string, FailureReason>> = {
+  addFinalizer: 'FailedFinalizer',
+  removeFinalizer: 'FailedFinalizer',
+  noteUid: 'FailedFinalizer',
+  create: 'FailedCreate',
+  createReplicas: 'FailedCreate',
+  deleteKeptDisks: 'FailedCreate',
+  promoteStandby: 'FailedPromote',
+  setStandbyState: 'FailedStandby',
+  delete: 'FailedDelete',
+  halt: 'FailedDelete',
+  release: 'FailedDelete',
+  adopt: 'FailedAdopt',
+  ...HOUSEKEEPING,
+};
+
 /** As which failure it counts that a step is refused; null for a step whose failures are another's. */
 export function failureOf({ kind, role, because }: StepKind): FailureReason | null {
-  switch (kind) {
-    case 'addFinalizer':
-    case 'removeFinalizer':
-    case 'noteUid':
-      return 'FailedFinalizer';
-    case 'create':
-    case 'createReplicas':
-    case 'deleteKeptDisks':
-      return role === undefined ? 'FailedCreate' : FAILURE_OF_ROLE[role];
-    case 'promoteStandby':
-      return 'FailedPromote';
-    case 'setStandbyState':
-      return 'FailedStandby';
-    case 'delete':
-    case 'halt':
-      return 'FailedDelete';
-    case 'release':
-      return because === undefined ? 'FailedDelete' : 'FailedRelease';
-    case 'adopt':
-      return 'FailedAdopt';
-    default:
-      return HOUSEKEEPING[kind as HousekeepingKind] ?? null;
-  }
+  if (kind === 'release' && because !== undefined) return 'FailedRelease';
+  const failure = FAILURE_OF_KIND[kind] ?? null;
+  return failure === 'FailedCreate' && role !== undefined ? FAILURE_OF_ROLE[role] : failure;
 }
 
-/** Which names in progress are those of steps that may have this failure; null if the steps are about no VMs. */
+/**
+ * Which names in progress are those of steps that may have this failure; null if the steps are about no VMs. The most
+ * important failure comes first: the status has one condition for all of these.
+ */
 export const OPERATIONS = {
   FailedFinalizer: null,
   FailedCreate: 'creating',
@@ -144,17 +143,8 @@ export function standingFailures(
 
 const isOfHousekeeping = (reason: FailureReason): reason is HousekeepingReason => housekeepingOf(reason) !== undefined;
 
-/** The most important first: the status has one condition for all replicas, and one for all housekeeping. */
 const RANKING: readonly FailureReason[] = [
-  'FailedFinalizer',
-  'FailedCreate',
-  'FailedStart',
-  'FailedPromote',
-  'FailedDelete',
-  'FailedStandby',
-  'FailedSurge',
-  'FailedAdopt',
-  'FailedRelease',
+  ...(Object.keys(OPERATIONS) as (keyof typeof OPERATIONS)[]),
   ...Object.values(HOUSEKEEPING),
 ];
 

@@ -1,41 +1,23 @@
-import { tooDeep } from '../../api/lib/depth.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { failuresOf } from '../owners/failures.ts';
-import { AGAIN_MS, deepTemplate, noPlan, stalledConditions } from '../owners/stalled.ts';
+import { AGAIN_MS, contained, stalledConditions, type ContainedPlan } from '../owners/stalled.ts';
 import type { ReplicaSetInput, VmiSetInput } from './plan-input.ts';
 import { planVmiSet, planReplicaSet, type ReplicaSetPlan } from './plan.ts';
 
-/** `error`: a bug in drover, to be counted; null if there is none. */
-export interface ContainedSetPlan {
-  plan: ReplicaSetPlan;
-  error: Error | null;
-}
+export type ContainedSetPlan = ContainedPlan<ReplicaSetPlan>;
 
-/**
- * Plans one set of VMs. Contains errors: if no plan can be made, nothing is done to the set's VMs, the condition
- * `Stalled` says why, and other sets are not affected.
- */
+/** Plans one set of VMs, and contains errors. */
 export const containedReplicaSetPlan = (input: ReplicaSetInput): ContainedSetPlan =>
-  contained({ ...input, starts: null, present: input.vms.length }, () => planReplicaSet(input));
+  containedSetPlan({ ...input, starts: null, present: input.vms.length }, () => planReplicaSet(input));
 
 /** Plans one set of VMIs, and contains errors as well. */
 export const containedVmiSetPlan = (input: VmiSetInput): ContainedSetPlan =>
-  contained({ ...input, present: input.vmis.length }, () => planVmiSet(input));
+  containedSetPlan({ ...input, present: input.vmis.length }, () => planVmiSet(input));
 
 type Known = Pick<VmiSetInput, 'set' | 'backoffs' | 'uncertain' | 'starts' | 'now'> & { present: number };
 
-function contained(known: Known, plan: () => ReplicaSetPlan): ContainedSetPlan {
-  const { metadata, spec } = known.set;
-  const deep = tooDeep(spec.template);
-  // Deleting a set needs no template.
-  if (deep !== null && metadata.deletionTimestamp === undefined)
-    return { plan: stalled(known, 'InvalidTemplate', deepTemplate(deep)), error: null };
-  try {
-    return { plan: plan(), error: null };
-  } catch (error) {
-    return { plan: stalled(known, 'InternalError', noPlan('set', error as Error)), error: error as Error };
-  }
-}
+const containedSetPlan = (known: Known, plan: () => ReplicaSetPlan): ContainedSetPlan =>
+  contained('set', known.set, { plan, stalled: (reason, message) => stalled(known, reason, message) });
 
 /** Returns a plan that does nothing and reports why. */
 function stalled(

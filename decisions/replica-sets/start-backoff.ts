@@ -1,9 +1,9 @@
+import { doubling } from '../lib/backoff.ts';
 import type { Failure } from '../owners/failures.ts';
 import type { StoredSet } from '../views/owner.ts';
 import { hasEnded, type VmiView } from '../views/vmi.ts';
 
-const FIRST_MS = 10_000;
-const LAST_MS = 300_000;
+const delayMs = doubling(10_000, 300_000);
 /** A VMI that ends sooner has not come up: without a readiness probe, a VMI that crashes at once was ready, too. */
 const LEAST_RUN_MS = 10_000;
 
@@ -30,8 +30,7 @@ export interface FailedStarts {
  * How long nothing is made after this many failures in a row (from 1), in milliseconds. The first may be due to a node,
  * or to a user who deletes a pod: it delays nothing.
  */
-export const startDelayMs = (inARow: number): number =>
-  inARow === 1 ? 0 : Math.min(FIRST_MS * 2 ** Math.min(inARow - 2, 8), LAST_MS);
+export const startDelayMs = (inARow: number): number => (inARow === 1 ? 0 : delayMs(inARow - 1));
 
 /** Whether VMIs that are missing wait. */
 const isHeld = ({ inARow }: FailedStarts): boolean => inARow > 1;

@@ -3,7 +3,7 @@ import { laterChange, type ContentChange } from '../configuration/content.ts';
 import { liveVmi } from '../health/availability.ts';
 import type { Batch } from '../owners/batch.ts';
 import type { RolloutContext } from './state/context.ts';
-import { newRolloutState } from './state/state.ts';
+import { failuresThatCount, newRolloutState } from './state/state.ts';
 
 /**
  * Takes note of Secrets and ConfigMaps that have changed since VMs have read them. Those restart as a rollout of their
@@ -40,8 +40,8 @@ const isAborted = ({ halted, changed }: RolloutStatus, { at }: ContentChange): b
 /** Restarts that were halted for what has changed since continue; the rollout of a template stays halted. */
 function goingOn(state: RolloutStatus, { current, newest, spec }: RolloutContext): RolloutStatus {
   const { halted, ...rest } = state;
-  const failed = state.failures.filter(({ wasDown }) => wasDown !== true);
-  return halted?.kind === 'Failed' && current === newest && failed.length <= spec.rollout.maxFailures ? rest : state;
+  const isTolerated = failuresThatCount(state).length <= spec.rollout.maxFailures;
+  return halted?.kind === 'Failed' && current === newest && isTolerated ? rest : state;
 }
 
 /** Returns the batches of which a VM has restarted, and what it has read then has changed since. */

@@ -1,4 +1,5 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
+import { rfc3339 } from '../lib/time.ts';
 import type { OwnReference } from '../template/references.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { numberOf } from '../template/vm-names.ts';
@@ -99,8 +100,6 @@ function withMemory(content: Content | undefined, remembered: Content | undefine
 
 const referenceKey = ({ kind, name }: OwnReference): string => `${kind}/${name}`;
 const byKey = (a: OwnReference, b: OwnReference): number => (referenceKey(a) < referenceKey(b) ? -1 : 1);
-
-const rfc3339 = (time: number): string => new Date(time).toISOString();
 
 const contentToStore = ({ kind, name, writtenAt, changedAt, same }: Content): StoredContent => ({
   kind,

@@ -5,6 +5,7 @@ import { isPausedByPerson } from '../disruption/pause.ts';
 import { reasonsOf, type Reason } from '../disruption/reasons.ts';
 import { isActive, isMeantToRun, isRestarting, servesNobody } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
+import { rfc3339 } from '../lib/time.ts';
 import type { EvacuationAct } from '../owners/steps.ts';
 import { isEvacuating, type Evacuation } from '../views/evacuation.ts';
 import type { VmView } from '../views/vm.ts';
@@ -146,7 +147,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
   if (refused !== null && refusal!.notBefore > now) return refused;
   const again = tried === null ? 0 : (tried.endedAt ?? 0) + delayAfter(tried.ended);
   if (act === 'migrate' && again > now)
-    return waits(`its migration has failed${reason(tried)}, and is tried again at ${iso(again)}`, {
+    return waits(`its migration has failed${reason(tried)}, and is tried again at ${rfc3339(again)}`, {
       until: Math.min(again, soonest),
       isStuck: isPast,
     });
@@ -156,7 +157,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
 
 /** Holds until a new try has succeeded: a status that told of each try would change twice for each. */
 const afterRefusal = ({ why, notBefore }: RefusedEvacuation, soonest: number, isStuck: boolean): DeferredEvacuation =>
-  waits(`it could not be begun (${why}), and is tried again at ${iso(notBefore)}`, {
+  waits(`it could not be begun (${why}), and is tried again at ${rfc3339(notBefore)}`, {
     until: Math.min(notBefore, soonest),
     isStuck,
   });
@@ -207,4 +208,3 @@ function choiceOf(
 
 const restart = (why: string) => ({ act: 'restart', why }) as const;
 const reason = (tried: Evacuation | null): string => (tried?.whyFailed == null ? '' : ` (${tried.whyFailed})`);
-const iso = (time: number): string => new Date(time).toISOString();

@@ -1,17 +1,10 @@
 import { isMeantToRun, isActive, liveVmi } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
+import { rfc3339 } from '../lib/time.ts';
 import type { VmView } from '../views/vm.ts';
 import { attemptIdOf, formatReplacements, isRemoval, type AttemptId } from './attempt.ts';
 import { endEvent, type HealingEvent } from './events.ts';
-import {
-  failingSince,
-  pauseEndedAt,
-  withEnd,
-  WHY_LENGTH,
-  type Cycle,
-  type FinishedCycle,
-  type HealingState,
-} from './state.ts';
+import { rememberedOf, withEnd, WHY_LENGTH, type Cycle, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingInput, type HealingView } from './view.ts';
 import { healthOf, isLeftAlone, isAvailable, availableAt } from './vm-health.ts';
 
@@ -51,12 +44,14 @@ class Assessor {
   readonly #before: HealingState;
   /** How many more VMs the pool has than it wants, by their role. */
   readonly #surplus: ReturnType<typeof surplusByRole>;
+  readonly #remembered: ReturnType<typeof rememberedOf>;
   #wakeAt: number | null = null;
 
   constructor(view: HealingView, state: HealingState) {
     this.#view = view;
     this.#before = state;
     this.#surplus = surplusByRole(view, state);
+    this.#remembered = rememberedOf(state);
   }
 
   assessed(): Assessed {
@@ -128,7 +123,7 @@ class Assessor {
    * asked for that.
    */
   #goesOn(cycle: Cycle): Assessment {
-    const { nextAt = at(this.#view.now), skipDelay = false, ...rest } = cycle;
+    const { nextAt = rfc3339(this.#view.now), skipDelay = false, ...rest } = cycle;
     const isDelayOver = skipDelay || (cycle.run.state === 'Ended' && this.#before.paused === undefined);
     if (cycle.phase !== 'Waiting' || !isDelayOver) return { cycle };
     const outcome = { end: 'Removed', keptDisks: (cycle.onSameDisks ?? 0) > 0, nextAt } as const;
@@ -153,26 +148,16 @@ class Assessor {
   #notYetAvailable(cycle: Cycle, vm: VmView): Assessment {
     const { vmiOf, lastFailureOf, rules, minReadyMs, timeoutMs, now } = this.#view;
     const vmi = vmiOf(vm);
-    const earlyEnds = this.#before.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
-    const health = healthOf({
-      vm,
-      vmi,
-      lastFailure: lastFailureOf(vm),
-      failingSince: failingSince(this.#before, vm.uid),
-      pauseEndedAt: pauseEndedAt(this.#before, vm.uid),
-      earlyEnds,
-      hasRun: true,
-      hasRunItself: vm.notYetRun === null,
-      rules,
-      now,
-    });
+    const remembered = this.#remembered(vm);
+    const runs = { hasRun: true, hasRunItself: vm.notYetRun === null };
+    const health = healthOf({ vm, vmi, lastFailure: lastFailureOf(vm), ...remembered, ...runs, rules, now });
     if (health.unhealthy) return this.#sickAgain(cycle, vm, health.why);
     this.#wake(health.at);
     const isAvailableAt = availableAt(vm, vmi, minReadyMs, now);
     this.#wake(isAvailableAt);
     // New disks don't bring what the VM waits for; an update or time may. If a start has failed before, a VMI that
     // lasts this long counts as no longer failing.
-    const since = vm.startFailures + earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
+    const since = vm.startFailures + remembered.earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
     const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
     if (since === undefined || isTimed || isAvailableAt !== null) return { cycle };
     const why = `it is not ready yet (${vm.state || 'New'}), and does not fail`;
@@ -229,8 +214,6 @@ function withEnded(
     events: [...events, ...endEvent(cycle, end, ended.attempts)],
   };
 }
-
-const at = (ms: number): string => new Date(ms).toISOString();
 
 const left = (why: string): CycleEnd => ({ end: 'Left', why });
 

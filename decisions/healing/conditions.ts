@@ -31,13 +31,10 @@ export function healingConditions(pool: StoredPool, report: HealingReport): Unti
 
 function suspended({ state: { paused }, suspended: why }: HealingReport): UntimedCondition {
   const type = 'HealingSuspended';
-  if (paused !== undefined)
-    return {
-      type,
-      status: 'True',
-      reason: 'PausedByUser',
-      message: `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}`,
-    };
+  if (paused !== undefined) {
+    const message = `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}`;
+    return { type, status: 'True', reason: 'PausedByUser', message };
+  }
   if (why !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message: why };
   return { type, status: 'False', reason: 'NotSuspended', message: '' };
 }

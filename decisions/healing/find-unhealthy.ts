@@ -3,12 +3,13 @@ import { whyNotNow, type Reason } from '../disruption/reasons.ts';
 import { isActive, liveVmi } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import { byNumber } from '../lib/names.ts';
+import { rfc3339 } from '../lib/time.ts';
 import { numberOf } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { formatReplacements, type FoundUnhealthy } from './attempt.ts';
 import { healingBackoffMs } from './backoff.ts';
-import { isFinal, remembered, WHY_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
+import { isFinal, remembered, rememberedOf, WHY_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingView } from './view.ts';
 import { healthOf } from './vm-health.ts';
 
@@ -43,9 +44,7 @@ interface Found {
 export function findUnhealthy(view: HealingView, state: HealingState): Found {
   const { pool, vms, vmiOf, lastFailureOf, busy, named, rules, now } = view;
   const healing = new Set(state.cycles.map(({ vm }) => vm));
-  const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
-  const failing = new Map(state.failing.map((one) => [one.vmUid, one.since]));
-  const pauses = new Map(state.vmiPauses.map((one) => [one.vmUid, one.endedAt]));
+  const rememberedIn = rememberedOf(state);
   const all: { vm: VmView; unhealthy: FoundUnhealthy }[] = [];
   const exempt: NotReplaced[] = [];
   let wakeAt: number | null = null;
@@ -60,20 +59,9 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
       continue;
     const reason = whyNotNow(vm, liveVmi(vmiOf(vm)));
     if (reason !== null && MOVES.has(reason.kind)) continue;
-    const earlyEnds = ends.get(vm.uid) ?? 0;
-    const since = failing.get(vm.uid) ?? null;
-    const health = healthOf({
-      vm,
-      vmi: vmiOf(vm),
-      lastFailure: lastFailureOf(vm),
-      failingSince: since,
-      pauseEndedAt: pauses.get(vm.uid) ?? null,
-      earlyEnds,
-      hasRun: vm.notYetRun === null,
-      rules,
-      now,
-    });
     const { name, uid } = vm;
+    const known = { vm, vmi: vmiOf(vm), lastFailure: lastFailureOf(vm), ...rememberedIn(vm) };
+    const health = healthOf({ ...known, hasRun: vm.notYetRun === null, rules, now });
     const why = health.unhealthy ? health.why.slice(0, WHY_LENGTH) : '';
     if (health.unhealthy && reason !== null) exempt.push({ vm: name, why: `${reason.why} (${why})` });
     else if (health.unhealthy)
@@ -84,11 +72,8 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
     else wakeAt = earlier(wakeAt, health.at);
     if (!health.unhealthy && health.exempt !== undefined) exempt.push({ vm: name, why: health.exempt });
   }
-  const found = replaceable(
-    view,
-    state,
-    all.toSorted((a, b) => byNumber(a.vm.name, b.vm.name)),
-  );
+  all.sort((a, b) => byNumber(a.vm.name, b.vm.name));
+  const found = replaceable(view, state, all);
   return {
     ...found,
     exempt: exempt.toSorted((a, b) => byNumber(a.vm, b.vm)),
@@ -120,19 +105,13 @@ function replaceable(
       );
     else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
       wakeAt = earlier(wakeAt, again);
-      wait(`its deletion was refused (${last.why}), and is asked for again at ${new Date(again).toISOString()}`);
+      wait(`its deletion was refused (${last.why}), and is asked for again at ${rfc3339(again)}`);
     } else if (vm.revision !== null && vm.revision === unverified)
       wait(`no VM has run revision ${unverified} yet, and its rollout decides`);
     else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
       const givenUp = `given up after ${formatReplacements(attempts)}`;
-      finished = remembered(finished, {
-        vm: name,
-        uid,
-        attempts,
-        end: 'GivenUp',
-        why: givenUp,
-        at: new Date(now).toISOString(),
-      });
+      const ended = { vm: name, uid, attempts, end: 'GivenUp', why: givenUp, at: rfc3339(now) } as const;
+      finished = remembered(finished, ended);
       wait(givenUp);
     } else if (surplus.get(one.role)! > 0) wait('the pool has more VMs than it wants');
     else unhealthy.push({ ...one, attempt: attempts + 1 });

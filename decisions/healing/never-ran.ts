@@ -28,13 +28,8 @@ const FAILED_START_MS = 15 * 60_000;
  * `behind`: this worker has not yet seen a VMI that KubeVirt's status names. The VM's annotation alone proves nothing:
  * perhaps no worker was running to remove it, and every client that may change the VM can write it.
  */
-export function neverRan({
-  vm: { notYetRun, lastFailedVmi, startFailures, createdAt },
-  vmi,
-  vmiHistory,
-  minReadyMs,
-  now,
-}: NeverRanInput): 'certain' | 'behind' | 'none' {
+export function neverRan({ vm, vmi, vmiHistory, minReadyMs, now }: NeverRanInput): 'certain' | 'behind' | 'none' {
+  const { notYetRun, lastFailedVmi, startFailures, createdAt } = vm;
   if (notYetRun === null || (vmi !== undefined && hasRunFor(vmi, minReadyMs, now))) return 'none';
   if (vmiHistory !== null) {
     if (vmiHistory.longestRunMs > minReadyMs) return 'none';
@@ -51,13 +46,8 @@ export function neverRan({
  * The VMI to note on a VM that certainly never ran, so that a worker that starts later can continue from there. Null if
  * the note is up to date.
  */
-export function startToNote({
-  vm: { notYetRun, lastFailedVmi },
-  vmi,
-}: {
-  vm: Pick<VmView, 'notYetRun' | 'lastFailedVmi'>;
-  vmi: VmiView | undefined;
-}): string | null {
+export function startToNote({ vm, vmi }: Pick<NeverRanInput, 'vm' | 'vmi'>): string | null {
+  const { notYetRun, lastFailedVmi } = vm;
   const newest = lastFailedVmi === null ? null : (vmi?.uid ?? lastFailedVmi);
   return newest === notYetRun ? null : newest;
 }

@@ -1,6 +1,6 @@
 import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../health/availability.ts';
-import { earlier } from '../lib/earlier-and-later.ts';
+import { earlier, earliestAfter } from '../lib/earlier-and-later.ts';
 import { byNumber } from '../lib/names.ts';
 import type { RunNote } from '../owners/steps.ts';
 import { assessCycles, endAll } from './assess-cycles.ts';
@@ -152,24 +152,18 @@ function inTurn(notes: readonly RunNote[], most: number, now: number): RunNote[]
 }
 
 function healsNoMore(input: HealingInput, why: string): HealingPlan {
-  return {
-    ...endAll(input, { ...input.state, earlyEnds: [] }, why),
-    begin: [],
-    mark: [],
-    suspended: null,
-    notReplaced: [],
-    notListed: 0,
-    wakeAt: null,
-  };
+  const state = { ...input.state, earlyEnds: [] };
+  return { ...healingAsItIs(state), ...endAll(input, state, why) };
 }
 
 /** When the next ended cycle is forgotten. Final ends are kept as long as their VMs exist. */
 function nextFading({ vms, rules, now }: HealingView, finished: readonly FinishedCycle[]): number | null {
   const uids = new Set(vms.map(({ uid }) => uid));
-  const times = finished
-    .filter((one) => !isFinal(one) || !uids.has(one.uid))
-    .map(({ at }) => expiresAt(Date.parse(at), rules.backoff));
-  return times.filter((at) => at > now).reduce<number | null>(earlier, null);
+  const fading = finished.filter((one) => !isFinal(one) || !uids.has(one.uid));
+  return earliestAfter(
+    now,
+    fading.map(({ at }) => expiresAt(Date.parse(at), rules.backoff)),
+  );
 }
 
 /**
@@ -181,6 +175,8 @@ function nextAvailable(
 ): number | null {
   const settled = new Set(finished.filter(isFinal).map(({ uid }) => uid));
   const unnoted = vms.filter((vm) => isActive(vm) && (vm.notYetRun !== null || settled.has(vm.uid)));
-  const times = unnoted.map((vm) => availableAt(vm, vmiOf(vm), minReadyMs, now));
-  return times.filter((at) => at !== null && at > now).reduce<number | null>(earlier, null);
+  return earliestAfter(
+    now,
+    unnoted.map((vm) => availableAt(vm, vmiOf(vm), minReadyMs, now)),
+  );
 }

@@ -1,5 +1,6 @@
 import { isPausedOnRequest } from '../disruption/pause.ts';
 import { isActive, isReady } from '../health/availability.ts';
+import { rfc3339 } from '../lib/time.ts';
 import type { VmView } from '../views/vm.ts';
 import { expiresAt } from './backoff.ts';
 import {
@@ -44,9 +45,7 @@ export function remember(view: HealingView): HealingState {
     const vm = uids.get(one.uid);
     if (isFinal(one) && vm !== undefined) {
       const isWell = isAvailable(vm, vmiOf(vm), minReadyMs, now);
-      finished.push(
-        isWell ? { ...one, end: 'Healed', why: 'it runs well again', at: new Date(now).toISOString() } : one,
-      );
+      finished.push(isWell ? { ...one, end: 'Healed', why: 'it runs well again', at: rfc3339(now) } : one);
     } else if (expiresAt(Date.parse(one.at), rules.backoff) > now) finished.push(one);
   }
   return { ...state, finished, earlyEnds, failing, vmiPauses };

@@ -1,4 +1,5 @@
 import type { HealingStatus } from '../../api/pool/pool.ts';
+import { rfc3339 } from '../lib/time.ts';
 import type { AttemptEnd, AttemptId, FoundUnhealthy, PlannedAttempt, Removed } from './attempt.ts';
 
 /** What healing may not begin: removals of unhealthy VMs, or everything. */
@@ -109,7 +110,7 @@ export const newCycle = ({ name, uid, attempt, why, role }: FoundUnhealthy, now:
   attempt,
   phase: 'Removing',
   why: why.slice(0, WHY_LENGTH),
-  startedAt: at(now),
+  startedAt: rfc3339(now),
   ...(role === undefined ? {} : { role }),
   run: { state: 'NotBegun' },
 });
@@ -164,7 +165,7 @@ export function withEnd(
   return {
     ...state,
     cycles: state.cycles.filter((cycle) => cycle.vm !== vm),
-    finished: remembered(state.finished, { vm, uid, attempts, ...refusals, end, why, at: at(now) }),
+    finished: remembered(state.finished, { vm, uid, attempts, ...refusals, end, why, at: rfc3339(now) }),
   };
 }
 
@@ -252,13 +253,17 @@ const few = <T extends { vmUid: string }>(all: readonly T[], first: (one: T, oth
 
 const byVmUid = (a: { vmUid: string }, b: { vmUid: string }): number => (a.vmUid < b.vmUid ? -1 : 1);
 
-export const pauseEndedAt = ({ vmiPauses }: Pick<HealingState, 'vmiPauses'>, vmUid: string): number | null =>
-  vmiPauses.find((one) => one.vmUid === vmUid)?.endedAt ?? null;
-
-export const failingSince = ({ failing }: Pick<HealingState, 'failing'>, vmUid: string): number | null =>
-  failing.find((one) => one.vmUid === vmUid)?.since ?? null;
-
-const at = (now: number): string => new Date(now).toISOString();
+/** Returns what is known of a VM beyond what the VM and its VMI say, as `healthOf` takes it. */
+export function rememberedOf({ earlyEnds, failing, vmiPauses }: HealingState) {
+  const ends = new Map(earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
+  const since = new Map(failing.map((one) => [one.vmUid, one.since]));
+  const pauses = new Map(vmiPauses.map(({ vmUid, endedAt }) => [vmUid, endedAt]));
+  return ({ uid }: { uid: string }) => ({
+    earlyEnds: ends.get(uid) ?? 0,
+    failingSince: since.get(uid) ?? null,
+    pauseEndedAt: pauses.get(uid) ?? null,
+  });
+}
 
 /** What attempts have told a pool's healing, as plain data. */
 export type HealingAsk =

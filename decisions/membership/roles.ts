@@ -1,5 +1,6 @@
 import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import type { RoleEntry } from '../../api/pool/pool.ts';
+import { earliestAfter } from '../lib/earlier-and-later.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { targets, vmNames, type PoolStep } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -121,8 +122,8 @@ export function roleSteps(input: RolesInput): { steps: PoolStep[]; wakeAt: numbe
   const free = recordOf(pool).filter(({ vm }) => !busy.has(vm));
   const unknown = free.filter((entry) => isUntidy(entry, there.get(entry.vm)));
   const due = unknown.filter((entry) => there.has(entry.vm) || forgottenAt(entry) <= now);
-  const waiting = unknown.filter((entry) => !due.includes(entry)).map(forgottenAt);
-  const wakeAt = waiting.length === 0 ? null : Math.min(...waiting);
+  const waiting = unknown.filter((entry) => !due.includes(entry));
+  const wakeAt = earliestAfter(now, waiting.map(forgottenAt));
   if (due.length === 0 && mislabelled.length === 0) return { steps: [], wakeAt };
   const reason =
     mislabelled.length === 0

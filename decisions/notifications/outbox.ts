@@ -1,4 +1,5 @@
 import { noticeRule } from '../../api/notifications/types.ts';
+import { earliestAfter } from '../lib/earlier-and-later.ts';
 import { dueAt, type Notice } from './notices.ts';
 
 /** A notice as a look at the cluster has found it. */
@@ -150,8 +151,7 @@ export class Outbox {
       first === undefined ? [] : first.at + KEEP_MS,
     );
     // What has no room yet is put into the queue once that has delivered something.
-    const later = [...times, ...expiries].filter((time) => time > now);
-    return later.length === 0 ? null : Math.min(...later);
+    return earliestAfter(now, [...times, ...expiries]);
   }
 
   /** Called when a receiver has been told these, or has refused them. */

@@ -8,6 +8,7 @@ import {
   type MaybeAvailable,
   type VmiOf,
 } from '../health/availability.ts';
+import { earliestAfter } from '../lib/earlier-and-later.ts';
 import { formatNames } from '../lib/names.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -54,22 +55,18 @@ export function availabilityOf(
 ): Availability {
   const unavailable: string[] = [];
   const stopped: string[] = [];
-  const times: number[] = [];
   let available = 0;
   for (const { name, availableSince: since } of active) {
     if (since === undefined) stopped.push(name);
     else if (since !== null && since <= now) available++;
     else unavailable.push(name);
-    if (since != null && since > now) times.push(since);
   }
   const missing = Math.max(replicas - active.length, 0);
-  const wakeAt =
-    times.length === 0
-      ? null
-      : Math.max(
-          times.reduce((a, b) => Math.min(a, b)),
-          now + GATHER_MS,
-        );
+  const next = earliestAfter(
+    now,
+    active.map(({ availableSince: since = null }) => since),
+  );
+  const wakeAt = next === null ? null : Math.max(next, now + GATHER_MS);
   // An evicted pod, too, may end a guest in good order: KubeVirt does not say who has stopped it.
   const notRunning = { names: stopped, why: isToRun ? 'stopped by users or their guests' : 'not started' };
   return { available, unavailable, notRunning, missing, wakeAt };

@@ -1,6 +1,7 @@
 import { REPLICA_SET_FINALIZER } from '../../api/labels-and-annotations.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { saysTheSame } from '../lib/canonical-json.ts';
+import { earliestAfter } from '../lib/earlier-and-later.ts';
 import { formatNames } from '../lib/names.ts';
 import { isRestoring } from '../membership/restore.ts';
 import { availabilityOf } from '../owners/available-condition.ts';
@@ -152,7 +153,8 @@ function planSet(input: SetInput): ReplicaSetPlan {
     },
     uncertain,
     starts,
-    wakeAt: earliest(now, [
+    // What is due already waits for something else than the time.
+    wakeAt: earliestAfter(now, [
       room.wakeAt,
       restore.until,
       ...(isDeleted ? [] : [availability.wakeAt, input.startsWakeAt, retryAt(starts, members, set)]),
@@ -165,12 +167,6 @@ const startsAfter = ({ starts, now }: SetInput, steps: readonly ReplicaSetStep[]
 
 const retryAt = (starts: FailedStarts | null, { present }: Members, { spec }: StoredSet): number | null =>
   starts !== null && present.size < spec.replicas && spec.paused !== true ? starts.retryAt : null;
-
-/** What is due already waits for something else than the time. */
-function earliest(now: number, times: readonly (number | null)[]): number | null {
-  const known = times.filter((time) => time !== null && time > now) as number[];
-  return known.length === 0 ? null : Math.min(...known);
-}
 
 const endOf = (input: SetInput) => ({
   ...input,

@@ -1,4 +1,5 @@
 import type { ScheduleStatus } from '../../api/schedules/schedule.ts';
+import { earlier } from '../lib/earlier-and-later.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
 import { surplusHistory } from './history.ts';
 import { scheduleStatus } from './status.ts';
@@ -32,13 +33,12 @@ export function planSchedule(input: ScheduleInput): SchedulePlan {
   const active = operations.filter(({ status }) => status?.completionTime === undefined);
   const isFree = active.length === 0 || policy === 'Allow';
   const expiry = times.due === null ? null : times.due + deadlineMs(schedule);
-  const later = [times.next, expiry].filter((time) => time !== null);
   return {
     run: isFree && refusal === null ? times.due : null,
     abort: times.due !== null && policy === 'Replace' ? active.filter(({ spec }) => spec.aborted !== true) : [],
     surplus: surplusHistory(schedule, operations, now),
     status: scheduleStatus({ schedule, operations, active, times, fault, refusal, now }),
-    lookAt: later.length === 0 ? null : Math.min(...later),
+    lookAt: earlier(times.next, expiry),
     last: times.last ?? input.ranUntil,
   };
 }

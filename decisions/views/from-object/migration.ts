@@ -1,6 +1,7 @@
 import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { object, readAnnotation, readOrNull, whole } from '../../lib/payload-reader.ts';
+import { timeOf } from '../../lib/time.ts';
 import { attemptOf } from '../evacuation.ts';
 import {
   NO_EARLIER_MIGRATIONS,
@@ -45,7 +46,7 @@ export function migrationView(object: Stored<VirtualMachineInstanceMigration>): 
     state: state as MigrationView['state'],
     createdAt: Date.parse(metadata.creationTimestamp),
     begunAt: begunAt(object),
-    endedAt: timeOf(object, (phase) => phase === state),
+    endedAt: firstOf(object, (phase) => phase === state),
     failedToMove: hasFailed && wasAtWork && metadata.deletionTimestamp === undefined,
     whyFailed: (hasFailed && status.migrationState?.failureReason) || null,
     earlier: readAnnotation(metadata.annotations?.[EARLIER_MIGRATIONS_ANNOTATION], EARLIER) ?? NO_EARLIER_MIGRATIONS,
@@ -79,18 +80,15 @@ const isPending = (phase: string | undefined): boolean => phase === undefined ||
 function begunAt(object: Stored<VirtualMachineInstanceMigration>): number | null {
   const { metadata, status } = object;
   if (isPending(status?.phase) && !isOverQuota(object)) return null;
-  return timeOf(object, (phase) => !isPending(phase)) ?? Date.parse(metadata.creationTimestamp);
+  return firstOf(object, (phase) => !isPending(phase)) ?? Date.parse(metadata.creationTimestamp);
 }
 
 /** When it came to the first of such phases, in milliseconds since the epoch; null if KubeVirt doesn't say. */
-function timeOf(
+const firstOf = (
   { status }: VirtualMachineInstanceMigration,
   isMeant: (phase: string | undefined) => boolean,
-): number | null {
-  const transition = status?.phaseTransitionTimestamps?.find(({ phase }) => isMeant(phase));
-  const time = Date.parse(transition?.phaseTransitionTimestamp ?? '');
-  return Number.isNaN(time) ? null : time;
-}
+): number | null =>
+  timeOf(status?.phaseTransitionTimestamps?.find(({ phase }) => isMeant(phase))?.phaseTransitionTimestamp);
 
 /** Returns the value of the annotation that the next migration gets. */
 export const earlierMigrationsText = ({ ended, failures, since }: EarlierMigrations): string =>

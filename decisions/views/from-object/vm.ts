@@ -20,6 +20,7 @@ import { isProtected } from '../../annotations/protection.ts';
 import { recordOf } from '../../annotations/transition-record.ts';
 import { disksOf } from '../../disks/used-disks.ts';
 import type { Json } from '../../lib/json.ts';
+import { timeOf } from '../../lib/time.ts';
 import { kindOf } from '../owner-kind.ts';
 import { roleOf, type VmView } from '../vm.ts';
 import { heldBy } from './held-by.ts';
@@ -72,6 +73,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
+    // The mark of a VM that healing replaces is no time.
     leavingSince: timeOf(metadata.deletionTimestamp ?? metadata.annotations?.[REMOVING_ANNOTATION]),
     heldBy: heldBy(metadata),
     keepsDisks: metadata.finalizers?.includes(DISKS_FINALIZER) ?? false,
@@ -167,12 +169,6 @@ const RESTORED_ANNOTATION = 'restore.kubevirt.io/lastRestoreUID';
 
 const notYetRun = (annotations: Record<string, string> = {}): string | null =>
   annotations[RESTORED_ANNOTATION] === undefined ? (annotations[NOT_YET_RUN_ANNOTATION] ?? null) : null;
-
-/** Null for an invalid time, such as the mark of a VM that healing replaces. */
-function timeOf(text: string | undefined): number | null {
-  const time = Date.parse(text ?? '');
-  return Number.isNaN(time) ? null : time;
-}
 
 function notReadySince(conditions: Condition[] = []): number | null {
   const ready = conditions.find(({ type }) => type === 'Ready');

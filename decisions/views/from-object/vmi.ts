@@ -18,6 +18,7 @@ import { claimsOf } from '../../disks/used-disks.ts';
 import { isPausedOnRequest } from '../../disruption/pause.ts';
 import { later } from '../../lib/earlier-and-later.ts';
 import { isObject } from '../../lib/json.ts';
+import { timeOf } from '../../lib/time.ts';
 import { placementOf } from '../../vm-update/live-update.ts';
 import type { Pause } from '../operation.ts';
 import { kindOf } from '../owner-kind.ts';
@@ -78,6 +79,8 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
   const owner = controllerOf(vmi);
   const isOfVm = owner !== undefined && isOwnerReferenceTo(owner, VirtualMachines);
   const ready = find(conditions, 'Ready');
+  // KubeVirt leaves out an unknown time, or writes null.
+  const since = timeOf(ready?.lastTransitionTime);
   return {
     namespace: metadata.namespace!,
     name: metadata.name,
@@ -93,7 +96,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     phaseSince: sincePhase(status, status?.phase ?? ''),
     ready: ready?.status === 'True',
     // KubeVirt takes over since when the pod is ready, which may be long before its guest runs.
-    readySince: ready?.status === 'True' ? later(timeOf(ready), sincePhase(status, 'Running')) : timeOf(ready),
+    readySince: ready?.status === 'True' ? later(since, sincePhase(status, 'Running')) : since,
     scheduledAt: sincePhase(status, 'Scheduled'),
     runningSince: sincePhase(status, 'Running'),
     endedAt: sincePhase(status, 'Failed') ?? sincePhase(status, 'Succeeded'),
@@ -170,12 +173,8 @@ const toleratesCordons = (tolerations: unknown): boolean =>
 const ownerView = (owner: OwnerReference | undefined): NonNullable<VmiView['standalone']>['owner'] =>
   owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid };
 
-function sincePhase(status: VirtualMachineInstance['status'], phase: string): number | null {
-  const time = Date.parse(
-    status?.phaseTransitionTimestamps?.findLast((one) => one.phase === phase)?.phaseTransitionTimestamp ?? '',
-  );
-  return Number.isNaN(time) ? null : time;
-}
+const sincePhase = (status: VirtualMachineInstance['status'], phase: string): number | null =>
+  timeOf(status?.phaseTransitionTimestamps?.findLast((one) => one.phase === phase)?.phaseTransitionTimestamp);
 
 /**
  * Twice the time until a VMI whose probe fails from the start is stopped, with KubeVirt's defaults, in milliseconds;
@@ -263,12 +262,6 @@ function pluggingOf(
 
 const find = (conditions: Condition[], type: string): Condition | undefined =>
   conditions.find((condition) => condition.type === type);
-
-/** KubeVirt leaves out an unknown time, or writes null. */
-function timeOf(condition: Condition | undefined): number | null {
-  const time = Date.parse(condition?.lastTransitionTime ?? '');
-  return Number.isNaN(time) ? null : time;
-}
 
 const text = (quantity: Quantity | undefined): string | null => (quantity === undefined ? null : String(quantity));
 
